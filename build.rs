@@ -1,0 +1,3 @@
+//! Embeds the pages.
+
+fn main() {}

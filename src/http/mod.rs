@@ -1,0 +1,1 @@
+//! The HTTP front: the fence and the wrapper around tiny_http.

@@ -1,0 +1,11 @@
+//! postern: one small static executable with a web SQL client for
+//! MySQL-protocol databases, and tunnels that share a local application.
+//!
+//! Rooms, imports point downward only: [`cli`], [`sqlweb`], [`plugin`],
+//! [`http`], [`vault`].
+
+pub mod cli;
+pub mod http;
+pub mod plugin;
+pub mod sqlweb;
+pub mod vault;

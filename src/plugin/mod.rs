@@ -1,0 +1,1 @@
+//! The registry of plugins and the trait they fulfil.

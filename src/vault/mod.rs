@@ -1,0 +1,1 @@
+//! The per-user directory: atomic, locked, private files.
