@@ -1,0 +1,216 @@
+//! The streamed JSON answer of `POST /api/query`.
+//!
+//! The document is written as rows come; `code` is its last member, so that a failure after rows were sent still ends
+//! the same valid document:
+//!
+//! ```text
+//! {"data":{"columns":…,"types":…,"rows":[…],"count":N,"truncated":…,"results":[…],"duration":…,…},"code":200}
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use mysql::{Column, Row, Value};
+use serde_json::json;
+
+use super::cells::{self, Kind};
+use super::out::Out;
+use super::statement::{Done, Flow, RowSink};
+
+/// Where the answer is in its document.
+enum Place {
+    /// Nothing is written yet.
+    Start,
+    /// In the rows of set number `n`, counted from 1.
+    Rows(usize),
+    /// After set number `n`.
+    Between(usize),
+}
+
+/// What is told of the statement when it has ended.
+pub(crate) struct Ending<'a> {
+    /// The server's warnings.
+    pub(crate) warnings: &'a [serde_json::Value],
+    /// `None` after success; else the members that follow `data`.
+    pub(crate) failure: Option<&'a serde_json::Map<String, serde_json::Value>>,
+}
+
+/// Writes the answer.
+pub(crate) struct JsonAnswer<'a> {
+    out: Out<'a>,
+    place: Place,
+    limit: Option<u64>,
+    /// Directory for the copy of a first set, when the statement can return several.
+    several: Option<&'a Path>,
+    started: Instant,
+    keys: Vec<Vec<u8>>,
+    kinds: Vec<Kind>,
+    count: u64,
+    first_count: u64,
+    truncated: bool,
+    done: Done,
+}
+
+impl<'a> JsonAnswer<'a> {
+    /// An answer written to `target`, with at most `limit` rows of each set.
+    pub(crate) fn new(
+        target: &'a mut dyn io::Write,
+        limit: Option<u64>,
+        several: Option<&'a Path>,
+        started: Instant,
+    ) -> Self {
+        Self {
+            out: Out::new(target),
+            place: Place::Start,
+            limit,
+            several,
+            started,
+            keys: Vec::new(),
+            kinds: Vec::new(),
+            count: 0,
+            first_count: 0,
+            truncated: false,
+            done: Done::default(),
+        }
+    }
+
+    /// Whether anything has been written, so that a failure must end the document instead of replacing it.
+    pub(crate) fn has_begun(&self) -> bool {
+        !matches!(self.place, Place::Start)
+    }
+
+    /// Completes the document and writes it out.
+    pub(crate) fn finish(mut self, ending: &Ending<'_>) -> io::Result<()> {
+        match self.place {
+            Place::Start => self
+                .out
+                .push(br#"{"data":{"columns":[],"types":[],"rows":[],"count":0,"truncated":false"#),
+            Place::Rows(_) => self.end_set(false)?,
+            Place::Between(_) => {}
+        }
+        if let Place::Between(2..) = self.place {
+            self.out.push(b"]");
+        }
+        self.push_ending(ending);
+        self.out.flush()
+    }
+
+    fn push_ending(&mut self, ending: &Ending<'_>) {
+        let rest = json!({
+            "duration": duration(self.started),
+            "affected_rows": self.done.affected_rows,
+            "last_insert_id": self.done.last_insert_id,
+            "warnings": ending.warnings,
+        });
+        self.out.push(b",");
+        self.push_members(&rest);
+        self.out.push(b"},");
+        match ending.failure {
+            Some(members) => self.push_members(&serde_json::Value::Object(members.clone())),
+            None => self.out.push(br#""code":200"#),
+        }
+        self.out.push(b"}");
+    }
+
+    /// The members of an object without its braces.
+    fn push_members(&mut self, object: &serde_json::Value) {
+        let text = object.to_string();
+        let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}'));
+        self.out.push(inner.unwrap_or_default().as_bytes());
+    }
+
+    fn push_columns(&mut self, columns: &[Column]) {
+        let names = cells::unique_names(columns);
+        let types: Vec<String> = columns.iter().map(cells::type_name).collect();
+        self.keys = names.iter().map(|n| format!("{}:", json!(n)).into_bytes()).collect();
+        self.kinds = columns.iter().map(Kind::of).collect();
+        let head = format!(r#""columns":{},"types":{},"rows":["#, json!(names), json!(types));
+        self.out.push(head.as_bytes());
+    }
+
+    fn end_set(&mut self, truncated: bool) -> io::Result<()> {
+        self.truncated |= truncated;
+        let tail = format!(r#"],"count":{},"truncated":{}"#, self.count, truncated);
+        self.out.push(tail.as_bytes());
+        let number = match self.place {
+            Place::Rows(number) => number,
+            _ => 1,
+        };
+        if number == 1 {
+            self.first_count = self.count;
+        } else {
+            self.out.push(b"}");
+        }
+        self.place = Place::Between(number);
+        self.out.flush_if_due()
+    }
+}
+
+impl RowSink for JsonAnswer<'_> {
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
+        self.count = 0;
+        match self.place {
+            Place::Start => {
+                self.out.push(br#"{"data":{"#);
+                if let Some(dir) = self.several {
+                    self.out.start_copy(dir)?;
+                }
+                self.place = Place::Rows(1);
+            }
+            Place::Between(1) | Place::Rows(1) => {
+                // The copy holds the first set's members as they were sent.
+                self.out.flush()?;
+                let copied = self.out.end_copy();
+                self.out.push(br#","results":[{"#);
+                self.out.replay(copied)?;
+                self.out.push(b"},{");
+                self.place = Place::Rows(2);
+            }
+            Place::Between(n) | Place::Rows(n) => {
+                self.out.push(b",{");
+                self.place = Place::Rows(n + 1);
+            }
+        }
+        self.push_columns(columns);
+        self.out.flush_if_due()
+    }
+
+    fn row(&mut self, row: &Row) -> io::Result<Flow> {
+        if self.limit.is_some_and(|limit| self.count >= limit) {
+            return Ok(Flow::Enough);
+        }
+        self.out.push(if self.count == 0 { b"{" } else { b",{" });
+        for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {
+            if i > 0 {
+                self.out.push(b",");
+            }
+            self.out.push(key);
+            match row.as_ref(i) {
+                Some(Value::Bytes(bytes)) => cells::json(&mut self.out, *kind, bytes)?,
+                _ => self.out.push(b"null"),
+            }
+        }
+        self.out.push(b"}");
+        self.count += 1;
+        if self.count == 1 {
+            self.out.flush()?;
+        } else {
+            self.out.flush_if_due()?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn end(&mut self, truncated: bool) -> io::Result<()> {
+        self.end_set(truncated)
+    }
+
+    fn done(&mut self, done: Done) {
+        self.done = done;
+    }
+}
+
+/// Elapsed time as the specification shows it: a number and `ms`.
+pub(crate) fn duration(since: Instant) -> String {
+    format!("{:.3}ms", since.elapsed().as_secs_f64() * 1000.0)
+}

@@ -1,0 +1,145 @@
+//! What can go wrong between a request and the database, and how each case is told to the client.
+
+use std::fmt;
+
+use mysql::MySqlError;
+
+/// A failure on the database's side of a request.
+#[derive(Debug)]
+#[non_exhaustive]
+pub(crate) enum DbError {
+    /// No connection could be made: name, network, handshake. The text starts after `plugin error: `.
+    Unreachable(String),
+    /// The server refused the account.
+    Denied(MySqlError),
+    /// TLS could not be had as asked for.
+    Tls(String),
+    /// The server wants a sign-in that cannot be done, or not safely.
+    Auth(String),
+    /// The connection ended under a statement. The statement is not repeated.
+    Lost(String),
+    /// The server answered a statement with an error.
+    Statement(MySqlError),
+    /// All connections that this program may hold are in use.
+    Busy,
+    /// The read-only mode refused after the gate had passed the statement.
+    ReadOnly(String),
+    /// The statement was stopped: by the person, by the time limit, or since its client left.
+    Stopped(Cause),
+    /// The client's side of an answer failed while it was written.
+    Client(std::io::Error),
+}
+
+/// Why a statement was stopped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// `POST /api/cancel`.
+    Cancelled,
+    /// The client closed its connection, or its tab.
+    ClientLeft,
+    /// `--query-timeout`.
+    TimedOut,
+    /// The program is ending.
+    ShuttingDown,
+}
+
+impl Cause {
+    /// One sentence for the person.
+    pub(crate) fn sentence(self) -> &'static str {
+        match self {
+            Self::Cancelled => "the statement was cancelled",
+            Self::ClientLeft => "the statement was stopped because its client left",
+            Self::TimedOut => {
+                "the statement was stopped: it ran longer than --query-timeout allows"
+            }
+            Self::ShuttingDown => "the statement was stopped because postern is ending",
+        }
+    }
+}
+
+impl fmt::Display for DbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(text) | Self::Tls(text) | Self::Auth(text) => f.write_str(text),
+            Self::Denied(error) | Self::Statement(error) => f.write_str(&error.message),
+            Self::Lost(why) => write!(
+                f,
+                "the database connection was lost: {why}; the statement was not repeated, so check whether it took effect"
+            ),
+            Self::Busy => write!(
+                f,
+                "all {} database connections are in use; close a query tab or wait for a statement to end",
+                super::connect::MAX_CONNECTIONS
+            ),
+            Self::ReadOnly(text) => write!(f, "read-only mode: {text}"),
+            Self::Stopped(cause) => f.write_str(cause.sentence()),
+            Self::Client(error) => write!(f, "the client could not be written to: {error}"),
+        }
+    }
+}
+
+impl DbError {
+    /// The HTTP status that stands for this failure.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Unreachable(_)
+            | Self::Denied(_)
+            | Self::Tls(_)
+            | Self::Auth(_)
+            | Self::Lost(_) => 502,
+            Self::Statement(_) | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
+            Self::ReadOnly(_) => 403,
+            Self::Busy => 429,
+            Self::Stopped(Cause::TimedOut) => 504,
+            Self::Stopped(Cause::ShuttingDown) => 502,
+            Self::Client(_) => 500,
+        }
+    }
+
+    /// The server's own error, where it is one.
+    pub(crate) fn server_error(&self) -> Option<&MySqlError> {
+        match self {
+            Self::Denied(error) | Self::Statement(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection it happened on can serve another statement.
+    pub(crate) fn leaves_connection_usable(&self) -> bool {
+        matches!(
+            self,
+            Self::Statement(_) | Self::ReadOnly(_) | Self::Stopped(_) | Self::Client(_)
+        )
+    }
+}
+
+/// An error of the driver that came while a connection was in use.
+impl From<mysql::Error> for DbError {
+    fn from(error: mysql::Error) -> Self {
+        match error {
+            mysql::Error::MySqlError(error) => Self::Statement(error),
+            mysql::Error::IoError(error) => Self::Lost(io_sentence(&error)),
+            mysql::Error::DriverError(error) => Self::Lost(error.to_string()),
+            mysql::Error::CodecError(error) => Self::Lost(error.to_string()),
+            other => Self::Lost(format!("{other}")),
+        }
+    }
+}
+
+/// The system's text for an input or output error, without its number.
+pub(crate) fn io_sentence(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "connection refused".into(),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => "connection timed out".into(),
+        ErrorKind::NotFound => "no such file or directory".into(),
+        ErrorKind::PermissionDenied => "permission denied".into(),
+        ErrorKind::HostUnreachable => "no route to host".into(),
+        ErrorKind::NetworkUnreachable => "network is unreachable".into(),
+        ErrorKind::ConnectionReset => "connection reset by the server".into(),
+        ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+            "the server closed the connection".into()
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,188 @@
+//! Runs one statement on one connection and hands its rows to a sink as they come.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use mysql::prelude::{Queryable, Text};
+use mysql::{Column, Conn, QueryResult, Row};
+
+use super::connect::{Connector, Link};
+use super::contain::contained;
+use super::error::{Cause, DbError};
+use super::running::Running;
+
+/// Takes the result sets of one statement, row by row.
+pub(crate) trait RowSink {
+    /// A result set with these columns begins.
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()>;
+    /// One row of the set that began last.
+    fn row(&mut self, row: &Row) -> io::Result<Flow>;
+    /// The set has ended; `truncated` when the sink had enough before the server did.
+    fn end(&mut self, truncated: bool) -> io::Result<()>;
+    /// A statement, or a part of one, that returned no rows.
+    fn done(&mut self, done: Done);
+}
+
+/// Whether a sink wants more rows of this set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// The next row, please.
+    Continue,
+    /// No more of this set; this row was not taken.
+    Enough,
+}
+
+/// What the server says of a statement without rows (OK packet).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    /// Rows changed.
+    pub(crate) affected_rows: u64,
+    /// The first generated key, or 0.
+    pub(crate) last_insert_id: u64,
+}
+
+/// How a statement may be stopped while it runs.
+pub(crate) struct Stops<'a> {
+    /// For the connection that sends `KILL QUERY`.
+    pub(crate) connector: &'a Arc<Connector>,
+    /// The statement's place among the running ones.
+    pub(crate) running: &'a Running,
+    /// Whether the statement only reads, so that its rest may be declined; one that writes is read to its end.
+    pub(crate) harmless: bool,
+}
+
+/// Runs `sql` on `link` and returns the number of warnings. The caller throws the link away after an error for which
+/// [`DbError::leaves_connection_usable`] is false.
+pub(crate) fn run(
+    link: &mut Link,
+    sql: &str,
+    sink: &mut dyn RowSink,
+    stops: &Stops<'_>,
+) -> Result<u16, DbError> {
+    stops.running.begin(link.id())?;
+    let outcome = contained(|| pump(&mut link.conn, sql, sink, stops));
+    match (outcome, stops.running.end()) {
+        (Err(DbError::Statement(error)), Some(cause)) if was_interrupted(error.code) => {
+            Err(DbError::Stopped(cause))
+        }
+        (Err(error), _) => Err(error),
+        (Ok(()), _) => Ok(link.conn.warnings()),
+    }
+}
+
+/// Runs a statement of ours whose rows do not matter.
+pub(crate) fn run_silently(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
+    rows(conn, sql).map(drop)
+}
+
+/// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.
+pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
+    contained(|| {
+        let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
+        let mut rows = Vec::new();
+        while has_set(&mut result) {
+            for row in result.by_ref() {
+                rows.push(row?);
+            }
+        }
+        drop(ManuallyDrop::into_inner(result));
+        Ok(rows)
+    })
+}
+
+/// `ER_QUERY_INTERRUPTED`, and what a killed or timed-out statement says elsewhere (MariaDB error codes 1317, 1969, 1968).
+fn was_interrupted(code: u16) -> bool {
+    matches!(code, 1317 | 1969 | 1968 | 3024)
+}
+
+/// The result is kept from its own destructor, which would go on reading while a panic unwinds.
+fn pump(
+    conn: &mut Conn,
+    sql: &str,
+    sink: &mut dyn RowSink,
+    stops: &Stops<'_>,
+) -> Result<(), DbError> {
+    let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
+    while has_set(&mut result) {
+        let ended = if result.columns().as_ref().is_empty() {
+            no_rows(&mut result, sink)
+        } else {
+            one_set(&mut result, sink, stops)
+        };
+        if let Err(error) = ended {
+            drain(&mut result, stops, &error);
+            drop(ManuallyDrop::into_inner(result));
+            return Err(error);
+        }
+    }
+    drop(ManuallyDrop::into_inner(result));
+    Ok(())
+}
+
+/// Whether another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
+fn has_set(result: &mut QueryResult<'_, '_, '_, Text>) -> bool {
+    ManuallyDrop::new(result.iter()).is_some()
+}
+
+fn no_rows(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    sink: &mut dyn RowSink,
+) -> Result<(), DbError> {
+    let done = Done {
+        affected_rows: result.affected_rows(),
+        last_insert_id: result.last_insert_id().unwrap_or(0),
+    };
+    match result.next() {
+        Some(Err(error)) => Err(error.into()),
+        _ => {
+            sink.done(done);
+            Ok(())
+        }
+    }
+}
+
+fn one_set(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    sink: &mut dyn RowSink,
+    stops: &Stops<'_>,
+) -> Result<(), DbError> {
+    sink.begin(result.columns().as_ref())
+        .map_err(DbError::Client)?;
+    while let Some(row) = result.next() {
+        if sink.row(&row?).map_err(DbError::Client)? == Flow::Enough {
+            decline_rest(result, stops)?;
+            return sink.end(true).map_err(DbError::Client);
+        }
+    }
+    sink.end(false).map_err(DbError::Client)
+}
+
+/// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped.
+fn decline_rest(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    stops: &Stops<'_>,
+) -> Result<(), DbError> {
+    if stops.harmless {
+        stops.running.enough(stops.connector);
+    }
+    for row in result.by_ref() {
+        match row {
+            Err(mysql::Error::MySqlError(error))
+                if stops.harmless && was_interrupted(error.code) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// After a failure of the client's side the statement is killed before the rest is read, which then is short.
+fn drain(result: &mut QueryResult<'_, '_, '_, Text>, stops: &Stops<'_>, error: &DbError) {
+    if matches!(error, DbError::Client(_)) {
+        stops.running.stop(Cause::ClientLeft, stops.connector);
+        while has_set(result) {
+            for _ in result.by_ref() {}
+        }
+    }
+}
