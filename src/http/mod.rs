@@ -1,1 +1,33 @@
-//! The HTTP front: the fence and the wrapper around tiny_http.
+//! The HTTP front: the fence and the one wrapper around tiny_http.
+//!
+//! ```text
+//! TCP client ── fence (a thread a connection) ── Unix socket ── tiny_http ── worker ── Handler
+//! ```
+//!
+//! [`fence`] owns the TCP listener, parses, checks and limits. What passes is one whole
+//! request at a time, written afresh to a private Unix socket, where tiny_http hands it to
+//! a worker. Answers come back the same way; the fence tells a finished answer from an
+//! aborted one and tells the handler when its client has gone ([`ClientWatch`]).
+
+pub mod assets;
+pub mod fence;
+
+mod backend;
+mod error;
+mod request;
+mod response;
+mod router;
+mod server;
+mod stream;
+mod target;
+mod watch;
+
+pub use error::ApiError;
+pub use fence::limits::Limits;
+pub use fence::policy::{HostPolicy, InvalidHost};
+pub use request::{Method, Request};
+pub use response::{Response, ResponseHead};
+pub use router::Router;
+pub use server::{Handler, Server, ServerConfig};
+pub use stream::Stream;
+pub use watch::{ClientWatch, GoneGuard};

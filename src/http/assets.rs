@@ -1,0 +1,9 @@
+//! The embedded pages.
+
+use super::Request;
+
+/// Answers with an embedded HTML page such as `sql/index.html`.
+pub fn page(_request: Request, _name: &str) {}
+
+/// Answers a request for `/assets/{hash}/…`.
+pub fn asset(_request: Request) {}

@@ -1,0 +1,161 @@
+//! Tells a handler that its client has gone.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+/// Bytes of stack for the thread that runs callbacks: they may talk to a database over TLS.
+const CALLBACK_STACK: usize = 512 * 1024;
+
+type Callback = Box<dyn FnOnce() + Send>;
+
+/// Knows whether the client of one request is still there. Clones watch the same client.
+///
+/// A client that shuts down its sending side counts as gone: over TCP that cannot be told
+/// from a closed connection.
+#[derive(Clone, Default)]
+pub struct ClientWatch {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    gone: AtomicBool,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    next: u64,
+    waiting: HashMap<u64, Arc<Slot>>,
+}
+
+/// One callback. `callback` stays locked while it runs, so that a guard can wait for it.
+struct Slot {
+    callback: Mutex<Option<Callback>>,
+    runner: Mutex<Option<ThreadId>>,
+}
+
+impl ClientWatch {
+    /// A watch on a client that is there.
+    pub fn new() -> ClientWatch {
+        ClientWatch::default()
+    }
+
+    /// Whether the client has gone (or the server is being stopped).
+    pub fn is_gone(&self) -> bool {
+        self.inner.gone.load(Ordering::SeqCst)
+    }
+
+    /// Runs `f` once when the client goes, on a thread of its own; here and now if it has
+    /// gone already. Dropping the guard deregisters `f`, or waits for its end if it is
+    /// just running: after that `f` neither runs nor will run.
+    pub fn on_gone(&self, f: impl FnOnce() + Send + 'static) -> GoneGuard {
+        let mut slots = lock(&self.inner.slots);
+        if self.is_gone() {
+            drop(slots);
+            f();
+            return GoneGuard { registration: None };
+        }
+        let slot = Arc::new(Slot {
+            callback: Mutex::new(Some(Box::new(f))),
+            runner: Mutex::new(None),
+        });
+        let id = slots.next;
+        slots.next += 1;
+        slots.waiting.insert(id, Arc::clone(&slot));
+        GoneGuard {
+            registration: Some((self.clone(), id, slot)),
+        }
+    }
+
+    /// Marks the client as gone and runs what is registered. Later calls do nothing.
+    pub(crate) fn fire(&self) {
+        let waiting = {
+            let mut slots = lock(&self.inner.slots);
+            self.inner.gone.store(true, Ordering::SeqCst);
+            std::mem::take(&mut slots.waiting)
+        };
+        if waiting.is_empty() {
+            return;
+        }
+        run_elsewhere(waiting.into_values().collect());
+    }
+
+    /// Forgets what is registered: the request has ended in the ordinary way.
+    pub(crate) fn disarm(&self) {
+        let waiting = std::mem::take(&mut lock(&self.inner.slots).waiting);
+        drop(waiting);
+    }
+}
+
+impl fmt::Debug for ClientWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientWatch")
+            .field("gone", &self.is_gone())
+            .finish()
+    }
+}
+
+/// Keeps a callback of [`ClientWatch::on_gone`] registered.
+#[must_use = "dropping the guard deregisters the callback"]
+pub struct GoneGuard {
+    registration: Option<(ClientWatch, u64, Arc<Slot>)>,
+}
+
+impl fmt::Debug for GoneGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GoneGuard")
+    }
+}
+
+impl Drop for GoneGuard {
+    fn drop(&mut self) {
+        let Some((watch, id, slot)) = self.registration.take() else {
+            return;
+        };
+        let _ = lock(&watch.inner.slots).waiting.remove(&id);
+        slot.cancel();
+    }
+}
+
+impl Slot {
+    fn run(&self) {
+        let mut callback = lock(&self.callback);
+        *lock(&self.runner) = Some(thread::current().id());
+        if let Some(f) = callback.take() {
+            f();
+        }
+        *lock(&self.runner) = None;
+    }
+
+    /// Drops the callback; waits when it is running, unless it is this very thread.
+    fn cancel(&self) {
+        if *lock(&self.runner) == Some(thread::current().id()) {
+            return;
+        }
+        let callback = lock(&self.callback).take();
+        drop(callback);
+    }
+}
+
+/// The thread that notices a leaving client has a small stack; the callbacks get a larger
+/// one, on a thread that ends with them. Without a thread to be had they run here.
+fn run_elsewhere(slots: Vec<Arc<Slot>>) {
+    let shared = Arc::new(slots);
+    let theirs = Arc::clone(&shared);
+    let spawned = thread::Builder::new()
+        .name("client-gone".into())
+        .stack_size(CALLBACK_STACK)
+        .spawn(move || theirs.iter().for_each(|slot| slot.run()));
+    if spawned.is_err() {
+        shared.iter().for_each(|slot| slot.run());
+    }
+}
+
+/// A panic in a callback poisons nothing that matters: the state is consistent between calls.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
