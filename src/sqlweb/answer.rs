@@ -11,10 +11,10 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use mysql::{Column, Row, Value};
+use mysql::{Column, Row};
 use serde_json::json;
 
-use super::cells::{self, Kind};
+use super::cells::{self, Record};
 use super::out::Out;
 use super::statement::{Done, Flow, RowSink};
 
@@ -44,11 +44,8 @@ pub(crate) struct JsonAnswer<'a> {
     /// Directory for the copy of a first set, when the statement can return several.
     several: Option<&'a Path>,
     started: Instant,
-    keys: Vec<Vec<u8>>,
-    kinds: Vec<Kind>,
+    record: Record,
     count: u64,
-    first_count: u64,
-    truncated: bool,
     done: Done,
 }
 
@@ -66,18 +63,15 @@ impl<'a> JsonAnswer<'a> {
             limit,
             several,
             started,
-            keys: Vec::new(),
-            kinds: Vec::new(),
+            record: Record::default(),
             count: 0,
-            first_count: 0,
-            truncated: false,
             done: Done::default(),
         }
     }
 
-    /// Whether anything has been written, so that a failure must end the document instead of replacing it.
-    pub(crate) fn has_begun(&self) -> bool {
-        !matches!(self.place, Place::Start)
+    /// Whether nothing was sent yet, so that a failure can still have a status of its own.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.out.is_untouched()
     }
 
     /// Completes the document and writes it out.
@@ -121,29 +115,25 @@ impl<'a> JsonAnswer<'a> {
     }
 
     fn push_columns(&mut self, columns: &[Column]) {
-        let names = cells::unique_names(columns);
         let types: Vec<String> = columns.iter().map(cells::type_name).collect();
-        self.keys = names.iter().map(|n| format!("{}:", json!(n)).into_bytes()).collect();
-        self.kinds = columns.iter().map(Kind::of).collect();
-        let head = format!(r#""columns":{},"types":{},"rows":["#, json!(names), json!(types));
+        self.record = Record::of(columns);
+        let names = json!(self.record.names);
+        let head = format!(r#""columns":{names},"types":{},"rows":["#, json!(types));
         self.out.push(head.as_bytes());
     }
 
     fn end_set(&mut self, truncated: bool) -> io::Result<()> {
-        self.truncated |= truncated;
         let tail = format!(r#"],"count":{},"truncated":{}"#, self.count, truncated);
         self.out.push(tail.as_bytes());
         let number = match self.place {
             Place::Rows(number) => number,
             _ => 1,
         };
-        if number == 1 {
-            self.first_count = self.count;
-        } else {
+        if number > 1 {
             self.out.push(b"}");
         }
         self.place = Place::Between(number);
-        self.out.flush_if_due()
+        self.out.flush_if_full()
     }
 }
 
@@ -172,26 +162,19 @@ impl RowSink for JsonAnswer<'_> {
                 self.place = Place::Rows(n + 1);
             }
         }
+        // Not written before a row: a failure until then still gets a status of its own.
         self.push_columns(columns);
-        self.out.flush_if_due()
+        Ok(())
     }
 
     fn row(&mut self, row: &Row) -> io::Result<Flow> {
         if self.limit.is_some_and(|limit| self.count >= limit) {
             return Ok(Flow::Enough);
         }
-        self.out.push(if self.count == 0 { b"{" } else { b",{" });
-        for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {
-            if i > 0 {
-                self.out.push(b",");
-            }
-            self.out.push(key);
-            match row.as_ref(i) {
-                Some(Value::Bytes(bytes)) => cells::json(&mut self.out, *kind, bytes)?,
-                _ => self.out.push(b"null"),
-            }
+        if self.count > 0 {
+            self.out.push(b",");
         }
-        self.out.push(b"}");
+        self.record.json(&mut self.out, row)?;
         self.count += 1;
         if self.count == 1 {
             self.out.flush()?;

@@ -3,8 +3,8 @@
 //! The server sends every value of the text protocol as bytes; the column's type, flags and character set decide what
 //! they mean (MySQL protocol documentation, "Column Definition" and "Text Resultset Row").
 
-use mysql::Column;
 use mysql::consts::{ColumnFlags, ColumnType};
+use mysql::{Column, Row, Value};
 
 use super::out::{Out, PIECE};
 
@@ -138,8 +138,49 @@ fn text_type(length: u32) -> &'static str {
     }
 }
 
+/// The columns of one result set, made ready to write its rows.
+#[derive(Default)]
+pub(crate) struct Record {
+    /// The unique names.
+    pub(crate) names: Vec<String>,
+    /// How each column's cells are written.
+    pub(crate) kinds: Vec<Kind>,
+    /// Each name as the JSON member it becomes, with its colon.
+    keys: Vec<Vec<u8>>,
+}
+
+impl Record {
+    /// The record of rows with these columns.
+    pub(crate) fn of(columns: &[Column]) -> Self {
+        let names = unique_names(columns);
+        let key = |name: &String| format!("{}:", serde_json::json!(name)).into_bytes();
+        Self {
+            keys: names.iter().map(key).collect(),
+            kinds: columns.iter().map(Kind::of).collect(),
+            names,
+        }
+    }
+
+    /// Writes one row as a JSON object keyed by column name.
+    pub(crate) fn json(&self, out: &mut Out<'_>, row: &Row) -> std::io::Result<()> {
+        out.push(b"{");
+        for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {
+            if i > 0 {
+                out.push(b",");
+            }
+            out.push(key);
+            match row.as_ref(i) {
+                Some(Value::Bytes(bytes)) => json(out, *kind, bytes)?,
+                _ => out.push(b"null"),
+            }
+        }
+        out.push(b"}");
+        Ok(())
+    }
+}
+
 /// Writes one value that is not NULL as JSON.
-pub(crate) fn json(out: &mut Out<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
+fn json(out: &mut Out<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
     match kind {
         Kind::Integer => match exact_integer(bytes) {
             Some(digits) => out.push(digits),
@@ -209,7 +250,7 @@ fn without_zerofill(mut bytes: &[u8]) -> &[u8] {
 }
 
 /// Writes bytes as a JSON string; what is not UTF-8 becomes U+FFFD.
-pub(crate) fn json_text(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
+fn json_text(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
     out.push(b"\"");
     if std::str::from_utf8(bytes).is_ok() {
         escaped(out, bytes)?;
@@ -225,21 +266,9 @@ pub(crate) fn json_text(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Bytes that cannot stand in a JSON string as they are (RFC 8259 section 7).
-const ESCAPE: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut i = 0;
-    while i < 0x20 {
-        table[i] = true;
-        i += 1;
-    }
-    table[0x22] = true;
-    table[0x5c] = true;
-    table
-};
-
+/// Whether a byte cannot stand in a JSON string as it is (RFC 8259 section 7).
 fn needs_escape(byte: &u8) -> bool {
-    ESCAPE.get(usize::from(*byte)).copied().unwrap_or(false)
+    matches!(byte, 0..0x20 | b'"' | b'\\')
 }
 
 fn escaped(out: &mut Out<'_>, text: &[u8]) -> std::io::Result<()> {
@@ -338,7 +367,7 @@ fn csv_pieces(out: &mut Out<'_>, text: &[u8], doubled: bool) -> std::io::Result<
 }
 
 /// Column names made unique: a name that stood before gets `_2`, `_3`, … that collides with no other.
-pub(crate) fn unique_names(columns: &[Column]) -> Vec<String> {
+fn unique_names(columns: &[Column]) -> Vec<String> {
     let names: Vec<String> = columns.iter().map(|c| c.name_str().into_owned()).collect();
     let mut taken: std::collections::HashSet<String> = names.iter().cloned().collect();
     let mut seen = std::collections::HashSet::new();
@@ -389,7 +418,11 @@ mod tests {
             ("", "\"\""),
             ("12x", "\"12x\""),
         ] {
-            assert_eq!(as_json(Kind::Integer, bytes.as_bytes()), expected, "{bytes}");
+            assert_eq!(
+                as_json(Kind::Integer, bytes.as_bytes()),
+                expected,
+                "{bytes}"
+            );
         }
     }
 
@@ -449,15 +482,16 @@ mod tests {
 
     #[test]
     fn duplicate_names_collide_with_nothing() {
-        let column = |name: &str| {
-            Column::new(ColumnType::MYSQL_TYPE_LONG).with_name(name.as_bytes())
-        };
-        let names = |list: &[&str]| {
-            unique_names(&list.iter().map(|n| column(n)).collect::<Vec<_>>())
-        };
+        let column =
+            |name: &str| Column::new(ColumnType::MYSQL_TYPE_LONG).with_name(name.as_bytes());
+        let names =
+            |list: &[&str]| unique_names(&list.iter().map(|n| column(n)).collect::<Vec<_>>());
         assert_eq!(names(&["id", "id", "id"]), ["id", "id_2", "id_3"]);
         assert_eq!(names(&["id", "id", "id_2"]), ["id", "id_3", "id_2"]);
-        assert_eq!(names(&["id_2", "id", "id", "id_2"]), ["id_2", "id", "id_3", "id_2_2"]);
+        assert_eq!(
+            names(&["id_2", "id", "id", "id_2"]),
+            ["id_2", "id", "id_3", "id_2_2"]
+        );
         assert_eq!(names(&["", ""]), ["", "_2"]);
     }
 }

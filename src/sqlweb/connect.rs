@@ -52,6 +52,8 @@ const ABSENT: u8 = 2;
 pub(crate) struct Link {
     /// The driver's connection.
     pub(crate) conn: Conn,
+    /// Whether its current database may differ from the one it was made with, which only a new connection restores.
+    pub(crate) moved: bool,
     _permit: Permit,
 }
 
@@ -116,6 +118,7 @@ impl Connector {
         let signing_in = move || {
             let made = contained(|| this.sign_in()).map(|conn| Link {
                 conn,
+                moved: false,
                 _permit: permit,
             });
             let _ = sender.send(made);
@@ -214,7 +217,10 @@ impl Connector {
             .max_allowed_packet(Some(MAX_PACKET))
             .stmt_cache_size(Some(0))
             .local_infile_handler(Some(refuse_files))
-            .connect_attrs(Some(std::collections::HashMap::from([("program_name", "postern")])))
+            .connect_attrs(Some(std::collections::HashMap::from([(
+                "program_name",
+                "postern",
+            )])))
             .server_key_path(self.key_rule(address, with_tls));
         let builder = match (&self.target, address) {
             (Target::Unix(path), _) => builder.socket(Some(path.to_string_lossy())),
@@ -261,27 +267,38 @@ impl Connector {
             mysql::Error::DriverError(DriverError::ConnectTimeout) => {
                 self.unreachable("connection timed out")
             }
-            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => DbError::Auth(
-                format!("{} asks for the sign-in method '{name}', which is not supported", self.target),
-            ),
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
+                DbError::Auth(format!(
+                    "{} asks for the sign-in method '{name}', which is not supported",
+                    self.target
+                ))
+            }
             mysql::Error::DriverError(
                 error @ (DriverError::OldMysqlPasswordDisabled
                 | DriverError::CleartextPluginDisabled),
-            ) => DbError::Auth(format!("{} asks for an unsafe sign-in method: {error}", self.target)),
+            ) => DbError::Auth(format!(
+                "{} asks for an unsafe sign-in method: {error}",
+                self.target
+            )),
             mysql::Error::TlsError(error) => {
                 DbError::Tls(format!("TLS with {} failed: {error}", self.target))
             }
-            mysql::Error::IoError(error) if self.key_was_refused(&error, address) => DbError::Auth(format!(
-                "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
-                self.target
-            )),
+            mysql::Error::IoError(error) if self.key_was_refused(&error, address) => {
+                DbError::Auth(format!(
+                    "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
+                    self.target
+                ))
+            }
             mysql::Error::IoError(error) => self.io_refused(&error),
             other => self.unreachable(&other.to_string()),
         }
     }
 
     fn key_was_refused(&self, error: &std::io::Error, address: Option<SocketAddr>) -> bool {
-        matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) && self.key_rule(address, false).is_some()
+        matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ) && self.key_rule(address, false).is_some()
     }
 
     /// rustls hands its errors through as input/output errors of the kind "invalid data".

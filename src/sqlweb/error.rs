@@ -26,6 +26,8 @@ pub(crate) enum DbError {
     ReadOnly(String),
     /// The statement was stopped: by the person, by the time limit, or since its client left.
     Stopped(Cause),
+    /// The request was wrong in a way that only the session could tell.
+    Request(String),
     /// The client's side of an answer failed while it was written.
     Client(std::io::Error),
 }
@@ -60,7 +62,9 @@ impl Cause {
 impl fmt::Display for DbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(text) | Self::Tls(text) | Self::Auth(text) => f.write_str(text),
+            Self::Unreachable(text) | Self::Tls(text) | Self::Auth(text) | Self::Request(text) => {
+                f.write_str(text)
+            }
             Self::Denied(error) | Self::Statement(error) => f.write_str(&error.message),
             Self::Lost(why) => write!(
                 f,
@@ -87,7 +91,9 @@ impl DbError {
             | Self::Tls(_)
             | Self::Auth(_)
             | Self::Lost(_) => 502,
-            Self::Statement(_) | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
+            Self::Statement(_)
+            | Self::Request(_)
+            | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
             Self::ReadOnly(_) => 403,
             Self::Busy => 429,
             Self::Stopped(Cause::TimedOut) => 504,
@@ -108,7 +114,11 @@ impl DbError {
     pub(crate) fn leaves_connection_usable(&self) -> bool {
         matches!(
             self,
-            Self::Statement(_) | Self::ReadOnly(_) | Self::Stopped(_) | Self::Client(_)
+            Self::Statement(_)
+                | Self::ReadOnly(_)
+                | Self::Stopped(_)
+                | Self::Request(_)
+                | Self::Client(_)
         )
     }
 }

@@ -1,3 +1,248 @@
 //! The database plugin: a web SQL client over a local HTTP API.
+//!
+//! ```text
+//! routes ── query, export ── execute ── gate          (layer 2 of the read-only mode)
+//!    │                          ├────── sessions ── connect    (one connection a session, 32 in all)
+//!    │                          ├────── readonly    (layer 3)
+//!    │                          └────── statement ── answer, export   (rows as they come)
+//!    └── catalogue, facts, access
+//! ```
+//!
+//! Nothing here knows of tunnels.
 
 pub mod gate;
+pub mod options;
+
+mod access;
+mod answer;
+mod catalogue;
+mod cells;
+mod connect;
+mod contain;
+mod error;
+mod execute;
+mod export;
+mod facts;
+mod lazy;
+mod out;
+mod params;
+mod query;
+mod readonly;
+mod routes;
+mod running;
+mod service;
+mod sessions;
+mod statement;
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::Sender;
+
+use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use access::Access;
+use connect::Connector;
+use error::DbError;
+use facts::Facts;
+pub use options::{Options, Target, TlsMode};
+use service::Service;
+use sessions::Sessions;
+
+/// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
+pub const FIRST_PORT: u16 = 8306;
+
+/// See [`FIRST_PORT`].
+pub const LAST_PORT: u16 = 8405;
+
+/// Threads that answer light requests; everything that asks the database has a thread of its own.
+const WORKERS: usize = 2;
+
+/// A web client that is being served.
+pub struct Running {
+    /// Where a browser finds it.
+    pub url: String,
+    /// In invisible mode, the link that carries the authorization code. It is a secret.
+    pub auth_url: Option<String>,
+    server: Option<Server>,
+    service: Arc<Service>,
+    watcher: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// Why the web client could not start. `Display` is the message for the person.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The database: unreachable, or it refused the account.
+    Database {
+        /// What happened.
+        message: String,
+        /// What to try.
+        hint: Option<&'static str>,
+    },
+    /// The address to listen on cannot be had.
+    Listen(String),
+    /// The system refused a thread, a socket or random bytes.
+    System(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database { message, .. } => write!(f, "plugin error: {message}"),
+            Self::Listen(message) | Self::System(message) => write!(f, "plugin error: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl StartError {
+    /// What to try, where there is something to try.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Database { hint, .. } => *hint,
+            Self::Listen(_) => Some("name another address with --listen HOST:PORT"),
+            Self::System(_) => None,
+        }
+    }
+}
+
+impl From<DbError> for StartError {
+    fn from(error: DbError) -> Self {
+        let hint = match &error {
+            DbError::Unreachable(_) => {
+                Some("check that the server runs and that host and port are right")
+            }
+            DbError::Denied(_) => Some("check the user name, the password and the database name"),
+            DbError::Tls(_) => Some("--tls off|prefer|require|verify says how TLS is used"),
+            _ => None,
+        };
+        Self::Database {
+            message: error.to_string(),
+            hint,
+        }
+    }
+}
+
+/// Connects to the database and serves the web client.
+pub fn start(options: Options) -> Result<Running, StartError> {
+    let connector = Arc::new(Connector::new(&options));
+    let mut link = connector.connect()?;
+    let facts = Facts::ask(&mut link.conn)?;
+    if options.readonly {
+        // Shows at the start, not at the first statement, that this server cannot be made read-only.
+        readonly::make_read_only(&mut link.conn, &facts)?;
+    }
+    drop(link);
+    let listener = listen(options.listen)?;
+    let addr = listener.local_addr().map_err(system)?;
+    let access = options
+        .invisible
+        .then(|| Access::new(addr.port()))
+        .transpose()
+        .map_err(|_| StartError::System("the system gives no random bytes".into()))?;
+    let hosts = host_policy(&options, addr)?;
+    let service = Arc::new(Service {
+        sessions: Sessions::new(connector.clone(), options.readonly),
+        connector,
+        facts,
+        target: options.target,
+        user: options.user,
+        database: options.database,
+        readonly: options.readonly,
+        query_timeout: options.query_timeout,
+        run_dir: options.run_dir.clone(),
+        running: running::RunningMap::default(),
+        tickets: export::Tickets::default(),
+        access,
+        threads: std::sync::atomic::AtomicUsize::new(0),
+    });
+    let config = ServerConfig {
+        listener,
+        hosts,
+        check_other_users: options.check_other_users,
+        run_dir: options.run_dir,
+        workers: WORKERS,
+        limits: Limits::default(),
+    };
+    let server = Server::start(config, Arc::new(routes::Routes::new(&service))).map_err(system)?;
+    let watcher = watcher(&service)?;
+    let url = format!("http://{}/", shown(addr));
+    let code = service.access.as_ref().map(Access::code);
+    Ok(Running {
+        auth_url: code.map(|code| format!("{url}auth?code={code}")),
+        url,
+        server: Some(server),
+        service,
+        watcher: Some(watcher),
+    })
+}
+
+impl Running {
+    /// Stops accepting, ends what runs, and returns when that is done: within 2 s.
+    pub fn stop(mut self) {
+        self.service.shut_down();
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+        if let Some((stop, thread)) = self.watcher.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+        self.service.sessions.close_all();
+    }
+}
+
+fn listen(named: Option<SocketAddr>) -> Result<TcpListener, StartError> {
+    if let Some(addr) = named {
+        return TcpListener::bind(addr)
+            .map_err(|error| StartError::Listen(format!("cannot listen on {addr}: {error}")));
+    }
+    let free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok();
+    (FIRST_PORT..=LAST_PORT).find_map(free).ok_or_else(|| {
+        StartError::Listen(format!(
+            "all ports from {FIRST_PORT} to {LAST_PORT} on 127.0.0.1 are in use"
+        ))
+    })
+}
+
+/// Loopback names, what `--allow-host` names, and the address itself when it is not a loopback one.
+fn host_policy(options: &Options, addr: SocketAddr) -> Result<HostPolicy, StartError> {
+    let hosts = HostPolicy::loopback();
+    let own = (!addr.ip().is_loopback() && !addr.ip().is_unspecified()).then(|| addr.to_string());
+    for host in options.allow_hosts.iter().chain(&own) {
+        hosts
+            .allow(host)
+            .map_err(|error| StartError::Listen(format!("--allow-host: {error}")))?;
+    }
+    Ok(hosts)
+}
+
+/// A wildcard is reached from here as loopback.
+fn shown(addr: SocketAddr) -> SocketAddr {
+    match addr {
+        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
+        SocketAddr::V6(a) if a.ip().is_unspecified() => {
+            (std::net::Ipv6Addr::LOCALHOST, a.port()).into()
+        }
+        other => other,
+    }
+}
+
+/// One thread looks once a second for statements and connections past their time; it ends when its sender is dropped.
+fn watcher(service: &Arc<Service>) -> Result<(Sender<()>, JoinHandle<()>), StartError> {
+    let (stop, stopped) = crossbeam_channel::bounded(0);
+    let watched = service.clone();
+    let thread = std::thread::Builder::new()
+        .name("sql-watch".into())
+        .stack_size(64 << 10)
+        .spawn(move || service::watch(&watched, &stopped))
+        .map_err(system)?;
+    Ok((stop, thread))
+}
+
+fn system(error: std::io::Error) -> StartError {
+    StartError::System(error.to_string())
+}

@@ -20,6 +20,7 @@ pub(crate) struct Out<'a> {
     /// A second copy of what is written, while one is kept.
     copy: Option<tempfile::SpooledTempFile>,
     flushed_at: Instant,
+    untouched: bool,
 }
 
 impl<'a> Out<'a> {
@@ -30,6 +31,7 @@ impl<'a> Out<'a> {
             target,
             copy: None,
             flushed_at: Instant::now(),
+            untouched: true,
         }
     }
 
@@ -54,8 +56,17 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
+    /// Whether nothing has been written yet.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.untouched
+    }
+
     /// Writes all that was appended.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.untouched = false;
         if let Some(copy) = &mut self.copy {
             copy.write_all(&self.buffer)?;
         }
@@ -71,6 +82,12 @@ impl<'a> Out<'a> {
         self.flush()?;
         self.copy = Some(tempfile::spooled_tempfile_in(FULL, dir));
         Ok(())
+    }
+
+    /// Makes the target send its head where no byte was written yet.
+    pub(crate) fn write_head(&mut self) -> io::Result<()> {
+        self.untouched = false;
+        self.target.flush()
     }
 
     /// Ends the copy and returns it.

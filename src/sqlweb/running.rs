@@ -86,7 +86,9 @@ impl Running {
                 if state.cause.is_none() {
                     state.cause = Some(cause);
                     if let Err(error) = connector.kill_query(connection) {
-                        log::warn!("the statement on connection {connection} could not be stopped: {error}");
+                        log::warn!(
+                            "the statement on connection {connection} could not be stopped: {error}"
+                        );
                     }
                 }
                 true

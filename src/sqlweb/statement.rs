@@ -4,8 +4,8 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use mysql::prelude::{Queryable, Text};
-use mysql::{Column, Conn, QueryResult, Row};
+use mysql::prelude::Queryable;
+use mysql::{Column, Conn, QueryResult, Row, Text};
 
 use super::connect::{Connector, Link};
 use super::contain::contained;

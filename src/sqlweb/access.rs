@@ -1,0 +1,207 @@
+//! Invisible mode: an authorization code is exchanged for a session cookie.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+/// Wrong codes that one source may send in [`WINDOW`].
+const WRONG_CODES: usize = 5;
+
+/// The time that [`WRONG_CODES`] counts in.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// Visitors signed in at once; the one unused for longest gives way.
+const MAX_VISITORS: usize = 1000;
+
+/// A visitor who asks for nothing this long has to sign in again.
+const VISITOR_IDLE: Duration = Duration::from_secs(12 * 3600);
+
+/// Sources whose wrong codes are remembered; beyond it the oldest are forgotten first.
+const MAX_SOURCES: usize = 10_000;
+
+/// The door of one web client.
+pub(crate) struct Access {
+    code: String,
+    cookie: String,
+    random: SystemRandom,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    visitors: HashMap<String, Instant>,
+    wrong: HashMap<IpAddr, Vec<Instant>>,
+}
+
+/// What became of a code.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// It was right; the value is for `Set-Cookie`.
+    Open(String),
+    /// It was wrong.
+    Wrong,
+    /// It was wrong, and so were too many before it.
+    TooMany,
+}
+
+/// The system gives no random bytes.
+#[derive(Debug)]
+pub(crate) struct NoRandom;
+
+impl Access {
+    /// A door with a new code of 160 random bits. Cookies are shared by all ports of a host, so `port` is in its name.
+    pub(crate) fn new(port: u16) -> Result<Self, NoRandom> {
+        let random = SystemRandom::new();
+        Ok(Self {
+            code: token(&random)?,
+            cookie: format!("postern_{port}"),
+            random,
+            state: Mutex::default(),
+        })
+    }
+
+    /// The authorization code, to be shown once at the start.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// The name of the session cookie.
+    pub(crate) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
+    /// Whether this cookie value belongs to somebody who has signed in.
+    pub(crate) fn knows(&self, cookie: &str) -> bool {
+        let mut state = self.lock();
+        let Some(seen) = state.visitors.get_mut(cookie) else {
+            return false;
+        };
+        if seen.elapsed() > VISITOR_IDLE {
+            state.visitors.remove(cookie);
+            return false;
+        }
+        *seen = Instant::now();
+        true
+    }
+
+    /// Tries a code. A right one always passes; wrong ones are counted by source.
+    pub(crate) fn enter(&self, code: &str, source: IpAddr) -> Result<Entrance, NoRandom> {
+        if self.is_right(code) {
+            let visitor = token(&self.random)?;
+            let value = format!("{}={visitor}; HttpOnly; SameSite=Lax; Path=/", self.cookie);
+            self.admit(visitor);
+            return Ok(Entrance::Open(value));
+        }
+        Ok(self.count_wrong(source))
+    }
+
+    /// Compares digests, so that neither the place of a difference nor the length shows in the time.
+    fn is_right(&self, code: &str) -> bool {
+        use ring::{digest, hmac};
+        let Ok(secret) = token(&self.random) else {
+            return false;
+        };
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let expected = digest::digest(&digest::SHA256, self.code.as_bytes());
+        let given = digest::digest(&digest::SHA256, code.as_bytes());
+        let tag = hmac::sign(&key, expected.as_ref());
+        hmac::verify(&key, given.as_ref(), tag.as_ref()).is_ok()
+    }
+
+    fn admit(&self, visitor: String) {
+        let mut state = self.lock();
+        if state.visitors.len() >= MAX_VISITORS
+            && let Some(oldest) = oldest(&state.visitors)
+        {
+            state.visitors.remove(&oldest);
+        }
+        state.visitors.insert(visitor, Instant::now());
+    }
+
+    fn count_wrong(&self, source: IpAddr) -> Entrance {
+        let mut state = self.lock();
+        if state.wrong.len() >= MAX_SOURCES && !state.wrong.contains_key(&source) {
+            state.wrong.retain(|_, tries| is_recent(tries.last()));
+            if state.wrong.len() >= MAX_SOURCES {
+                return Entrance::TooMany;
+            }
+        }
+        let tries = state.wrong.entry(source).or_default();
+        tries.retain(|at| is_recent(Some(at)));
+        if tries.len() >= WRONG_CODES {
+            return Entrance::TooMany;
+        }
+        tries.push(Instant::now());
+        Entrance::Wrong
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_recent(at: Option<&Instant>) -> bool {
+    at.is_some_and(|at| at.elapsed() < WINDOW)
+}
+
+fn oldest(visitors: &HashMap<String, Instant>) -> Option<String> {
+    let (visitor, _) = visitors.iter().min_by_key(|(_, seen)| **seen)?;
+    Some(visitor.clone())
+}
+
+/// 160 random bits in hexadecimal digits.
+pub(crate) fn token(random: &SystemRandom) -> Result<String, NoRandom> {
+    let mut bytes = [0u8; 20];
+    random.fill(&mut bytes).map_err(|_| NoRandom)?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn the_right_code_opens_and_its_cookie_is_known() {
+        let access = Access::new(8306).unwrap();
+        let Entrance::Open(cookie) = access.enter(access.code(), SOURCE).unwrap() else {
+            panic!("the right code was refused");
+        };
+        let value = cookie.strip_prefix("postern_8306=").unwrap();
+        let (value, attributes) = value.split_once(';').unwrap();
+        assert!(access.knows(value));
+        assert!(!access.knows("other"));
+        assert_eq!(attributes, " HttpOnly; SameSite=Lax; Path=/");
+    }
+
+    #[test]
+    fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
+        let access = Access::new(1).unwrap();
+        for _ in 0..5 {
+            assert_eq!(access.enter("wrong", SOURCE).unwrap(), Entrance::Wrong);
+        }
+        assert_eq!(access.enter("wrong", SOURCE).unwrap(), Entrance::TooMany);
+        assert_eq!(access.enter("", SOURCE).unwrap(), Entrance::TooMany);
+        let right = access.code().to_owned();
+        assert!(matches!(
+            access.enter(&right, SOURCE).unwrap(),
+            Entrance::Open(_)
+        ));
+        let other: IpAddr = "10.0.0.1".parse().unwrap();
+        assert_eq!(access.enter("wrong", other).unwrap(), Entrance::Wrong);
+    }
+
+    #[test]
+    fn visitors_are_bounded() {
+        let access = Access::new(1).unwrap();
+        for i in 0..=MAX_VISITORS {
+            access.admit(i.to_string());
+        }
+        assert_eq!(access.lock().visitors.len(), MAX_VISITORS);
+        assert!(access.knows(&MAX_VISITORS.to_string()));
+    }
+}

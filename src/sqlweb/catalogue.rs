@@ -1,0 +1,206 @@
+//! What the server has: databases, tables, and the schema of one table.
+
+use mysql::{Conn, Row, Value as Cell};
+use serde_json::{Value, json};
+
+use super::error::DbError;
+use super::statement::rows;
+
+/// The names of the databases, as the server sorts them.
+pub(crate) fn databases(conn: &mut Conn) -> Result<Value, DbError> {
+    names(conn, "SHOW DATABASES")
+}
+
+/// The names of a database's tables, views and sequences.
+pub(crate) fn tables(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
+    names(conn, &format!("SHOW TABLES FROM {}", identifier(db)))
+}
+
+/// The same with what the sidebar shows beside each name.
+pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
+    let listed = rows(
+        conn,
+        &format!(
+            "SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH, TABLE_COMMENT \
+             FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME",
+            literal(db)
+        ),
+    )?;
+    if listed.is_empty() {
+        // Tells an empty database from an unknown one by the server's own error.
+        tables(conn, db)?;
+    }
+    let all: Vec<Value> = listed.iter().map(table_in_detail).collect();
+    Ok(Value::Array(all))
+}
+
+fn table_in_detail(row: &Row) -> Value {
+    let kind = match text(row, 1).unwrap_or_default().as_str() {
+        "VIEW" | "SYSTEM VIEW" => "view",
+        "SEQUENCE" => "sequence",
+        _ => "table",
+    };
+    let view = kind == "view";
+    json!({
+        "name": text(row, 0),
+        "kind": kind,
+        "engine": text(row, 2),
+        "rows_estimate": number(row, 3),
+        "bytes": number(row, 4),
+        // A view's comment is the word VIEW, or an error text when it is broken.
+        "comment": text(row, 5).filter(|comment| !(view && comment == "VIEW")),
+    })
+}
+
+/// Columns, indexes, foreign keys and the CREATE statement of a table, view or sequence.
+pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
+    let (db_name, table_name) = (identifier(db), identifier(table));
+    let columns = rows(
+        conn,
+        &format!("SHOW FULL COLUMNS FROM {table_name} FROM {db_name}"),
+    )?;
+    let indexes = rows(
+        conn,
+        &format!("SHOW INDEX FROM {table_name} FROM {db_name}"),
+    )?;
+    // Needs a privilege of its own for views, without which the rest is still worth showing.
+    let create = rows(conn, &format!("SHOW CREATE TABLE {db_name}.{table_name}"));
+    let create = match create {
+        Err(error) if !error.leaves_connection_usable() => return Err(error),
+        other => other.unwrap_or_default(),
+    };
+    Ok(json!({
+        "columns": columns.iter().map(column).collect::<Vec<_>>(),
+        "indexes": grouped_indexes(&indexes),
+        "foreign_keys": foreign_keys(conn, db, table)?,
+        "create_statement": create.first().and_then(|row| text(row, 1)),
+    }))
+}
+
+/// Field, Type, Collation, Null, Key, Default, Extra, Privileges, Comment.
+fn column(row: &Row) -> Value {
+    json!({
+        "name": text(row, 0),
+        "type": text(row, 1),
+        "collation": text(row, 2),
+        "nullable": text(row, 3).as_deref() == Some("YES"),
+        "key": text(row, 4),
+        "default": text(row, 5),
+        "extra": text(row, 6),
+        "comment": text(row, 8),
+    })
+}
+
+/// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null, Index_type;
+/// MySQL 8 has Expression as the 15th where Column_name is NULL.
+fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
+    let mut indexes: Vec<(String, Value, Vec<String>)> = Vec::new();
+    for row in parts {
+        let name = text(row, 2).unwrap_or_default();
+        let part = match (text(row, 4), number(row, 7)) {
+            (Some(column), None) => column,
+            (Some(column), Some(prefix)) => format!("{column}({prefix})"),
+            (None, _) => format!("({})", text(row, 14).unwrap_or_default()),
+        };
+        match indexes.iter_mut().find(|(known, ..)| *known == name) {
+            Some((.., columns)) => columns.push(part),
+            None => {
+                let about = json!({
+                    "name": name,
+                    "unique": text(row, 1).as_deref() == Some("0"),
+                    "type": text(row, 10),
+                });
+                indexes.push((name, about, vec![part]));
+            }
+        }
+    }
+    let with_columns = |(_, mut about, columns): (String, Value, Vec<String>)| {
+        if let Some(object) = about.as_object_mut() {
+            object.insert("columns".into(), json!(columns));
+        }
+        about
+    };
+    indexes.into_iter().map(with_columns).collect()
+}
+
+/// Two look-ups with constants, each of which the server answers by opening this one table.
+fn foreign_keys(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<Value>, DbError> {
+    let (db_text, table_text) = (literal(db), literal(table));
+    let parts = rows(
+        conn,
+        &format!(
+            "SELECT CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME \
+             FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = {db_text} AND TABLE_NAME = {table_text} \
+             AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY CONSTRAINT_NAME, ORDINAL_POSITION"
+        ),
+    )?;
+    if parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rules = rows(
+        conn,
+        &format!(
+            "SELECT CONSTRAINT_NAME, UPDATE_RULE, DELETE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS \
+             WHERE CONSTRAINT_SCHEMA = {db_text} AND TABLE_NAME = {table_text}"
+        ),
+    )?;
+    let mut names: Vec<String> = parts.iter().filter_map(|row| text(row, 0)).collect();
+    names.dedup();
+    let one = |name: &String| foreign_key(name, &parts, &rules);
+    Ok(names.iter().map(one).collect())
+}
+
+fn foreign_key(name: &str, parts: &[Row], rules: &[Row]) -> Value {
+    let is_named = |row: &&Row| text(row, 0).as_deref() == Some(name);
+    let own: Vec<&Row> = parts.iter().filter(is_named).collect();
+    let rule = rules.iter().find(is_named);
+    let all = |i: usize| {
+        own.iter()
+            .filter_map(|row| text(row, i))
+            .collect::<Vec<_>>()
+    };
+    json!({
+        "name": name,
+        "columns": all(1),
+        "ref_db": own.first().and_then(|row| text(row, 2)),
+        "ref_table": own.first().and_then(|row| text(row, 3)),
+        "ref_columns": all(4),
+        "on_update": rule.and_then(|row| text(row, 1)),
+        "on_delete": rule.and_then(|row| text(row, 2)),
+    })
+}
+
+/// The warnings of the statement before, at most 100: `level`, `code`, `message`.
+pub(crate) fn warnings(conn: &mut Conn) -> Result<Vec<Value>, DbError> {
+    let listed = rows(conn, "SHOW WARNINGS LIMIT 100")?;
+    let one =
+        |row: &Row| json!({"level": text(row, 0), "code": number(row, 1), "message": text(row, 2)});
+    Ok(listed.iter().map(one).collect())
+}
+
+fn names(conn: &mut Conn, sql: &str) -> Result<Value, DbError> {
+    let listed = rows(conn, sql)?;
+    Ok(listed.iter().filter_map(|row| text(row, 0)).collect())
+}
+
+/// A name as SQL has it: in backquotes, with those inside doubled.
+pub(crate) fn identifier(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A text as SQL has it whatever the session's mode says of quotes and backslashes: by its bytes.
+fn literal(value: &str) -> String {
+    let digits: String = value.bytes().map(|b| format!("{b:02X}")).collect();
+    format!("_utf8mb4 X'{digits}'")
+}
+
+fn text(row: &Row, i: usize) -> Option<String> {
+    match row.as_ref(i) {
+        Some(Cell::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    }
+}
+
+fn number(row: &Row, i: usize) -> Option<u64> {
+    text(row, i)?.parse().ok()
+}

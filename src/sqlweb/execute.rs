@@ -1,0 +1,192 @@
+//! The way of one statement from a request to its rows: count, gate, connection, read-only session, run, warnings.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::catalogue;
+use super::connect::Link;
+use super::error::{Cause, DbError};
+use super::gate::{self, Dialect, Passed, StatementKind};
+use super::readonly;
+use super::running::{Entry, Owner};
+use super::service::Service;
+use super::sessions::{CheckOut, Wanted};
+use super::statement::{self, Done, RowSink, Stops};
+use crate::http::{ApiError, ClientWatch};
+
+/// One statement as a request has it.
+pub(crate) struct Job {
+    /// The text.
+    pub(crate) sql: String,
+    /// The database to run in.
+    pub(crate) db: Option<String>,
+    /// The id by which it can be cancelled.
+    pub(crate) query_id: Option<String>,
+    /// To whom it belongs.
+    pub(crate) owner: Owner,
+}
+
+/// What the text is, found before anything is sent.
+struct Examined {
+    /// Set when the statement is on the list of those that only read.
+    passed: Option<Passed>,
+    /// Whether the number of statements hangs on a mode of the session that must be asked for.
+    ask_mode: bool,
+}
+
+/// Runs `job`, handing rows to `sink`; returns the warnings.
+pub(crate) fn execute(
+    service: &Arc<Service>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    client: &ClientWatch,
+) -> Result<Vec<Value>, ApiError> {
+    let examined = examine(service, &job.sql)?;
+    let entry = enter(service, job)?;
+    let _leaving = {
+        let (running, connector) = (entry.running.clone(), service.connector.clone());
+        client.on_gone(move || {
+            running.stop(Cause::ClientLeft, &connector);
+        })
+    };
+    let wanted = Wanted {
+        owner: &job.owner,
+        database: job.db.as_deref(),
+    };
+    let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
+    let outcome = lease
+        .link()
+        .and_then(|link| on_link(service, job, sink, &entry, &examined, link));
+    lease.give_back(&outcome);
+    outcome.map_err(|error| api_error(&error))
+}
+
+fn on_link(
+    service: &Arc<Service>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    entry: &Entry<'_>,
+    examined: &Examined,
+    link: &mut Link,
+) -> Result<Vec<Value>, DbError> {
+    if service.readonly {
+        readonly::make_read_only(&mut link.conn, &service.facts)?;
+        if let Some(StatementKind::Use(db)) = examined.passed.as_ref().map(|p| &p.kind) {
+            return change_database(link, db, sink);
+        }
+        readonly::prepare(&mut link.conn, &job.sql)?;
+    } else if examined.ask_mode {
+        check_with_mode(service, link, &job.sql)?;
+    }
+    link.moved |= examined.passed.is_none();
+    let stops = Stops {
+        connector: &service.connector,
+        running: &entry.running,
+        harmless: examined.passed.is_some(),
+    };
+    match statement::run(link, &job.sql, sink, &stops)? {
+        0 => Ok(Vec::new()),
+        _ => catalogue::warnings(&mut link.conn),
+    }
+}
+
+/// `USE` by the protocol's own command, since not every server can prepare the statement.
+fn change_database(
+    link: &mut Link,
+    db: &str,
+    sink: &mut dyn RowSink,
+) -> Result<Vec<Value>, DbError> {
+    link.moved = true;
+    super::contain::contained(|| Ok(link.conn.select_db(db)?))?;
+    sink.done(Done::default());
+    Ok(Vec::new())
+}
+
+fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError> {
+    let query_id = job.query_id.as_deref();
+    let entered = service.running.enter(job.owner.clone(), query_id);
+    entered.ok_or_else(|| {
+        let id = query_id.unwrap_or_default();
+        ApiError::conflict(format!(
+            "query_id '{id}' is in use by a statement that still runs; choose another"
+        ))
+    })
+}
+
+fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
+    let dialect = service.dialect(false);
+    let statements = gate::split(sql, &dialect).len();
+    // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
+    let ask_mode = !service.readonly
+        && sql.contains('\\')
+        && gate::split(sql, &service.dialect(true)).len() != statements;
+    if !ask_mode {
+        one_statement(statements)?;
+    }
+    match gate::check(sql, &dialect) {
+        Ok(passed) => Ok(Examined {
+            passed: Some(passed),
+            ask_mode,
+        }),
+        Err(refusal) if service.readonly => Err(blocked(&refusal)),
+        Err(_) => Ok(Examined {
+            passed: None,
+            ask_mode,
+        }),
+    }
+}
+
+fn one_statement(statements: usize) -> Result<(), ApiError> {
+    match statements {
+        1 => Ok(()),
+        0 => Err(ApiError::bad_request(
+            "'sql' holds no statement; send one statement a request",
+        )),
+        n => Err(ApiError::bad_request(format!(
+            "'sql' holds {n} statements; send one statement a request"
+        ))),
+    }
+}
+
+/// The session itself says whether a backslash escapes.
+fn check_with_mode(service: &Service, link: &Link, sql: &str) -> Result<(), DbError> {
+    let dialect: Dialect = service.dialect(link.conn.no_backslash_escape());
+    one_statement(gate::split(sql, &dialect).len()).map_err(|error| DbError::Request(error.message))
+}
+
+fn blocked(refusal: &gate::Refusal) -> ApiError {
+    ApiError::forbidden(format!(
+        "read-only mode: {} was refused: {} (layer: server gate)",
+        refusal.statement, refusal.reason
+    ))
+    .with("statement", refusal.statement.clone())
+    .with("layer", "gate")
+    .with("offset", refusal.offset)
+}
+
+pub(crate) fn refused(error: CheckOut) -> ApiError {
+    match error {
+        CheckOut::SessionBusy => ApiError::conflict(
+            "another statement of this session is still running; wait for it or cancel it",
+        ),
+        CheckOut::Db(error) => api_error(&error),
+    }
+}
+
+/// A database failure as the API tells it.
+pub(crate) fn api_error(error: &DbError) -> ApiError {
+    let told = ApiError::new(error.status(), error.to_string());
+    match (error, error.server_error()) {
+        (_, Some(server)) => told.with(
+            "error",
+            json!({"errno": server.code, "sqlstate": server.state}),
+        ),
+        // What the server says of a statement that was killed (ER_QUERY_INTERRUPTED).
+        (DbError::Stopped(_), None) => {
+            told.with("error", json!({"errno": 1317, "sqlstate": "70100"}))
+        }
+        (DbError::ReadOnly(_), None) => told.with("layer", "connection"),
+        _ => told,
+    }
+}

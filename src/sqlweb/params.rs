@@ -1,0 +1,109 @@
+//! Reads a request's JSON body field by field, so that an error names every field that is wrong.
+
+use serde_json::{Map, Value};
+
+use crate::http::{ApiError, Request};
+
+/// The members of a JSON body and what was wrong with those read so far.
+pub(crate) struct Fields {
+    members: Map<String, Value>,
+    wrong: Vec<String>,
+}
+
+impl Fields {
+    /// The body of `request`, which must be a JSON object.
+    pub(crate) fn of(request: &Request) -> Result<Self, ApiError> {
+        match request.json::<Value>()? {
+            Value::Object(members) => Ok(Self {
+                members,
+                wrong: Vec::new(),
+            }),
+            _ => Err(ApiError::bad_request("the body must be a JSON object")),
+        }
+    }
+
+    /// A text that must be there.
+    pub(crate) fn required(&mut self, name: &str) -> String {
+        match self.text(name) {
+            Some(text) => text,
+            None => {
+                if !self
+                    .wrong
+                    .iter()
+                    .any(|w| w.starts_with(&format!("'{name}'")))
+                {
+                    self.wrong.push(format!("'{name}' is missing"));
+                }
+                String::new()
+            }
+        }
+    }
+
+    /// A text, or nothing when it is absent, null or empty.
+    pub(crate) fn optional(&mut self, name: &str) -> Option<String> {
+        self.text(name).filter(|text| !text.is_empty())
+    }
+
+    /// A text that may be empty, or nothing when it is absent or null.
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        match self.members.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => {
+                self.wrong.push(format!("'{name}' must be a string"));
+                None
+            }
+        }
+    }
+
+    /// An optional text with a longest length in bytes.
+    pub(crate) fn short(&mut self, name: &str, most: usize) -> Option<String> {
+        let text = self.optional(name)?;
+        if text.len() > most {
+            self.wrong
+                .push(format!("'{name}' must have at most {most} bytes"));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A whole number of 0 or more, or nothing when it is absent or null.
+    pub(crate) fn count(&mut self, name: &str) -> Option<u64> {
+        match self.members.get(name) {
+            None | Some(Value::Null) => None,
+            Some(value) => {
+                if value.as_u64().is_none() {
+                    self.wrong
+                        .push(format!("'{name}' must be a whole number of 0 or more"));
+                }
+                value.as_u64()
+            }
+        }
+    }
+
+    /// True or false; `default` when it is absent or null.
+    pub(crate) fn flag(&mut self, name: &str, default: bool) -> bool {
+        match self.members.get(name) {
+            None | Some(Value::Null) => default,
+            Some(Value::Bool(value)) => *value,
+            Some(_) => {
+                self.wrong.push(format!("'{name}' must be true or false"));
+                default
+            }
+        }
+    }
+
+    /// Records that a field is wrong in a way of its own.
+    pub(crate) fn refuse(&mut self, what: &str) {
+        self.wrong.push(what.to_owned());
+    }
+
+    /// 400 with everything that was wrong.
+    pub(crate) fn done(self) -> Result<(), ApiError> {
+        if self.wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(ApiError::bad_request(self.wrong.join("; ")))
+        }
+    }
+}

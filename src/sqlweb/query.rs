@@ -1,0 +1,134 @@
+//! `POST /api/query`, `/api/cancel` and `/api/session/close`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Ending, JsonAnswer};
+use super::error::Cause;
+use super::execute::{Job, execute};
+use super::gate;
+use super::lazy::LazyStream;
+use super::params::Fields;
+use super::running::{MAX_ID, Owner, stop_apart};
+use super::service::Service;
+use crate::http::{ApiError, Request, Response, ResponseHead};
+
+/// Reads the request and answers it on a thread of its own.
+pub(crate) fn query(service: &Arc<Service>, request: Request) {
+    match read(service, &request) {
+        Ok((job, limit)) => {
+            let at_work = service.clone();
+            service.apart(request, move |request| {
+                answer(&at_work, request, &job, limit)
+            });
+        }
+        Err(error) => request.respond(Response::error(&error)),
+    }
+}
+
+fn read(service: &Service, request: &Request) -> Result<(Job, Option<u64>), ApiError> {
+    let mut fields = Fields::of(request)?;
+    let job = job(service, request, &mut fields);
+    let limit = fields.count("limit");
+    fields.done()?;
+    Ok((job, limit))
+}
+
+/// The members that a query and an export share.
+pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> Job {
+    let sql = fields.required("sql");
+    if sql.contains('\0') {
+        fields.refuse("'sql' must not contain a NUL character");
+    }
+    Job {
+        sql,
+        db: fields.optional("db"),
+        query_id: fields.short("query_id", MAX_ID),
+        owner: Owner {
+            visitor: service.visitor(request),
+            session: fields.short("session", MAX_ID).unwrap_or_default(),
+        },
+    }
+}
+
+fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64>) {
+    let started = Instant::now();
+    let client = request.client().clone();
+    let head = ResponseHead::new(200)
+        .header("Content-Type", "application/json")
+        .header("Cache-Control", "no-store");
+    let mut stream = LazyStream::new(request, head);
+    let several = may_return_several(service, &job.sql).then_some(service.run_dir.as_path());
+    let mut answer = JsonAnswer::new(&mut stream, limit, several, started);
+    let outcome = execute(service, job, &mut answer, &client);
+    let sent = match outcome {
+        Ok(warnings) => answer.finish(&Ending {
+            warnings: &warnings,
+            failure: None,
+        }),
+        Err(error) if answer.is_untouched() => {
+            drop(answer);
+            return stream.fail(Response::error(&error));
+        }
+        Err(error) => answer.finish(&Ending {
+            warnings: &[],
+            failure: Some(&members(&error)),
+        }),
+    };
+    match sent {
+        Ok(()) => stream.finish(),
+        Err(error) => log::debug!("an answer was broken off: {error}"),
+    }
+}
+
+/// A late failure's `code`, `message` and further members.
+fn members(error: &ApiError) -> Map<String, Value> {
+    let mut members = error.extra.clone();
+    members.insert("code".into(), json!(error.status));
+    members.insert("message".into(), json!(error.message));
+    members
+}
+
+/// Only a procedure or a compound statement returns several result sets, and those do not pass the gate.
+fn may_return_several(service: &Service, sql: &str) -> bool {
+    !service.readonly && gate::check(sql, &service.dialect(false)).is_err()
+}
+
+/// Stops the visitor's statement of the given id.
+pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
+    let asked = Fields::of(&request).and_then(|mut fields| {
+        let id = fields.required("query_id");
+        fields.done().map(|()| id)
+    });
+    let response = asked.and_then(|id| {
+        let found = service.running.find(&service.visitor(&request), &id);
+        let running =
+            found.ok_or_else(|| ApiError::not_found(format!("no statement '{id}' is running")))?;
+        stop_apart(running, Cause::Cancelled, service.connector.clone());
+        Ok(Response::ok(json!({"query_id": id})))
+    });
+    request.respond(response.unwrap_or_else(|error| Response::error(&error)));
+}
+
+/// Stops what a closed tab was running and lets go of its connection.
+pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
+    let asked = Fields::of(&request).and_then(|mut fields| {
+        let session = fields.required("session");
+        fields.done().map(|()| session)
+    });
+    let response = asked.map(|session| {
+        let owner = Owner {
+            visitor: service.visitor(&request),
+            session,
+        };
+        let mine = service.running.filter(|o, _| *o == owner);
+        for running in mine {
+            stop_apart(running, Cause::ClientLeft, service.connector.clone());
+        }
+        service.sessions.close(&owner);
+        Response::ok(json!({"session": owner.session}))
+    });
+    request.respond(response.unwrap_or_else(|error| Response::error(&error)));
+}

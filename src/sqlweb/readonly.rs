@@ -1,0 +1,136 @@
+//! The third layer of the read-only mode: the connection itself.
+//!
+//! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only
+//! and the server is asked whether it is. Then the server prepares the statement, which refuses a second one in the
+//! same text, and only then it runs, in the text protocol.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::contain::contained;
+use super::error::DbError;
+use super::facts::Facts;
+use super::statement::rows;
+
+/// Modes that change how a text is read (MariaDB and MySQL, "SQL modes"), without those that are only combinations.
+const CHANGE_LEXING: [&str; 11] = [
+    "ANSI_QUOTES",
+    "NO_BACKSLASH_ESCAPES",
+    "IGNORE_SPACE",
+    "ANSI",
+    "DB2",
+    "MAXDB",
+    "MSSQL",
+    "ORACLE",
+    "POSTGRESQL",
+    "MYSQL323",
+    "MYSQL40",
+];
+
+/// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
+const UNSUPPORTED_PS: u16 = 1295;
+
+/// The server's mode without what changes how a text is read.
+pub(crate) fn pinned_mode(global: &str) -> String {
+    let kept: Vec<&str> = global
+        .split(',')
+        .filter(|mode| !CHANGE_LEXING.contains(mode))
+        .filter(|mode| mode.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+        .collect();
+    kept.join(",")
+}
+
+/// Resets the connection and makes its session read-only; fails unless the server confirms every part of it.
+pub(crate) fn make_read_only(conn: &mut Conn, facts: &Facts) -> Result<(), DbError> {
+    contained(|| Ok(conn.reset()?))?;
+    let variable = facts.read_only_variable();
+    let mode = &facts.pinned_mode;
+    let setting = format!(
+        "SET NAMES utf8mb4, sql_mode = '{mode}'; SET SESSION TRANSACTION READ ONLY; \
+         SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID()"
+    );
+    let answer = rows(conn, &setting)?;
+    let own = conn.connection_id();
+    let confirmed = answer.first().is_some_and(|row| {
+        row.get::<i64, _>(0) == Some(1)
+            && row
+                .get::<String, _>(1)
+                .is_some_and(|m| same_modes(&m, mode))
+            && row.get::<String, _>(2).as_deref() == Some("utf8mb4")
+            && row.get::<u64, _>(3) == Some(u64::from(own))
+    });
+    if !confirmed {
+        return Err(DbError::ReadOnly(
+            "the server did not confirm that the connection is read-only, so nothing was sent (layer: connection)".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The server lists modes in an order of its own.
+fn same_modes(a: &str, b: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut modes: Vec<String> = text.split(',').map(str::to_ascii_uppercase).collect();
+        modes.sort();
+        modes
+    };
+    sorted(a) == sorted(b)
+}
+
+/// Has the server prepare `sql`, and drops the result: it refuses more than one statement in the text.
+pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
+    let outcome = contained(|| {
+        let prepared = match conn.prep(sql) {
+            // The driver takes `:name` for a parameter and would have another text prepared than the one that runs.
+            Ok(statement) if statement.num_params() > 0 => {
+                conn.close(statement)?;
+                None
+            }
+            Ok(statement) => Some(statement),
+            Err(mysql::Error::DriverError(mysql::DriverError::MixedParams)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        match prepared {
+            Some(statement) => Ok(conn.close(statement)?),
+            None => prepare_as_text(conn, sql),
+        }
+    });
+    match outcome {
+        Err(DbError::Statement(error)) if error.code == UNSUPPORTED_PS => {
+            Err(DbError::ReadOnly(format!(
+                "this server cannot check the statement before it runs ({}) (layer: connection)",
+                error.message
+            )))
+        }
+        other => other,
+    }
+}
+
+/// The same check through SQL, letter for letter. The escaping fits the pinned mode.
+fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
+    let escaped = sql
+        .replace('\\', "\\\\")
+        .replace('\'', "\\'")
+        .replace('\0', "\\0");
+    rows(conn, &format!("PREPARE postern_check FROM '{escaped}'"))?;
+    rows(conn, "DEALLOCATE PREPARE postern_check")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_that_change_lexing_are_dropped() {
+        assert_eq!(
+            pinned_mode("REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI"),
+            "REAL_AS_FLOAT,PIPES_AS_CONCAT"
+        );
+        assert_eq!(pinned_mode(""), "");
+        assert_eq!(
+            pinned_mode("STRICT_TRANS_TABLES,x';DROP"),
+            "STRICT_TRANS_TABLES"
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! The plugin's HTTP API: which path is answered by what.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::access::{Access, Entrance};
+use super::catalogue;
+use super::error::DbError;
+use super::options::Target;
+use super::service::Service;
+use super::{export, query};
+use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
+
+/// The description of the API, served at `/api/openapi.json`.
+const OPENAPI: &str = include_str!("openapi.json");
+
+/// Everything a web client answers, behind its door where it has one.
+pub(crate) struct Routes {
+    service: Arc<Service>,
+    router: Router,
+}
+
+impl Routes {
+    /// The routes of `service`.
+    pub(crate) fn new(service: &Arc<Service>) -> Self {
+        let on = |f: fn(&Arc<Service>, Request)| {
+            let service = service.clone();
+            move |request: Request| f(&service, request)
+        };
+        let router = Router::new()
+            .on(Method::Get, "/", |request| {
+                assets::page(request, "sql/index.html")
+            })
+            .on(Method::Get, "/assets/*", assets::asset)
+            .on(Method::Get, "/auth", on(auth))
+            .on(Method::Post, "/auth", on(auth))
+            .on(Method::Get, "/api/info", on(info))
+            .on(Method::Get, "/api/openapi.json", |request| {
+                request.respond(Response::new(200, "application/json", OPENAPI));
+            })
+            .on(Method::Get, "/api/databases", on(databases))
+            .on(Method::Get, "/api/tables", on(tables))
+            .on(Method::Get, "/api/schema", on(schema))
+            .on(Method::Post, "/api/query", on(query::query))
+            .on(Method::Post, "/api/cancel", on(query::cancel))
+            .on(Method::Post, "/api/session/close", on(query::close_session))
+            .on(Method::Post, "/api/export", on(export::export))
+            .on(Method::Get, "/api/export/{ticket}", on(export::redeem));
+        Self {
+            service: service.clone(),
+            router,
+        }
+    }
+}
+
+impl Handler for Routes {
+    fn handle(&self, request: Request) {
+        match &self.service.access {
+            Some(access) if !may_pass(access, &request) => turn_away(request),
+            _ => self.router.handle(request),
+        }
+    }
+}
+
+/// The sign-in page, what it is made of, and whoever has signed in.
+fn may_pass(access: &Access, request: &Request) -> bool {
+    let path = request.path();
+    let of_the_page =
+        path.starts_with("/assets/") && (path.contains("/common/") || path.contains("/sql/signin"));
+    path == "/auth"
+        || of_the_page
+        || request
+            .cookie(access.cookie())
+            .is_some_and(|cookie| access.knows(cookie))
+}
+
+fn turn_away(request: Request) {
+    let response = if request.path() == "/" {
+        Response::redirect(303, "/auth")
+    } else {
+        Response::error(&ApiError::unauthorized(
+            "sign in with the authorization code first, at /auth",
+        ))
+    };
+    request.respond(response);
+}
+
+/// The sign-in page, and the exchange of a code: from the link (`?code=`), the page's form, or JSON.
+fn auth(service: &Arc<Service>, request: Request) {
+    let Some(access) = &service.access else {
+        return request.respond(Response::redirect(303, "/"));
+    };
+    let by_script = request
+        .header("content-type")
+        .is_some_and(|t| t.starts_with("application/json"));
+    let Some(code) = code_of(&request, by_script) else {
+        return assets::page(request, "sql/signin.html");
+    };
+    match access.enter(&code, request.peer()) {
+        Ok(Entrance::Open(cookie)) if by_script => {
+            request.respond(Response::ok(json!({"signed_in": true})).header("Set-Cookie", cookie));
+        }
+        Ok(Entrance::Open(cookie)) => {
+            request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie));
+        }
+        Ok(Entrance::Wrong) => {
+            not_opened(request, by_script, 401, "the authorization code is wrong")
+        }
+        Ok(Entrance::TooMany) => not_opened(
+            request,
+            by_script,
+            429,
+            "too many wrong authorization codes; wait a minute",
+        ),
+        Err(_) => request.respond(Response::error(&ApiError::internal(
+            "the system gives no random bytes",
+        ))),
+    }
+}
+
+fn code_of(request: &Request, by_script: bool) -> Option<String> {
+    if *request.method() != Method::Post {
+        return request.query("code").map(str::to_owned);
+    }
+    if by_script {
+        let body: Value = request.json().ok()?;
+        return Some(body.get("code")?.as_str().unwrap_or_default().to_owned());
+    }
+    // Codes are hexadecimal digits, so a form's percent-encoding never touches a right one.
+    let body = std::str::from_utf8(request.body()).ok()?;
+    let field = body.split('&').find_map(|pair| pair.strip_prefix("code="));
+    Some(field.unwrap_or_default().trim().to_owned())
+}
+
+fn not_opened(request: Request, by_script: bool, status: u16, message: &str) {
+    if by_script {
+        request.respond(Response::error(&ApiError::new(status, message)));
+    } else {
+        assets::page_with_status(request, "sql/signin.html", status);
+    }
+}
+
+/// From memory alone, so that it answers at once whatever the database does.
+fn info(service: &Arc<Service>, request: Request) {
+    let facts = &service.facts;
+    let (host, port) = match &service.target {
+        Target::Tcp { host, port } => (host.clone(), Some(*port)),
+        Target::Unix(path) => (path.display().to_string(), None),
+    };
+    request.respond(Response::ok(json!({
+        "version": facts.version,
+        "host": host,
+        "port": port,
+        "user": service.user,
+        "database": service.database,
+        "readonly": service.readonly,
+        "mode": if service.readonly { "read-only" } else { "read-write" },
+        "can_write": facts.can_write,
+        "time_zone": facts.time_zone,
+        "invisible": service.access.is_some(),
+        "tool": concat!("postern ", env!("CARGO_PKG_VERSION")),
+    })));
+}
+
+fn databases(service: &Arc<Service>, request: Request) {
+    catalogue_answer(service, request, |conn, _| catalogue::databases(conn), &[]);
+}
+
+fn tables(service: &Arc<Service>, request: Request) {
+    let in_detail = request.query("detail").is_some_and(|v| v == "1");
+    catalogue_answer(
+        service,
+        request,
+        move |conn, named| match (named, in_detail) {
+            ([db], true) => catalogue::tables_in_detail(conn, db),
+            ([db], false) => catalogue::tables(conn, db),
+            _ => Ok(Value::Null),
+        },
+        &["db"],
+    );
+}
+
+fn schema(service: &Arc<Service>, request: Request) {
+    catalogue_answer(
+        service,
+        request,
+        |conn, named| match named {
+            [db, table] => catalogue::schema(conn, db, table),
+            _ => Ok(Value::Null),
+        },
+        &["db", "table"],
+    );
+}
+
+/// Asks the catalogue on a thread of its own, with the named parameters, each of which must be there.
+fn catalogue_answer(
+    service: &Arc<Service>,
+    request: Request,
+    ask: impl FnOnce(&mut mysql::Conn, &[String]) -> Result<Value, DbError> + Send + 'static,
+    names: &[&str],
+) {
+    let given = |name: &&str| {
+        request
+            .query(name)
+            .filter(|v| !v.is_empty())
+            .map(str::to_owned)
+    };
+    let missing: Vec<String> = names
+        .iter()
+        .filter(|name| given(name).is_none())
+        .map(|name| format!("parameter '{name}' is missing or empty"))
+        .collect();
+    if !missing.is_empty() {
+        return request.respond(Response::error(&ApiError::bad_request(missing.join("; "))));
+    }
+    let named: Vec<String> = names.iter().filter_map(given).collect();
+    let at_work = service.clone();
+    service.apart(request, move |request| {
+        let response = match at_work.on_spare(|conn| ask(conn, &named)) {
+            Ok(data) => Response::ok(data),
+            Err(error) => Response::error(&found_status(error)),
+        };
+        request.respond(response);
+    });
+}
+
+/// An unknown database or table is 404, one that the account may not see 403.
+fn found_status(mut error: ApiError) -> ApiError {
+    let errno = error
+        .extra
+        .get("error")
+        .and_then(|e| e.get("errno"))
+        .and_then(Value::as_u64);
+    error.status = match errno {
+        // ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME
+        Some(1049 | 1146 | 1102 | 1103) => 404,
+        // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR
+        Some(1044 | 1142) => 403,
+        _ => error.status,
+    };
+    error
+}

@@ -1,0 +1,150 @@
+//! What all requests of one web client share, and the thread that ends what has lasted too long.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+use super::access::Access;
+use super::connect::Connector;
+use super::error::{Cause, DbError};
+use super::export::Tickets;
+use super::facts::Facts;
+use super::gate::Dialect;
+use super::options::Target;
+use super::running::{Owner, RunningMap, stop_apart};
+use super::sessions::{Sessions, Wanted};
+use crate::http::{ApiError, Request, Response};
+
+/// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
+/// has a thread.
+const MAX_THREADS: usize = 96;
+
+/// Stack of such a thread: the driver's deepest call is a TLS read.
+const STACK: usize = 256 << 10;
+
+/// How often statements are looked at for the time limit, and connections for idleness.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// One running web client.
+pub(crate) struct Service {
+    pub(crate) target: Target,
+    pub(crate) user: String,
+    pub(crate) database: Option<String>,
+    pub(crate) readonly: bool,
+    pub(crate) query_timeout: Option<Duration>,
+    pub(crate) run_dir: PathBuf,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) facts: Facts,
+    pub(crate) sessions: Sessions,
+    pub(crate) running: RunningMap,
+    pub(crate) tickets: Tickets,
+    pub(crate) access: Option<Access>,
+    pub(crate) threads: AtomicUsize,
+}
+
+impl Service {
+    /// What the gate's lexer takes for granted on a connection of ours.
+    pub(crate) fn dialect(&self, no_backslash_escapes: bool) -> Dialect {
+        let version = self.facts.numbers;
+        let pinned = if self.facts.mariadb {
+            Dialect::mariadb(version)
+        } else {
+            Dialect::mysql(version)
+        };
+        Dialect {
+            no_backslash_escapes,
+            ..pinned
+        }
+    }
+
+    /// The visitor a request comes from: the session cookie in invisible mode, else empty.
+    pub(crate) fn visitor(&self, request: &Request) -> String {
+        self.access
+            .as_ref()
+            .and_then(|access| request.cookie(access.cookie()))
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    /// Does slow work for `request` on a thread of its own, which ends with the answer. The workers stay free.
+    pub(crate) fn apart(
+        self: &Arc<Self>,
+        request: Request,
+        work: impl FnOnce(Request) + Send + 'static,
+    ) {
+        if self.threads.fetch_add(1, Ordering::SeqCst) >= MAX_THREADS {
+            self.threads.fetch_sub(1, Ordering::SeqCst);
+            let busy = ApiError::too_many(format!(
+                "{MAX_THREADS} requests are at work already; wait for one to end"
+            ));
+            return request.respond(Response::error(&busy));
+        }
+        let counted = Counted(self.clone());
+        let spawned = std::thread::Builder::new()
+            .name("sql".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                let _counted = counted;
+                work(request);
+            });
+        if let Err(error) = spawned {
+            log::warn!("no thread for a request: {error}");
+        }
+    }
+
+    /// Runs `ask` on a connection that holds no session.
+    pub(crate) fn on_spare<T>(
+        &self,
+        ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
+    ) -> Result<T, ApiError> {
+        let nobody = Owner::default();
+        let wanted = Wanted {
+            owner: &nobody,
+            database: None,
+        };
+        let mut lease = self
+            .sessions
+            .check_out(&wanted)
+            .map_err(super::execute::refused)?;
+        let outcome = lease.link().and_then(|link| ask(&mut link.conn));
+        lease.give_back(&outcome);
+        outcome.map_err(|error| super::execute::api_error(&error))
+    }
+
+    /// Ends all statements and connections.
+    pub(crate) fn shut_down(self: &Arc<Self>) {
+        for running in self.running.filter(|_, _| true) {
+            stop_apart(running, Cause::ShuttingDown, self.connector.clone());
+        }
+        self.sessions.close_all();
+    }
+
+    /// One look at everything that may have lasted too long.
+    fn round(self: &Arc<Self>) {
+        if let Some(limit) = self.query_timeout {
+            for running in self.running.filter(|_, running| running.age() > limit) {
+                stop_apart(running, Cause::TimedOut, self.connector.clone());
+            }
+        }
+        self.sessions.expire();
+    }
+}
+
+/// Looks around until `stop` is closed.
+pub(crate) fn watch(service: &Arc<Service>, stop: &Receiver<()>) {
+    while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(ROUND) {
+        service.round();
+    }
+}
+
+/// A request at work, counted until it has ended.
+struct Counted(Arc<Service>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.threads.fetch_sub(1, Ordering::SeqCst);
+    }
+}
