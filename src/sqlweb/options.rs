@@ -1,0 +1,95 @@
+//! What the web client is started with.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+/// Everything the web client needs to know before it starts.
+pub struct Options {
+    /// The database server.
+    pub target: Target,
+    /// The database user.
+    pub user: String,
+    /// The user's password; empty for an account without one.
+    pub password: Zeroizing<String>,
+    /// The database that statements run in when a request names none.
+    pub database: Option<String>,
+    /// Whether every statement that could write is refused.
+    pub readonly: bool,
+    /// Whether access needs the authorization code.
+    pub invisible: bool,
+    /// The address to listen on; `None` is 127.0.0.1 and the default port, or a free one when that is taken.
+    pub listen: Option<SocketAddr>,
+    /// Further `HOST` or `HOST:PORT` values that a request's `Host` header may carry.
+    pub allow_hosts: Vec<String>,
+    /// How the connection to the database is encrypted.
+    pub tls: TlsMode,
+    /// How long one statement may run; `None` is without limit.
+    pub query_timeout: Option<Duration>,
+    /// Whether connections of the machine's other users are refused.
+    pub check_other_users: bool,
+    /// A directory of ours, mode 0700, for the private socket.
+    pub run_dir: PathBuf,
+}
+
+/// Where the database server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A host name or address (IPv6 without brackets) and a port.
+    Tcp {
+        /// The host.
+        host: String,
+        /// The port, never 0.
+        port: u16,
+    },
+    /// The absolute path of a Unix socket.
+    Unix(PathBuf),
+}
+
+/// How the connection to the database is encrypted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsMode {
+    /// Never.
+    Off,
+    /// Where the server offers it, without checking its certificate.
+    #[default]
+    Prefer,
+    /// Always, without checking the certificate.
+    Require,
+    /// Always, and the certificate must be valid for the host.
+    Verify,
+}
+
+/// `HOST:PORT` with brackets around an IPv6 address, or the socket's path: the form that messages use.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Shows everything but the password.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("target", &self.target)
+            .field("user", &self.user)
+            .field("password", &"***")
+            .field("database", &self.database)
+            .field("readonly", &self.readonly)
+            .field("invisible", &self.invisible)
+            .field("listen", &self.listen)
+            .field("allow_hosts", &self.allow_hosts)
+            .field("tls", &self.tls)
+            .field("query_timeout", &self.query_timeout)
+            .field("check_other_users", &self.check_other_users)
+            .field("run_dir", &self.run_dir)
+            .finish()
+    }
+}
