@@ -2,5 +2,7 @@
 
 pub mod gate;
 mod options;
+mod placeholder;
 
 pub use options::{Options, Target, TlsMode};
+pub use placeholder::{Running, StartError, start};

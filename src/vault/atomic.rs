@@ -58,7 +58,11 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if cfg!(unix) => {
             let here = Path::new(".");
-            let parent = if parent.as_os_str().is_empty() { here } else { parent };
+            let parent = if parent.as_os_str().is_empty() {
+                here
+            } else {
+                parent
+            };
             File::open(parent)?.sync_all()
         }
         _ => Ok(()),

@@ -195,8 +195,16 @@ mod tests {
     #[test]
     fn an_empty_variable_counts_as_unset() {
         for (variables, account, dir) in [
-            (&[("POSTERN_HOME", "/p"), ("HOME", "/h")][..], None, Some("/p")),
-            (&[("POSTERN_HOME", ""), ("HOME", "/h")], None, Some("/h/.postern")),
+            (
+                &[("POSTERN_HOME", "/p"), ("HOME", "/h")][..],
+                None,
+                Some("/p"),
+            ),
+            (
+                &[("POSTERN_HOME", ""), ("HOME", "/h")],
+                None,
+                Some("/h/.postern"),
+            ),
             (&[("HOME", "/h")], Some("/a"), Some("/h/.postern")),
             (&[("HOME", "")], Some("/a"), Some("/a/.postern")),
             (&[], Some("/"), Some("/.postern")),
@@ -208,7 +216,8 @@ mod tests {
 
     #[test]
     fn the_account_entry_names_the_home() {
-        let accounts = "root:x:0:0:root:/root:/bin/sh\nbad\nme:x:7:7::/home/me:\nrel:x:8:8::here:\n";
+        let accounts =
+            "root:x:0:0:root:/root:/bin/sh\nbad\nme:x:7:7::/home/me:\nrel:x:8:8::here:\n";
         assert_eq!(home_in_passwd(accounts, 0), Some("/root".into()));
         assert_eq!(home_in_passwd(accounts, 7), Some("/home/me".into()));
         assert_eq!(home_in_passwd(accounts, 8), None);
@@ -223,7 +232,12 @@ mod tests {
         home.lock().unwrap().write("f", b"content").unwrap();
         assert_eq!(home.read("f", 7).unwrap().unwrap(), b"content");
         assert!(matches!(home.read("f", 6), Err(Error::TooLarge { .. })));
-        for (name, mode) in [("", 0o700), ("run", 0o700), ("run/lock", 0o600), ("f", 0o600)] {
+        for (name, mode) in [
+            ("", 0o700),
+            ("run", 0o700),
+            ("run/lock", 0o600),
+            ("f", 0o600),
+        ] {
             let found = fs::metadata(home.dir().join(name)).unwrap().permissions();
             assert_eq!(found.mode() & 0o777, mode, "{name}");
         }
@@ -251,7 +265,10 @@ mod tests {
         fs::create_dir(&run).unwrap();
         fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
         Home::at(dir.path()).lock().unwrap();
-        assert_eq!(fs::metadata(&run).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            fs::metadata(&run).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
         fs::remove_dir_all(&run).unwrap();
         std::os::unix::fs::symlink("/tmp", &run).unwrap();
         assert!(Home::at(dir.path()).lock().is_err());

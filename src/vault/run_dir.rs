@@ -107,8 +107,7 @@ fn sweep(parent: &Path) {
 }
 
 fn is_abandoned(dir: &Path) -> bool {
-    is_own_directory(dir)
-        && File::open(dir.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+    is_own_directory(dir) && File::open(dir.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
 /// Keeps us, as root too, away from what others put into a shared temporary directory.
@@ -116,9 +115,8 @@ fn is_abandoned(dir: &Path) -> bool {
 fn is_own_directory(dir: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let user = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(dir).is_ok_and(|found| {
-        found.is_dir() && found.uid() == user && found.mode() & 0o777 == 0o700
-    })
+    fs::symlink_metadata(dir)
+        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o777 == 0o700)
 }
 
 #[cfg(not(unix))]
