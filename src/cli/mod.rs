@@ -1,8 +1,119 @@
 //! The command line: one file a command, each with its flags in one table.
 
+mod browser;
+mod command;
+mod failure;
+mod logging;
+mod mysql;
+mod output;
+mod plugin;
+mod prompt;
+mod signals;
+mod suggest;
+mod target;
+
 use std::process::ExitCode;
 
-/// Runs the command named by the process's arguments.
+use crate::plugin::Plugin;
+use failure::{Failure, quoted};
+use output::print;
+use suggest::nearest;
+
+/// A plugin that is part of this executable.
+type BuiltIn = dyn Plugin<Failure = Failure>;
+
+/// Every plugin that exists.
+static PLUGINS: &[&BuiltIn] = &[&mysql::MySql];
+
+const USAGE: &str = "\
+A web SQL client for MySQL-protocol databases.
+
+Usage: postern COMMAND
+
+Commands:
+  mysql [target]              open the web SQL client for a database
+  mariadb [target]            the same
+  plugin add|remove|list      make built-in plugins available
+  help [COMMAND]              show the help of a command
+
+Options:
+  -h, --help                  show this help; every command has it
+  -V, --version               show the version
+
+First: postern plugin add mysql
+Then:  postern mysql HOST:PORT
+";
+const VERSION: &str = concat!("postern ", env!("CARGO_PKG_VERSION"), "\n");
+const SEE_HELP: &str = "see 'postern --help'";
+
+/// Runs the command that the process's arguments name.
+///
+/// Exit status: 0 done, 1 the operation failed, 2 the command line is wrong.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    match arguments().and_then(|arguments| run(&arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// The arguments as text. One that is none is not repeated: it may hold a password.
+fn arguments() -> Result<Vec<String>, Failure> {
+    let text = |(position, argument): (usize, std::ffi::OsString)| {
+        argument
+            .into_string()
+            .map_err(|_| Failure::usage(format!("argument {position} is not UTF-8")).hint(SEE_HELP))
+    };
+    std::env::args_os().enumerate().skip(1).map(text).collect()
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let Some((word, rest)) = arguments.split_first() else {
+        return Err(Failure::usage_text(USAGE));
+    };
+    match word.as_str() {
+        "--help" | "-h" => print(USAGE),
+        "--version" | "-V" => print(VERSION),
+        "help" => help(rest),
+        "plugin" => plugin::run(rest),
+        protocol => match serving(protocol) {
+            Some(plugin) => run_plugin(plugin, protocol, rest),
+            None => Err(unknown(word)),
+        },
+    }
+}
+
+/// `help plugin add` is `plugin add --help`.
+fn help(words: &[String]) -> Result<(), Failure> {
+    match words.first().map(String::as_str) {
+        None | Some("help" | "--help" | "-h") => print(USAGE),
+        Some(_) => run(&[words, &["--help".to_owned()]].concat()),
+    }
+}
+
+fn serving(protocol: &str) -> Option<&'static BuiltIn> {
+    let serves = |plugin: &&&BuiltIn| plugin.protocols().contains(&protocol);
+    PLUGINS.iter().find(serves).copied()
+}
+
+/// Help is there before the plugin is added.
+fn run_plugin(plugin: &BuiltIn, protocol: &str, arguments: &[String]) -> Result<(), Failure> {
+    if let Some(text) = plugin.help(protocol, arguments) {
+        return print(&text);
+    }
+    plugin::require(protocol, plugin.name())?;
+    plugin.run(protocol, arguments)
+}
+
+fn unknown(word: &str) -> Failure {
+    let kind = if word.starts_with('-') {
+        "option"
+    } else {
+        "command"
+    };
+    let protocols = PLUGINS.iter().flat_map(|plugin| plugin.protocols());
+    let names = ["plugin", "help", "--help", "--version"];
+    let near = nearest(word, names.into_iter().chain(protocols.copied()));
+    let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+    let shown = quoted(&target::redacted(word));
+    Failure::usage(format!("unknown {kind} {shown}")).hint(guess + SEE_HELP)
 }

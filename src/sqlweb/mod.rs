@@ -11,7 +11,7 @@
 //! Nothing here knows of tunnels.
 
 pub mod gate;
-pub mod options;
+mod options;
 
 mod access;
 mod answer;

@@ -1,0 +1,96 @@
+//! SIGINT and SIGTERM over the life of one command.
+//!
+//! ```text
+//! starting ──running()──▶ running ──signal──▶ stopping ──signal──▶ exit 1
+//!    └──signal: the terminal is restored, and the process dies of the signal
+//! ```
+//! The password prompt turns the terminal's echo off, so a signal that ends
+//! the process there must turn it on again.
+
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// The stack of the thread, in bytes; it does next to nothing.
+const STACK: usize = 64 * 1024;
+
+/// The watch over the signals.
+pub(crate) struct Watch {
+    phase: Arc<Mutex<Phase>>,
+}
+
+enum Phase {
+    /// With the terminal's settings before any prompt.
+    Starting(Option<Termios>),
+    Running(Sender<()>),
+    Stopping,
+}
+
+impl Watch {
+    /// Begins with the phase `starting`.
+    pub(crate) fn start() -> io::Result<Self> {
+        let phase = Arc::new(Mutex::new(Phase::Starting(terminal_settings())));
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let shared = Arc::clone(&phase);
+        // A thread because a handler may do almost nothing itself; it ends with the process.
+        std::thread::Builder::new()
+            .name("signals".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                for signal in signals.forever() {
+                    on_signal(
+                        signal,
+                        &mut shared.lock().unwrap_or_else(PoisonError::into_inner),
+                    );
+                }
+            })?;
+        Ok(Self { phase })
+    }
+
+    /// From here on the first signal is received from the channel.
+    pub(crate) fn running(&self) -> Receiver<()> {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        *phase = Phase::Running(sender);
+        receiver
+    }
+}
+
+fn on_signal(signal: i32, phase: &mut Phase) {
+    match phase {
+        Phase::Starting(settings) => {
+            if let Some(settings) = settings {
+                // Nothing is left to be done about a terminal that refuses.
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
+            }
+            die_of(signal)
+        }
+        Phase::Running(sender) => {
+            // The room for one is free: this arm runs once.
+            let _ = sender.try_send(());
+            *phase = Phase::Stopping;
+        }
+        Phase::Stopping => std::process::exit(1),
+    }
+}
+
+/// Ends the process the way an interrupted one ends, so that a shell sees it.
+pub(crate) fn die_of_interrupt() -> ! {
+    die_of(SIGINT)
+}
+
+fn die_of(signal: i32) -> ! {
+    // Returns only where the signal cannot be raised.
+    let _ = emulate_default_handler(signal);
+    std::process::exit(1)
+}
+
+fn terminal_settings() -> Option<Termios> {
+    let stdin = io::stdin();
+    stdin.is_terminal().then(|| tcgetattr(stdin).ok()).flatten()
+}

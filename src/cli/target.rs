@@ -1,0 +1,478 @@
+//! Where the database is, as the command line says it.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+
+use zeroize::Zeroizing;
+
+use super::failure::{Failure, quoted};
+use crate::sqlweb::Target;
+
+/// The port of MySQL-protocol servers.
+const DEFAULT_PORT: u16 = 3306;
+/// The longest host name, in bytes (RFC 1035, 2.3.4).
+const HOST_CAP: usize = 253;
+/// The longest path of a Unix socket, in bytes, without its end mark.
+const SOCKET_CAP: usize = 107;
+const HINT: &str =
+    "give PORT, HOST, HOST:PORT, [IPV6]:PORT, /path/to/socket or mysql://USER:PASS@HOST:PORT/DB";
+
+/// A target and what else its URL said.
+#[derive(Debug)]
+pub(crate) struct Address {
+    pub(crate) target: Target,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<Zeroizing<String>>,
+    pub(crate) database: Option<String>,
+}
+
+/// Reads the target; `None` is this machine.
+///
+/// | input | meaning |
+/// |---|---|
+/// | none | 127.0.0.1:3306 |
+/// | `PORT`, 1 to 65535 | 127.0.0.1:PORT |
+/// | `HOST`, `[IPV6]` | port 3306 there |
+/// | `HOST:PORT`, `[IPV6]:PORT` | as given |
+/// | `/path` | a Unix socket |
+/// | `mysql://…`, `mariadb://…` | `USER:PASS@HOST:PORT/DB`, all but the host optional, percent-decoded |
+pub(crate) fn parse(text: Option<&str>) -> Result<Address, Failure> {
+    let Some(text) = text else {
+        return Ok(plain(local(DEFAULT_PORT)));
+    };
+    address(text).map_err(|reason| {
+        let shown = quoted(&redacted(text));
+        Failure::usage(format!("target {shown} is malformed: {reason}")).hint(HINT)
+    })
+}
+
+/// The text with what may be a password replaced by `***`: it may be a URL that is not well-formed.
+pub(crate) fn redacted(text: &str) -> String {
+    let (scheme, rest) = match text.find("://") {
+        Some(at) => text.split_at(at + 3),
+        None => ("", text),
+    };
+    // A password may hold an unescaped `@`, `/`, `?` or `#`, so it ends at the last `@`.
+    let (secret, rest) = match rest.rsplit_once('@') {
+        Some((account, place)) => (mask_after_colon(account, |_| true) + "@", place.to_owned()),
+        None if scheme.is_empty() => (String::new(), rest.to_owned()),
+        None => (String::new(), mask_port(rest)),
+    };
+    let end = rest.find(['?', '#']).filter(|_| !scheme.is_empty());
+    match end.and_then(|end| rest.get(..end)) {
+        Some(kept) => format!("{scheme}{secret}{kept}…"),
+        None => format!("{scheme}{secret}{rest}"),
+    }
+}
+
+/// `USER:PASS` where the host was forgotten looks like `HOST:PORT`.
+fn mask_port(rest: &str) -> String {
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    if authority.starts_with('[') {
+        return rest.to_owned();
+    }
+    let is_no_port = |port: &str| !port.bytes().all(|byte| byte.is_ascii_digit());
+    mask_after_colon(authority, is_no_port) + path
+}
+
+fn mask_after_colon(text: &str, is_secret: impl Fn(&str) -> bool) -> String {
+    match text.split_once(':') {
+        Some((before, after)) if is_secret(after) => format!("{before}:***"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Why a target is malformed; never holds the user's text.
+type Reason = &'static str;
+
+fn address(text: &str) -> Result<Address, Reason> {
+    if text.is_empty() {
+        return Err("it is empty");
+    }
+    if text.starts_with('/') {
+        return socket(text).map(plain);
+    }
+    if let Some((scheme, rest)) = text.split_once("://") {
+        return url(scheme, rest);
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return port(text).map(|port| plain(local(port)));
+    }
+    host_and_port(text).map(plain)
+}
+
+fn plain(target: Target) -> Address {
+    Address {
+        target,
+        user: None,
+        password: None,
+        database: None,
+    }
+}
+
+fn local(port: u16) -> Target {
+    let host = Ipv4Addr::LOCALHOST.to_string();
+    Target::Tcp { host, port }
+}
+
+fn socket(path: &str) -> Result<Target, Reason> {
+    if path.len() > SOCKET_CAP {
+        return Err("a socket's path has at most 107 bytes");
+    }
+    if path.ends_with('/') {
+        return Err("it names a directory, not a socket");
+    }
+    Ok(Target::Unix(PathBuf::from(path)))
+}
+
+fn url(scheme: &str, rest: &str) -> Result<Address, Reason> {
+    if !["mysql", "mariadb"]
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known))
+    {
+        return Err("the scheme is neither mysql nor mariadb");
+    }
+    if rest.contains(['?', '#']) {
+        return Err("a URL has no '?' or '#' part here; in a name or password write %3F and %23");
+    }
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if path.contains(['/', '@']) {
+        return Err("in a name or password write '/' as %2F and '@' as %40");
+    }
+    let (account, place) = match authority.rsplit_once('@') {
+        Some((account, place)) => (Some(account), place),
+        None => (None, authority),
+    };
+    let (user, password) = account.map_or(Ok((None, None)), credentials)?;
+    Ok(Address {
+        target: host_and_port(place)?,
+        user,
+        password,
+        database: Some(decoded(path)?).filter(|name| !name.is_empty()),
+    })
+}
+
+type Credentials = (Option<String>, Option<Zeroizing<String>>);
+
+fn credentials(account: &str) -> Result<Credentials, Reason> {
+    if account.contains('@') {
+        return Err("in a name or password write '@' as %40");
+    }
+    let (user, password) = match account.split_once(':') {
+        Some((user, password)) => (user, Some(Zeroizing::new(decoded(password)?))),
+        None => (account, None),
+    };
+    let user = Some(decoded(user)?).filter(|user| !user.is_empty());
+    Ok((user, password))
+}
+
+fn host_and_port(text: &str) -> Result<Target, Reason> {
+    let (host, after) = match text.strip_prefix('[') {
+        Some(bracketed) => {
+            let (inner, after) = bracketed
+                .split_once(']')
+                .ok_or("the bracket is not closed")?;
+            (ipv6(inner)?, after)
+        }
+        None => {
+            let end = text.find(':').unwrap_or(text.len());
+            let (host, after) = text.split_at(end);
+            (host_name(text, host)?, after)
+        }
+    };
+    let port = match after.strip_prefix(':') {
+        Some(digits) => port(digits)?,
+        None if after.is_empty() => DEFAULT_PORT,
+        None => return Err("only ':PORT' may follow the bracket"),
+    };
+    Ok(Target::Tcp { host, port })
+}
+
+fn ipv6(text: &str) -> Result<String, Reason> {
+    let address: Ipv6Addr = text
+        .parse()
+        .map_err(|_| "the brackets do not hold an IPv6 address")?;
+    Ok(address.to_string())
+}
+
+/// `whole` is looked at only to recognise an IPv6 address without its brackets.
+fn host_name(whole: &str, host: &str) -> Result<String, Reason> {
+    if whole.parse::<Ipv6Addr>().is_ok() {
+        return Err("an IPv6 address stands in brackets");
+    }
+    check_host(host)?;
+    Ok(host.to_owned())
+}
+
+/// A name or IPv4 address as resolvers take it: ASCII letters, digits, `-` and
+/// `_` between dots, and no number that is no address.
+pub(super) fn check_host(host: &str) -> Result<(), Reason> {
+    if host.is_empty() {
+        return Err("it names no host");
+    }
+    if host.len() > HOST_CAP {
+        return Err("a host name has at most 253 characters");
+    }
+    let labels = host.strip_suffix('.').unwrap_or(host).split('.');
+    if !labels.clone().all(is_label) {
+        return Err("a host name has letters, digits, '-' and '_' between single dots");
+    }
+    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    if labels.clone().next_back().is_some_and(is_number) && host.parse::<Ipv4Addr>().is_err() {
+        return Err("it is neither an IPv4 address nor a name");
+    }
+    Ok(())
+}
+
+fn is_label(label: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=63).contains(&label.len())
+        && label.bytes().all(is_part)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+/// A port that can be connected to.
+pub(super) fn port(digits: &str) -> Result<u16, Reason> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits
+        .parse()
+        .ok()
+        .filter(|&port| is_number && port != 0)
+        .ok_or("a port is a number from 1 to 65535")
+}
+
+/// Undoes percent-encoding (RFC 3986, 2.1). The intermediate bytes may be a password's.
+fn decoded(text: &str) -> Result<String, Reason> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => escaped(rest.next(), rest.next())?,
+            other => other,
+        });
+    }
+    if bytes.contains(&0) {
+        return Err("a name or password holds no NUL");
+    }
+    let text = str::from_utf8(&bytes).map_err(|_| "it does not decode to UTF-8")?;
+    Ok(text.to_owned())
+}
+
+fn escaped(high: Option<u8>, low: Option<u8>) -> Result<u8, Reason> {
+    let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+    let value = digit(high)
+        .zip(digit(low))
+        .map(|(high, low)| high * 16 + low);
+    value
+        .and_then(|value| u8::try_from(value).ok())
+        .ok_or("'%' is followed by two hexadecimal digits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Target, user, password and database as one text.
+    fn read(text: &str) -> String {
+        let address = parse(Some(text)).unwrap();
+        let part = |part: Option<&str>| part.map_or("-".to_owned(), |part| format!("<{part}>"));
+        format!(
+            "{} {} {} {}",
+            address.target,
+            part(address.user.as_deref()),
+            part(address.password.as_ref().map(|password| password.as_str())),
+            part(address.database.as_deref())
+        )
+    }
+
+    #[test]
+    fn well_formed_targets() {
+        assert_eq!(parse(None).unwrap().target, local(3306));
+        for (text, meaning) in [
+            ("1", "127.0.0.1:1 - - -"),
+            ("3307", "127.0.0.1:3307 - - -"),
+            ("65535", "127.0.0.1:65535 - - -"),
+            ("localhost", "localhost:3306 - - -"),
+            ("db", "db:3306 - - -"),
+            ("db.example.com", "db.example.com:3306 - - -"),
+            ("db.example.com.", "db.example.com.:3306 - - -"),
+            ("DB-1.example", "DB-1.example:3306 - - -"),
+            ("my_service", "my_service:3306 - - -"),
+            ("1db", "1db:3306 - - -"),
+            ("3com.com", "3com.com:3306 - - -"),
+            ("10.0.0.1", "10.0.0.1:3306 - - -"),
+            ("db:3307", "db:3307 - - -"),
+            ("mysql:3306", "mysql:3306 - - -"),
+            ("10.0.0.1:1", "10.0.0.1:1 - - -"),
+            ("db:65535", "db:65535 - - -"),
+            ("[::1]", "[::1]:3306 - - -"),
+            ("[::1]:3307", "[::1]:3307 - - -"),
+            ("[2001:DB8:0:0::1]:1", "[2001:db8::1]:1 - - -"),
+            ("[::ffff:10.0.0.1]", "[::ffff:10.0.0.1]:3306 - - -"),
+            ("/run/mysqld/mysqld.sock", "/run/mysqld/mysqld.sock - - -"),
+            ("/a b", "/a b - - -"),
+            ("/3306", "/3306 - - -"),
+            ("mysql://db", "db:3306 - - -"),
+            ("mysql://db/", "db:3306 - - -"),
+            ("mysql://db:3307", "db:3307 - - -"),
+            ("mysql://db/shop", "db:3306 - - <shop>"),
+            ("mysql://u@db", "db:3306 <u> - -"),
+            ("mysql://u:p@db", "db:3306 <u> <p> -"),
+            ("mysql://u:p@db:3307/shop", "db:3307 <u> <p> <shop>"),
+            ("mariadb://u:p@db:3307/shop", "db:3307 <u> <p> <shop>"),
+            ("MySQL://u:p@db", "db:3306 <u> <p> -"),
+            ("mysql://u:@db", "db:3306 <u> <> -"),
+            ("mysql://:p@db", "db:3306 - <p> -"),
+            ("mysql://u:p:q@db", "db:3306 <u> <p:q> -"),
+            (
+                "mysql://u%40x:p%40%2F%3a%25@db/s%2Fh",
+                "db:3306 <u@x> <p@/:%> <s/h>",
+            ),
+            ("mysql://u:k%C3%A4se@db", "db:3306 <u> <käse> -"),
+            ("mysql://u:käse@db", "db:3306 <u> <käse> -"),
+            ("mysql://u:a+b@db", "db:3306 <u> <a+b> -"),
+            ("mysql://u:p@[::1]:3307/shop", "[::1]:3307 <u> <p> <shop>"),
+            ("mysql://[::1]", "[::1]:3306 - - -"),
+        ] {
+            assert_eq!(read(text), meaning, "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_targets() {
+        let long_label = "a".repeat(64);
+        let long_name = "a.".repeat(127);
+        let long_path = format!("/{}", "a".repeat(107));
+        for text in [
+            "",
+            " ",
+            "0",
+            "00",
+            "65536",
+            "99999999999999999999",
+            "+3306",
+            "3306 ",
+            " 3306",
+            "３３０６",
+            "3306.",
+            "1.2.3",
+            "127.1",
+            "256.0.0.1",
+            "1.2.3.4.5",
+            "0x7f.1",
+            "db:",
+            "db:0",
+            "db:65536",
+            "db:abc",
+            "db:33 06",
+            "db:-1",
+            "db:+1",
+            "db:1:2",
+            ":3306",
+            ":",
+            "::",
+            "::1",
+            "fe80::1",
+            "[",
+            "[]",
+            "[::1",
+            "::1]",
+            "[::1]x",
+            "[::1]:",
+            "[::1]:0",
+            "[::1]3306",
+            "[db]",
+            "[10.0.0.1]",
+            "[fe80::1%eth0]",
+            "a b",
+            "a..b",
+            ".a",
+            "a-.b",
+            "a/b",
+            "./a.sock",
+            "a@b",
+            "u:p@db",
+            "käse",
+            "a\u{0}b",
+            "/",
+            "/run/",
+            "mysql:",
+            "mysql://",
+            "mysql:///shop",
+            "mysql://:3306",
+            "mysql://@db:",
+            "mysql://u:p@",
+            "mysql://u:p@/shop",
+            "mysql://db:0",
+            "mysql://db:65536",
+            "mysql://db/a/b",
+            "mysql://db/shop?ssl=1",
+            "mysql://db#x",
+            "mysql://u:p%@db",
+            "mysql://u:p%4@db",
+            "mysql://u:p%zz@db",
+            "mysql://u:p%+1@db",
+            "mysql://u:p%00@db",
+            "mysql://u:%ff@db",
+            "mysql://u:p@q@db",
+            "mysql://::1/",
+            "mysql://db/a@b",
+            "postgres://db",
+            "http://db:3306",
+            "://db",
+            "mysqlx://db",
+            &long_label,
+            &long_name,
+            &long_path,
+        ] {
+            let failure = parse(Some(text)).expect_err(text);
+            let (status, message, hint) = failure.parts();
+            assert_eq!(status, 2, "{text}");
+            let shown = quoted(&redacted(text));
+            assert!(message.starts_with(&format!("postern: target {shown} is malformed: ")));
+            assert_eq!(hint, Some(HINT));
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_in_the_message() {
+        for text in [
+            "mysql://u:secret@db:x",
+            "mysql://u:sec/secret@db",
+            "mysql://u:12/secret@db",
+            "mysql://u:1?secret@db",
+            "mysql://u:1#secret@db",
+            "mysql://u:a@secret@db",
+            "mysql://u:secret",
+            "mysql://u:secret/shop",
+            "mysql://db/shop?password=secret",
+            "mysql://u:%zzsecret@db",
+            "mysql://u:secret%@db",
+            "mysql://u:secret@",
+            "postgres://u:secret@db",
+            "u:secret@db",
+            "u:a:secret@db:1",
+        ] {
+            let failure = parse(Some(text)).expect_err(text);
+            assert!(!format!("{failure:?}").contains("secret"), "{failure:?}");
+        }
+        let address = parse(Some("mysql://u:p@db/x")).unwrap();
+        assert_eq!(address.password.unwrap().as_str(), "p");
+    }
+
+    #[test]
+    fn what_is_no_password_is_shown() {
+        for (text, shown) in [
+            ("db:abc", "db:abc"),
+            ("mysql://db:65536/x", "mysql://db:65536/x"),
+            ("mysql://[::1]:x", "mysql://[::1]:x"),
+            ("mysql://u@db:x", "mysql://u@db:x"),
+            ("mysql://u:p@db:x", "mysql://u:***@db:x"),
+            ("a?b", "a?b"),
+        ] {
+            assert_eq!(redacted(text), shown);
+        }
+    }
+}

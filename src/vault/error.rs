@@ -1,0 +1,97 @@
+//! What can go wrong with the per-user directory.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A failure of the per-user directory or a file in it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// No variable and no account entry says where the directory is.
+    NoHome,
+    /// A system call on `path` failed.
+    Io {
+        /// What was tried, as a verb: `create`, `read`, `write`, `lock`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The directory belongs to, or may be changed by, somebody else.
+    NotPrivate {
+        /// Which directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The file is larger than anything written here.
+    TooLarge {
+        /// Which file.
+        path: PathBuf,
+        /// The cap, in bytes.
+        cap: u64,
+    },
+    /// Another process has held the lock for longer than a write takes.
+    Busy {
+        /// The lock file.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoHome => "set HOME, or POSTERN_HOME to a directory of yours",
+            Self::Io { .. } => {
+                "check its owner, permissions and free space, or set POSTERN_HOME to another directory"
+            }
+            Self::NotPrivate { .. } => {
+                "make it yours and writable by you alone, or set POSTERN_HOME to another directory"
+            }
+            Self::TooLarge { .. } => "move the file away",
+            Self::Busy { .. } => "end the other postern process, or try again",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoHome => write!(f, "cannot tell where your home directory is"),
+            Self::Io {
+                action,
+                path,
+                source,
+            } => write!(f, "cannot {action} {}: {source}", path.display()),
+            Self::NotPrivate { path, reason } => {
+                write!(f, "will not use {}: {reason}", path.display())
+            }
+            Self::TooLarge { path, cap } => {
+                write!(f, "{} is larger than {cap} bytes", path.display())
+            }
+            Self::Busy { path } => {
+                write!(f, "another process holds {}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

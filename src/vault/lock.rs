@@ -1,0 +1,105 @@
+//! One writer at a time, across processes.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::atomic::{private_file, temporary_prefix, write_atomic};
+use super::error::Error;
+
+/// How long a writer waits for another: a write takes milliseconds, so a
+/// longer wait means a stopped process.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// The pause between two attempts; the system offers no wait with a timeout.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The right to write files of a directory; ends when it is dropped or the process dies.
+#[derive(Debug)]
+pub struct Locked {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Locked {
+    /// Waits for the lock file `lock` of the directory `dir`.
+    pub(super) fn acquire(dir: &Path, lock: &Path) -> Result<Self, Error> {
+        Self::acquire_within(dir, lock, LOCK_WAIT)
+    }
+
+    fn acquire_within(dir: &Path, lock: &Path, wait: Duration) -> Result<Self, Error> {
+        let file = private_file()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(lock)
+            .map_err(Error::io("open", lock))?;
+        let deadline = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let path = lock.to_owned();
+                    return Err(Error::Busy { path });
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", lock)(error)),
+            }
+        }
+        Ok(Self {
+            dir: dir.to_owned(),
+            _lock: file,
+        })
+    }
+
+    /// Replaces the file `name` of the directory with `bytes`.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.sweep(name);
+        let path = self.dir.join(name);
+        write_atomic(&path, bytes).map_err(Error::io("write", &path))
+    }
+
+    /// Removes what writers of `name` left that were killed: under the lock no other is at work.
+    fn sweep(&self, name: &str) {
+        let prefix = temporary_prefix(name);
+        let Ok(entries) = fs::read_dir(&self.dir) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                // A file that stays costs a few bytes; the write matters more.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_lock_is_reported_after_the_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = dir.path().join("lock");
+        let held = Locked::acquire(dir.path(), &lock).unwrap();
+        let wait = Duration::from_millis(20);
+        let second = Locked::acquire_within(dir.path(), &lock, wait);
+        assert!(matches!(second, Err(Error::Busy { .. })));
+        drop(held);
+        Locked::acquire_within(dir.path(), &lock, wait).unwrap();
+    }
+
+    #[test]
+    fn a_write_sweeps_what_a_killed_writer_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let locked = Locked::acquire(dir.path(), &dir.path().join("lock")).unwrap();
+        fs::write(dir.path().join(".f.tmp-1-0"), "half").unwrap();
+        fs::write(dir.path().join(".g.tmp-1-0"), "other").unwrap();
+        locked.write("f", b"whole").unwrap();
+        assert!(!dir.path().join(".f.tmp-1-0").exists());
+        assert!(dir.path().join(".g.tmp-1-0").exists());
+        assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"whole");
+    }
+}

@@ -1,0 +1,171 @@
+//! A private directory for one process's sockets.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::atomic::private_file;
+use super::error::Error;
+use super::home::{Home, make_private};
+
+/// The longest path of the directory, in bytes. A Unix socket's path has 104
+/// bytes on macOS and 108 on Linux with its end mark; 24 are left for the
+/// socket's own name.
+const PATH_CAP: usize = 79;
+/// How the directories of all processes begin, so that others' leavings are recognised.
+const PREFIX: &str = "postern-";
+/// The file that its process keeps locked while it lives.
+const LOCK: &str = "lock";
+
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// A directory of mode 0700 that is removed with everything in it when it is dropped.
+///
+/// A process that is killed leaves its directory; the next one to start
+/// removes it, told apart from a living one's by its lock.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl RunDir {
+    /// Makes one in the `run/` of `home`; in the system's temporary directory
+    /// where there is no home, it cannot be written, or its path is too long for a socket.
+    pub fn create(home: Option<&Home>) -> Result<Self, Error> {
+        let in_home = home.and_then(|home| home.ensure_run().ok());
+        if let Some(Ok(made)) = in_home.map(|run| Self::create_in(&run)) {
+            return Ok(made);
+        }
+        Self::create_in(&std::env::temp_dir())
+    }
+
+    fn create_in(parent: &Path) -> Result<Self, Error> {
+        sweep(parent);
+        let path = parent.join(unique_name());
+        if path.as_os_str().len() > PATH_CAP {
+            let source = std::io::ErrorKind::InvalidFilename.into();
+            return Err(Error::io("put a socket under", parent)(source));
+        }
+        make_new(&path).map_err(Error::io("create", &path))?;
+        make_private(&path)?;
+        let lock = take_lock(&path).map_err(Error::io("lock", &path))?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// The path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.path) {
+            log::debug!("cannot remove {}: {error}", self.path.display());
+        }
+    }
+}
+
+fn unique_name() -> String {
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::SystemTime::UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.subsec_nanos());
+    format!("{PREFIX}{}-{serial}-{nanos:x}", std::process::id())
+}
+
+/// Fails where the name exists, so that nobody can prepare a directory of theirs for us.
+fn make_new(path: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Locks before the file gets its name: who finds a lock file that can be
+/// locked knows that its owner is dead.
+fn take_lock(dir: &Path) -> std::io::Result<File> {
+    let unnamed = dir.join("lock.new");
+    let file = private_file().write(true).create_new(true).open(&unnamed)?;
+    file.lock()?;
+    fs::rename(&unnamed, dir.join(LOCK))?;
+    Ok(file)
+}
+
+/// Removes the directories of dead processes. What cannot be removed is left: it is nobody's need.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if ours && is_abandoned(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_abandoned(dir: &Path) -> bool {
+    is_own_directory(dir) && File::open(dir.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+/// Keeps us, as root too, away from what others put into a shared temporary directory.
+#[cfg(unix)]
+fn is_own_directory(dir: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let user = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(dir)
+        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o777 == 0o700)
+}
+
+#[cfg(not(unix))]
+fn is_own_directory(dir: &Path) -> bool {
+    dir.is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_living_directory_stays_and_an_abandoned_one_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let home = Home::at(parent.path());
+        let living = RunDir::create(Some(&home)).unwrap();
+        assert!(living.path().starts_with(parent.path()));
+
+        let dead = parent.path().join("run/postern-1-0-0");
+        make_new(&dead).unwrap();
+        fs::write(dead.join(LOCK), "").unwrap();
+        fs::write(dead.join("http.sock"), "").unwrap();
+        let being_made = parent.path().join("run/postern-2-0-0");
+        make_new(&being_made).unwrap();
+
+        let second = RunDir::create(Some(&home)).unwrap();
+        assert!(!dead.exists(), "its lock is free");
+        assert!(being_made.exists(), "its lock has no name yet");
+        assert!(living.path().exists());
+        let path = second.path().to_owned();
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_home_too_deep_for_sockets_gives_a_temporary_directory() {
+        let parent = tempfile::tempdir().unwrap();
+        let deep = Home::at(parent.path().join("x".repeat(100)));
+        let run = RunDir::create(Some(&deep)).unwrap();
+        assert!(!run.path().starts_with(parent.path()));
+        std::os::unix::net::UnixListener::bind(run.path().join("a-name-of-23-bytes.sock")).unwrap();
+    }
+
+    #[test]
+    fn no_home_gives_a_temporary_directory() {
+        let run = RunDir::create(None).unwrap();
+        let other = RunDir::create(None).unwrap();
+        assert_ne!(run.path(), other.path());
+        assert!(is_own_directory(run.path()));
+        assert!(!is_abandoned(run.path()));
+    }
+}
