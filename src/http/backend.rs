@@ -1,1 +1,319 @@
-//! (internal)
+//! Behind the fence: tiny_http on a private Unix socket, its workers, and the table of
+//! requests under way.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, bounded};
+
+use super::fence::forward::HOP_BY_HOP;
+use super::fence::head::Head;
+use super::fence::{Backend, Opened, Ticket};
+use super::{ClientWatch, Handler, Request};
+
+/// Names the request in the process's own table. Only the fence writes it.
+const ID_HEADER: &str = "x-postern-request";
+/// Header names that only the fence may use.
+const OWN_PREFIX: &str = "x-postern-";
+/// Bytes of stack of a worker: handlers run there.
+const STACK: usize = 1024 * 1024;
+
+static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
+
+/// tiny_http and what it needs.
+pub(super) struct Workers {
+    run_dir: PathBuf,
+    count: usize,
+    current: Mutex<Arc<Behind>>,
+    under_way: Arc<UnderWay>,
+    stopping: AtomicBool,
+    ended: Receiver<()>,
+}
+
+/// One tiny_http server on one socket file.
+struct Behind {
+    server: tiny_http::Server,
+    socket: PathBuf,
+}
+
+/// Requests under way, by id.
+#[derive(Default)]
+struct UnderWay {
+    next: AtomicU64,
+    requests: Mutex<HashMap<u64, Arc<Waiting>>>,
+}
+
+/// What tiny_http cannot carry about a request.
+struct Waiting {
+    peer: SocketAddr,
+    client: ClientWatch,
+    taken: AtomicBool,
+}
+
+impl Workers {
+    /// Opens the socket in `run_dir` and starts `count` workers.
+    pub(super) fn start(
+        run_dir: &Path,
+        count: usize,
+        handler: &Arc<dyn Handler>,
+    ) -> io::Result<Arc<Workers>> {
+        prepare_dir(run_dir)?;
+        let count = count.max(1);
+        let (ending, ended) = bounded(count);
+        let workers = Arc::new(Workers {
+            run_dir: run_dir.to_owned(),
+            count,
+            current: Mutex::new(Arc::new(Behind::open(run_dir)?)),
+            under_way: Arc::default(),
+            stopping: AtomicBool::new(false),
+            ended,
+        });
+        for _ in 0..count {
+            let (workers, handler, ending) = (workers.clone(), handler.clone(), ending.clone());
+            // Answers requests until the server stops.
+            thread::Builder::new()
+                .name("http-worker".into())
+                .stack_size(STACK)
+                .spawn(move || {
+                    workers.work(handler.as_ref());
+                    let _ = ending.send(());
+                })?;
+        }
+        Ok(workers)
+    }
+
+    /// Ends the workers that are not inside a handler, and removes the socket. Returns
+    /// after at most `time`.
+    pub(super) fn stop(&self, time: Duration) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let behind = self.current();
+        let until = Instant::now() + time;
+        for _ in 0..self.count {
+            behind.server.unblock();
+        }
+        for _ in 0..self.count {
+            if self.ended.recv_deadline(until).is_err() {
+                log::warn!("http: a handler is still at work at the stop");
+                break;
+            }
+        }
+        let _ = fs::remove_file(&behind.socket);
+    }
+
+    fn work(&self, handler: &dyn Handler) {
+        while !self.is_stopping() {
+            let behind = self.current();
+            match behind.server.recv() {
+                Ok(request) => self.hand_over(request, handler),
+                Err(_) if self.is_stopping() => {}
+                Err(_) => self.revive(&behind),
+            }
+        }
+    }
+
+    fn hand_over(&self, request: tiny_http::Request, handler: &dyn Handler) {
+        let Some(waiting) = self.find(&request) else {
+            return; // its client has gone, or it did not come through the fence
+        };
+        waiting.taken.store(true, Ordering::SeqCst);
+        if waiting.client.is_gone() {
+            return;
+        }
+        match Request::read(request, waiting.peer.ip(), waiting.client.clone()) {
+            // A handler that panics has answered 500 by dropping its request.
+            Ok(request) => {
+                let handled = catch_unwind(AssertUnwindSafe(|| handler.handle(request)));
+                if handled.is_err() {
+                    log::error!("http: a handler panicked");
+                }
+            }
+            Err(error) => log::warn!("http: a request could not be read: {error}"),
+        }
+    }
+
+    fn find(&self, request: &tiny_http::Request) -> Option<Arc<Waiting>> {
+        let id = request
+            .headers()
+            .iter()
+            .find(|header| header.field.equiv(ID_HEADER))
+            .and_then(|header| header.value.as_str().parse().ok())?;
+        lock(&self.under_way.requests).get(&id).cloned()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn current(&self) -> Arc<Behind> {
+        Arc::clone(&lock(&self.current))
+    }
+
+    fn connect(&self) -> io::Result<UnixStream> {
+        let behind = self.current();
+        UnixStream::connect(&behind.socket).or_else(|error| {
+            if self.is_stopping() || !is_dead(&error) {
+                return Err(error);
+            }
+            self.revive(&behind);
+            UnixStream::connect(&self.current().socket)
+        })
+    }
+
+    /// tiny_http's accept thread ends at its first error or panic, and its listener with
+    /// it: a new one takes over, and workers that wait at the old one are called away.
+    fn revive(&self, dead: &Arc<Behind>) {
+        let mut current = lock(&self.current);
+        let alive = UnixStream::connect(&dead.socket).is_ok();
+        if alive || !Arc::ptr_eq(&current, dead) {
+            return;
+        }
+        match Behind::open(&self.run_dir) {
+            Ok(behind) => {
+                log::warn!("http: the listener behind the fence was lost and made anew");
+                *current = Arc::new(behind);
+            }
+            Err(error) => log::error!("http: no listener behind the fence: {error}"),
+        }
+        drop(current);
+        for _ in 0..self.count {
+            dead.server.unblock();
+        }
+    }
+}
+
+fn is_dead(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+    )
+}
+
+impl Behind {
+    fn open(run_dir: &Path) -> io::Result<Behind> {
+        let number = NEXT_SOCKET.fetch_add(1, Ordering::Relaxed);
+        let socket = run_dir.join(format!("http-{}-{number}.sock", std::process::id()));
+        let _ = fs::remove_file(&socket); // of a dead process with our number
+        let listener = UnixListener::bind(&socket).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", socket.display()))
+        })?;
+        fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
+        let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
+        Ok(Behind { server, socket })
+    }
+}
+
+/// The directory keeps others away from the socket, so it must be ours alone.
+fn prepare_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let is = fs::metadata(dir)?;
+    let ours = is.uid() == rustix::process::geteuid().as_raw();
+    if ours && is.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is open to other users: run 'chmod 700' on it",
+        dir.display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+}
+
+impl Backend for Workers {
+    fn open(
+        &self,
+        head: &Head,
+        body: usize,
+        peer: SocketAddr,
+        client: &ClientWatch,
+    ) -> io::Result<Opened> {
+        let id = self.under_way.next.fetch_add(1, Ordering::Relaxed);
+        let waiting = Arc::new(Waiting {
+            peer,
+            client: client.clone(),
+            taken: AtomicBool::new(false),
+        });
+        lock(&self.under_way.requests).insert(id, Arc::clone(&waiting));
+        let ticket = Box::new(Entry {
+            id,
+            waiting,
+            under_way: Arc::clone(&self.under_way),
+        });
+        let socket = self.connect()?;
+        socket.set_nonblocking(true)?;
+        Ok(Opened {
+            socket,
+            head: serialise(head, body, id),
+            ticket,
+        })
+    }
+}
+
+/// A request's place in the table.
+struct Entry {
+    id: u64,
+    waiting: Arc<Waiting>,
+    under_way: Arc<UnderWay>,
+}
+
+impl Ticket for Entry {
+    fn is_taken(&self) -> bool {
+        self.waiting.taken.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        lock(&self.under_way.requests).remove(&self.id);
+    }
+}
+
+/// The head as tiny_http gets it: one request, one connection, plain ASCII, framing and
+/// our own headers written afresh.
+fn serialise(head: &Head, body: usize, id: u64) -> Vec<u8> {
+    let mut out = format!("{} {} HTTP/1.1\r\n", head.method, head.target);
+    for (name, value) in head.headers.iter().filter(|(name, _)| passes(name)) {
+        if let Some(value) = plain(name, value) {
+            out.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    out.push_str(&format!("{ID_HEADER}: {id}\r\n"));
+    out.push_str(&format!(
+        "content-length: {body}\r\nconnection: close\r\n\r\n"
+    ));
+    out.into_bytes()
+}
+
+fn passes(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    !HOP_BY_HOP.contains(&name.as_str()) && name != "expect" && !name.starts_with(OWN_PREFIX)
+}
+
+/// tiny_http drops a connection at a byte that is not ASCII. Cookies are shared by all
+/// programs on a host, so one of another program may hold such bytes: it is left out, as
+/// is any other header with them.
+fn plain(name: &str, value: &[u8]) -> Option<String> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+    if !name.eq_ignore_ascii_case("cookie") {
+        return text(value).filter(|value| value.is_ascii());
+    }
+    let kept: Vec<String> = value
+        .split(|&byte| byte == b';')
+        .filter_map(|pair| text(pair.trim_ascii()))
+        .filter(|pair| pair.is_ascii())
+        .collect();
+    Some(kept.join("; "))
+}
+
+/// No lock here is held over code that could panic in the middle of a change.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -19,7 +19,6 @@ mod response;
 mod router;
 mod server;
 mod stream;
-mod target;
 mod watch;
 
 pub use error::ApiError;

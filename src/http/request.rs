@@ -1,10 +1,12 @@
 //! One whole checked request.
 
-use std::io;
+use std::fmt;
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
 
+use super::fence::target::Target;
 use super::{ApiError, ClientWatch, Response, ResponseHead, Stream};
 
 /// A request method.
@@ -20,19 +22,78 @@ pub enum Method {
     Other(String),
 }
 
-/// One request that has passed the fence, with its body.
-#[derive(Debug)]
+impl Method {
+    /// As it stands in a request.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+            Method::Options => "OPTIONS",
+            Method::Other(name) => name,
+        }
+    }
+}
+
+impl From<&str> for Method {
+    fn from(name: &str) -> Method {
+        match name {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            "POST" => Method::Post,
+            "PUT" => Method::Put,
+            "DELETE" => Method::Delete,
+            "OPTIONS" => Method::Options,
+            other => Method::Other(other.to_owned()),
+        }
+    }
+}
+
+/// One request that has passed the fence, with its body. Dropped unanswered, it answers
+/// itself with 500.
 pub struct Request {
     method: Method,
     path: String,
     query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
+    params: Vec<(String, String)>,
     body: Vec<u8>,
     peer: IpAddr,
     client: ClientWatch,
+    /// Taken by whoever answers.
+    out: Option<Box<dyn Write + Send>>,
 }
 
 impl Request {
+    /// Takes over what tiny_http has, the body included.
+    pub(super) fn read(
+        mut from: tiny_http::Request,
+        peer: IpAddr,
+        client: ClientWatch,
+    ) -> io::Result<Request> {
+        let length = from.body_length().unwrap_or(0);
+        let mut body = Vec::new();
+        from.as_reader().read_to_end(&mut body)?;
+        if body.len() != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let target = Target::parse(from.url()).map_err(io::Error::other)?;
+        let header = |h: &tiny_http::Header| (h.field.to_string(), h.value.to_string());
+        Ok(Request {
+            method: Method::from(from.method().as_str()),
+            path: target.path,
+            query: target.query,
+            headers: from.headers().iter().map(header).collect(),
+            params: Vec::new(),
+            body,
+            peer,
+            client,
+            out: Some(from.into_writer()),
+        })
+    }
+
     /// The method.
     pub fn method(&self) -> &Method {
         &self.method
@@ -55,16 +116,18 @@ impl Request {
 
     /// A cookie.
     pub fn cookie(&self, name: &str) -> Option<&str> {
-        self.header("cookie")?
-            .split(';')
+        self.headers
+            .iter()
+            .filter(|(key, _)| key.eq_ignore_ascii_case("cookie"))
+            .flat_map(|(_, value)| value.split(';'))
             .filter_map(|pair| pair.trim().split_once('='))
             .find(|(key, _)| *key == name)
             .map(|(_, value)| value)
     }
 
     /// What a `{name}` in the route's pattern stands for.
-    pub fn param(&self, _name: &str) -> Option<&str> {
-        None
+    pub fn param(&self, name: &str) -> Option<&str> {
+        first(&self.params, |key| key == name)
     }
 
     /// The body, at most [`Limits::body`](super::Limits::body) bytes.
@@ -74,7 +137,15 @@ impl Request {
 
     /// The body as JSON: 415 when it is not declared as such, 400 naming what is wrong.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        serde_json::from_slice(&self.body).map_err(|e| ApiError::bad_request(e.to_string()))
+        let declared = self.header("content-type").unwrap_or_default();
+        let essence = declared.split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            return Err(ApiError::unsupported_media(
+                "the body must be sent with 'Content-Type: application/json'",
+            ));
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| ApiError::bad_request(format!("malformed JSON: {error}")))
     }
 
     /// The TCP peer.
@@ -92,12 +163,57 @@ impl Request {
         &self.client
     }
 
-    /// Sends a whole answer.
-    pub fn respond(self, _response: Response) {}
+    /// Sends a whole answer. A client that has gone is no error.
+    pub fn respond(mut self, response: Response) {
+        self.send(response);
+    }
 
-    /// Begins a streaming answer.
-    pub fn stream(self, _head: ResponseHead) -> io::Result<Stream> {
-        Err(io::ErrorKind::Unsupported.into())
+    /// Begins a streaming answer; its head is sent at once.
+    pub fn stream(mut self, head: ResponseHead) -> io::Result<Stream> {
+        let out = self.out.take().ok_or(io::ErrorKind::NotConnected)?;
+        let mute = self.method == Method::Head;
+        Stream::begin(out, &head.serialise(), mute, self.client.clone())
+    }
+
+    pub(super) fn set_params(&mut self, params: Vec<(String, String)>) {
+        self.params = params;
+    }
+
+    fn send(&mut self, response: Response) {
+        let Some(mut out) = self.out.take() else {
+            return;
+        };
+        let (head, body) = response.into_parts();
+        let mut bytes = head.serialise();
+        // RFC 9110 section 8.6: no length where there cannot be a body.
+        if !matches!(head.status(), 204 | 304) {
+            bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        if self.method != Method::Head {
+            bytes.extend_from_slice(&body);
+        }
+        if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
+            log::debug!("http: an answer was not sent: {error}");
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.out.is_some() {
+            log::error!("http: {} was not answered", self.path);
+            self.send(Response::error(&ApiError::internal(
+                "the request was not answered: this is a fault of the program",
+            )));
+        }
+    }
+}
+
+/// Names method and path only: headers and bodies may hold secrets.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Request({} {})", self.method.as_str(), self.path)
     }
 }
 
@@ -105,5 +221,5 @@ fn first(pairs: &[(String, String)], is: impl Fn(&str) -> bool) -> Option<&str> 
     pairs
         .iter()
         .find(|(key, _)| is(key))
-        .map(|(_, v)| v.as_str())
+        .map(|(_, value)| value.as_str())
 }

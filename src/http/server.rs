@@ -1,16 +1,29 @@
 //! The server: the fence in front, tiny_http and its workers behind.
 
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::backend::Workers;
+use super::fence::{Fence, Front};
 use super::{HostPolicy, Limits, Request};
+
+/// Time that workers have to end at the stop, after the connections have ended.
+const WORKERS_STOP: Duration = Duration::from_millis(250);
 
 /// Answers requests. Called on a worker; moves slow work to a thread of its own.
 pub trait Handler: Send + Sync + 'static {
     /// Answers `request`, here or later. One that is dropped unanswered becomes a 500.
     fn handle(&self, request: Request);
+}
+
+impl<F: Fn(Request) + Send + Sync + 'static> Handler for F {
+    fn handle(&self, request: Request) {
+        self(request);
+    }
 }
 
 /// What a server needs.
@@ -22,7 +35,8 @@ pub struct ServerConfig {
     pub hosts: HostPolicy,
     /// Whether loopback connections of other users of this host are refused (Linux).
     pub check_other_users: bool,
-    /// A directory for the Unix socket, short enough for a socket address.
+    /// A directory of ours alone (0700; made when missing) for the Unix socket. Its path
+    /// must be short: a socket's address has room for about 100 bytes.
     pub run_dir: PathBuf,
     /// Threads that call the handler.
     pub workers: usize,
@@ -30,18 +44,36 @@ pub struct ServerConfig {
     pub limits: Limits,
 }
 
-/// A running server.
-#[derive(Debug)]
+/// A running server. Dropping it stops it.
 pub struct Server {
     addr: SocketAddr,
+    fence: Fence,
+    workers: Arc<Workers>,
 }
 
 impl Server {
     /// Starts serving.
-    pub fn start(config: ServerConfig, _handler: Arc<dyn Handler>) -> io::Result<Server> {
-        Ok(Server {
-            addr: config.listener.local_addr()?,
-        })
+    pub fn start(config: ServerConfig, handler: Arc<dyn Handler>) -> io::Result<Server> {
+        let addr = config.listener.local_addr()?;
+        let workers = Workers::start(&config.run_dir, config.workers, &handler)?;
+        let fence = Fence::start(Front {
+            listener: config.listener,
+            hosts: config.hosts,
+            check_other_users: config.check_other_users,
+            limits: config.limits,
+            backend: workers.clone(),
+        });
+        match fence {
+            Ok(fence) => Ok(Server {
+                addr,
+                fence,
+                workers,
+            }),
+            Err(error) => {
+                workers.stop(WORKERS_STOP);
+                Err(error)
+            }
+        }
     }
 
     /// Where it listens.
@@ -49,6 +81,25 @@ impl Server {
         self.addr
     }
 
-    /// Stops: accepts nothing more, lets light answers end, aborts the rest.
-    pub fn stop(self) {}
+    /// Stops accepting, lets answers end that take no longer than
+    /// [`Limits::stop_time`](super::Limits::stop_time), aborts the rest and removes the
+    /// socket. Done within 1.5 s.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.fence.stop();
+        self.workers.stop(WORKERS_STOP);
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("addr", &self.addr)
+            .finish_non_exhaustive()
+    }
 }

@@ -1,4 +1,108 @@
 //! The strict HTTP/1.1 front that every listener shares.
+//!
+//! Pure parts, bytes in and verdicts out, without sockets or clocks: [`head`] (request and
+//! response heads), [`body`] (framing), [`target`] (paths and queries), [`policy`] (Host,
+//! Origin, Sec-Fetch), [`forward`] (how an answer is passed on), the parser of [`peer`].
+//! Around them the parts that own sockets: `accept` (listener and connection table), `conn`
+//! (the loop of one connection) and `exchange` (one request and its answer).
+//!
+//! ```text
+//!          head complete        checks pass, body read       answer ended, keep-alive
+//! Waiting ───────────────▶ Body ──────────────────────▶ Exchange ──────────────▶ Waiting
+//!    │ time, cap, syntax    │ time, cap, framing           │ client gone, aborted
+//!    ▼                      ▼                              ▼
+//!  refusal, lingering close                              close or reset
+//! ```
+//!
+//! Nothing here knows tiny_http: what is behind the fence is a [`Backend`].
 
+pub mod body;
+pub mod forward;
+pub mod head;
 pub mod limits;
+pub mod peer;
 pub mod policy;
+pub mod target;
+
+mod accept;
+mod conn;
+mod date;
+mod exchange;
+mod socket;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+
+pub(super) use accept::{Fence, Front};
+
+use super::{ApiError, ClientWatch};
+use head::Head;
+
+/// Why something that came in was refused, with the status that says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status of the answer.
+    pub status: u16,
+    /// What happened, and where it helps, what to try.
+    pub message: Cow<'static, str>,
+}
+
+impl Refusal {
+    /// A refusal with `status`.
+    pub fn new(status: u16, message: impl Into<Cow<'static, str>>) -> Refusal {
+        Refusal {
+            status,
+            message: message.into(),
+        }
+    }
+
+    /// 400: what came in is not HTTP/1.1 as we read it.
+    pub(crate) fn malformed(message: &'static str) -> Refusal {
+        Refusal::new(400, message)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.status)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        ApiError::new(refusal.status, refusal.message)
+    }
+}
+
+/// What stands behind the fence.
+pub(super) trait Backend: Send + Sync {
+    /// Opens the way for one checked request whose body has `body` bytes.
+    fn open(
+        &self,
+        head: &Head,
+        body: usize,
+        peer: SocketAddr,
+        client: &ClientWatch,
+    ) -> io::Result<Opened>;
+}
+
+/// The way to whoever answers one request.
+pub(super) struct Opened {
+    /// Where the request is written to and the answer comes from.
+    pub(super) socket: UnixStream,
+    /// The head as the backend wants it; the body follows as it is.
+    pub(super) head: Vec<u8>,
+    /// Kept while the request is under way.
+    pub(super) ticket: Box<dyn Ticket>,
+}
+
+/// Says whether a request has reached its handler; dropping it ends the request's entry.
+pub(super) trait Ticket {
+    /// Whether a handler has taken the request.
+    fn is_taken(&self) -> bool;
+}

@@ -1,10 +1,24 @@
-//! Who may ask: Host, Origin and Sec-Fetch.
+//! Who may ask: Host, Origin and Sec-Fetch. Pure; the peer's user is [`super::peer`]'s matter.
+//!
+//! These checks keep web pages of other sites out, also by DNS rebinding: such a page may
+//! make the browser send almost anything, but not with our name in `Host` and our origin
+//! in `Origin` at once.
 
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::Refusal;
+use super::head::Head;
+
+/// The names of this host that a server on loopback is reached under.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// The names a server is served under. Clones share one list, changeable at run time.
 #[derive(Debug, Clone, Default)]
-pub struct HostPolicy {}
+pub struct HostPolicy {
+    any: bool,
+    allowed: Arc<RwLock<Vec<Name>>>,
+}
 
 /// A host name that cannot be allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,17 +32,167 @@ impl fmt::Display for InvalidHost {
 
 impl std::error::Error for InvalidHost {}
 
+/// `HOST` or `HOST:PORT`, the host in lower case, an IPv6 address in brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Name {
+    host: String,
+    port: Option<u16>,
+}
+
 impl HostPolicy {
     /// `127.0.0.1`, `localhost` and `[::1]` with the server's own port.
     pub fn loopback() -> HostPolicy {
-        HostPolicy {}
+        HostPolicy::default()
+    }
+
+    /// Every name: for a service that is reached through foreign names by design, where
+    /// nothing changes state or names anything.
+    pub fn any() -> HostPolicy {
+        HostPolicy {
+            any: true,
+            ..HostPolicy::default()
+        }
     }
 
     /// Also serve `HOST` (any port) or `HOST:PORT`.
-    pub fn allow(&self, _host: &str) -> Result<(), InvalidHost> {
+    pub fn allow(&self, host: &str) -> Result<(), InvalidHost> {
+        let name = Name::parse(host.as_bytes()).ok_or_else(|| InvalidHost(host.to_owned()))?;
+        let mut allowed = self.allowed.write().unwrap_or_else(PoisonError::into_inner);
+        if !allowed.contains(&name) {
+            allowed.push(name);
+        }
         Ok(())
     }
 
     /// No longer serve it.
-    pub fn disallow(&self, _host: &str) {}
+    pub fn disallow(&self, host: &str) {
+        let name = Name::parse(host.as_bytes());
+        let mut allowed = self.allowed.write().unwrap_or_else(PoisonError::into_inner);
+        allowed.retain(|known| Some(known) != name.as_ref());
+    }
+
+    /// Whether a request for the decoded `path` on this server's `port` may pass.
+    pub fn check(&self, head: &Head, path: &str, port: u16) -> Result<(), Refusal> {
+        if self.any {
+            return Ok(());
+        }
+        self.check_host(head, port)?;
+        self.check_origin(head, port)?;
+        check_fetch(head, path)
+    }
+
+    fn check_host(&self, head: &Head, port: u16) -> Result<(), Refusal> {
+        let host = head
+            .headers
+            .only("host")
+            .map_err(|_| misdirected("more than one Host header"))?
+            .ok_or_else(|| misdirected("no Host header"))?;
+        let name = Name::parse(host).ok_or_else(|| misdirected("malformed Host header"))?;
+        let same = |authority: &String| Name::parse(authority.as_bytes()).as_ref() == Some(&name);
+        if !head.authority.as_ref().is_none_or(same) {
+            return Err(Refusal::malformed("Host and request target differ"));
+        }
+        if name.is_loopback(port) || self.serves(&name) {
+            return Ok(());
+        }
+        Err(misdirected(
+            "not served under this name: use the address printed at start, or start with --allow-host",
+        ))
+    }
+
+    fn serves(&self, name: &Name) -> bool {
+        self.with_allowed(|known| {
+            let default = matches!(known.port, Some(80 | 443)) && name.port.is_none();
+            known.host == name.host && (known.port.is_none() || known.port == name.port || default)
+        })
+    }
+
+    fn check_origin(&self, head: &Head, port: u16) -> Result<(), Refusal> {
+        let foreign = || Refusal::new(403, "requests from other web sites are refused");
+        let Some(origin) = head.headers.only("origin").map_err(|_| foreign())? else {
+            return Ok(());
+        };
+        let (secure, name) = split_origin(origin).ok_or_else(foreign)?;
+        let own = !secure && name.is_loopback(port);
+        if own || self.with_allowed(|known| known.host == name.host) {
+            return Ok(());
+        }
+        Err(foreign())
+    }
+
+    fn with_allowed(&self, is: impl Fn(&Name) -> bool) -> bool {
+        let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
+        allowed.iter().any(is)
+    }
+}
+
+/// Where a browser says who asks, it must be us or the person. A link on another site may
+/// lead to a page: as a whole document, never to `/api/`.
+fn check_fetch(head: &Head, path: &str) -> Result<(), Refusal> {
+    let foreign = Refusal::new(403, "requests from other web sites are refused");
+    let Ok(site) = head.headers.only("sec-fetch-site") else {
+        return Err(foreign);
+    };
+    let value = |name| head.headers.only(name).ok().flatten();
+    let navigation = head.method == "GET"
+        && value("sec-fetch-mode") == Some(b"navigate")
+        && value("sec-fetch-dest") == Some(b"document")
+        && path != "/api"
+        && !path.starts_with("/api/");
+    match site {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) if navigation => Ok(()),
+        Some(_) => Err(foreign),
+    }
+}
+
+fn misdirected(message: &'static str) -> Refusal {
+    Refusal::new(421, message)
+}
+
+/// `http://NAME` or `https://NAME`, nothing after it. True for the latter.
+fn split_origin(origin: &[u8]) -> Option<(bool, Name)> {
+    let (secure, name) = match origin.strip_prefix(b"http://") {
+        Some(name) => (false, name),
+        None => (true, origin.strip_prefix(b"https://")?),
+    };
+    Name::parse(name).map(|name| (secure, name))
+}
+
+impl Name {
+    fn parse(text: &[u8]) -> Option<Name> {
+        let text = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
+        let end = match text.strip_prefix('[') {
+            Some(rest) => rest.find(']')? + 2,
+            None => text.find(':').unwrap_or(text.len()),
+        };
+        let (host, rest) = text.split_at_checked(end)?;
+        let port = match rest.strip_prefix(':') {
+            Some(port) => Some(parse_port(port)?),
+            None if rest.is_empty() => None,
+            None => return None,
+        };
+        is_host(host).then(|| Name {
+            host: host.to_owned(),
+            port,
+        })
+    }
+
+    /// A browser leaves out the port when it is 80.
+    fn is_loopback(&self, port: u16) -> bool {
+        LOOPBACK.contains(&self.host.as_str()) && self.port.unwrap_or(80) == port
+    }
+}
+
+fn parse_port(digits: &str) -> Option<u16> {
+    let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+    digits.parse().ok().filter(|_| plain)
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
+        return address.parse::<std::net::Ipv6Addr>().is_ok();
+    }
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+    !host.is_empty() && host.len() <= 253 && host.bytes().all(plain)
 }

@@ -1,0 +1,403 @@
+//! The listener, and the table of connections with its caps.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::limits::Limits;
+use super::policy::HostPolicy;
+use super::socket::{wait, would_block};
+use super::{Backend, conn};
+
+/// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
+/// optimised needs more.
+const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
+/// Pause after an accept or a thread that failed for want of files, memory or threads.
+const BACK_OFF: Duration = Duration::from_millis(20);
+/// Open files left to the rest of the program: database connections, logs, our own.
+const SPARE_FILES: usize = 128;
+/// Open files of an exchange beside its connection: ours, and tiny_http's two.
+const EXCHANGE_FILES: usize = 3;
+/// Time that connections have to end once they were shut down at the stop.
+const SHUT_TIME: Duration = Duration::from_millis(300);
+
+/// What a fence needs.
+pub(in crate::http) struct Front {
+    pub(in crate::http) listener: TcpListener,
+    pub(in crate::http) hosts: HostPolicy,
+    pub(in crate::http) check_other_users: bool,
+    pub(in crate::http) limits: Limits,
+    pub(in crate::http) backend: Arc<dyn Backend>,
+}
+
+/// A running fence.
+pub(in crate::http) struct Fence {
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+    /// Closing it wakes the accept loop.
+    wake: Option<UnixStream>,
+}
+
+impl Fence {
+    /// Starts to accept connections.
+    pub(in crate::http) fn start(front: Front) -> io::Result<Fence> {
+        let (wake, woken) = UnixStream::pair()?;
+        front.listener.set_nonblocking(true)?;
+        let port = front.listener.local_addr()?.port();
+        let (connections, exchanges) = within_open_files(&front.limits);
+        let shared = Arc::new(Shared {
+            port,
+            hosts: front.hosts,
+            check_other_users: front.check_other_users,
+            backend: front.backend,
+            bodies: Bodies::default(),
+            exchanges: Exchanges::new(exchanges),
+            table: Table::new(connections, front.limits.per_source),
+            stopping: AtomicBool::new(false),
+            limits: front.limits,
+        });
+        let theirs = Arc::clone(&shared);
+        let listener = front.listener;
+        // Accepts for as long as the fence stands; ends when `wake` is closed.
+        let accepting = thread::Builder::new()
+            .name("fence-accept".into())
+            .stack_size(STACK)
+            .spawn(move || accept_loop(&theirs, &listener, &woken))?;
+        Ok(Fence {
+            shared,
+            accepting: Some(accepting),
+            wake: Some(wake),
+        })
+    }
+
+    /// Accepts nothing more, lets answers under way end for a while and aborts the rest.
+    pub(in crate::http) fn stop(&mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        drop(self.wake.take());
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+        self.shared.table.stop(self.shared.limits.stop_time);
+    }
+}
+
+/// What all connections of a fence share.
+pub(super) struct Shared {
+    pub(super) port: u16,
+    pub(super) hosts: HostPolicy,
+    pub(super) check_other_users: bool,
+    pub(super) limits: Limits,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) bodies: Bodies,
+    pub(super) exchanges: Exchanges,
+    table: Table,
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+}
+
+/// Ends only when it is woken: whatever fails, fails for one connection.
+fn accept_loop(shared: &Arc<Shared>, listener: &TcpListener, woken: &UnixStream) {
+    while !shared.is_stopping() {
+        match listener.accept() {
+            Ok((socket, peer)) => admit(shared, socket, peer),
+            failed if would_block(&failed) => {
+                let _ = wait([(listener, PollFlags::IN), (woken, PollFlags::IN)], None);
+            }
+            Err(error) => {
+                log::warn!("fence: cannot accept a connection: {error}");
+                shared.table.evict();
+                thread::sleep(BACK_OFF);
+            }
+        }
+    }
+}
+
+fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
+    let prepared = socket
+        .set_nonblocking(true)
+        .and_then(|()| socket.set_nodelay(true));
+    if prepared.is_err() {
+        return;
+    }
+    let Some(entry) = shared.table.admit(socket, peer) else {
+        log::debug!("fence: too many connections, refused {}", peer.ip());
+        return;
+    };
+    let theirs = Arc::clone(shared);
+    let served = Arc::clone(&entry);
+    // Serves one connection; ends with it, or when its socket is shut down from outside.
+    let spawned = thread::Builder::new()
+        .name("fence-conn".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            let _leave = Leave(&theirs.table, &served);
+            conn::serve(&theirs, &served);
+        });
+    if let Err(error) = spawned {
+        log::warn!("fence: no thread for a connection: {error}");
+        shared.table.remove(entry.id);
+        shared.table.evict();
+        thread::sleep(BACK_OFF);
+    }
+}
+
+/// Takes a connection out of the table, also when its thread panics.
+struct Leave<'a>(&'a Table, &'a Entry);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.remove(self.1.id);
+    }
+}
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its head is awaited or incomplete.
+    Head,
+    /// It waits for a further request.
+    Idle,
+    /// Its body is read, or its request is under way.
+    Busy,
+    /// Its last answer is sent.
+    Closing,
+}
+
+/// One connection.
+pub(super) struct Entry {
+    id: u64,
+    pub(super) socket: TcpStream,
+    pub(super) peer: SocketAddr,
+    state: Mutex<(Phase, Instant)>,
+}
+
+impl Entry {
+    pub(super) fn enter(&self, phase: Phase) {
+        *lock(&self.state) = (phase, Instant::now());
+    }
+
+    /// The order in which connections are given up; `None` for one that is at work.
+    fn rank(&self) -> Option<(u8, Instant)> {
+        let (phase, since) = *lock(&self.state);
+        match phase {
+            Phase::Head => Some((0, since)),
+            Phase::Closing => Some((1, since)),
+            Phase::Idle => Some((2, since)),
+            Phase::Busy => None,
+        }
+    }
+
+    fn shut(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+/// All connections of a fence.
+struct Table {
+    max: usize,
+    per_source: usize,
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inner {
+    next: u64,
+    entries: HashMap<u64, Arc<Entry>>,
+}
+
+impl Table {
+    fn new(max: usize, per_source: usize) -> Table {
+        Table {
+            max,
+            per_source,
+            inner: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// `None` over a cap. At the cap of all, the oldest connection that does no work is
+    /// given up for the new one.
+    fn admit(&self, socket: TcpStream, peer: SocketAddr) -> Option<Arc<Entry>> {
+        let mut inner = lock(&self.inner);
+        let full = inner.entries.len() >= self.max && !inner.evict();
+        if full || inner.is_crowded(peer.ip(), self.per_source) {
+            return None;
+        }
+        inner.next += 1;
+        let entry = Arc::new(Entry {
+            id: inner.next,
+            socket,
+            peer,
+            state: Mutex::new((Phase::Head, Instant::now())),
+        });
+        inner.entries.insert(entry.id, Arc::clone(&entry));
+        Some(entry)
+    }
+
+    fn evict(&self) {
+        lock(&self.inner).evict();
+    }
+
+    fn remove(&self, id: u64) {
+        drop(lock(&self.inner).entries.remove(&id));
+        self.changed.notify_all();
+    }
+
+    fn stop(&self, time: Duration) {
+        self.each(|entry| {
+            if entry.rank().is_some() {
+                entry.shut();
+            }
+        });
+        self.wait_empty(time);
+        self.each(Entry::shut);
+        self.wait_empty(SHUT_TIME);
+    }
+
+    fn each(&self, f: impl Fn(&Entry)) {
+        lock(&self.inner).entries.values().for_each(|e| f(e));
+    }
+
+    fn wait_empty(&self, time: Duration) {
+        let inner = lock(&self.inner);
+        let waited = self
+            .changed
+            .wait_timeout_while(inner, time, |inner| !inner.entries.is_empty());
+        drop(waited);
+    }
+}
+
+impl Inner {
+    /// Gives up one connection; its thread notices and ends.
+    fn evict(&mut self) -> bool {
+        let ranked = self
+            .entries
+            .values()
+            .filter_map(|e| Some((e.rank()?, e.id)));
+        let Some((_, id)) = ranked.min() else {
+            return false;
+        };
+        if let Some(entry) = self.entries.remove(&id) {
+            entry.shut();
+        }
+        true
+    }
+
+    fn is_crowded(&self, source: IpAddr, max: usize) -> bool {
+        let same = |entry: &&Arc<Entry>| entry.peer.ip() == source;
+        !source.to_canonical().is_loopback() && self.entries.values().filter(same).count() >= max
+    }
+}
+
+/// Bytes of request bodies held at once.
+#[derive(Default)]
+pub(super) struct Bodies(AtomicUsize);
+
+impl Bodies {
+    pub(super) fn hold(&self) -> HeldBody<'_> {
+        HeldBody {
+            all: &self.0,
+            bytes: 0,
+        }
+    }
+}
+
+/// One body's share; given back when dropped.
+pub(super) struct HeldBody<'a> {
+    all: &'a AtomicUsize,
+    bytes: usize,
+}
+
+impl HeldBody<'_> {
+    /// False when all bodies together would be over `max`.
+    pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        self.bytes += more;
+        self.all.fetch_add(more, Ordering::Relaxed) + more <= max
+    }
+}
+
+impl Drop for HeldBody<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Requests under way at once.
+pub(super) struct Exchanges {
+    max: usize,
+    now: AtomicUsize,
+}
+
+impl Exchanges {
+    fn new(max: usize) -> Exchanges {
+        Exchanges {
+            max,
+            now: AtomicUsize::new(0),
+        }
+    }
+
+    /// `None` when there are too many.
+    pub(super) fn enter(&self) -> Option<ExchangeSlot<'_>> {
+        let slot = ExchangeSlot(&self.now);
+        (self.now.fetch_add(1, Ordering::Relaxed) < self.max).then_some(slot)
+    }
+}
+
+/// One request under way.
+pub(super) struct ExchangeSlot<'a>(&'a AtomicUsize);
+
+impl Drop for ExchangeSlot<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many connections and exchanges the limit of open files allows, raised as far as may
+/// be: running out of files would end tiny_http's accept thread.
+fn within_open_files(limits: &Limits) -> (usize, usize) {
+    let wanted = SPARE_FILES + limits.connections * (1 + EXCHANGE_FILES);
+    let files = raise_open_files(wanted);
+    let connections = limits
+        .connections
+        .min(files.saturating_sub(SPARE_FILES) / 2)
+        .max(8);
+    let left = files.saturating_sub(SPARE_FILES + connections);
+    (connections, (left / EXCHANGE_FILES).max(4))
+}
+
+fn raise_open_files(wanted: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
+    let reachable = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let current = limit.current.unwrap_or(u64::MAX);
+    let raised = Rlimit {
+        current: Some(reachable),
+        maximum: limit.maximum,
+    };
+    let now = if current < reachable && setrlimit(Resource::Nofile, raised).is_ok() {
+        reachable
+    } else {
+        current
+    };
+    usize::try_from(now.min(wanted)).unwrap_or(usize::MAX)
+}
+
+/// No lock here is held over code that could panic in the middle of a change.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

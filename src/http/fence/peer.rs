@@ -1,0 +1,117 @@
+//! Whose process is at the other end of a loopback connection (Linux).
+//!
+//! The kernel lists every TCP socket with its owner in `/proc/net/tcp` and `tcp6`. Nothing
+//! is cached: ports are used again by others.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::net::{IpAddr, SocketAddr};
+
+use super::Refusal;
+
+/// Bytes read from the table at once.
+const READ: usize = 8 * 1024;
+
+/// The peer's user, as far as the kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A process of this user holds the socket.
+    User(u32),
+    /// No process holds it any more: the kernel then lists user 0, which says nothing.
+    Orphan,
+}
+
+/// Refuses a loopback connection of another user of this host. Connections from elsewhere
+/// have no local user and pass.
+pub fn check(client: SocketAddr, ours: SocketAddr) -> Result<(), Refusal> {
+    if !client.ip().to_canonical().is_loopback() || !cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    let me = rustix::process::geteuid().as_raw();
+    match owner_with_retry(client, ours) {
+        Ok(Some(Owner::User(uid))) if uid == me || uid == 0 => Ok(()),
+        Ok(Some(Owner::User(_))) => Err(Refusal::new(
+            403,
+            "another user of this host: start with --allow-other-users to let them in",
+        )),
+        Ok(_) => Err(unknown("the connection's owner is not known")),
+        Err(_) => Err(unknown("/proc/net/tcp cannot be read")),
+    }
+}
+
+fn unknown(why: &str) -> Refusal {
+    let advice = "start with --allow-other-users to skip this check";
+    Refusal::new(403, format!("{why}: {advice}"))
+}
+
+/// The table is read while it changes, so an entry may be missed once.
+fn owner_with_retry(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
+    match owner(client, ours)? {
+        Some(owner) => Ok(Some(owner)),
+        None => owner(client, ours),
+    }
+}
+
+/// A socket of the IPv6 family may carry IPv4: it is then listed in the other table, with
+/// mapped addresses.
+fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
+    if client.ip().to_canonical().is_ipv4() {
+        let found = lookup("/proc/net/tcp", &key(client, ours, false))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    match lookup("/proc/net/tcp6", &key(client, ours, true)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None), // no IPv6 here
+        found => found,
+    }
+}
+
+fn lookup(table: &str, key: &str) -> io::Result<Option<Owner>> {
+    find(BufReader::with_capacity(READ, File::open(table)?), key)
+}
+
+/// The owner of the first line whose local and remote address are `key`.
+fn find(mut table: impl BufRead, key: &str) -> io::Result<Option<Owner>> {
+    let mut line = String::new();
+    while table.read_line(&mut line)? > 0 {
+        if let Some(owner) = parse_line(&line, key) {
+            return Ok(Some(owner));
+        }
+        line.clear();
+    }
+    Ok(None)
+}
+
+/// `sl: local remote state tx:rx tr:when retransmits uid timeout inode …`
+fn parse_line(line: &str, key: &str) -> Option<Owner> {
+    let rest = line.split_once(": ")?.1.trim_start().strip_prefix(key)?;
+    let mut fields = rest.split_ascii_whitespace().skip(4);
+    let uid = fields.next()?.parse().ok()?;
+    let inode = fields.nth(1)?;
+    Some(if inode == "0" {
+        Owner::Orphan
+    } else {
+        Owner::User(uid)
+    })
+}
+
+/// The client's end and ours as the table writes them, the client's first, with a space
+/// after each.
+fn key(client: SocketAddr, ours: SocketAddr, v6: bool) -> String {
+    format!("{} {} ", end(client, v6), end(ours, v6))
+}
+
+/// Addresses stand there as 32-bit words in the machine's own byte order.
+fn end(address: SocketAddr, v6: bool) -> String {
+    let octets = match (address.ip().to_canonical(), v6) {
+        (IpAddr::V4(ip), false) => ip.octets().to_vec(),
+        (IpAddr::V4(ip), true) => ip.to_ipv6_mapped().octets().to_vec(),
+        (IpAddr::V6(ip), _) => ip.octets().to_vec(),
+    };
+    let words = octets.chunks_exact(4).map(|word| {
+        let word = word.try_into().unwrap_or_default();
+        format!("{:08X}", u32::from_ne_bytes(word))
+    });
+    format!("{}:{:04X}", words.collect::<String>(), address.port())
+}
