@@ -176,7 +176,13 @@ impl Plugin for MySql {
         let options = settings.ask(&run_dir)?;
         print(&connecting(&options))?;
         let (readonly, running) = (options.readonly, sqlweb::start(options));
-        let running = running.map_err(|error| Failure::verbatim(error.to_string()))?;
+        let running = running.map_err(|error| {
+            let failure = Failure::verbatim(error.to_string());
+            match error.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })?;
         serve(running, readonly, opens, &watch)
     }
 }

@@ -116,11 +116,11 @@ fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError
 
 fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
     let dialect = service.dialect(false);
-    let statements = gate::split(sql, &dialect).len();
+    let statements = gate::split(sql, &dialect).count();
     // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
     let ask_mode = !service.readonly
         && sql.contains('\\')
-        && gate::split(sql, &service.dialect(true)).len() != statements;
+        && gate::split(sql, &service.dialect(true)).count() != statements;
     if !ask_mode {
         one_statement(statements)?;
     }
@@ -152,7 +152,7 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 /// The session itself says whether a backslash escapes.
 fn check_with_mode(service: &Service, link: &Link, sql: &str) -> Result<(), DbError> {
     let dialect: Dialect = service.dialect(link.conn.no_backslash_escape());
-    one_statement(gate::split(sql, &dialect).len()).map_err(|error| DbError::Request(error.message))
+    one_statement(gate::split(sql, &dialect).count()).map_err(|error| DbError::Request(error.message))
 }
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {
