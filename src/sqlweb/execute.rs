@@ -152,7 +152,8 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 /// The session itself says whether a backslash escapes.
 fn check_with_mode(service: &Service, link: &Link, sql: &str) -> Result<(), DbError> {
     let dialect: Dialect = service.dialect(link.conn.no_backslash_escape());
-    one_statement(gate::split(sql, &dialect).count()).map_err(|error| DbError::Request(error.message))
+    one_statement(gate::split(sql, &dialect).count())
+        .map_err(|error| DbError::Request(error.message))
 }
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {
