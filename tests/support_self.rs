@@ -1,4 +1,5 @@
 //! The test support itself: what the other tests take for granted.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test reports")]
 
 mod support;
 

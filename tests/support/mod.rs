@@ -13,11 +13,13 @@
     reason = "test support: each test binary uses a part of it, and a panic is how a test reports"
 )]
 
+pub mod chromium;
 pub mod http;
 pub mod leash;
 pub mod mariadb;
 pub mod postern;
 
+pub use chromium::Browser;
 pub use mariadb::MariaDb;
 pub use postern::{Home, Postern};
 

@@ -42,7 +42,6 @@ pub struct Home {
 
 impl Home {
     /// An empty one.
-    #[expect(clippy::new_without_default, reason = "makes a directory")]
     pub fn new() -> Home {
         let made = tempfile::Builder::new().prefix("postern-home-").tempdir();
         Home {
