@@ -13,7 +13,7 @@ STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
 DEBIAN_PACKAGES := rustc-web cargo-web rust-web-src
 DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 
-.PHONY: all static static-rustup static-debian lint fmt clean
+.PHONY: all static static-rustup static-debian test bench demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -53,6 +53,19 @@ $(STATIC_VENV)/installed: Makefile
 	python3 -m venv $(STATIC_VENV)
 	$(STATIC_VENV)/bin/pip install --quiet --disable-pip-version-check $(STATIC_TOOLS)
 	touch $@
+
+# Installs what is missing, checks the style, builds, runs every test. The last line counts them.
+test:
+	@tests/run.sh
+
+# The figures that README.md quotes, measured on this machine.
+bench:
+	@tests/setup.sh
+	cargo bench --profile release --bench figures
+
+# A private MariaDB with sample data and the web client on it, until Ctrl-C. ARGS go to postern mysql.
+demo:
+	@tests/demo/run.sh $(ARGS)
 
 lint:
 	$(CARGO) fmt --check
