@@ -80,7 +80,7 @@ export class Copying {
       return h('label', { class: 'check' }, radio, h('span', { text: choice.name }), h('span', { class: 'dim', text: describe(choice.area) }));
     });
     const formats = Object.entries(FORMATS).map(([format, { label }]) => h('button', {
-      type: 'button', class: 'button', text: label, autofocus: format === 'tsv', data: { format },
+      type: 'button', class: 'button', text: label, data: format === 'tsv' ? { format, first: '' } : { format },
       on: { click: () => { close(); this.copy(format, chosen.area, header.checked || !OPTIONAL_HEADER.has(format)); } },
     }));
     return [

@@ -30,7 +30,7 @@ export class Grid {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{label: string, onActive?: function(import('./gridmodel.js').Position): void,
-   *   onOpen?: function(import('./gridmodel.js').Position): void, onCopy?: function(ClipboardEvent): void,
+   *   onOpen?: function(import('./gridmodel.js').Position, boolean): void, onCopy?: function(ClipboardEvent): void,
    *   onMenu?: function(Element): void, onSorted?: function(string): void}} options
    */
   constructor(result, options) {
@@ -188,7 +188,9 @@ export class Grid {
     cell.style.left = `${this.model.left(column)}px`;
     cell.style.width = `${this.model.widths[column]}px`;
     cell.dataset.look = look;
-    cell.replaceChildren(...this.#content(parts, look), ...(note ? [h('span', { class: 'note', text: note })] : []));
+    const shown = this.#content(parts, look);
+    // The note keeps its place at the edge however little of the text has room.
+    cell.replaceChildren(...(note ? [h('span', { class: 'cut' }, shown), h('span', { class: 'note', text: note })] : shown));
   }
 
   #content(parts, look) {

@@ -49,7 +49,7 @@ function onHeaderKey(grid, event, column) {
 function onCellKey(grid, event, active) {
   const { key } = event;
   if (command(event) && key.toLowerCase() === 'a') grid.moveTo(active, { span: 'all' });
-  else if (key === 'Enter' && !command(event)) grid.options.onOpen?.(active);
+  else if (key === 'Enter' && !command(event)) grid.options.onOpen?.(active, true);
   else if (key === ' ' && event.shiftKey) grid.moveTo(active, { span: 'rows' });
   else if (key === ' ' && command(event)) grid.moveTo(active, { span: 'columns' });
   else if ((key === 'F10' && event.shiftKey) || key === 'ContextMenu') grid.options.onMenu?.(grid.activeElement);

@@ -28,7 +28,7 @@ export function openPanel(button, label, build) {
     if (event.relatedTarget && !panel.contains(event.relatedTarget) && event.relatedTarget !== button) closePanel();
   });
   addEventListener('pointerdown', onOutside, true);
-  (panel.querySelector('[autofocus]') ?? panel.querySelector('button, input, select'))?.focus();
+  (panel.querySelector('[data-first]') ?? panel.querySelector('button, input, select'))?.focus();
 }
 
 function place(panel, box) {

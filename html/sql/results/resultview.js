@@ -25,7 +25,7 @@ export class ResultView {
     this.grid = new Grid(result, {
       label: `${title}: ${result.rows.length} rows, ${result.columns.length} columns`,
       onActive: (at) => this.viewer.isOpen && this.#show(at),
-      onOpen: (at) => this.#open(at),
+      onOpen: (at, byKey) => this.#open(at, byKey),
       onCopy: (event) => this.copying.onCopy(event),
       onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active)),
       onSorted: (text) => {
@@ -57,15 +57,15 @@ export class ResultView {
     event.stopPropagation();
   }
 
-  /** By key, the focus goes along; by pointer it stays in the grid, so that arrows walk on through the cells. */
-  #open(at) {
+  /** The focus stays in the grid, so that arrows walk on through the cells; a second Enter goes over to the viewer. */
+  #open(at, byKey = false) {
     if (at.row < 0) return;
     const again = this.viewer.isOpen;
     this.splitter.hidden = false;
     this.#show(at);
     this.element.classList.add('viewing');
     this.grid.reveal(at);
-    if (again && this.grid.element.contains(document.activeElement)) this.viewer.focus();
+    if (byKey && again) this.viewer.focus();
   }
 
   #show({ row, column }) {
