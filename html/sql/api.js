@@ -7,7 +7,7 @@ const HEALTH_MS = 5_000;
 /** How long a cancel may take, in ms: it opens a database connection of its own. */
 const CANCEL_MS = 10_000;
 
-/** A failed request. `status` is 0 when no answer came at all. */
+/** A failed request. `status` is 0 when no answer came, or none in time. */
 export class ApiError extends Error {
   /** @param {number} status @param {string} message @param {{errno: number, sqlstate: string}|null} [error] */
   constructor(status, message, error = null) {
@@ -16,7 +16,7 @@ export class ApiError extends Error {
     this.error = error;
   }
 
-  /** Whether no answer came: the program has ended or the network is down. */
+  /** Whether no answer came: the program has ended, the network is down, or it is much too slow. */
   get unreachable() {
     return this.status === 0;
   }
@@ -46,9 +46,9 @@ export function createApi({ onState = () => {} } = {}) {
 
   function failure(cause, signal) {
     if (signal?.reason?.name === 'AbortError') return cause;
-    const late = cause?.name === 'TimeoutError';
-    if (!late) onState('offline');
-    return new ApiError(late ? 504 : 0, late ? 'the server took too long to answer; try again' : 'server not reachable; is postern still running?');
+    if (cause?.name === 'TimeoutError') return new ApiError(0, 'the server took too long to answer; try again');
+    onState('offline');
+    return new ApiError(0, 'server not reachable; is postern still running?');
   }
 
   const post = (path, body, init = {}) =>
@@ -95,7 +95,7 @@ export function createApi({ onState = () => {} } = {}) {
       const info = await request('/api/info', {}, HEALTH_MS);
       return { info, ms: performance.now() - from };
     } catch (error) {
-      if (error.status === 504) onState('offline');
+      if (error.unreachable) onState('offline');
       throw error;
     }
   }

@@ -18,7 +18,7 @@ const CLAUSE_WORDS = new Set(['SELECT', 'WHERE', 'ON', 'USING', 'SET', 'GROUP', 
 /**
  * @typedef {{db: string|null, name: string, alias: string|null}} TableRef
  * @typedef {{from: number, to: number, prefix: string, kind: 'table'|'database'|'alias'|'expression'|'member',
- *   qualifier: string[], scope: TableRef[]}} Context
+ *   qualifier: string[], scope: TableRef[], inTablePlace: boolean}} Context
  */
 
 /**
@@ -28,23 +28,31 @@ const CLAUSE_WORDS = new Set(['SELECT', 'WHERE', 'ON', 'USING', 'SET', 'GROUP', 
  * @returns {Context|null}
  */
 export function completionContext(sql, caret) {
-  const list = significant(sql);
   if (insideLiteral(sql, caret)) return null;
-  const word = list.find((token) => token.start < caret && caret <= token.end && isWord(token));
+  const list = significant(withName(sql, caret));
+  const word = list.find((token) => token.start <= caret && caret <= token.end && isWord(token) && (token.start < caret || token.text === HOLE));
+  const hole = word?.text === HOLE && sql[caret - 1] === '.';
   const before = list.filter((token) => token.end <= (word ? word.start : caret));
-  const touching = list.find((token) => token.end === caret && !word);
-  if (touching && (touching.type === 'number' || touching.type === 'variable')) return null;
   const qualifier = qualifierOf(before);
   const rest = qualifier.length ? before.slice(0, before.length - 2 * qualifier.length) : before;
   return {
     from: word ? word.start : caret,
-    to: word ? word.end : caret,
-    prefix: word ? unquoteIdentifier(sql.slice(word.start, caret)) : '',
+    to: word && !hole ? word.end : caret,
+    prefix: word && !hole ? unquoteIdentifier(sql.slice(word.start, caret)) : '',
     kind: qualifier.length ? 'member' : place(rest),
     qualifier,
     scope: tablesInScope(list),
     inTablePlace: place(rest) === 'table',
   };
+}
+
+/** Stands for the name not typed so far after a dot: else the next word would be taken for it (`SELECT o.| FROM t o`). */
+const HOLE = '\uffee';
+
+function withName(sql, caret) {
+  const next = sql[caret] ?? ' ';
+  if (sql[caret - 1] !== '.' || /[\w$`\u0080-\uffff]/.test(next)) return sql;
+  return sql.slice(0, caret) + HOLE + sql.slice(caret);
 }
 
 function significant(sql) {
@@ -227,11 +235,16 @@ function tables(db, catalogue, missing, weight = 0) {
   return (known ?? []).map(({ name, kind }) => entry(name, kind, db, weight));
 }
 
+/** Columns are asked for only of tables that exist: a name half typed, an alias or a CTE is no table. */
 function columns(reference, catalogue, missing) {
   const db = reference.db ?? catalogue.db;
   if (!db) return [];
-  const known = catalogue.columns(db, reference.name);
-  if (!known) missing.push({ db, table: reference.name });
+  const listed = catalogue.tables(db);
+  if (!listed) missing.push({ db });
+  const table = listed?.find(({ name }) => name.toLowerCase() === reference.name.toLowerCase());
+  if (!table) return [];
+  const known = catalogue.columns(db, table.name);
+  if (!known) missing.push({ db, table: table.name });
   return (known ?? []).map(({ name, type }) => entry(name, 'column', `${type} · ${reference.alias ?? reference.name}`, 0));
 }
 

@@ -10,7 +10,8 @@ export function dangerOf(sql) {
   const [first, second] = words;
   if (first === 'DROP') return { statement: `DROP ${second ?? ''}`.trim(), reason: 'It removes what it names with everything in it.' };
   if (first === 'TRUNCATE') return { statement: 'TRUNCATE', reason: 'It removes every row and cannot be rolled back.' };
-  const verb = first === 'WITH' ? words.find((word) => word === 'DELETE' || word === 'UPDATE') : first;
+  if (first === 'CREATE' && second === 'OR' && words[3] === 'TABLE') return { statement: 'CREATE OR REPLACE TABLE', reason: 'It drops a table of that name with everything in it.' };
+  const verb = first === 'WITH' || (first === 'SET' && second === 'STATEMENT') ? words.find((word) => word === 'DELETE' || word === 'UPDATE') : first;
   if (first === 'EXPLAIN' || words.includes('WHERE')) return null;
   if (verb === 'DELETE') return { statement: 'DELETE without WHERE', reason: 'It removes every row of the table.' };
   if (verb === 'UPDATE') return { statement: 'UPDATE without WHERE', reason: 'It changes every row of the table.' };

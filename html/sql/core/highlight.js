@@ -24,11 +24,17 @@ export class Highlighter {
     return this.#borders.at(-1);
   }
 
-  /** Advances the borders towards `target` for at most `ms`; true when reached. @param {number} target @param {number} ms */
+  /**
+   * Advances the borders towards `target` for at most `ms`.
+   * @param {number} target
+   * @param {number} ms
+   * @returns {boolean} false when there is more to do: call again in the next frame
+   */
   advance(target, ms) {
     const until = performance.now() + ms;
     while (this.known + STEP < Math.min(target, this.#text.length)) {
-      if (!this.#nextBorder() || performance.now() > until) return false;
+      if (!this.#nextBorder()) return true;
+      if (performance.now() > until) return false;
     }
     return true;
   }
@@ -48,14 +54,14 @@ export class Highlighter {
   }
 
   /**
-   * Spans `{type, start, end}` that cover the tokens of [start, end), or null where borders are not known so far.
+   * Spans `{type, start, end}` that cover the tokens of [start, end), or nothing where borders are not known or a token is too long.
    * @param {number} start
    * @param {number} end
    */
   spans(start, end) {
     let border = 0;
     for (const known of this.#borders) if (known <= start) border = known;
-    if (start - border > MAX_SLICE / 8) return null;
+    if (start - border > MAX_SLICE / 8) return [];
     const out = [];
     for (const token of tokens(this.#text.slice(border, end))) {
       if (border + token.end <= start) continue;

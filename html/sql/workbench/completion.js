@@ -41,7 +41,7 @@ export class Completion {
     return !this.list.hidden;
   }
 
-  /** To be called after an edit. @param {InputEvent} [event] */
+  /** To be called after typing. */
   edited() {
     if (!this.#source.enabled()) return;
     this.#asked = false;
@@ -88,12 +88,16 @@ export class Completion {
     this.#mark(next);
   }
 
+  /** Tables are loaded first, then the columns of those that exist. */
   async #open() {
     const turn = ++this.#turn;
-    const { missing } = this.#update();
-    if (!missing.length) return;
-    await this.#source.catalogue.load(missing);
-    if (turn === this.#turn && document.activeElement === this.#editor.area) this.#update();
+    for (let round = 0; round < 2; round += 1) {
+      const { missing } = this.#update();
+      if (!missing.length) return;
+      await this.#source.catalogue.load(missing);
+      if (turn !== this.#turn || document.activeElement !== this.#editor.area) return;
+    }
+    this.#update();
   }
 
   #update() {

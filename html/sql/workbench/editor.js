@@ -18,7 +18,7 @@ const BRACKETS = { '(': ')', ')': '(' };
 
 let serial = 0;
 
-/** One editor. Calls `onChange(text)` after edits, `onCaret()` when the caret moves, `onKey(event)` before its own keys. */
+/** One editor. Calls `onChange(typed)` after edits, `onCaret()` when the caret moves, `onKey(event)` before its own keys. */
 export class Editor {
   #text = '';
   #lines = [0];
@@ -27,9 +27,10 @@ export class Editor {
   #marks = [];
   #frame = 0;
   #tabLeaves = false;
+  #replacing = false;
   #digits = 0;
 
-  /** @param {{onChange?: (text: string) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, label: string}} options */
+  /** @param {{onChange?: (typed: boolean) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, label: string}} options */
   constructor({ onChange = () => {}, onCaret = () => {}, onKey = () => {}, label }) {
     this.onChange = onChange;
     this.onCaret = onCaret;
@@ -90,15 +91,18 @@ export class Editor {
   /** Replaces a range as typing does: it can be undone, unless it is very long. @param {number} start @param {number} end @param {string} text */
   replace(start, end, text) {
     const expected = this.#text.slice(0, start) + text + this.#text.slice(end);
+    this.#replacing = true;
     this.area.focus();
     this.area.setSelectionRange(start, end);
     // Deprecated, yet the only way to change a field and keep its undo history; every current browser has it.
     if (text.length <= MAX_UNDO_TEXT && start !== end && text === '') document.execCommand('delete');
     else if (text.length <= MAX_UNDO_TEXT && text !== '') document.execCommand('insertText', false, text);
-    if (this.area.value === expected) return;
-    this.area.value = expected;
-    this.area.setSelectionRange(start + text.length, start + text.length);
-    this.#edited();
+    if (this.area.value !== expected) {
+      this.area.value = expected;
+      this.area.setSelectionRange(start + text.length, start + text.length);
+      this.#edited();
+    }
+    this.#replacing = false;
   }
 
   /** Replaces everything, undoable. @param {string} text */
@@ -173,7 +177,7 @@ export class Editor {
     this.#measure();
     if (!this.#plain) this.#highlighter.setText(this.#text);
     this.paint();
-    if (!fresh) this.onChange(this.#text);
+    if (!fresh) this.onChange(!this.#replacing);
     this.#caretMoved();
   }
 
@@ -227,9 +231,9 @@ export class Editor {
   #paintLines(first, last) {
     const start = this.#lines[first];
     const end = last < this.#lines.length ? this.#lines[last] : this.#text.length;
-    const spans = this.#highlighter.advance(start, SLICE_MS) ? this.#highlighter.spans(start, end) : null;
-    if (!spans) this.paint();
-    const pieces = [...(spans ?? []), ...this.#brackets(spans ?? [])];
+    if (!this.#highlighter.advance(start, SLICE_MS)) this.paint();
+    const spans = this.#highlighter.spans(start, end);
+    const pieces = [...spans, ...this.#brackets(spans)];
     this.layer.replaceChildren(...range(first, last).map((line) => this.#paintLine(line, pieces)));
   }
 

@@ -33,7 +33,7 @@ export class QueryTab {
   #build(name) {
     this.editor = new Editor({
       label: `SQL of ${name}`,
-      onChange: () => this.#edited(),
+      onChange: (typed) => this.#edited(typed),
       onCaret: () => this.app.caretMoved(this),
       onKey: (event) => { if (this.completion.key(event)) event.preventDefault(); },
     });
@@ -48,13 +48,14 @@ export class QueryTab {
     byId('results').append(this.resultsHost);
     const { api, settings } = this.app;
     this.results = createResults(this.resultsHost, { api, announce, notify, settings });
+    this.resultsHost.addEventListener('goto-error', ({ detail }) => this.#goTo(detail));
     openScript(this.editor.element, (file) => this.app.openFile(file));
   }
 
-  #edited() {
+  #edited(typed) {
     this.generated = false;
     this.showMessage(null);
-    this.completion.edited();
+    if (typed) this.completion.edited();
     this.app.tabChanged(this);
   }
 
@@ -127,6 +128,11 @@ export class QueryTab {
     this.showMessage({ text, at: at ? at.start : undefined });
   }
 
+  /** An error tab of the results asks for its place, which may have moved with an edit since. */
+  #goTo({ offset }) {
+    if (Number.isFinite(offset) && offset <= this.editor.text.length) this.editor.select(offset);
+  }
+
   /** Takes a script that is too large to edit. @param {{name: string, text: string, shown: string}} script */
   setScript(script) {
     this.editor.setText(script.shown);
@@ -161,6 +167,7 @@ export class QueryTab {
   /** Ends what the tab runs and holds. */
   close() {
     this.run?.leave();
+    this.run = null;
     if (this.sessionUsed) this.app.api.closeSession(this.session);
     this.results.destroy?.();
     this.editor.close();

@@ -60,6 +60,7 @@ export class Run {
     this.#options = options;
     this.id = randomId();
     this.db = options.db;
+    this.session = options.session;
     this.statements = options.statements.map(({ sql }) => sql);
     this.startedAt = Date.now();
     this.began = performance.now();

@@ -188,7 +188,7 @@ export class Sidebar {
   #open(name, clicks) {
     if (this.#db === null) {
       this.#on.openDatabase(name);
-      this.showTables(name).then(() => this.list.querySelector('.row-main')?.focus());
+      this.showTables(name).then(() => { if (document.activeElement === document.body) this.list.querySelector('.row-main')?.focus(); });
     } else if (clicks < 2) {
       this.#select(name);
       this.#on.openTable(this.#db, name);

@@ -6,6 +6,8 @@ import { withoutSecrets } from '../core/secrets.js';
 const PREFIX = 'postern.sql';
 /** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */
 export const MAX_KEPT_TEXT = 1_000_000;
+/** How long a reloaded page waits for its former self to let go of its tabs, in ms. */
+const RELOAD_MS = 600;
 /** How many windows' tabs are remembered for one server and user. */
 const MAX_WORKSPACES = 5;
 
@@ -65,9 +67,10 @@ export class Workspace {
   static async open(server) {
     const probe = new Workspace(server, '');
     const ids = Object.entries(probe.#all()).sort(([, a], [, b]) => b.savedAt - a.savedAt).map(([id]) => id);
-    const mine = sessionStorage.getItem(`${probe.#key}.window`);
-    for (const id of [mine, ...ids].filter(Boolean)) {
-      if (await claim(`${probe.#key}.${id}`)) return probe.#named(id);
+    const mine = windowId(`${probe.#key}.window`);
+    if (mine && await claim(`${probe.#key}.${mine}`, RELOAD_MS)) return probe.#named(mine);
+    for (const id of ids) {
+      if (id !== mine && await claim(`${probe.#key}.${id}`)) return probe.#named(id);
     }
     const id = randomId();
     await claim(`${probe.#key}.${id}`);
@@ -89,17 +92,17 @@ export class Workspace {
     return value && typeof value === 'object' && !Array.isArray(value) ? value : {};
   }
 
-  /** @returns {{active: number, tabs: object[]}} */
+  /** @returns {{active: number, sidebar: string, tabs: object[]}} */
   tabs() {
     const stored = this.#all()[this.#id];
     const tabs = Array.isArray(stored?.tabs) ? stored.tabs.filter((tab) => tab && typeof tab.text === 'string') : [];
-    return { active: Number(stored?.active) || 0, tabs };
+    return { active: Number(stored?.active) || 0, sidebar: String(stored?.sidebar ?? ''), tabs };
   }
 
   /** Saves the open tabs; makes room by forgetting other windows' tabs. False when they still do not fit. */
-  saveTabs({ active, tabs }) {
+  saveTabs({ active, sidebar, tabs }) {
     const kept = tabs.map((tab) => ({ ...tab, text: tab.text.length > MAX_KEPT_TEXT ? '' : withoutSecrets(tab.text) }));
-    const mine = [this.#id, { active, tabs: kept, savedAt: Date.now() }];
+    const mine = [this.#id, { active, sidebar, tabs: kept, savedAt: Date.now() }];
     const others = Object.entries(this.#all()).filter(([id]) => id !== this.#id)
       .sort(([, a], [, b]) => b.savedAt - a.savedAt).slice(0, MAX_WORKSPACES - 1);
     for (let count = others.length; count >= 0; count -= 1) {
@@ -120,12 +123,21 @@ export class Workspace {
 }
 
 /** Holds a lock until the page goes, so that two windows never write the same tabs. True without the Locks API (plain http). */
-function claim(name) {
+function claim(name, waitMs = 0) {
   if (!navigator.locks) return Promise.resolve(true);
+  const options = waitMs ? { signal: AbortSignal.timeout(waitMs) } : { ifAvailable: true };
   return new Promise((resolve) => {
-    navigator.locks.request(name, { ifAvailable: true }, (lock) => {
+    navigator.locks.request(name, options, (lock) => {
       resolve(lock !== null);
       return lock ? new Promise(() => {}) : undefined;
-    }).catch(() => resolve(true));
+    }).catch(() => resolve(false));
   });
+}
+
+function windowId(key) {
+  try {
+    return sessionStorage.getItem(key);
+  } catch {
+    return null;
+  }
 }

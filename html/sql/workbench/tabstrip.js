@@ -2,7 +2,8 @@
 import { byId, fill, h, icon } from '../../common/dom.js';
 
 /**
- * Draws the strip in `#tabs`.
+ * Draws the strip. A tablist may own tabs only, so the crosses are for the pointer; keys: Delete, the menu, the shortcut.
+ * in `#tabs`.
  * @param {import('./querytab.js').QueryTab[]} tabs
  * @param {import('./querytab.js').QueryTab} active
  * @param {{activate: (tab: object) => void, close: (tab: object) => void, rename: (tab: object) => void, add: () => void}} on
@@ -23,7 +24,7 @@ function tabElement(tab, isActive, on) {
     type: 'button', role: 'tab', id: `tab-${tab.id}`, 'aria-selected': String(isActive), 'aria-controls': `panel-${tab.id}`, tabindex: isActive ? '0' : '-1',
     title: 'Double click or F2 renames', on: { click: () => on.activate(tab), dblclick: () => on.rename(tab), auxclick: (event) => { if (event.button === 1) on.close(tab); } },
   }, h('span', { class: `tab-dot ${tab.run ? 'running' : tab.news ? 'news' : ''}` }), h('span', { class: 'tab-name', text: tab.name }), state && h('span', { class: 'visually-hidden', text: `, ${state}` }));
-  const close = h('button', { type: 'button', class: 'tab-close', tabindex: '-1', 'aria-label': `Close ${tab.name}`, title: 'Close tab', on: { click: () => on.close(tab) } }, icon('close'));
+  const close = h('button', { type: 'button', class: 'tab-close', tabindex: '-1', 'aria-hidden': 'true', 'aria-label': `Close ${tab.name}`, title: 'Close tab', on: { click: () => on.close(tab) } }, icon('close'));
   return h('div', { class: isActive ? 'tab active' : 'tab', role: 'presentation' }, button, close);
 }
 

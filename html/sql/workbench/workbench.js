@@ -83,11 +83,9 @@ export class Workbench {
   }
 
   async #loadCatalogue() {
-    const { db } = this.active;
-    await this.catalogue.databases().catch(() => {});
-    this.#drawDatabases();
-    if (db && this.catalogue.databaseNames.includes(db)) await this.sidebar.showTables(db);
-    else await this.sidebar.showDatabases();
+    const { sidebar } = this.workspace.tabs();
+    this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
+    await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
   }
 
   /** The mode and the like may have changed: postern was started again behind the same address. @param {object} info */
@@ -133,6 +131,7 @@ export class Workbench {
       { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.#copyLink() },
       null,
       { label: 'Rename tab …', icon: 'edit', key: keyText('rename'), run: c.rename },
+      { label: 'Close tab', icon: 'close', key: keyText('closeTab'), run: c.closeTab },
       { label: 'Reopen closed tab', icon: 'refresh', key: keyText('reopenTab'), disabled: !this.#closed.length, run: c.reopenTab },
       null,
       { label: 'Settings …', icon: 'settings', run: () => showSettings(this.settings, (key, value) => this.#setting(key, value)) },
@@ -410,8 +409,9 @@ export class Workbench {
     const sql = selectAll(table);
     const tab = this.active.isReplaceable ? this.active : this.newTab({ db });
     if (!tab) return;
-    tab.fillIn(sql, db);
+    // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
+    tab.fillIn(sql, db);
     this.#run(tab, [{ start: 0, end: sql.length, sql }]);
   }
 
@@ -470,7 +470,7 @@ export class Workbench {
   /** Saves tabs and history. */
   save() {
     const tabs = this.tabs.map((tab) => tab.stored());
-    const saved = this.workspace.saveTabs({ active: this.tabs.indexOf(this.active), tabs });
+    const saved = this.workspace.saveTabs({ active: this.tabs.indexOf(this.active), sidebar: this.sidebar.db ?? '', tabs });
     const fits = saved && tabs.every(({ text }) => text.length <= MAX_KEPT_TEXT);
     if (!fits && !this.#warnedFull) notify('The browser cannot keep all of this text across a reload; save it as a file.', 'warn');
     this.#warnedFull = !fits;
