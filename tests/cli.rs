@@ -1,5 +1,9 @@
 //! The command line from outside: messages, exit statuses, prompts on a pipe, and the user's files.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test reports"
+)]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -48,28 +53,20 @@ fn finish(mut command: Command, input: &str) -> Ended {
     collect(child)
 }
 
+/// Reads to the end on a thread that ends with the child's stream.
+fn follow(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        if let Some(mut stream) = stream {
+            stream.read_to_string(&mut text).unwrap();
+        }
+        text
+    })
+}
+
 fn collect(mut child: Child) -> Ended {
-    let read = |stream: Option<Box<dyn Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut text = String::new();
-            if let Some(mut stream) = stream {
-                stream.read_to_string(&mut text).unwrap();
-            }
-            text
-        })
-    };
-    let stdout = read(
-        child
-            .stdout
-            .take()
-            .map(|out| Box::new(out) as Box<dyn Read + Send>),
-    );
-    let stderr = read(
-        child
-            .stderr
-            .take()
-            .map(|err| Box::new(err) as Box<dyn Read + Send>),
-    );
+    let stdout = follow(child.stdout.take());
+    let stderr = follow(child.stderr.take());
     let deadline = Instant::now() + DEADLINE;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {

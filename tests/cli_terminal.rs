@@ -1,5 +1,9 @@
 //! The prompts on a terminal, which `script` of util-linux provides.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test reports"
+)]
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -30,20 +30,22 @@ fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 cp "$binary" "$root/postern"
+# With nothing in the environment but the assignments that come first.
+chroot=$(PATH="$PATH:/usr/sbin:/sbin" command -v chroot) || fail "chroot is missing"
 inside() {
 	env -i "$@"
 }
-inside chroot "$root" /postern --version >/dev/null || fail "--version in an empty root"
-inside chroot "$root" /postern plugin list | grep -q '^No plugins' || fail "plugin list in an empty root"
-inside chroot "$root" /postern plugin add mysql >/dev/null || fail "plugin add in an empty root"
-inside chroot "$root" /postern plugin list | grep -q '^mysql ' || fail "plugin list after plugin add"
+inside "$chroot" "$root" /postern --version >/dev/null || fail "--version in an empty root"
+inside "$chroot" "$root" /postern plugin list | grep -q '^No plugins' || fail "plugin list in an empty root"
+inside "$chroot" "$root" /postern plugin add mysql >/dev/null || fail "plugin add in an empty root"
+inside "$chroot" "$root" /postern plugin list | grep -q '^mysql ' || fail "plugin list after plugin add"
 [ "$(stat -c %a "$root/.postern")" = 700 ] || fail "the directory is not private"
-inside POSTERN_HOME=/state chroot "$root" /postern plugin add mysql >/dev/null || fail "POSTERN_HOME"
+inside POSTERN_HOME=/state "$chroot" "$root" /postern plugin add mysql >/dev/null || fail "POSTERN_HOME"
 [ -f "$root/state/plugins.json" ] || fail "POSTERN_HOME is not used"
 
 # A closed port: the client starts, resolves, connects and says what happened.
 status=0
-message=$(inside chroot "$root" /postern mysql 127.0.0.1:1 --db-user u --db-pass p --no-open 2>&1 >/dev/null) || status=$?
+message=$(inside "$chroot" "$root" /postern mysql 127.0.0.1:1 --db-user u --db-pass p --no-open 2>&1 >/dev/null) || status=$?
 [ "$status" = 1 ] || fail "exit status $status for a closed port"
 expected='plugin error: cannot connect to 127.0.0.1:1: connection refused'
 [ "$message" = "$expected" ] || fail "unexpected message: $message"
