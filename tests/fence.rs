@@ -35,7 +35,7 @@ fn every_raw_request_is_treated_as_written() {
     assert!(cases.len() >= 80);
     let mut limits = Limits::default();
     limits.head_time = Duration::from_millis(300);
-    limits.body_stall = Duration::from_millis(300);
+    limits.body_stall = Duration::from_millis(700);
     let server = start(limits, echo);
     server.hosts.allow("allowed.example").unwrap();
     server.hosts.allow("fixed.example:443").unwrap();
