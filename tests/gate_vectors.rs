@@ -160,8 +160,9 @@ fn random_texts_do_not_panic() {
     for _ in 0..5_000 {
         let text = random.text(&words);
         for dialect in [MARIADB, Dialect::mysql((8, 0, 36))] {
-            if let Err(refusal) = gate::check(&text, &dialect) {
-                assert!(refusal.offset <= text.len(), "{text:?}");
+            match gate::check(&text, &dialect) {
+                Ok(_) => assert_eq!(gate::split(&text, &dialect).count(), 1, "{text:?}"),
+                Err(refusal) => assert!(refusal.offset <= text.len(), "{text:?}"),
             }
             let mut end = 0;
             for span in gate::split(&text, &dialect) {

@@ -22,6 +22,8 @@ const SHOWN = words("ALL AUTHORS BINARY BINLOG CHARACTER CHARSET CLIENT_STATISTI
   + "WSREP_MEMBERSHIP WSREP_STATUS");
 const SHOWN_CREATE = words("DATABASE EVENT FUNCTION LIBRARY PACKAGE PROCEDURE SCHEMA SEQUENCE SERVER TABLE TRIGGER USER VIEW");
 const QUERIES = words("SELECT WITH VALUES TABLE");
+const CONSTRUCTORS = words("GEOMETRYCOLLECTION LINESTRING MULTILINESTRING MULTIPOINT MULTIPOLYGON POLYGON");
+const PLAIN = new Set(["word", "name", "quoted", "number", "variable"]);
 const NAMES = new Set(["word", "name", "quoted"]);
 
 const FAULTS = {
@@ -247,6 +249,9 @@ class Checker {
     if (!onServer(known, this.server)) {
       stop("not built into this server, so it may be a stored function, which may write");
     }
+    if (this.server?.mariadb !== false && !this.#isConstructorCall(asciiUpper(text))) {
+      stop("with these arguments MariaDB may take it for a stored function; use ST_GeomFromText");
+    }
     if (known.adjacent && open.start !== token.end) {
       stop("with a space before ( it is a stored function; remove the space");
     }
@@ -264,6 +269,14 @@ class Checker {
     }
     if (this.previous?.kind === "close" || this.#upper(this.previous) === "AS") return true;
     return this.#upper(ahead.next()) === "AS" && ahead.next()?.kind === "open";
+  }
+
+  /** MariaDB looks for a stored function when the arguments are not those of the geometry. */
+  #isConstructorCall(name) {
+    const ahead = this.lexer.clone();
+    ahead.next();
+    if (name === "POINT") return takePlain(ahead, "comma") && takePlain(ahead, "close");
+    return !CONSTRUCTORS.has(name) || ahead.next()?.kind !== "close";
   }
 
   // The other statements
@@ -339,6 +352,19 @@ class Checker {
     if (!token || !kinds.has(token.kind)) refuse(statement, reason);
     this.#complete();
   }
+}
+
+/** Takes one plain argument, `-1.5`, `t.x` or `@x`, and what ends it. */
+function takePlain(ahead, end) {
+  let token = ahead.next();
+  if (token && ["-", "+"].includes(ahead.text(token))) token = ahead.next();
+  for (let part = 0; part < 2; part += 1) {
+    if (!PLAIN.has(token?.kind)) return false;
+    const kind = ahead.next()?.kind;
+    if (kind !== "dot") return kind === end;
+    token = ahead.next();
+  }
+  return false;
 }
 
 /** Upper case of ASCII letters alone: `ſ` must not become `S`. */
