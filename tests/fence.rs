@@ -2,7 +2,7 @@
 //!
 //! In `send` each character stands for the byte of its number; `{port}` is the server's
 //! port and `{pad:N}` is N times `x`.
-#![allow(clippy::as_conversions)]
+#![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod fence_support;
 
