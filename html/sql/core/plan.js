@@ -96,11 +96,10 @@ const LABELS = {
   optimized_away_subqueries: 'Subqueries computed beforehand',
   select_list_subqueries: 'Subqueries of the select list',
   subqueries: 'Subqueries',
-  read_sorted_file: 'Read the sorted rows',
 };
 
 /** Wrappers that say nothing of their own. */
-const TRANSPARENT = new Set(['query_specifications', 'query_plan', 'cost_info', 'sort_functions']);
+const TRANSPARENT = new Set(['read_sorted_file', 'query_specifications', 'query_plan', 'cost_info', 'sort_functions']);
 
 /** Lists that are facts about a table, not steps. */
 const FACTS = new Set(['possible_keys', 'used_key_parts', 'used_columns', 'ref', 'cost_info', 'partitions', 'key_parts']);
@@ -189,7 +188,7 @@ function stepNode(key, step, inner) {
   say('note:', step.message ?? step.table?.message);
   say('join buffer:', step.buffer_type ?? step.using_join_buffer);
   if (step.using_temporary_table) made.warnings.push('uses a temporary table');
-  if (step.using_filesort || key === 'filesort') made.notes.push('sorts the rows');
+  if (step.using_filesort) made.notes.push('sorts the rows');
   if (key === 'temporary_table') made.warnings.push('uses a temporary table');
   return made;
 }

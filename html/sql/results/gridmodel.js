@@ -156,6 +156,7 @@ export class GridModel {
   async sort(keys, signal) {
     const { rows, types } = this.result;
     const order = keys.length ? await sortRows(rows, types, keys, { signal }) : null;
+    signal?.throwIfAborted();
     this.order = order;
     this.sortKeys = keys;
   }

@@ -62,6 +62,7 @@ class ResultArea {
   #failures = 0;
   #said = 0;
   #server = '';
+  #last = ''; // what the last statement said, where no result is shown
 
   constructor(host, deps) {
     this.#deps = deps;
@@ -124,6 +125,7 @@ class ResultArea {
     this.#stale = true;
     this.#failures = 0;
     this.#said = 0;
+    this.#last = '';
     this.element.classList.add('stale');
     this.element.setAttribute('aria-busy', 'true');
     this.busy.hidden = false;
@@ -131,7 +133,7 @@ class ResultArea {
   }
 
   progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0 }) {
-    if (!this.#isCurrent(run)) return;
+    if (!this.#isCurrent(run) || this.busy.hidden) return;
     const many = run.statements?.length > 1 ? `statement ${index + 1} of ${run.statements.length}` : '';
     const seconds = `${(elapsedMs / 1000).toFixed(1)} s`;
     fill(this.status, ['Running…', many, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
@@ -141,6 +143,9 @@ class ResultArea {
   addResult(run, index, result) {
     if (!this.#isCurrent(run)) return;
     this.#freshen();
+    result.sql ||= run.statements?.[index] ?? '';
+    result.db ||= run.db ?? '';
+    this.#last = summary(result);
     this.messages.addResult(result);
     this.#said += 1;
     if (!result.hasColumns) return this.#countMessages();
@@ -184,6 +189,7 @@ class ResultArea {
   addError(run, index, failure) {
     if (!this.#isCurrent(run)) return;
     this.#freshen();
+    this.#last = 'Failed';
     this.messages.addError(failure);
     this.#failures += 1;
     const id = `error-${this.#failures}`;
@@ -288,8 +294,7 @@ class ResultArea {
   #showStatus(lead = '') {
     if (!this.busy.hidden) return;
     const result = this.#view?.result;
-    const parts = result ? [summary(result)] : [];
-    const text = [lead, ...parts, this.#server].filter(Boolean).join(' · ');
+    const text = [lead, result ? summary(result) : this.#last, this.#server].filter(Boolean).join(' · ');
     fill(this.status, text, ...(result?.truncated ? this.#truncated(result) : []));
   }
 
