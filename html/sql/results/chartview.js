@@ -37,6 +37,12 @@ export class ChartView {
     this.#observer.observe(this.plot);
   }
 
+  /** Frees what outlives the element. */
+  dispose() {
+    this.#observer.disconnect();
+    this.#result = null;
+  }
+
   /** @param {import('../core/resultset.js').ResultSet|null} result */
   show(result) {
     if (result === this.#result) return;
