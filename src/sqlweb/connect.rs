@@ -1,6 +1,6 @@
 //! Connections to the database: addresses, TLS, sign-in rules, and the cap on how many there are.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -154,6 +154,14 @@ impl Connector {
 
     /// Resolved here since the driver gives up at the first address that refuses.
     fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, DbError> {
+        // Known without a resolver, which an empty root does not have (RFC 6761 section 6.3).
+        if host.eq_ignore_ascii_case("localhost") {
+            let loopback = [
+                IpAddr::V4(Ipv4Addr::LOCALHOST),
+                IpAddr::V6(Ipv6Addr::LOCALHOST),
+            ];
+            return Ok(loopback.map(|ip| SocketAddr::new(ip, port)).into());
+        }
         let addresses = (host, port)
             .to_socket_addrs()
             .map_err(|_| self.unreachable(&format!("the host name '{host}' was not found")))?;

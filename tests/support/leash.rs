@@ -22,9 +22,8 @@ use super::holds_within;
 /// Its own output goes nowhere else, so that the program's streams end when the program does.
 const WATCHDOG: &str = r#"
 exec 3<&0 </dev/null
-"$@" 3<&- &
+sh -c 'echo "$$"; exec "$@"' sh "$@" 3<&- &
 pid=$!
-echo "$pid"
 { read -r _ <&3; kill -9 "$pid"; } >/dev/null 2>&1 &
 watch=$!
 exec >/dev/null 2>&1
