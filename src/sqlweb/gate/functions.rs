@@ -225,7 +225,7 @@ const GROUPS: &[Group] = &[
     Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), adjacent: false, names: &[
         "JSON_ARRAY", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT", "JSON_CONTAINS",
         "JSON_CONTAINS_PATH", "JSON_DEPTH", "JSON_EXTRACT", "JSON_INSERT", "JSON_KEYS",
-        "JSON_LENGTH", "JSON_MERGE", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
+        "JSON_LENGTH", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
         "JSON_SEARCH", "JSON_SET", "JSON_TYPE", "JSON_UNQUOTE", "JSON_VALID",
     ] },
     Group { mariadb: Some((10, 4, 5)), mysql: Some((5, 7, 22)), adjacent: false, names: &[
@@ -256,7 +256,7 @@ const GROUPS: &[Group] = &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",
     ] },
     Group { mariadb: Some((10, 2, 7)), mysql: None, adjacent: false, names: &[
-        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
+        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_MERGE", "JSON_QUERY",
     ] },
     Group { mariadb: Some((10, 7, 1)), mysql: None, adjacent: false, names: &[
         "JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT",
