@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::accept::{Entry, Phase, Shared};
+use super::accept::{Entry, HeldBody, Phase, Shared};
 use super::body::{Body, Framing};
 use super::exchange::{Exchange, Outcome};
 use super::forward::Forward;
@@ -51,6 +51,13 @@ pub(super) fn serve(shared: &Shared, entry: &Entry) {
     connection.end(end);
 }
 
+/// Tells a client that there is no room for it, as far as that goes without waiting.
+pub(super) fn turn_away(mut socket: &TcpStream) {
+    let refusal = Refusal::new(503, "too many connections: try again later");
+    let _ = socket.write(&refusal_bytes(refusal, false));
+    let _ = socket.shutdown(Shutdown::Write);
+}
+
 struct Connection<'a> {
     shared: &'a Shared,
     entry: &'a Entry,
@@ -59,7 +66,7 @@ struct Connection<'a> {
     inbox: Vec<u8>,
 }
 
-impl Connection<'_> {
+impl<'a> Connection<'a> {
     fn run(&mut self) -> End {
         if let Err(end) = self.check_user() {
             return end;
@@ -99,7 +106,7 @@ impl Connection<'_> {
         let target = Target::parse(&head.target)?;
         let shared = self.shared;
         shared.hosts.check(head, &target.path, shared.port)?;
-        let body = self.read_body(head)?;
+        let (body, _held) = self.read_body(head)?;
         self.exchange(head, body)
     }
 
@@ -126,9 +133,11 @@ impl Connection<'_> {
         }
     }
 
-    fn read_body(&mut self, head: &Head) -> Result<Vec<u8>, End> {
+    /// The body, and its share of what all bodies may take.
+    fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
         let limits = &self.shared.limits;
-        if matches!(head.framing, Framing::Length(n) if usize::try_from(n).is_ok_and(|n| n > limits.body))
+        if let Framing::Length(length) = head.framing
+            && usize::try_from(length).is_ok_and(|length| length > limits.body)
         {
             return Err(self.too_large().into());
         }
@@ -139,16 +148,19 @@ impl Connection<'_> {
         let mut held = self.shared.bodies.hold();
         let mut bytes = Vec::new();
         let mut progress = Progress::begin(self);
-        while !self.take_body(&mut body, &mut bytes)? {
+        loop {
+            let whole = self.take_body(&mut body, &mut bytes)?;
             if !held.grow_to(bytes.len(), limits.bodies) {
                 return Err(Refusal::new(503, "too many large requests at once").into());
+            }
+            if whole {
+                return Ok((bytes, held));
             }
             progress.note(self, bytes.len());
             if !self.fill(progress.until)? {
                 return Err(late(true, "the request body"));
             }
         }
-        Ok(bytes)
     }
 
     /// Moves what has arrived of the body; true when it is whole.
