@@ -185,42 +185,33 @@ impl<'a> Connection<'a> {
     }
 
     fn exchange(&mut self, head: &Head, body: Vec<u8>) -> Result<(), End> {
-        let busy = || Refusal::new(503, "too busy: try again");
         let _slot = self.shared.exchanges.enter().ok_or_else(busy)?;
         let watch = ClientWatch::new();
-        let backend = &self.shared.backend;
-        let opened = backend.open(head, body.len(), self.entry.peer, &watch);
-        let Opened {
-            socket,
-            head: mut request,
-            ticket,
-        } = opened.map_err(|error| {
-            log::warn!("fence: cannot reach the workers: {error}");
-            busy()
-        })?;
-        request.extend_from_slice(&body);
-        drop(body);
+        let opened = self.open(head, body, &watch)?;
         let outcome = Exchange {
             limits: &self.shared.limits,
             client: self.socket,
-            behind: &socket,
-            ticket: ticket.as_ref(),
+            behind: &opened.socket,
+            ticket: opened.ticket.as_ref(),
             watch: &watch,
             inbox: &mut self.inbox,
-            request,
+            request: opened.request,
             sent: 0,
             forward: Forward::new(head, !self.shared.is_stopping()),
             gone: None,
         }
         .run();
         watch.disarm();
-        match outcome {
-            Outcome::Done { keep_alive: true } => Ok(()),
-            Outcome::Done { keep_alive: false } => Err(End::Finished),
-            Outcome::Aborted if head.version == Version::Http10 => Err(End::Reset),
-            Outcome::Aborted | Outcome::Gone => Err(End::Silent),
-            Outcome::Refused(refusal) => Err(refusal.into()),
-        }
+        after(outcome, head.version)
+    }
+
+    fn open(&self, head: &Head, body: Vec<u8>, watch: &ClientWatch) -> Result<Opened, Refusal> {
+        let backend = &self.shared.backend;
+        let opened = backend.open(head, &body, self.entry.peer, watch);
+        opened.map_err(|error| {
+            log::warn!("fence: cannot reach the workers: {error}");
+            busy()
+        })
     }
 
     /// Waits for more; false when `until` has passed.
@@ -312,6 +303,21 @@ impl<'a> Connection<'a> {
         }
         Ok(())
     }
+}
+
+/// How a connection goes on after an exchange.
+fn after(outcome: Outcome, version: Version) -> Result<(), End> {
+    match outcome {
+        Outcome::Done { keep_alive: true } => Ok(()),
+        Outcome::Done { keep_alive: false } => Err(End::Finished),
+        Outcome::Aborted if version == Version::Http10 => Err(End::Reset),
+        Outcome::Aborted | Outcome::Gone => Err(End::Silent),
+        Outcome::Refused(refusal) => Err(refusal.into()),
+    }
+}
+
+fn busy() -> Refusal {
+    Refusal::new(503, "too busy: try again")
 }
 
 /// Holds a body to its pace: so many bytes in each stretch of time.
