@@ -415,3 +415,75 @@ fn raise_open_files(wanted: usize) -> usize {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket() -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).unwrap()
+    }
+
+    fn admit(table: &Table, peer: &str) -> Option<Arc<Entry>> {
+        table.admit(socket(), peer.parse().unwrap()).ok()
+    }
+
+    fn holds(table: &Table, entry: &Entry) -> bool {
+        lock(&table.inner).entries.contains_key(&entry.id)
+    }
+
+    #[test]
+    fn a_source_has_its_share_and_loopback_has_all() {
+        let table = Table::new(6, 2);
+        let first = admit(&table, "192.0.2.1:1").unwrap();
+        assert!(admit(&table, "192.0.2.1:2").is_some());
+        assert!(admit(&table, "192.0.2.1:3").is_none());
+        assert!(admit(&table, "192.0.2.2:1").is_some());
+        for port in 1..=3 {
+            assert!(admit(&table, &format!("127.0.0.1:{port}")).is_some());
+        }
+        assert!(admit(&table, "192.0.2.1:4").is_none());
+        assert!(
+            holds(&table, &first),
+            "a source over its share costs nobody else"
+        );
+        table.remove(first.id);
+        assert!(admit(&table, "192.0.2.1:5").is_some());
+    }
+
+    #[test]
+    fn at_the_cap_the_oldest_incomplete_head_goes_and_work_stays() {
+        let table = Table::new(4, 4);
+        let entries: Vec<_> = (1..=4)
+            .map(|port| admit(&table, &format!("127.0.0.1:{port}")).unwrap())
+            .collect();
+        entries[0].enter(Phase::Busy);
+        entries[1].enter(Phase::Idle);
+        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
+        let mut late = Vec::new();
+        for wanted in [[true, true, false, true], [true, true, false, false]] {
+            late.push(admit(&table, "127.0.0.1:9").unwrap());
+            assert_eq!(left(), wanted);
+        }
+        late.iter().for_each(|entry| entry.enter(Phase::Busy));
+        late.push(admit(&table, "127.0.0.1:9").unwrap());
+        assert_eq!(left(), [true, false, false, false]);
+        late.iter().for_each(|entry| entry.enter(Phase::Busy));
+        assert!(admit(&table, "127.0.0.1:9").is_none());
+    }
+
+    #[test]
+    fn bodies_and_exchanges_give_back_what_they_held() {
+        let bodies = Bodies::default();
+        let mut one = bodies.hold();
+        assert!(one.grow_to(60, 100) && one.grow_to(60, 100));
+        assert!(!bodies.hold().grow_to(41, 100));
+        assert!(bodies.hold().grow_to(40, 100));
+        let exchanges = Exchanges::new(1);
+        let slot = exchanges.enter();
+        assert!(slot.is_some() && exchanges.enter().is_none());
+        drop(slot);
+        assert!(exchanges.enter().is_some());
+    }
+}
