@@ -34,7 +34,8 @@ static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
 pub(super) struct Workers {
     run_dir: PathBuf,
     count: usize,
-    current: Mutex<Arc<Behind>>,
+    /// `None` once stopped.
+    current: Mutex<Option<Arc<Behind>>>,
     under_way: Arc<UnderWay>,
     stopping: AtomicBool,
     ended: Receiver<()>,
@@ -73,7 +74,7 @@ impl Workers {
         let workers = Arc::new(Workers {
             run_dir: run_dir.to_owned(),
             count,
-            current: Mutex::new(Arc::new(Behind::open(run_dir)?)),
+            current: Mutex::new(Some(Arc::new(Behind::open(run_dir)?))),
             under_way: Arc::default(),
             stopping: AtomicBool::new(false),
             ended,
@@ -96,7 +97,9 @@ impl Workers {
     /// after at most `time`.
     pub(super) fn stop(&self, time: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
-        let behind = self.current();
+        let Some(behind) = lock(&self.current).take() else {
+            return;
+        };
         let until = Instant::now() + time;
         for _ in 0..self.count {
             behind.server.unblock();
@@ -107,12 +110,13 @@ impl Workers {
                 break;
             }
         }
-        let _ = fs::remove_file(&behind.socket);
+        let socket = behind.socket.clone();
+        drop(behind); // tiny_http ends its accept thread by connecting to the socket
+        let _ = fs::remove_file(socket);
     }
 
     fn work(&self, handler: &dyn Handler) {
-        while !self.is_stopping() {
-            let behind = self.current();
+        while let Some(behind) = self.current() {
             match behind.server.recv() {
                 Ok(request) => self.hand_over(request, handler),
                 Err(_) if self.is_stopping() => {}
@@ -154,33 +158,34 @@ impl Workers {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    fn current(&self) -> Arc<Behind> {
-        Arc::clone(&lock(&self.current))
+    fn current(&self) -> Option<Arc<Behind>> {
+        lock(&self.current).clone()
     }
 
     fn connect(&self) -> io::Result<UnixStream> {
-        let behind = self.current();
-        UnixStream::connect(&behind.socket).or_else(|error| {
-            if self.is_stopping() || !is_dead(&error) {
-                return Err(error);
-            }
-            self.revive(&behind);
-            UnixStream::connect(&self.current().socket)
-        })
+        let stopped = || io::Error::from(io::ErrorKind::NotConnected);
+        let behind = self.current().ok_or_else(stopped)?;
+        match UnixStream::connect(&behind.socket) {
+            Err(error) if is_dead(&error) => {}
+            connected => return connected,
+        }
+        self.revive(&behind);
+        let revived = self.current().ok_or_else(stopped)?;
+        UnixStream::connect(&revived.socket)
     }
 
     /// tiny_http's accept thread ends at its first error or panic, and its listener with
     /// it: a new one takes over, and workers that wait at the old one are called away.
     fn revive(&self, dead: &Arc<Behind>) {
         let mut current = lock(&self.current);
-        let alive = UnixStream::connect(&dead.socket).is_ok();
-        if alive || !Arc::ptr_eq(&current, dead) {
+        let is_current = current.as_ref().is_some_and(|now| Arc::ptr_eq(now, dead));
+        if !is_current || UnixStream::connect(&dead.socket).is_ok() {
             return;
         }
         match Behind::open(&self.run_dir) {
             Ok(behind) => {
                 log::warn!("http: the listener behind the fence was lost and made anew");
-                *current = Arc::new(behind);
+                *current = Some(Arc::new(behind));
             }
             Err(error) => log::error!("http: no listener behind the fence: {error}"),
         }

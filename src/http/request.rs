@@ -1,7 +1,7 @@
 //! One whole checked request.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;

@@ -1,14 +1,21 @@
 //! Method and path to handler.
 
-use super::{Handler, Method, Request};
+use super::{ApiError, Handler, Method, Request, Response};
 
 type Action = Box<dyn Fn(Request) + Send + Sync>;
+type Params = Vec<(String, String)>;
 
 /// Routes requests: 404 for an unknown path, 405 with `Allow` for a known one with another
-/// method, HEAD as GET.
+/// method, HEAD as GET. Of several patterns that match, the first one added counts.
 #[derive(Default)]
 pub struct Router {
-    routes: Vec<(Method, String, Action)>,
+    routes: Vec<Route>,
+}
+
+struct Route {
+    method: Method,
+    pattern: String,
+    action: Action,
 }
 
 impl Router {
@@ -26,16 +33,102 @@ impl Router {
         pattern: &str,
         action: impl Fn(Request) + Send + Sync + 'static,
     ) -> Router {
-        self.routes
-            .push((method, pattern.to_owned(), Box::new(action)));
+        self.routes.push(Route {
+            method,
+            pattern: pattern.to_owned(),
+            action: Box::new(action),
+        });
         self
+    }
+
+    fn matching<'a>(&'a self, path: &str) -> Vec<(&'a Route, Params)> {
+        let matched = |route: &'a Route| Some((route, matches(&route.pattern, path)?));
+        self.routes.iter().filter_map(matched).collect()
     }
 }
 
 impl Handler for Router {
-    fn handle(&self, request: Request) {
-        if let Some((_, _, action)) = self.routes.first() {
-            action(request);
+    fn handle(&self, mut request: Request) {
+        let matching = self.matching(request.path());
+        if matching.is_empty() {
+            let message = format!("there is nothing at {}", request.path());
+            return request.respond(ApiError::not_found(message).into());
         }
+        let allow = allow(&matching);
+        let wanted = served_as(request.method());
+        match matching
+            .into_iter()
+            .find(|(route, _)| route.method == *wanted)
+        {
+            Some((route, params)) => {
+                request.set_params(params);
+                (route.action)(request);
+            }
+            None => refuse(request, &allow),
+        }
+    }
+}
+
+/// HEAD is GET whose body the server leaves out.
+fn served_as(method: &Method) -> &Method {
+    match method {
+        Method::Head => &Method::Get,
+        other => other,
+    }
+}
+
+fn allow(matching: &[(&Route, Params)]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (route, _) in matching {
+        names.push(route.method.as_str());
+        if route.method == Method::Get {
+            names.push("HEAD");
+        }
+    }
+    names.dedup();
+    names.join(", ")
+}
+
+fn refuse(request: Request, allow: &str) {
+    let message = format!("{} serves {allow} only", request.path());
+    let response = Response::error(&ApiError::new(405, message)).header("Allow", allow);
+    request.respond(response);
+}
+
+/// The parameters when `path` matches.
+fn matches(pattern: &str, path: &str) -> Option<Params> {
+    let mut params = Params::new();
+    let mut segments = path.split('/');
+    for part in pattern.split('/') {
+        if part == "*" {
+            return segments.next().map(|_| params);
+        }
+        let segment = segments.next()?;
+        match part.strip_prefix('{').and_then(|p| p.strip_suffix('}')) {
+            Some(_) if segment.is_empty() => return None,
+            Some(name) => params.push((name.to_owned(), segment.to_owned())),
+            None if part != segment => return None,
+            None => {}
+        }
+    }
+    segments.next().is_none().then_some(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_match_segments() {
+        assert!(matches("/", "/").unwrap().is_empty());
+        assert!(matches("/api/info", "/api/info").is_some());
+        assert!(matches("/api/info", "/api/info/").is_none());
+        assert!(matches("/api/info", "/api").is_none());
+        let params = matches("/api/export/{ticket}", "/api/export/a b").unwrap();
+        assert_eq!(params, [("ticket".to_owned(), "a b".to_owned())]);
+        assert!(matches("/api/export/{ticket}", "/api/export/").is_none());
+        assert!(matches("/api/export/{ticket}", "/api/export/a/b").is_none());
+        assert!(matches("/assets/*", "/assets/x/y.js").is_some());
+        assert!(matches("/assets/*", "/assets").is_none());
     }
 }
