@@ -22,7 +22,7 @@ pub(crate) struct Flag {
     pub(crate) alias: &'static str,
     /// What stands for the value in the help; empty for a switch.
     pub(crate) value: &'static str,
-    /// Whether it may be given more than once.
+    /// Whether it may be given with several values.
     pub(crate) repeatable: bool,
     /// What it does.
     pub(crate) help: &'static str,
@@ -227,7 +227,8 @@ impl Flag {
     }
 
     fn occurrence(&self) -> Occur {
-        if self.repeatable {
+        // A switch means the same when an alias of the shell gives it again.
+        if self.repeatable || self.value.is_empty() {
             Occur::Multi
         } else {
             Occur::Optional
@@ -354,6 +355,7 @@ mod tests {
         let parsed = parse("--allow-host a -vv --allow-host=b -v").unwrap();
         assert_eq!(parsed.values(&HOST), ["a", "b"]);
         assert!(parsed.has(&VERBOSE) && !parsed.has(&READONLY));
+        assert!(parse("--readonly --readonly").unwrap().has(&READONLY));
         let empty = parse("--db-user=").unwrap();
         assert_eq!(empty.value(&USER).as_deref(), Some(""));
         let equals = parse("--db-user=a=b").unwrap();

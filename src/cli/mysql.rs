@@ -1,6 +1,7 @@
 //! `postern mysql [target]`: opens the web SQL client.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -21,6 +22,8 @@ pub(crate) const PASSWORD_VARIABLE: &str = "POSTERN_DB_PASS";
 /// How long ending may take before the process ends regardless: two seconds
 /// are promised, and the rest is for leaving the process.
 const STOP_WAIT: Duration = Duration::from_millis(1800);
+/// The stack of the thread that ends the web client, in bytes.
+const STOP_STACK: usize = 512 * 1024;
 /// The largest `--query-timeout`, in seconds: the most that a server takes for it.
 const QUERY_TIMEOUT_CAP: u64 = 31_536_000;
 
@@ -138,7 +141,8 @@ Target (default 127.0.0.1:3306):
   [IPV6], [IPV6]:PORT         an IPv6 address
   /path/to/socket             a Unix socket
   mysql://USER:PASS@HOST:PORT/DB
-                              all but the host optional, percent-encoded
+                              all but the host optional, percent-encoded;
+                              a password here is as visible as --db-pass
 
 What neither flags, URL nor POSTERN_DB_PASS say is asked for. Where standard
 input is no terminal, its lines answer: user, password, database.",
@@ -170,11 +174,12 @@ impl Plugin for MySql {
         let watch = Watch::start()
             .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
         let opens = !parsed.has(&NO_OPEN);
-        let home = Home::locate().ok();
-        let run_dir = RunDir::create(home.as_ref())
-            .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
-        let options = settings.ask(&run_dir)?;
+        let mut options = settings.ask()?;
         print(&connecting(&options))?;
+        // After the questions, where most of the signals that end a start come.
+        let run_dir = RunDir::create(Home::locate().ok().as_ref())
+            .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
+        options.run_dir = run_dir.path().to_owned();
         let (readonly, running) = (options.readonly, sqlweb::start(options));
         let running = running.map_err(|error| {
             let failure = Failure::verbatim(error.to_string());
@@ -250,15 +255,16 @@ impl Settings {
         })
     }
 
-    fn ask(mut self, run_dir: &RunDir) -> Result<Options, Failure> {
+    /// Asks for the rest. The directory for sockets is still to be named.
+    fn ask(mut self) -> Result<Options, Failure> {
         let given = self.given()?;
         let mut stdin = Stdin::open()
             .map_err(|error| Failure::operation(format!("cannot read standard input: {error}")))?;
         let credentials = prompt::complete(given, &mut stdin)?;
-        Ok(self.options(credentials, run_dir))
+        Ok(self.options(credentials))
     }
 
-    fn options(self, credentials: Credentials, run_dir: &RunDir) -> Options {
+    fn options(self, credentials: Credentials) -> Options {
         Options {
             target: self.address.target,
             user: credentials.user,
@@ -271,7 +277,7 @@ impl Settings {
             tls: self.tls,
             query_timeout: self.query_timeout,
             check_other_users: self.check_other_users,
-            run_dir: run_dir.path().to_owned(),
+            run_dir: PathBuf::new(),
         }
     }
 }
@@ -392,6 +398,7 @@ fn stop(running: Running) {
     // A thread so that the wait has an end; it ends with its work or the process.
     let stopping = std::thread::Builder::new()
         .name("stop".into())
+        .stack_size(STOP_STACK)
         .spawn(move || {
             running.stop();
             // The other side may have given up.

@@ -42,13 +42,16 @@ const LIST: Command = Command {
     notes: "",
 };
 
+/// What a subcommand does with its operands.
+type Action = fn(&[String]) -> Result<(), Failure>;
+
 /// Runs the subcommand that the first argument names.
 pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     let (word, rest) = match arguments.split_first() {
         Some((word, rest)) => (word.as_str(), rest),
         None => return Err(Failure::usage_text(&GROUP.help(GROUP.name))),
     };
-    let (command, action): (&Command, fn(&[String]) -> Result<(), Failure>) = match word {
+    let (command, action): (&Command, Action) = match word {
         "add" => (&ADD, add),
         "remove" => (&REMOVE, remove),
         "list" => (&LIST, list),

@@ -1,5 +1,6 @@
 //! Where the database is, as the command line says it.
 
+use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
@@ -18,12 +19,23 @@ const HINT: &str =
     "give PORT, HOST, HOST:PORT, [IPV6]:PORT, /path/to/socket or mysql://USER:PASS@HOST:PORT/DB";
 
 /// A target and what else its URL said.
-#[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) target: Target,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Zeroizing<String>>,
     pub(crate) database: Option<String>,
+}
+
+/// Shows everything but the password.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address")
+            .field("target", &self.target)
+            .field("user", &self.user)
+            .field("password", &self.password.as_ref().map(|_| "***"))
+            .field("database", &self.database)
+            .finish()
+    }
 }
 
 /// Reads the target; `None` is this machine.
@@ -459,6 +471,7 @@ mod tests {
             assert!(!format!("{failure:?}").contains("secret"), "{failure:?}");
         }
         let address = parse(Some("mysql://u:p@db/x")).unwrap();
+        assert!(format!("{address:?}").contains(r#"password: Some("***")"#));
         assert_eq!(address.password.unwrap().as_str(), "p");
     }
 

@@ -31,13 +31,25 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 /// Answers with an HTML page such as `sql/index.html`, whatever the request's path.
 pub fn page(request: Request, name: &str) {
+    page_with_status(request, name, 200);
+}
+
+/// The same under another status, such as 401 for a sign-in page that follows a wrong code.
+pub fn page_with_status(request: Request, name: &str, status: u16) {
     let response = match directory() {
         Some(dir) => {
             read(&dir, name).map(|body| plain(name, body).header("Cache-Control", "no-cache"))
         }
-        None => embedded(name).map(|file| embedded_page(&request, file)),
+        None if status == 200 => embedded(name).map(|file| embedded_page(&request, file)),
+        None => {
+            embedded(name).map(|file| encoded(&request, file).header("Cache-Control", "no-store"))
+        }
     };
-    let response = response.unwrap_or_else(|| missing(name));
+    let response = match response {
+        Some(response) if status != 200 => response.with_status(status),
+        Some(response) => response,
+        None => missing(name),
+    };
     request.respond(secured(response));
 }
 

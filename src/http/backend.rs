@@ -130,9 +130,6 @@ impl Workers {
             return; // its client has gone, or it did not come through the fence
         };
         waiting.taken.store(true, Ordering::SeqCst);
-        if waiting.client.is_gone() {
-            return;
-        }
         match Request::read(request, waiting.peer.ip(), waiting.client.clone()) {
             // A handler that panics has answered 500 by dropping its request.
             Ok(request) => {

@@ -132,6 +132,13 @@ impl Response {
         self
     }
 
+    /// The same answer under another status.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Response {
+        self.head.status = status;
+        self
+    }
+
     /// The HTTP status.
     pub fn status(&self) -> u16 {
         self.head.status

@@ -199,7 +199,7 @@ mod tests {
         let (_dir, registry) = registry();
         assert_eq!(registry.list().unwrap(), []);
         let added = registry.add("mysql", &["mysql", "mariadb"]).unwrap();
-        assert_eq!(registry.list().unwrap(), [added.clone()]);
+        assert_eq!(registry.list().unwrap(), std::slice::from_ref(&added));
         assert!(registry.serves("mysql").unwrap() && registry.serves("mariadb").unwrap());
         assert!(!registry.serves("mysq").unwrap());
         let again = registry.add("mysql", &["mysql"]);

@@ -22,8 +22,8 @@ pub(crate) enum DbError {
     Statement(MySqlError),
     /// All connections that this program may hold are in use.
     Busy,
-    /// The read-only mode refused after the gate had passed the statement.
-    ReadOnly(String),
+    /// The read-only mode refused after the gate had passed the statement; with the server's own error, where it spoke.
+    ReadOnly(String, Option<MySqlError>),
     /// The statement was stopped: by the person, by the time limit, or since its client left.
     Stopped(Cause),
     /// The request was wrong in a way that only the session could tell.
@@ -75,7 +75,7 @@ impl fmt::Display for DbError {
                 "all {} database connections are in use; close a query tab or wait for a statement to end",
                 super::connect::MAX_CONNECTIONS
             ),
-            Self::ReadOnly(text) => write!(f, "read-only mode: {text}"),
+            Self::ReadOnly(text, _) => write!(f, "read-only mode: {text}"),
             Self::Stopped(cause) => f.write_str(cause.sentence()),
             Self::Client(error) => write!(f, "the client could not be written to: {error}"),
         }
@@ -94,7 +94,7 @@ impl DbError {
             Self::Statement(_)
             | Self::Request(_)
             | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
-            Self::ReadOnly(_) => 403,
+            Self::ReadOnly(..) => 403,
             Self::Busy => 429,
             Self::Stopped(Cause::TimedOut) => 504,
             Self::Stopped(Cause::ShuttingDown) => 502,
@@ -106,6 +106,7 @@ impl DbError {
     pub(crate) fn server_error(&self) -> Option<&MySqlError> {
         match self {
             Self::Denied(error) | Self::Statement(error) => Some(error),
+            Self::ReadOnly(_, error) => error.as_ref(),
             _ => None,
         }
     }
@@ -115,7 +116,7 @@ impl DbError {
         matches!(
             self,
             Self::Statement(_)
-                | Self::ReadOnly(_)
+                | Self::ReadOnly(..)
                 | Self::Stopped(_)
                 | Self::Request(_)
                 | Self::Client(_)

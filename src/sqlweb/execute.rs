@@ -70,22 +70,47 @@ fn on_link(
     examined: &Examined,
     link: &mut Link,
 ) -> Result<Vec<Value>, DbError> {
-    if service.readonly {
-        readonly::make_read_only(&mut link.conn, &service.facts)?;
-        if let Some(StatementKind::Use(db)) = examined.passed.as_ref().map(|p| &p.kind) {
-            return change_database(link, db, sink);
-        }
-        readonly::prepare(&mut link.conn, &job.sql)?;
-    } else if examined.ask_mode {
-        check_with_mode(service, link, &job.sql)?;
-    }
-    link.moved |= examined.passed.is_none();
     let stops = Stops {
         connector: &service.connector,
         running: &entry.running,
         harmless: examined.passed.is_some(),
     };
-    match statement::run(link, &job.sql, sink, &stops)? {
+    match &examined.passed {
+        Some(passed) if service.readonly => read_only(service, job, sink, &stops, passed, link),
+        passed => {
+            if examined.ask_mode {
+                check_with_mode(service, link, &job.sql)?;
+            }
+            link.moved |= passed.is_none();
+            run(job, sink, &stops, link)
+        }
+    }
+}
+
+/// The third layer around what the gate has passed.
+fn read_only(
+    service: &Service,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    stops: &Stops<'_>,
+    passed: &Passed,
+    link: &mut Link,
+) -> Result<Vec<Value>, DbError> {
+    readonly::make_read_only(&mut link.conn, &service.facts)?;
+    if let StatementKind::Use(db) = &passed.kind {
+        return change_database(link, db, sink);
+    }
+    readonly::prepare(&mut link.conn, &job.sql)?;
+    readonly::told(run(job, sink, stops, link), passed.kind.name())
+}
+
+fn run(
+    job: &Job,
+    sink: &mut dyn RowSink,
+    stops: &Stops<'_>,
+    link: &mut Link,
+) -> Result<Vec<Value>, DbError> {
+    match statement::run(link, &job.sql, sink, stops)? {
         0 => Ok(Vec::new()),
         _ => catalogue::warnings(&mut link.conn),
     }
@@ -152,7 +177,8 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 /// The session itself says whether a backslash escapes.
 fn check_with_mode(service: &Service, link: &Link, sql: &str) -> Result<(), DbError> {
     let dialect: Dialect = service.dialect(link.conn.no_backslash_escape());
-    one_statement(gate::split(sql, &dialect).count()).map_err(|error| DbError::Request(error.message))
+    one_statement(gate::split(sql, &dialect).count())
+        .map_err(|error| DbError::Request(error.message))
 }
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {
@@ -177,6 +203,10 @@ pub(crate) fn refused(error: CheckOut) -> ApiError {
 /// A database failure as the API tells it.
 pub(crate) fn api_error(error: &DbError) -> ApiError {
     let told = ApiError::new(error.status(), error.to_string());
+    let told = match error {
+        DbError::ReadOnly(..) => told.with("layer", "connection"),
+        _ => told,
+    };
     match (error, error.server_error()) {
         (_, Some(server)) => told.with(
             "error",
@@ -186,7 +216,6 @@ pub(crate) fn api_error(error: &DbError) -> ApiError {
         (DbError::Stopped(_), None) => {
             told.with("error", json!({"errno": 1317, "sqlstate": "70100"}))
         }
-        (DbError::ReadOnly(_), None) => told.with("layer", "connection"),
         _ => told,
     }
 }

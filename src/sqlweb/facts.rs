@@ -3,18 +3,20 @@
 use mysql::{Conn, Row};
 
 use super::error::DbError;
+use super::gate::Dialect;
 use super::readonly::pinned_mode;
 use super::statement::rows;
+
+/// A server whose version has no number is trusted with what every MySQL has.
+const UNKNOWN_SERVER: Dialect = Dialect::mysql((5, 7, 0));
 
 /// The server's and the account's facts.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     /// `VERSION()`, for example `10.11.14-MariaDB`.
     pub(crate) version: String,
-    /// Whether it is MariaDB.
-    pub(crate) mariadb: bool,
-    /// Major, minor, patch.
-    pub(crate) numbers: (u16, u16, u16),
+    /// Brand and version as the gate knows them.
+    pub(crate) dialect: Dialect,
     /// `@@session.time_zone`, with the system's where that is what it says.
     pub(crate) time_zone: String,
     /// `@@global.sql_mode` without what changes lexing.
@@ -40,8 +42,7 @@ impl Facts {
             zone => zone,
         };
         Ok(Self {
-            mariadb: version.to_ascii_lowercase().contains("mariadb"),
-            numbers: numbers(&version),
+            dialect: Dialect::from_server_version(&version).unwrap_or(UNKNOWN_SERVER),
             version,
             time_zone: zone,
             pinned_mode: pinned_mode(&text(2).unwrap_or_default()),
@@ -51,22 +52,12 @@ impl Facts {
 
     /// The session variable that says whether transactions are read-only: MySQL renamed it in 5.7.20.
     pub(crate) fn read_only_variable(&self) -> &'static str {
-        if self.mariadb || self.numbers < (5, 7, 20) {
+        if self.dialect.mariadb || self.dialect.version < (5, 7, 20) {
             "tx_read_only"
         } else {
             "transaction_read_only"
         }
     }
-}
-
-/// The first three numbers of a version; `5.5.5-10.4.1-MariaDB` is how old MariaDB servers say 10.4.1.
-fn numbers(version: &str) -> (u16, u16, u16) {
-    let version = version.strip_prefix("5.5.5-").unwrap_or(version);
-    let mut parts = version
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|part| part.parse().unwrap_or(0));
-    let mut next = || parts.next().unwrap_or(0);
-    (next(), next(), next())
 }
 
 /// The account's grants, one text a line; empty when they cannot be read.
@@ -132,14 +123,6 @@ fn without_columns(privileges: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions() {
-        assert_eq!(numbers("10.11.14-MariaDB-0+deb12u2"), (10, 11, 14));
-        assert_eq!(numbers("5.5.5-10.4.1-MariaDB"), (10, 4, 1));
-        assert_eq!(numbers("8.4.0"), (8, 4, 0));
-        assert_eq!(numbers("strange"), (0, 0, 0));
-    }
 
     #[test]
     fn grants_that_write() {

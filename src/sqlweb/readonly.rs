@@ -62,6 +62,7 @@ pub(crate) fn make_read_only(conn: &mut Conn, facts: &Facts) -> Result<(), DbErr
     if !confirmed {
         return Err(DbError::ReadOnly(
             "the server did not confirm that the connection is read-only, so nothing was sent (layer: connection)".into(),
+            None,
         ));
     }
     Ok(())
@@ -75,6 +76,23 @@ fn same_modes(a: &str, b: &str) -> bool {
         modes
     };
     sorted(a) == sorted(b)
+}
+
+/// `ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION`.
+const READ_ONLY_TRANSACTION: u16 = 1792;
+
+/// Tells the server's refusal to write in a read-only session as what it is.
+pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
+    match outcome {
+        Err(DbError::Statement(error)) if error.code == READ_ONLY_TRANSACTION => {
+            let text = format!(
+                "{statement} was refused, since it would write: {} (layer: connection)",
+                error.message
+            );
+            Err(DbError::ReadOnly(text, Some(error)))
+        }
+        other => other,
+    }
 }
 
 /// Has the server prepare `sql`, and drops the result: it refuses more than one statement in the text.
@@ -97,10 +115,11 @@ pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     });
     match outcome {
         Err(DbError::Statement(error)) if error.code == UNSUPPORTED_PS => {
-            Err(DbError::ReadOnly(format!(
-                "this server cannot check the statement before it runs ({}) (layer: connection)",
+            let text = format!(
+                "this server cannot check the statement before it runs: {} (layer: connection)",
                 error.message
-            )))
+            );
+            Err(DbError::ReadOnly(text, Some(error)))
         }
         other => other,
     }

@@ -48,15 +48,9 @@ pub(crate) struct Service {
 impl Service {
     /// What the gate's lexer takes for granted on a connection of ours.
     pub(crate) fn dialect(&self, no_backslash_escapes: bool) -> Dialect {
-        let version = self.facts.numbers;
-        let pinned = if self.facts.mariadb {
-            Dialect::mariadb(version)
-        } else {
-            Dialect::mysql(version)
-        };
         Dialect {
             no_backslash_escapes,
-            ..pinned
+            ..self.facts.dialect.clone()
         }
     }
 

@@ -19,9 +19,9 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// The directory belongs to, or may be changed by, somebody else.
+    /// What is there belongs to, or may be changed by, somebody else, or is of the wrong kind.
     NotPrivate {
-        /// Which directory.
+        /// Which directory or file.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
@@ -57,7 +57,7 @@ impl Error {
                 "check its owner, permissions and free space, or set POSTERN_HOME to another directory"
             }
             Self::NotPrivate { .. } => {
-                "make it yours and writable by you alone, or set POSTERN_HOME to another directory"
+                "mend that, or set POSTERN_HOME to a directory that only you can write in"
             }
             Self::TooLarge { .. } => "move the file away",
             Self::Busy { .. } => "end the other postern process, or try again",

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use super::atomic::private_file;
 use super::error::Error;
@@ -13,11 +13,12 @@ use super::home::{Home, make_private};
 /// socket's own name.
 const PATH_CAP: usize = 79;
 /// How the directories of all processes begin, so that others' leavings are recognised.
-const PREFIX: &str = "postern-";
+const PREFIX: &str = "postern-run-";
 /// The file that its process keeps locked while it lives.
 const LOCK: &str = "lock";
 
-static SERIAL: AtomicU64 = AtomicU64::new(0);
+/// How many names are tried; one that exists is a coincidence or somebody's trick.
+const NAME_ATTEMPTS: u32 = 16;
 
 /// A directory of mode 0700 that is removed with everything in it when it is dropped.
 ///
@@ -42,15 +43,16 @@ impl RunDir {
 
     fn create_in(parent: &Path) -> Result<Self, Error> {
         sweep(parent);
-        let path = parent.join(unique_name());
-        if path.as_os_str().len() > PATH_CAP {
-            let source = std::io::ErrorKind::InvalidFilename.into();
-            return Err(Error::io("put a socket under", parent)(source));
-        }
-        make_new(&path).map_err(Error::io("create", &path))?;
+        let path = make_unique(parent)?;
         make_private(&path)?;
-        let lock = take_lock(&path).map_err(Error::io("lock", &path))?;
-        Ok(Self { path, _lock: lock })
+        match take_lock(&path) {
+            Ok(lock) => Ok(Self { path, _lock: lock }),
+            Err(error) => {
+                // Without its lock nobody would ever remove it.
+                let _ = fs::remove_dir_all(&path);
+                Err(Error::io("lock", &path)(error))
+            }
+        }
     }
 
     /// The path of the directory.
@@ -67,15 +69,36 @@ impl Drop for RunDir {
     }
 }
 
-fn unique_name() -> String {
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let nanos = std::time::SystemTime::now()
-        .duration_since(std::time::SystemTime::UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.subsec_nanos());
-    format!("{PREFIX}{}-{serial}-{nanos:x}", std::process::id())
+/// A new directory; fails rather than take one that exists, so that nobody can prepare it for us.
+fn make_unique(parent: &Path) -> Result<PathBuf, Error> {
+    for attempt in 1..=NAME_ATTEMPTS {
+        let path = parent.join(name(SystemTime::now()));
+        if path.as_os_str().len() > PATH_CAP {
+            let source = std::io::ErrorKind::InvalidFilename.into();
+            return Err(Error::io("put a socket under", parent)(source));
+        }
+        match make_new(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                log::debug!("{} exists, attempt {attempt}", path.display());
+            }
+            Err(error) => return Err(Error::io("create", &path)(error)),
+        }
+    }
+    let source = std::io::ErrorKind::AlreadyExists.into();
+    Err(Error::io("create a directory in", parent)(source))
 }
 
-/// Fails where the name exists, so that nobody can prepare a directory of theirs for us.
+/// Eight digits that differ between two attempts and two processes at a time.
+fn name(time: SystemTime) -> String {
+    let nanos = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.subsec_nanos());
+    // A nanosecond count has 30 bits; the process id is spread over the upper ones too.
+    let number = nanos ^ std::process::id().rotate_right(8);
+    format!("{PREFIX}{number:08x}")
+}
+
 fn make_new(path: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -135,16 +158,20 @@ mod tests {
         let living = RunDir::create(Some(&home)).unwrap();
         assert!(living.path().starts_with(parent.path()));
 
-        let dead = parent.path().join("run/postern-1-0-0");
+        let dead = parent.path().join("run/postern-run-00000001");
         make_new(&dead).unwrap();
         fs::write(dead.join(LOCK), "").unwrap();
         fs::write(dead.join("http.sock"), "").unwrap();
-        let being_made = parent.path().join("run/postern-2-0-0");
+        let foreign = parent.path().join("run/postern-data");
+        make_new(&foreign).unwrap();
+        fs::write(foreign.join(LOCK), "").unwrap();
+        let being_made = parent.path().join("run/postern-run-00000002");
         make_new(&being_made).unwrap();
 
         let second = RunDir::create(Some(&home)).unwrap();
         assert!(!dead.exists(), "its lock is free");
         assert!(being_made.exists(), "its lock has no name yet");
+        assert!(foreign.exists(), "its name is not ours");
         assert!(living.path().exists());
         let path = second.path().to_owned();
         drop(second);

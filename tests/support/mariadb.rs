@@ -3,6 +3,7 @@
 //! The data directory is initialised once per server version into `target/tmp/` and copied for each server, which
 //! takes the start from seconds to a fraction of one.
 
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,6 +95,7 @@ impl MariaDb {
         copy_tree(&template(), &dir.join("data"));
         let port = free_port();
         let process = Leash::new("mariadbd")
+            .env("PATH", tool_path())
             .args(THROW_AWAY)
             .args(as_root())
             .args(dir_arguments(&dir, port))
@@ -271,7 +273,7 @@ fn template() -> PathBuf {
 
 fn make_template() -> PathBuf {
     let _lock = exclusive("mariadb-template");
-    let version = run(Command::new("mariadbd").args(["--no-defaults", "--version"]));
+    let version = run(tool("mariadbd").args(["--no-defaults", "--version"]));
     let version: String = version
         .split_whitespace()
         .find(|w| w.starts_with(|c: char| c.is_ascii_digit()))
@@ -285,7 +287,7 @@ fn make_template() -> PathBuf {
     // An interrupted run must not leave half a template under the final name.
     let unfinished = templates.join(format!("unfinished-{version}"));
     let _ = std::fs::remove_dir_all(&unfinished);
-    run(Command::new("mariadb-install-db")
+    run(tool("mariadb-install-db")
         .args([
             "--no-defaults",
             "--skip-test-db",
@@ -320,6 +322,19 @@ fn copy_tree(from: &Path, to: &Path) {
 fn free_port() -> u16 {
     let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
     probe.local_addr().expect("bound").port()
+}
+
+/// Debian keeps the server in `/usr/sbin`, which is not in everybody's `PATH`.
+fn tool_path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/usr/local/sbin");
+    path
+}
+
+fn tool(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env("PATH", tool_path());
+    command
 }
 
 /// Runs a set-up command to its end and answers what it printed.

@@ -328,3 +328,109 @@ fn answer_framing(status: u16, to_head: bool, headers: &Headers) -> Result<Frami
         _ => Err(broken(MoreThanOne)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &[u8], split: usize) -> Result<Option<Head>, Refusal> {
+        let limits = Limits::default();
+        let mut scan = HeadScan::default();
+        for end in (0..=input.len())
+            .step_by(split)
+            .skip(1)
+            .chain([input.len()])
+        {
+            if let Some(range) = scan.scan(&input[..end], limits.head)? {
+                return Head::parse(&input[range], &limits).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Any input gets one verdict, however it arrives.
+    fn assert_split_proof(input: &[u8]) {
+        let whole = read(input, input.len().max(1));
+        for split in [1, 2, 3, 7, 64] {
+            assert_eq!(
+                read(input, split),
+                whole,
+                "{:?}",
+                input.escape_ascii().to_string()
+            );
+        }
+    }
+
+    /// What the rest of the program relies on in a head that passed.
+    fn assert_sound(head: &Head) {
+        assert!(head.target.starts_with('/') && head.target.bytes().all(|b| b.is_ascii_graphic()));
+        assert!(!head.method.is_empty() && head.method.bytes().all(|b| b.is_ascii_graphic()));
+        for (name, value) in head.headers.iter() {
+            assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && b != b':'));
+            assert!(value.iter().all(|b| !matches!(b, b'\r' | b'\n' | 0)));
+        }
+        assert!(head.framing != Framing::UntilClose);
+    }
+
+    #[test]
+    fn a_head_is_read_however_it_is_split() {
+        let input = b"\r\nPOST /a?b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\nrest";
+        assert_split_proof(input);
+        let head = read(input, 1).unwrap().unwrap();
+        assert_eq!(
+            (head.method.as_str(), head.target.as_str()),
+            ("POST", "/a?b")
+        );
+        assert_eq!((head.framing, head.keep_alive), (Framing::Chunked, true));
+    }
+
+    #[test]
+    fn the_caps_hold() {
+        let mut long = b"GET / HTTP/1.1\r\n".to_vec();
+        long.resize(40_000, b'x');
+        assert_eq!(read(&long, 999).unwrap_err().status, 431);
+        assert_eq!(read(&vec![b'x'; 40_000], 999).unwrap_err().status, 414);
+        assert_split_proof(&long);
+    }
+
+    /// Smoke fuzz: mutations of heads, seeded so that a failure comes again.
+    #[test]
+    fn mutated_heads_get_one_verdict_and_never_panic() {
+        let seeds: [&[u8]; 4] = [
+            b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            b"POST http://h:1/ HTTP/1.1\r\nHost: h:1\r\nContent-Length: 12\r\n\r\n",
+            b"PUT /%41?x HTTP/1.0\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"\r\nHEAD / HTTP/1.1\r\nExpect: 100-continue\r\nOrigin: null\r\n\r\n",
+        ];
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move |bound: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            usize::try_from(random % u64::try_from(bound.max(1)).unwrap()).unwrap()
+        };
+        let odd = b"\r\n\0 \t:,;#%/\x7f\x80\xff0aA";
+        let mut passed = 0;
+        for _ in 0..20_000 {
+            let mut input = seeds[next(seeds.len())].to_vec();
+            for _ in 0..next(4) {
+                let at = next(input.len());
+                match next(4) {
+                    0 => input[at] = odd[next(odd.len())],
+                    1 => input.insert(at, odd[next(odd.len())]),
+                    2 => drop(input.remove(at)),
+                    _ => input.extend_from_within(at..),
+                }
+            }
+            assert_split_proof(&input);
+            if let Ok(Some(head)) = read(&input, 5) {
+                passed += 1;
+                assert_sound(&head);
+            }
+        }
+        assert!(
+            passed > 1000,
+            "only {passed} mutations passed: the seeds are no good"
+        );
+    }
+}

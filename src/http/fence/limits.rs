@@ -41,9 +41,10 @@ pub struct Limits {
     /// sending side. Default 1 s: such a client may still read a light answer.
     pub gone_grace: Duration,
     /// Time and, below, bytes that are read and thrown away before a connection with an
-    /// error answer is closed, so that the client sees the answer. Default 1 s.
+    /// error answer is closed, so that the client sees the answer. Default 2 s.
     pub linger_time: Duration,
-    /// Bytes, see [`Limits::linger_time`]. Default 256 KiB.
+    /// Bytes, see [`Limits::linger_time`]. Default 16 MiB: a client that sends a whole file
+    /// is to see its 413; reading them takes a few milliseconds.
     pub linger_bytes: usize,
     /// Time that answers under way may take when the server stops. Default 900 ms: within
     /// the 2 s that the program has from SIGTERM to its end.
@@ -66,8 +67,8 @@ impl Default for Limits {
             write_stall: Duration::from_secs(120),
             handover: Duration::from_secs(30),
             gone_grace: Duration::from_secs(1),
-            linger_time: Duration::from_secs(1),
-            linger_bytes: 256 * KIB,
+            linger_time: Duration::from_secs(2),
+            linger_bytes: 16 * MIB,
             stop_time: Duration::from_millis(900),
         }
     }

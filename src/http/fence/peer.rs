@@ -115,3 +115,80 @@ fn end(address: SocketAddr, v6: bool) -> String {
     });
     format!("{}:{:04X}", words.collect::<String>(), address.port())
 }
+
+#[cfg(test)]
+#[cfg(target_endian = "little")]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:2072 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100 1 0 100 0 0 10 0
+   1: 0100007F:2072 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 101 1 0 20 4 30 10 -1
+   2: 0100007F:9C40 0100007F:2072 01 00000000:00000000 00:00000000 00000000  1000        0 102 1 0 20 4 30 10 -1
+   3: 0100007F:9C41 0100007F:2072 06 00000000:00000000 03:00001000 00000000     0        0 0 3 0
+  10: 0100007F:9C42 0100007F:2072 01 00000000:00000000 00:00000000 00000000     0        0 103 1
+";
+    const TABLE6: &str = "\
+   0: 00000000000000000000000001000000:9C40 00000000000000000000000001000000:2072 01 00000000:00000000 00:00000000 00000000    33        0 104 1
+   1: 0000000000000000FFFF00000100007F:9C43 0000000000000000FFFF00000100007F:2072 01 00000000:00000000 00:00000000 00000000    34        0 105 1
+";
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn look(table: &str, client: &str, ours: &str, v6: bool) -> Option<Owner> {
+        find(table.as_bytes(), &key(at(client), at(ours), v6)).unwrap()
+    }
+
+    #[test]
+    fn the_owner_is_read_from_the_clients_line() {
+        let ours = "127.0.0.1:8306";
+        assert_eq!(
+            look(TABLE, "127.0.0.1:40000", ours, false),
+            Some(Owner::User(1000))
+        );
+        assert_eq!(
+            look(TABLE, "127.0.0.1:40002", ours, false),
+            Some(Owner::User(0))
+        );
+        assert_eq!(
+            look(TABLE, "127.0.0.1:40001", ours, false),
+            Some(Owner::Orphan)
+        );
+        assert_eq!(look(TABLE, "127.0.0.1:40009", ours, false), None);
+        assert_eq!(look(TABLE, "127.0.0.1:40000", "127.0.0.1:1", false), None);
+        assert_eq!(look("", "127.0.0.1:40000", ours, false), None);
+        assert_eq!(
+            look(
+                "   1: 0100007F:9C40 0100007F:2072 01",
+                "127.0.0.1:40000",
+                ours,
+                false
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn the_other_table_holds_ipv6_and_mapped_addresses() {
+        assert_eq!(
+            look(TABLE6, "[::1]:40000", "[::1]:8306", true),
+            Some(Owner::User(33))
+        );
+        let mapped = look(TABLE6, "[::ffff:127.0.0.1]:40003", "127.0.0.1:8306", true);
+        assert_eq!(mapped, Some(Owner::User(34)));
+    }
+
+    #[test]
+    fn connections_from_elsewhere_have_no_user() {
+        assert_eq!(check(at("192.0.2.1:5"), at("192.0.2.2:80")), Ok(()));
+        assert_eq!(
+            check(at("127.0.0.1:1"), at("127.0.0.1:2"))
+                .unwrap_err()
+                .status,
+            403
+        );
+    }
+}

@@ -1,0 +1,78 @@
+# The everyday commands. `make` builds, `make static` builds the one file that is released.
+
+CARGO ?= cargo
+BINARY := target/release/postern
+
+# The static executable is linked with musl, for the machine's own architecture.
+STATIC_TARGET := $(shell uname -m)-unknown-linux-musl
+STATIC_BINARY := target/$(STATIC_TARGET)/release/postern
+# Without the target: a virtual environment with Zig (musl, a C compiler and an unwinder) ...
+STATIC_VENV := target/static-venv
+STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
+# ... and Debian's compiler with the source of its standard library.
+DEBIAN_PACKAGES := rustc-web cargo-web rust-web-src
+DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
+
+.PHONY: all static static-rustup static-debian test bench demo lint fmt clean
+
+all:
+	$(CARGO) build --release --locked
+
+# The target counts as installed where the compiler has its libraries.
+static:
+	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(STATIC_TARGET)/lib" ]; then \
+		$(MAKE) static-rustup; \
+	else \
+		echo "static: no $(STATIC_TARGET) here ('rustup target add $(STATIC_TARGET)' adds it where it can be downloaded)"; \
+		echo "static: compiling the standard library from Debian's source with Zig's musl instead"; \
+		$(MAKE) static-debian; \
+	fi
+	tests/static.sh $(STATIC_BINARY)
+
+static-rustup:
+	@command -v musl-gcc >/dev/null || echo "static: musl-gcc is missing; if C code fails to compile, install musl-tools"
+	$(CARGO) build --release --locked --target $(STATIC_TARGET)
+
+static-debian: $(STATIC_VENV)/installed
+	@if [ ! -d $(DEBIAN_STD) ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "static: installing $(DEBIAN_PACKAGES)"; \
+			apt-get install --yes --no-install-recommends $(DEBIAN_PACKAGES); \
+		else \
+			echo "static: as root, run 'apt-get install $(DEBIAN_PACKAGES)', then 'make static' again" >&2; \
+			exit 1; \
+		fi; \
+	fi
+	flags=CARGO_TARGET_$$(echo $(STATIC_TARGET) | tr a-z- A-Z_)_RUSTFLAGS; \
+	env PATH="$(CURDIR)/$(STATIC_VENV)/bin:/usr/bin:$$PATH" \
+		RUSTC=/usr/bin/rustc CARGO=/usr/bin/cargo RUSTC_BOOTSTRAP=1 \
+		"$$flags=-C link-self-contained=no -C target-feature=+crt-static" \
+		cargo-zigbuild zigbuild --release --locked --target $(STATIC_TARGET) -Zbuild-std=std,panic_unwind
+
+$(STATIC_VENV)/installed: Makefile
+	python3 -m venv $(STATIC_VENV)
+	$(STATIC_VENV)/bin/pip install --quiet --disable-pip-version-check $(STATIC_TOOLS)
+	touch $@
+
+# Installs what is missing, checks the style, builds, runs every test. The last line counts them.
+test:
+	@tests/run.sh
+
+# The figures that README.md quotes, measured on this machine.
+bench:
+	@tests/setup.sh
+	cargo bench --profile release --bench figures
+
+# A private MariaDB with sample data and the web client on it, until Ctrl-C. ARGS go to postern mysql.
+demo:
+	@tests/demo/run.sh $(ARGS)
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- --deny warnings
+
+fmt:
+	$(CARGO) fmt
+
+clean:
+	$(CARGO) clean

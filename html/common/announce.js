@@ -1,0 +1,60 @@
+// What the page tells: live regions for assistive technology, toasts for the eye.
+import { h, iconButton } from './dom.js';
+
+/** How long a toast stays, in ms. Errors stay until they are dismissed: reading one takes as long as it takes. */
+const TOAST_MS = 6000;
+/** The most toasts shown at once; the oldest makes room. */
+const TOAST_MAX = 4;
+
+const regions = {};
+
+function region(kind) {
+  if (!regions[kind]) {
+    regions[kind] = h('div', { class: 'visually-hidden', role: kind === 'bad' ? 'alert' : 'status', 'aria-live': kind === 'bad' ? 'assertive' : 'polite' });
+    document.body.append(regions[kind]);
+  }
+  return regions[kind];
+}
+
+/**
+ * Speaks `text` through a live region.
+ * @param {string} text
+ * @param {'info'|'good'|'warn'|'bad'} [kind] `bad` interrupts
+ */
+export function announce(text, kind = 'info') {
+  const target = region(kind === 'bad' || kind === 'error' ? 'bad' : 'info');
+  target.textContent = '';
+  // A change in a later task is what makes screen readers speak the same text twice.
+  setTimeout(() => { target.textContent = text; }, 30);
+}
+
+let stack = null;
+
+/** Puts the toasts inside the topmost modal dialog, which would otherwise hide them. */
+export function stackToasts() {
+  if (!stack) return;
+  const modal = [...document.querySelectorAll('dialog[open]')].pop();
+  (modal ?? document.body).append(stack);
+}
+
+function host() {
+  stack ??= h('div', { class: 'toasts' });
+  stackToasts();
+  return stack;
+}
+
+/**
+ * Shows a toast and announces it.
+ * @param {string} text
+ * @param {'info'|'good'|'warn'|'bad'} [kind]
+ */
+export function notify(text, kind = 'info') {
+  const name = kind === 'error' ? 'bad' : kind;
+  const toast = h('div', { class: `toast ${name}` }, h('p', { text }));
+  toast.append(iconButton('close', 'Dismiss', () => toast.remove()));
+  const box = host();
+  while (box.children.length >= TOAST_MAX) box.firstElementChild.remove();
+  box.append(toast);
+  if (name !== 'bad') setTimeout(() => toast.remove(), TOAST_MS);
+  announce(text, name);
+}

@@ -1,0 +1,92 @@
+// Modal dialogs on the native <dialog>: it traps the focus, closes with Esc and makes the rest inert.
+import { h, iconButton } from './dom.js';
+import { stackToasts } from './announce.js';
+
+let serial = 0;
+
+/**
+ * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was.
+ * @param {{title: string, wide?: boolean, body: Node|Node[], actions?: {label: string, value: any, kind?: string}[],
+ *   onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
+ * @returns {Promise<any>}
+ */
+export function openDialog({ title, wide = false, body, actions = [], onOpen }) {
+  const before = document.activeElement;
+  const titleId = `dialog-title-${++serial}`;
+  const dialog = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': titleId });
+  return new Promise((resolve) => {
+    let result;
+    const close = (value) => { result = value; dialog.close(); };
+    dialog.append(head(title, titleId, close), h('div', { class: 'dialog-body' }, body));
+    if (actions.length) dialog.append(foot(actions, close));
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      stackToasts();
+      if (before?.isConnected) before.focus({ preventScroll: true });
+      resolve(result);
+    });
+    closeOnBackdrop(dialog);
+    document.body.append(dialog);
+    dialog.showModal();
+    stackToasts();
+    focusFirst(dialog);
+    onOpen?.(dialog, close);
+  });
+}
+
+function head(title, id, close) {
+  return h('div', { class: 'dialog-head' }, h('h2', { id, text: title }), iconButton('close', 'Close', () => close()));
+}
+
+function foot(actions, close) {
+  const buttons = actions.map(({ label, value, kind = '' }) =>
+    h('button', { type: 'button', class: `button ${kind}`, text: label, on: { click: () => close(value) } }));
+  return h('div', { class: 'dialog-foot' }, buttons);
+}
+
+function closeOnBackdrop(dialog) {
+  // Only a press that also began on the backdrop counts: a text selection dragged outside must not close the dialog.
+  let began = false;
+  dialog.addEventListener('pointerdown', (event) => { began = event.target === dialog; });
+  dialog.addEventListener('click', (event) => { if (began && event.target === dialog) dialog.close(); });
+}
+
+function focusFirst(dialog) {
+  const target = dialog.querySelector('[autofocus]') ?? dialog.querySelector('.dialog-body :is(input, textarea, select, button)')
+    ?? dialog.querySelector('.dialog-foot button') ?? dialog.querySelector('button');
+  target?.focus();
+}
+
+/**
+ * Asks before something that cannot be undone. The harmless answer has the focus.
+ * @param {{title: string, text: string, detail?: string, action: string, kind?: string}} options
+ * @returns {Promise<boolean>}
+ */
+export async function confirmDialog({ title, text, detail, action, kind = 'danger' }) {
+  const body = [h('p', { text })];
+  if (detail) body.push(h('pre', { class: 'quote', text: detail, tabindex: '0', role: 'group', 'aria-label': 'Statement' }));
+  const actions = [{ label: 'Cancel', value: false }, { label: action, value: true, kind }];
+  return (await openDialog({ title, body, actions, onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus() })) === true;
+}
+
+/**
+ * Asks for one line of text; undefined when dismissed.
+ * @param {{title: string, label: string, value?: string, action?: string, maxLength?: number}} options
+ * @returns {Promise<string|undefined>}
+ */
+export function promptDialog({ title, label, value = '', action = 'OK', maxLength = 80 }) {
+  const input = h('input', { class: 'field', id: `prompt-${++serial}`, maxlength: maxLength, autocomplete: 'off' });
+  input.value = value;
+  return openDialog({
+    title,
+    body: [h('label', { class: 'dim', for: input.id, text: label }), input],
+    actions: [{ label: 'Cancel', value: undefined }],
+    onOpen: (dialog, close) => {
+      const done = () => close(input.value);
+      dialog.querySelector('.dialog-foot').append(h('button', { type: 'button', class: 'button primary', text: action, on: { click: done } }));
+      input.addEventListener('keydown', (event) => { if (event.key === 'Enter' && !event.isComposing) { event.preventDefault(); done(); } });
+      input.focus();
+      input.select();
+    },
+  });
+}

@@ -1,0 +1,95 @@
+// Small helpers to build elements. Data only ever becomes text: nothing here parses HTML.
+const SVG = 'http://www.w3.org/2000/svg';
+const SPRITE = new URL('./icons.svg', import.meta.url).pathname;
+
+/**
+ * Creates an element. `props`: `class`, `text`, `on` (event handlers), `data` (dataset); a function or a known property is
+ * not guessed at: every other key is set as an attribute, `true` as an empty one, `false`, `null` and `undefined` left out.
+ * @param {string} tag
+ * @param {object} [props]
+ * @param {...(Node|string|null|undefined|false)} children
+ * @returns {HTMLElement}
+ */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) apply(element, key, value);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+function apply(element, key, value) {
+  if (value === undefined || value === null || value === false) return;
+  if (key === 'class') element.className = value;
+  else if (key === 'text') element.textContent = value;
+  else if (key === 'on') for (const [name, handler] of Object.entries(value)) element.addEventListener(name, handler);
+  else if (key === 'data') Object.assign(element.dataset, value);
+  else element.setAttribute(key, value === true ? '' : String(value));
+}
+
+/** An icon of the sprite, hidden from assistive technology. @param {string} name @returns {SVGElement} */
+export function icon(name) {
+  const svg = document.createElementNS(SVG, 'svg');
+  svg.setAttribute('class', 'icon');
+  svg.setAttribute('aria-hidden', 'true');
+  const use = document.createElementNS(SVG, 'use');
+  use.setAttribute('href', `${SPRITE}#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/** Changes the icon inside `host`. @param {Element} host @param {string} name */
+export function setIcon(host, name) {
+  host.querySelector('.icon')?.replaceWith(icon(name));
+}
+
+/** A button with an icon alone; `label` is its name and tooltip. */
+export function iconButton(name, label, onClick, props = {}) {
+  return h('button', { type: 'button', class: 'button quiet square', 'aria-label': label, title: label, on: { click: onClick }, ...props }, icon(name));
+}
+
+/** Replaces the children of `host`. @param {Element} host @param {...(Node|string)} children */
+export function fill(host, ...children) {
+  host.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+/** The element with that id; its absence is a mistake of ours. @param {string} id @returns {HTMLElement} */
+export function byId(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`no element #${id}`);
+  return element;
+}
+
+/** Calls `fn` once, `ms` after the last call. `now()` calls at once what is pending; `cancel()` forgets it. */
+export function debounce(fn, ms) {
+  let timer = 0;
+  const run = () => { timer = 0; fn(); };
+  const later = () => { clearTimeout(timer); timer = setTimeout(run, ms); };
+  later.now = () => { if (timer) { clearTimeout(timer); run(); } };
+  later.cancel = () => { clearTimeout(timer); timer = 0; };
+  return later;
+}
+
+/** Copies text; falls back to a hidden field where the clipboard API is refused. @returns {Promise<boolean>} */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyByField(text);
+  }
+}
+
+function copyByField(text) {
+  const focused = document.activeElement;
+  const field = h('textarea', { class: 'visually-hidden', 'aria-hidden': 'true', tabindex: '-1' });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand('copy');
+  field.remove();
+  focused?.focus?.();
+  return done;
+}
+
+/** Whether this is a Mac, where shortcuts use Command. */
+export const isMac = /mac|iphone|ipad/i.test(globalThis.navigator?.userAgentData?.platform ?? globalThis.navigator?.platform ?? '');

@@ -1,0 +1,115 @@
+// The plugin's HTTP API as functions. Every failure is an ApiError that says what happened.
+
+/** How long a catalogue request may take, in ms. The server answers these from the dictionary; 30 s is a server in trouble. */
+const CATALOGUE_MS = 30_000;
+/** How long the health request may take, in ms, before the server counts as not reachable. */
+const HEALTH_MS = 5_000;
+/** How long a cancel may take, in ms: it opens a database connection of its own. */
+const CANCEL_MS = 10_000;
+
+/** A failed request. `status` is 0 when no answer came, or none in time. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message @param {{errno: number, sqlstate: string}|null} [error] */
+  constructor(status, message, error = null) {
+    super(message);
+    this.status = status;
+    this.error = error;
+  }
+
+  /** Whether no answer came: the program has ended, the network is down, or it is much too slow. */
+  get unreachable() {
+    return this.status === 0;
+  }
+}
+
+/**
+ * @typedef {{sql: string, db?: string, limit?: number|null, session?: string, queryId?: string, signal?: AbortSignal}} Query
+ * @typedef {'online'|'offline'|'unauthorized'} Reachability
+ */
+
+/**
+ * Creates the API. `onState` is told whenever a request shows that the server can or cannot be reached.
+ * @param {{onState?: (state: Reachability) => void}} [options]
+ */
+export function createApi({ onState = () => {} } = {}) {
+  async function send(path, init = {}) {
+    let response;
+    try {
+      response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init });
+    } catch (cause) {
+      throw failure(cause, init.signal);
+    }
+    onState(response.status === 401 ? 'unauthorized' : 'online');
+    if (response.status === 401) throw new ApiError(401, 'the session has ended; sign in again with the authorization code');
+    return response;
+  }
+
+  function failure(cause, signal) {
+    if (signal?.reason?.name === 'AbortError') return cause;
+    if (cause?.name === 'TimeoutError') return new ApiError(0, 'the server took too long to answer; try again');
+    onState('offline');
+    return new ApiError(0, 'server not reachable; is postern still running?');
+  }
+
+  const post = (path, body, init = {}) =>
+    send(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), ...init });
+  const get = async (path, parameters = {}, ms = CATALOGUE_MS) => {
+    const query = new URLSearchParams(parameters).toString();
+    return answer(await send(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(ms) }));
+  };
+
+  return {
+    /** Version, host, port, user, database, mode. */
+    info: () => get('/api/info'),
+    /** As `info`, with the time it took in ms; a silent server counts as not reachable. */
+    health: () => health(get),
+    /** Names of the databases. */
+    databases: () => get('/api/databases'),
+    /** Tables of a database; with `detail` objects with kind, size and estimated rows. */
+    tables: (db, detail = false) => get('/api/tables', detail ? { db, detail: '1' } : { db }),
+    /** Columns, indexes, foreign keys and CREATE statement of a table. */
+    schema: (db, table) => get('/api/schema', { db, table }),
+    /** Runs one statement; the Response is streamed. @param {Query} query @returns {Promise<Response>} */
+    query: ({ sql, db, limit, session, queryId, signal }) => post('/api/query', {
+      sql, ...(db && { db }), ...(limit && { limit }), ...(session && { session }), ...(queryId && { query_id: queryId }),
+    }, { signal }),
+    /** Kills a running statement on the server; false when it was not running any more. */
+    cancel: async (queryId) => {
+      const response = await post('/api/cancel', { query_id: queryId }, { signal: AbortSignal.timeout(CANCEL_MS) });
+      if (response.status === 404) return false;
+      await answer(response);
+      return true;
+    },
+    /** The address of a download good for one minute: the browser fetches it, the page holds nothing. */
+    exportTicket: async (options) => {
+      const { ticket } = await answer(await post('/api/export', { ...options, ticket: true }, { signal: AbortSignal.timeout(CATALOGUE_MS) }));
+      return `/api/export/${encodeURIComponent(ticket)}`;
+    },
+    /** Ends a session when its tab or the page closes; never waits. */
+    closeSession: (session) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify({ session })], { type: 'application/json' })),
+  };
+
+  async function health(request) {
+    const from = performance.now();
+    try {
+      const info = await request('/api/info', {}, HEALTH_MS);
+      return { info, ms: performance.now() - from };
+    } catch (error) {
+      if (error.unreachable) onState('offline');
+      throw error;
+    }
+  }
+}
+
+/** The `data` of an answer, or the ApiError that its envelope stands for. @param {Response} response */
+async function answer(response) {
+  let body = null;
+  try {
+    body = await response.json();
+  } catch {
+    // Not JSON: an error page of something in between. The status says what is known.
+  }
+  const code = body?.code ?? response.status;
+  if (response.ok && code === 200) return body.data ?? null;
+  throw new ApiError(code, body?.message ?? `the server answered ${response.status}`, body?.error ?? null);
+}

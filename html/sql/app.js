@@ -1,0 +1,65 @@
+// Start of the SQL client: asks who and where one is, then opens the workbench.
+import { byId } from '../common/dom.js';
+import { announce, notify } from '../common/announce.js';
+import { openDialog } from '../common/dialog.js';
+import { h } from '../common/dom.js';
+import { createApi } from './api.js';
+import { Workspace, loadSettings } from './workbench/store.js';
+import { Health, showInfo, themeSwitch } from './workbench/topbar.js';
+import { Workbench } from './workbench/workbench.js';
+import { showKeys } from './workbench/keys.js';
+
+/** Where a session is started again in invisible mode: every path but the sign-in page needs one, so this leads there. */
+const SIGN_IN = '/auth';
+
+let workbench = null;
+let opening = false;
+let signedOut = false;
+
+const api = createApi({
+  onState: (state) => {
+    if (state === 'offline') health.lost();
+    else if (state === 'unauthorized') signIn();
+    else if (health.state === 'offline') health.check();
+  },
+});
+const health = new Health(api, onInfo);
+
+async function onInfo(info) {
+  showInfo(info);
+  if (workbench) workbench.setInfo(info);
+  if (workbench || opening) return;
+  opening = true;
+  try {
+    const workspace = await Workspace.open({ host: info.host, port: info.port, user: info.user });
+    workbench = new Workbench({ api, info, workspace, settings: loadSettings() });
+    workbench.open();
+  } catch (error) {
+    notify(`The page failed to start: ${error.message}. Reload it.`, 'bad');
+    throw error;
+  }
+}
+
+/** The session has ended. At the start there is nothing to lose and the page leads on at once; later it asks. */
+async function signIn() {
+  if (signedOut) return;
+  signedOut = true;
+  health.end();
+  if (!workbench) {
+    location.assign(SIGN_IN);
+    return;
+  }
+  workbench.save();
+  announce('The session has ended', 'bad');
+  const go = await openDialog({
+    title: 'Session ended',
+    body: h('p', { text: 'Sign in again with the authorization code. What you typed is kept in this browser.' }),
+    actions: [{ label: 'Stay and look', value: false }, { label: 'Sign in', value: true, kind: 'primary' }],
+  });
+  if (go) location.assign(SIGN_IN);
+  else byId('health').title = 'The session has ended; reload the page to sign in';
+}
+
+themeSwitch();
+byId('help').addEventListener('click', showKeys);
+health.check();

@@ -1,0 +1,159 @@
+/**
+ * Bytes that arrive as `0x…` hex: sizes, dumps, images, geometry.
+ * @module
+ */
+
+/** Nesting of geometry collections that is followed. */
+const MAX_WKB_DEPTH = 16;
+
+/** Bytes of a `0x…` string. */
+export function hexSize(hex) {
+  return Math.max(0, Math.floor((hex.length - 2) / 2));
+}
+
+/**
+ * @param {string} hex `0x…`
+ * @param {number} [limit] bytes at most
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
+export function hexBytes(hex, limit = Infinity) {
+  const bytes = new Uint8Array(Math.min(hexSize(hex), limit));
+  for (let i = 0; i < bytes.length; i += 1) {
+    bytes[i] = (digit(hex.charCodeAt(2 + 2 * i)) << 4) | digit(hex.charCodeAt(3 + 2 * i));
+  }
+  return bytes;
+}
+
+const digit = (code) => (code <= 57 ? code - 48 : (code | 32) - 87);
+
+/** A size for people: `512 B`, `1.5 kB`, `3.2 MB`. */
+export function formatBytes(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  const units = ['kB', 'MB', 'GB', 'TB'];
+  let value = bytes / 1000;
+  while (value >= 999.95 && units.length > 1) {
+    value /= 1000;
+    units.shift();
+  }
+  return `${value.toFixed(1)} ${units[0]}`;
+}
+
+/**
+ * Lines of a classic hex dump: offset, 16 bytes, the printable characters.
+ * @param {Uint8Array} bytes
+ * @returns {string}
+ */
+export function hexDump(bytes) {
+  const lines = [];
+  for (let at = 0; at < bytes.length; at += 16) lines.push(dumpLine(bytes.subarray(at, at + 16), at));
+  return lines.join('\n');
+}
+
+function dumpLine(row, at) {
+  const pairs = Array.from(row, (byte) => byte.toString(16).padStart(2, '0'));
+  const hex = `${pairs.slice(0, 8).join(' ')}  ${pairs.slice(8).join(' ')}`.padEnd(48);
+  const text = Array.from(row, (byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.')).join('');
+  return `${at.toString(16).padStart(8, '0')}  ${hex}  ${text}`;
+}
+
+const SIGNATURES = [
+  ['image/png', [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
+  ['image/jpeg', [0xff, 0xd8, 0xff]],
+  ['image/gif', [0x47, 0x49, 0x46, 0x38]],
+];
+
+/**
+ * The image type of the bytes by their signature; null for what is not shown as an image. SVG is not: it is a document.
+ * @param {Uint8Array} bytes
+ */
+export function imageType(bytes) {
+  const found = SIGNATURES.find(([, magic]) => magic.every((byte, i) => bytes[i] === byte));
+  if (found) return found[0];
+  const word = (at) => String.fromCharCode(...bytes.subarray(at, at + 4));
+  return word(0) === 'RIFF' && word(8) === 'WEBP' ? 'image/webp' : null;
+}
+
+/** File extension for saving bytes of the type. */
+export function extensionOf(type) {
+  return { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' }[type] ?? 'bin';
+}
+
+/**
+ * The server's geometry value (SRID, then WKB) as well-known text; null when it is not one.
+ * @param {Uint8Array} bytes
+ * @returns {{wkt: string, srid: number}|null}
+ */
+export function geometryText(bytes) {
+  try {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const reader = new WkbReader(view, 4);
+    const wkt = reader.geometry(0);
+    return reader.at === view.byteLength ? { wkt, srid: view.getUint32(0, true) } : null;
+  } catch (cause) {
+    if (cause instanceof RangeError) return null;
+    throw cause;
+  }
+}
+
+const NAMES = ['', 'POINT', 'LINESTRING', 'POLYGON', 'MULTIPOINT', 'MULTILINESTRING', 'MULTIPOLYGON', 'GEOMETRYCOLLECTION'];
+
+/** Reads well-known binary; a RangeError means that the bytes are none. */
+class WkbReader {
+  #view;
+  #little = true;
+
+  constructor(view, at) {
+    this.#view = view;
+    this.at = at;
+  }
+
+  geometry(depth) {
+    const kind = this.#header(depth);
+    const body = this.#body(kind, depth);
+    return kind === 1 ? `POINT(${body})` : `${NAMES[kind]}${body}`;
+  }
+
+  #header(depth) {
+    if (depth > MAX_WKB_DEPTH) throw new RangeError('nested too deeply');
+    this.#little = this.#view.getUint8(this.at) === 1;
+    const kind = this.#view.getUint32(this.at + 1, this.#little);
+    if (!NAMES[kind]) throw new RangeError('unknown kind of geometry');
+    this.at += 5;
+    return kind;
+  }
+
+  #body(kind, depth) {
+    switch (kind) {
+      case 1:
+        return this.#point();
+      case 2:
+        return this.#list(() => this.#point());
+      case 3:
+        return this.#list(() => this.#list(() => this.#point()));
+      case 7:
+        return this.#list(() => this.geometry(depth + 1));
+      default:
+        return this.#list(() => this.#body(this.#header(depth + 1), depth + 1));
+    }
+  }
+
+  #list(item) {
+    const count = this.#view.getUint32(this.at, this.#little);
+    this.at += 4;
+    if (count > this.#view.byteLength - this.at) throw new RangeError('more members than bytes');
+    const items = [];
+    for (let i = 0; i < count; i += 1) items.push(item());
+    return count === 0 ? ' EMPTY' : `(${items.join(',')})`;
+  }
+
+  #point() {
+    const [x, y] = [this.#double(), this.#double()];
+    return `${x} ${y}`;
+  }
+
+  #double() {
+    const value = this.#view.getFloat64(this.at, this.#little);
+    this.at += 8;
+    return value;
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * What a chart of a result shows: columns, scales, samples.
+ * @module
+ */
+
+import { kindOf } from './types.js';
+
+/** Points drawn at most: more are not told apart on a screen. */
+export const MAX_POINTS = 1000;
+
+/** Series drawn at most: as many as there are colours that are told apart. */
+export const MAX_SERIES = 6;
+
+/**
+ * The columns that can be drawn, and a sensible first choice.
+ * @param {{columns: string[], types: string[]}} result
+ * @returns {{labels: number[], numbers: number[], label: number, values: number[], type: 'bar'|'line'}}
+ *   `label` is -1 for the row number
+ */
+export function chartColumns({ columns, types }) {
+  const kinds = columns.map((_, i) => kindOf(types[i]));
+  const all = columns.map((_, i) => i);
+  const numbers = all.filter((i) => kinds[i] === 'number');
+  const label = labelColumn(columns, kinds, numbers);
+  const values = numbers.filter((i) => i !== label);
+  const telling = values.filter((i) => !isKey(columns[i]));
+  const ordered = label === -1 || kinds[label] === 'date' || kinds[label] === 'number';
+  return {
+    labels: all.filter((i) => !['binary', 'geometry'].includes(kinds[i])),
+    numbers,
+    label,
+    values: (telling.length ? telling : values).slice(0, 3),
+    type: ordered ? 'line' : 'bar',
+  };
+}
+
+function labelColumn(columns, kinds, numbers) {
+  const pick = (kind) => kinds.indexOf(kind);
+  const candidates = [pick('date'), pick('text'), pick('time')].filter((i) => i >= 0);
+  if (candidates.length) return candidates[0];
+  return numbers.length > 1 ? numbers[0] : -1;
+}
+
+const isKey = (name) => /(^|_)id$/i.test(name);
+
+/** A cell as a number; null where it is none. Digits beyond a double's do not matter on a screen. */
+export function toNumber(value) {
+  if (value === null || value === undefined || value === '') return null;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : null;
+}
+
+/**
+ * Row indexes to draw: all, or of each of the equal groups the rows with the least and the greatest value.
+ * @param {Array<Array<number|null>>} series
+ * @param {number} length rows
+ * @param {number} [most]
+ */
+export function sampleRows(series, length, most = MAX_POINTS) {
+  if (length <= most) return Array.from({ length }, (_, i) => i);
+  const groups = Math.max(1, Math.floor(most / (2 * Math.max(1, series.length))));
+  const kept = new Set([0, length - 1]);
+  for (let group = 0; group < groups; group += 1) {
+    const from = Math.floor((group * length) / groups);
+    const to = Math.floor(((group + 1) * length) / groups);
+    for (const values of series) extremes(values, from, to).forEach((i) => kept.add(i));
+  }
+  return [...kept].sort((a, b) => a - b);
+}
+
+function extremes(values, from, to) {
+  let [low, high] = [-1, -1];
+  for (let i = from; i < to; i += 1) {
+    const value = values[i];
+    if (value === null) continue;
+    if (low < 0 || value < values[low]) low = i;
+    if (high < 0 || value > values[high]) high = i;
+  }
+  return low < 0 ? [] : [low, high];
+}
+
+/**
+ * Round numbers that span the values, about `count` of them.
+ * @returns {number[]} ascending; the first and last enclose the values
+ */
+export function ticks(least, most, count = 5) {
+  const span = most - least || Math.abs(most) || 1;
+  const step = niceStep(span / count);
+  const first = Math.floor(least / step);
+  const last = Math.max(Math.ceil(most / step), first + 1);
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(15)));
+}
+
+function niceStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const factor = [1, 2, 2.5, 5, 10].find((nice) => nice * power >= rough * 0.999) ?? 10;
+  return factor * power;
+}
+
+/** A number short enough for an axis. */
+export function formatTick(value) {
+  const size = Math.abs(value);
+  if (size >= 1e15 || (size > 0 && size < 1e-4)) return value.toExponential(1);
+  const [unit, suffix] = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e4, 'k']].find(([least]) => size >= least) ?? [1, ''];
+  const scale = suffix === 'k' ? 1e3 : unit;
+  return `${Number((value / scale).toPrecision(6))}${suffix && ` ${suffix}`}`;
+}
+
+/**
+ * A sentence for those who do not see the drawing.
+ * @param {string} name of the series
+ * @param {Array<number|null>} values
+ */
+export function describeSeries(name, values) {
+  const present = values.filter((value) => value !== null);
+  if (present.length === 0) return `${name}: no values`;
+  let [least, most, sum] = [Infinity, -Infinity, 0];
+  for (const value of present) {
+    if (value < least) least = value;
+    if (value > most) most = value;
+    sum += value;
+  }
+  const mean = Number((sum / present.length).toPrecision(6));
+  return `${name}: ${present.length.toLocaleString('en')} values, least ${least}, greatest ${most}, mean ${mean}`;
+}

@@ -1,0 +1,57 @@
+/**
+ * One result of a statement, as the page keeps it.
+ * @module
+ */
+
+/** Rows are positional arrays: an object a row would repeat every column name. */
+export class ResultSet {
+  /** @param {{sql?: string, db?: string, limit?: number}} [origin] `limit`: rows kept at most */
+  constructor({ sql = '', db = '', limit = Infinity } = {}) {
+    this.sql = sql;
+    this.db = db;
+    this.limit = limit;
+    /** @type {string[]} */ this.columns = [];
+    /** @type {string[]} */ this.types = [];
+    /** @type {Array<Array<null|string|number|boolean>>} */ this.rows = [];
+    this.count = 0;
+    this.duration = '';
+    this.truncated = false;
+    this.affected_rows = 0;
+    this.last_insert_id = 0;
+    /** @type {{level: string, code: number, message: string}[]} */ this.warnings = [];
+  }
+
+  /** Whether the statement gave a result set at all, an empty one included. */
+  get hasColumns() {
+    return this.columns.length > 0;
+  }
+
+  /**
+   * Adds a row as the API sends it, keyed by column name. Rows over the limit are only marked.
+   * @param {Object<string, any>} row
+   */
+  addRow(row) {
+    if (this.rows.length >= this.limit) {
+      this.truncated = true;
+      return;
+    }
+    if (this.columns.length === 0) this.columns = Object.keys(row);
+    this.rows.push(this.columns.map((name) => row[name] ?? null));
+    this.count = this.rows.length;
+  }
+
+  /**
+   * Sets a member of the answer other than its rows; names that are not known are ignored.
+   * @param {string} name
+   * @param {any} value
+   */
+  set(name, value) {
+    if (name === 'columns' || name === 'types' || name === 'warnings') {
+      if (Array.isArray(value)) this[name] = value;
+    } else if (name === 'truncated') {
+      this.truncated ||= Boolean(value);
+    } else if (['count', 'duration', 'affected_rows', 'last_insert_id'].includes(name)) {
+      this[name] = value ?? this[name];
+    }
+  }
+}

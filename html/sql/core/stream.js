@@ -1,0 +1,178 @@
+/**
+ * Reads the streamed answer of `POST /api/query` while it arrives.
+ * @module
+ */
+
+import { JsonFeed } from './jsonfeed.js';
+import { ResultSet } from './resultset.js';
+import { Slicer } from './slices.js';
+
+/** Time between two progress reports, in milliseconds: often enough to look alive. */
+const PROGRESS_MS = 100;
+
+/** Longest text of an answer that is not JSON that is shown, in characters. */
+const MAX_FOREIGN_TEXT = 500;
+
+/**
+ * @typedef {object} Answer
+ * @property {ResultSet[]} results what arrived, also before a late failure
+ * @property {number} code 200, the failure's code, or 0 when the answer did not arrive whole
+ * @property {string} message empty on success
+ * @property {{errno: number, sqlstate: string}|null} error
+ * @property {boolean} cancelled whether the signal ended it
+ */
+
+/**
+ * Reads an answer to its end without ever holding the whole of it as text. It does not throw.
+ * @param {Response} response
+ * @param {{onProgress?: function({rows: number, bytes: number}): void, signal?: AbortSignal,
+ *   limit?: number, sql?: string, db?: string}} [options] `limit`: rows kept at most of each result
+ * @returns {Promise<Answer>}
+ */
+export async function readQuery(response, options = {}) {
+  if (!isJson(response)) return foreignAnswer(response);
+  const reading = new Reading(options);
+  try {
+    await reading.run(response.body.getReader());
+  } catch (cause) {
+    return reading.failed(cause);
+  }
+  return reading.answer();
+}
+
+function isJson(response) {
+  return /\bjson\b/i.test(response.headers.get('content-type') ?? '') && response.body !== null;
+}
+
+async function foreignAnswer(response) {
+  const text = await response.text().catch(() => '');
+  const message = text.trim().slice(0, MAX_FOREIGN_TEXT) || response.statusText || 'no text';
+  return {
+    results: [],
+    code: response.ok ? 0 : response.status,
+    message: `the server answered ${response.status} without JSON: ${message}`,
+    error: null,
+    cancelled: false,
+  };
+}
+
+class Reading {
+  #options;
+  #first;
+  #more = [];
+  #root = {};
+  #rows = 0;
+  #bytes = 0;
+  #reported = 0;
+  #feed;
+
+  constructor(options) {
+    this.#options = options;
+    this.#first = new ResultSet(options);
+    this.#feed = new JsonFeed(this.#rootPlan());
+  }
+
+  async run(reader) {
+    const decoder = new TextDecoder();
+    const slicer = new Slicer(this.#options.signal);
+    const stop = () => void reader.cancel().catch(() => {});
+    this.#options.signal?.addEventListener('abort', stop);
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        this.#options.signal?.throwIfAborted();
+        if (done) break;
+        this.#bytes += value.byteLength;
+        await this.#take(decoder.decode(value, { stream: true }), slicer);
+      }
+      await this.#take(decoder.decode(), slicer);
+    } finally {
+      this.#options.signal?.removeEventListener('abort', stop);
+      stop();
+    }
+  }
+
+  /** Splits the work by time, not by chunk: a chunk may be 1 kB or 10 MB. */
+  async #take(text, slicer) {
+    let at = 0;
+    while (at < text.length) {
+      at = this.#feed.push(text, at, slicer.deadline);
+      this.#report();
+      if (slicer.due) await slicer.rest();
+    }
+  }
+
+  #report() {
+    const now = performance.now();
+    if (now - this.#reported < PROGRESS_MS) return;
+    this.#reported = now;
+    this.#options.onProgress?.({ rows: this.#rows, bytes: this.#bytes });
+  }
+
+  answer() {
+    this.#options.onProgress?.({ rows: this.#rows, bytes: this.#bytes });
+    if (!this.#feed.done) return this.#broken('the answer was cut off');
+    const { code = 0, message = '', error = null } = this.#root;
+    return { results: this.#results(), code, message, error, cancelled: false };
+  }
+
+  failed(cause) {
+    if (this.#options.signal?.aborted) {
+      return { results: this.#results(), code: 0, message: 'cancelled', error: null, cancelled: true };
+    }
+    return this.#broken(cause instanceof SyntaxError ? 'the answer is not valid JSON' : 'the connection was lost');
+  }
+
+  #broken(what) {
+    const message = `${what} after ${this.#rows} rows; is the program still running? Run the statement again`;
+    return { results: this.#results(), code: 0, message, error: null, cancelled: false };
+  }
+
+  /** A CALL repeats its first result in `results`. What belongs to the whole call stays with the last. */
+  #results() {
+    if (this.#more.length === 0) return this.#first.hasColumns || this.#root.code === 200 ? [this.#first] : [];
+    const last = this.#more[this.#more.length - 1];
+    if (last.warnings.length === 0) last.warnings = this.#first.warnings;
+    for (const result of this.#more) result.duration ||= this.#first.duration;
+    return this.#more;
+  }
+
+  #rootPlan() {
+    return {
+      open: (key) => (key === 'data' ? this.#resultPlan(this.#first) : null),
+      value: (key, value) => (this.#root[key] = value),
+    };
+  }
+
+  #resultPlan(result) {
+    return {
+      open: (key) => {
+        if (key === 'rows') return this.#rowsPlan(result);
+        return key === 'results' ? this.#resultsPlan() : null;
+      },
+      value: (key, value) => result.set(key, value),
+    };
+  }
+
+  #rowsPlan(result) {
+    return {
+      open: () => null,
+      value: (_, row) => {
+        result.addRow(row);
+        this.#rows += 1;
+      },
+    };
+  }
+
+  #resultsPlan() {
+    return {
+      open: () => {
+        if (this.#more.length === 0) this.#rows = 0;
+        const result = new ResultSet(this.#options);
+        this.#more.push(result);
+        return this.#resultPlan(result);
+      },
+      value: () => {},
+    };
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * What the database types that the API names mean to the page.
+ * @module
+ */
+
+const KINDS = [
+  [/^(tinyint|smallint|mediumint|int|integer|bigint|decimal|numeric|float|double|real|year)\b/i, 'number'],
+  [/^(date|datetime|timestamp)\b/i, 'date'],
+  [/^time\b/i, 'time'],
+  [/^bit\b/i, 'bit'],
+  [/^(geometry|point|linestring|polygon|multi\w+|geometrycollection|geomcollection)\b/i, 'geometry'],
+  [/(blob|binary)\b/i, 'binary'],
+  [/^json\b/i, 'json'],
+];
+
+/**
+ * The kind of a column, by its database type.
+ * @param {string} [type] such as `BIGINT UNSIGNED`
+ * @returns {'number'|'date'|'time'|'bit'|'geometry'|'binary'|'json'|'text'}
+ */
+export function kindOf(type) {
+  const found = KINDS.find(([pattern]) => pattern.test(type ?? ''));
+  return found ? found[1] : 'text';
+}
+
+/** Whether values of the kind arrive as `0x…` hex strings. */
+export function isBinaryKind(kind) {
+  return kind === 'binary' || kind === 'bit' || kind === 'geometry';
+}
+
+/** Whether the value is one of the API's hex strings. */
+export function isHex(value) {
+  return typeof value === 'string' && value.startsWith('0x');
+}

@@ -1,0 +1,252 @@
+/**
+ * The chart of a result, drawn here as SVG.
+ * @module
+ */
+
+import { fill, h } from '../../common/dom.js';
+import { chartColumns, describeSeries, formatTick, MAX_POINTS, MAX_SERIES, sampleRows, ticks, toNumber } from '../core/chart.js';
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** Margins of the plot, in pixels: room for the axes' numbers and labels. */
+const MARGIN = { top: 12, right: 16, bottom: 44, left: 64 };
+
+/** Width of a label under the axis, in pixels, and its length in characters. */
+const LABEL_WIDTH = 84;
+const LABEL_CHARACTERS = 13;
+
+/** Shows one result at a time. */
+export class ChartView {
+  #result = null;
+  #columns = null;
+  #data = null; // { rows: indexes drawn, labels, series: [{ name, values }] }
+  #at = -1;
+  #observer;
+
+  constructor() {
+    this.tools = h('div', { class: 'chart-tools' });
+    this.legend = h('div', { class: 'chart-legend' });
+    this.plot = h('div', { class: 'chart-plot', tabindex: 0, role: 'img', on: { keydown: (event) => this.#onKey(event) } });
+    this.plot.addEventListener('pointermove', (event) => this.#onPointer(event));
+    this.plot.addEventListener('pointerleave', () => this.#point(-1));
+    this.tip = h('div', { class: 'chart-tip', hidden: true });
+    this.spoken = h('div', { class: 'visually-hidden', 'aria-live': 'polite' });
+    this.note = h('p', { class: 'chart-note dim' });
+    this.element = h('div', { class: 'chart' }, this.tools, this.legend, h('div', { class: 'chart-frame' }, this.plot, this.tip), this.note, this.spoken);
+    this.#observer = new ResizeObserver(() => this.#draw());
+    this.#observer.observe(this.plot);
+  }
+
+  /** @param {import('../core/resultset.js').ResultSet|null} result */
+  show(result) {
+    if (result === this.#result) return;
+    this.#result = result;
+    this.#columns = result ? chartColumns(result) : null;
+    this.#update();
+  }
+
+  #update() {
+    const drawable = this.#columns?.numbers.length && this.#result.rows.length;
+    this.element.classList.toggle('none', !drawable);
+    this.#data = drawable ? this.#collect() : null;
+    this.#at = -1;
+    fill(this.tools, ...(drawable ? this.#controls() : [h('p', { class: 'empty', text: this.#emptyText() })]));
+    this.#draw();
+  }
+
+  #emptyText() {
+    if (!this.#result) return 'Run a query that gives numbers; its result is drawn here.';
+    return this.#result.rows.length ? 'This result has no column of numbers to draw.' : 'This result has no rows to draw.';
+  }
+
+  // Choices.
+
+  #controls() {
+    const { columns } = this.#result;
+    const chosen = this.#columns;
+    const select = (label, options, value, onChange) => {
+      const field = h('select', { class: 'field', on: { change: () => { onChange(field.value); this.#update(); } } },
+        options.map(([key, text]) => h('option', { value: key, text })));
+      field.value = String(value);
+      return h('label', { class: 'chart-choice' }, h('span', { class: 'dim', text: label }), field);
+    };
+    const labels = [[-1, 'row number'], ...chosen.labels.map((i) => [i, columns[i]])];
+    return [
+      select('Chart', [['bar', 'bars'], ['line', 'lines']], chosen.type, (value) => (chosen.type = value)),
+      select('Along', labels, chosen.label, (value) => (chosen.label = Number(value))),
+      h('fieldset', { class: 'chart-values' }, h('legend', { class: 'dim', text: 'Values' }), chosen.numbers.map((i) => this.#valueBox(i))),
+    ];
+  }
+
+  #valueBox(column) {
+    const chosen = this.#columns;
+    const box = h('input', { type: 'checkbox' });
+    box.checked = chosen.values.includes(column);
+    box.disabled = !box.checked && chosen.values.length >= MAX_SERIES;
+    box.addEventListener('change', () => {
+      const rest = chosen.values.filter((i) => i !== column);
+      chosen.values = box.checked ? [...rest, column].sort((a, b) => a - b) : rest;
+      const at = [...this.tools.querySelectorAll('input')].indexOf(box);
+      this.#update();
+      this.tools.querySelectorAll('input')[at]?.focus();
+    });
+    return h('label', { class: 'chart-value' }, box, this.#result.columns[column]);
+  }
+
+  #collect() {
+    const { rows, columns } = this.#result;
+    const { label, values } = this.#columns;
+    const whole = values.map((i) => rows.map((row) => toNumber(row[i])));
+    const kept = sampleRows(whole, rows.length, MAX_POINTS);
+    return {
+      labels: kept.map((row) => (label < 0 ? String(row + 1) : String(rows[row][label] ?? 'NULL'))),
+      series: values.map((i, n) => ({ name: columns[i], values: kept.map((row) => whole[n][row]) })),
+      summary: values.map((i, n) => describeSeries(columns[i], whole[n])),
+      sampled: kept.length < rows.length,
+    };
+  }
+
+  // Drawing.
+
+  #draw() {
+    this.#point(-1);
+    const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
+    fill(this.plot);
+    fill(this.legend, ...(this.#data?.series ?? []).map(({ name }, i) => h('span', { class: `series-${i}` }, h('i', {}), name)));
+    this.note.textContent = this.#noteText();
+    if (!this.#data || width < 120 || height < 80) return;
+    this.#scale(width, height);
+    this.plot.setAttribute('aria-label', this.#altText());
+    const svg = make('svg', { width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' });
+    svg.append(...this.#axes(), ...this.#data.series.flatMap((series, i) => this.#series(series, i)), this.#cursor());
+    this.plot.append(svg);
+  }
+
+  #noteText() {
+    if (!this.#data?.sampled) return '';
+    const [drawn, all] = [this.#data.labels.length, this.#result.rows.length].map((n) => n.toLocaleString('en'));
+    return `${drawn} of ${all} rows are drawn: of each stretch the least and the greatest value.`;
+  }
+
+  #altText() {
+    const kind = this.#columns.type === 'bar' ? 'Bar chart' : 'Line chart';
+    return `${kind} of ${this.#data.labels.length} points. ${this.#data.summary.join('. ')}. Arrow keys read the points; the result grid has every value.`;
+  }
+
+  #scale(width, height) {
+    const all = this.#data.series.flatMap(({ values }) => values.filter((value) => value !== null));
+    const least = all.reduce((a, b) => Math.min(a, b), Infinity);
+    const most = all.reduce((a, b) => Math.max(a, b), -Infinity);
+    const known = Number.isFinite(least);
+    const fromZero = this.#columns.type === 'bar' || (least >= 0 && least < most / 2);
+    const marks = known ? ticks(fromZero ? Math.min(0, least) : least, fromZero ? Math.max(0, most) : most) : [0, 1];
+    const plot = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
+    const [low, high] = [marks[0], marks[marks.length - 1]];
+    const step = (plot.right - plot.left) / this.#data.labels.length;
+    this.scales = {
+      plot, marks, step,
+      x: (i) => plot.left + (i + 0.5) * step,
+      y: (value) => plot.bottom - ((value - low) / (high - low)) * (plot.bottom - plot.top),
+      base: Math.min(Math.max(0, low), high),
+    };
+  }
+
+  #axes() {
+    const { plot, marks, y } = this.scales;
+    const lines = marks.flatMap((mark) => [
+      make('line', { class: mark === 0 ? 'axis' : 'gridline', x1: plot.left, x2: plot.right, y1: y(mark), y2: y(mark) }),
+      make('text', { class: 'tick', x: plot.left - 8, y: y(mark) + 4, 'text-anchor': 'end' }, formatTick(mark)),
+    ]);
+    return [...lines, ...this.#labels()];
+  }
+
+  #labels() {
+    const { plot, x } = this.scales;
+    const { labels } = this.#data;
+    const every = Math.max(1, Math.ceil((labels.length * LABEL_WIDTH) / (plot.right - plot.left)));
+    const shown = labels.map((text, i) => ({ text, i })).filter(({ i }) => i % every === 0);
+    return shown.map(({ text, i }) => make('text', { class: 'tick', x: x(i), y: plot.bottom + 18, 'text-anchor': 'middle' }, short(text)));
+  }
+
+  #series({ values }, index) {
+    return this.#columns.type === 'bar' ? this.#bars(values, index) : this.#line(values, index);
+  }
+
+  #bars(values, index) {
+    const { step, x, y, base } = this.scales;
+    const group = Math.max(1, step * 0.8);
+    const width = Math.max(0.5, group / this.#data.series.length);
+    return values.flatMap((value, i) => {
+      if (value === null) return [];
+      const top = Math.min(y(value), y(base));
+      const height = Math.max(1, Math.abs(y(value) - y(base)));
+      return [make('rect', { class: `bar series-${index}`, x: x(i) - group / 2 + index * width, y: top, width, height })];
+    });
+  }
+
+  /** One path; NULL interrupts it. */
+  #line(values, index) {
+    const { x, y } = this.scales;
+    let path = '';
+    let drawing = false;
+    values.forEach((value, i) => {
+      if (value !== null) path += `${drawing ? 'L' : 'M'}${x(i).toFixed(1)} ${y(value).toFixed(1)}`;
+      drawing = value !== null;
+    });
+    const few = values.length <= 60;
+    const dots = few ? values.flatMap((value, i) => (value === null ? [] : [make('circle', { class: `dot series-${index}`, cx: x(i), cy: y(value), r: 2.5 })])) : [];
+    return [make('path', { class: `line series-${index}`, d: path, fill: 'none' }), ...dots];
+  }
+
+  #cursor() {
+    const { plot } = this.scales;
+    this.cursor = make('line', { class: 'cursor', y1: plot.top, y2: plot.bottom, visibility: 'hidden' });
+    return this.cursor;
+  }
+
+  // Pointing.
+
+  #onPointer(event) {
+    if (!this.#data || !this.scales) return;
+    const x = event.clientX - this.plot.getBoundingClientRect().left - this.scales.plot.left;
+    const at = Math.floor(x / this.scales.step);
+    this.#point(at >= 0 && at < this.#data.labels.length ? at : -1);
+  }
+
+  #onKey(event) {
+    const last = (this.#data?.labels.length ?? 0) - 1;
+    const to = { ArrowRight: this.#at + 1, ArrowLeft: this.#at - 1, Home: 0, End: last }[event.key];
+    if (to === undefined || last < 0) return;
+    event.preventDefault();
+    this.#point(Math.min(Math.max(0, to), last));
+    this.spoken.textContent = this.#lines().join(', ');
+  }
+
+  #lines() {
+    const { labels, series } = this.#data;
+    return [labels[this.#at], ...series.map(({ name, values }) => `${name}: ${values[this.#at] ?? 'NULL'}`)];
+  }
+
+  #point(at) {
+    this.#at = at;
+    this.tip.hidden = at < 0;
+    if (this.cursor) this.cursor.setAttribute('visibility', at < 0 ? 'hidden' : 'visible');
+    if (at < 0) return;
+    const x = this.scales.x(at);
+    this.cursor.setAttribute('x1', x);
+    this.cursor.setAttribute('x2', x);
+    const [label, ...lines] = this.#lines();
+    fill(this.tip, h('strong', { text: short(label, 60) }), ...lines.map((text, i) => h('div', { class: `series-${i}` }, h('i', {}), text)));
+    const left = x + 12 + this.tip.offsetWidth > this.plot.clientWidth ? x - 12 - this.tip.offsetWidth : x + 12;
+    this.tip.style.left = `${Math.max(0, left)}px`;
+  }
+}
+
+const short = (text, most = LABEL_CHARACTERS) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+function make(tag, attributes, text) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}

@@ -1,0 +1,116 @@
+/**
+ * Copying from a grid: what, in which format, with or without names.
+ * @module
+ */
+
+import { openMenu } from '../../common/menu.js';
+import { h, isMac } from '../../common/dom.js';
+import { FORMATS, sourceTable, writeTable } from '../core/format.js';
+import { openPanel } from './panel.js';
+import { copyPieces } from './saving.js';
+import { remember, remembered } from './memory.js';
+
+/** Cells up to which Ctrl+C is answered within its own event, which needs no permission of the browser. */
+const AT_ONCE = 2000;
+
+/** Formats that can do without the column names. */
+const OPTIONAL_HEADER = new Set(['tsv', 'csv']);
+
+/** Copies from one grid. */
+export class Copying {
+  #grid;
+  #notify;
+
+  /** @param {import('./grid.js').Grid} grid @param {function(string, string=): void} notify */
+  constructor(grid, notify) {
+    this.#grid = grid;
+    this.#notify = notify;
+  }
+
+  /** Ctrl+C: the selection as tab-separated text. @param {ClipboardEvent} event */
+  onCopy(event) {
+    const { model } = this.#grid;
+    const area = model.selection;
+    if (area.empty) return;
+    event.preventDefault();
+    if (cells(area) > AT_ONCE) this.copy('tsv', area, false);
+    else event.clipboardData.setData('text/plain', [...FORMATS.tsv.write(model.tableOf(area))].join(''));
+    if (cells(area) <= AT_ONCE) this.#notify(`Copied ${describe(area)}`, 'good');
+  }
+
+  /** Copies an area; says so when it is done. */
+  async copy(format, area, header) {
+    const { model } = this.#grid;
+    const table = { ...model.tableOf(area), header, name: sourceTable(model.result.sql) ?? undefined };
+    try {
+      const length = await copyPieces(writeTable(format, table));
+      this.#notify(`Copied ${describe(area)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters`, 'good');
+    } catch (cause) {
+      this.#notify(`Nothing was copied: ${cause.message}. Try fewer rows, or export to a file`, 'bad');
+    }
+  }
+
+  /** The areas that can be copied, by name. */
+  get #areas() {
+    const { model } = this.#grid;
+    const { active, selection, everything } = model;
+    const areas = [];
+    if (!selection.empty && active.row >= 0) {
+      const rows = { ...selection, left: 0, right: model.columnCount - 1 };
+      areas.push({ name: cells(selection) === 1 ? 'Cell' : 'Selection', area: selection });
+      areas.push({ name: selection.top === selection.bottom ? 'Row' : 'Rows', area: rows });
+    }
+    return [...areas, { name: 'All', area: everything }];
+  }
+
+  /** The panel of the Copy button. @param {HTMLElement} button */
+  openPanel(button) {
+    openPanel(button, 'Copy', (close) => this.#panel(close));
+  }
+
+  #panel(close) {
+    const areas = this.#areas;
+    const single = areas.length === 3 && cells(areas[0].area) === 1;
+    let chosen = areas.length === 1 || single ? areas[areas.length - 1] : areas[0];
+    const header = h('input', { type: 'checkbox', on: { change: () => remember('copyHeader', header.checked) } });
+    header.checked = remembered('copyHeader', true);
+    const radios = areas.map((choice) => {
+      const radio = h('input', { type: 'radio', name: 'copy-area', on: { change: () => (chosen = choice) } });
+      radio.checked = choice === chosen;
+      return h('label', { class: 'check' }, radio, h('span', { text: choice.name }), h('span', { class: 'dim', text: describe(choice.area) }));
+    });
+    const formats = Object.entries(FORMATS).map(([format, { label }]) => h('button', {
+      type: 'button', class: 'button', text: label, data: format === 'tsv' ? { format, first: '' } : { format },
+      on: { click: () => { close(); this.copy(format, chosen.area, header.checked || !OPTIONAL_HEADER.has(format)); } },
+    }));
+    return [
+      h('fieldset', {}, h('legend', { text: 'Copy' }), radios),
+      h('label', { class: 'check' }, header, h('span', { text: 'With column names (TSV, CSV)' })),
+      h('div', { class: 'panel-buttons' }, formats),
+    ];
+  }
+
+  /** The menu of a cell. @param {HTMLElement} cell @param {function(): void} onView */
+  openMenu(cell, onView) {
+    const entry = ({ name, area }, format, key) => ({
+      label: `Copy ${name.toLowerCase()} as ${FORMATS[format].label}`, icon: 'copy', key, run: () => this.copy(format, area, false),
+    });
+    const [selected, rows] = this.#areas;
+    if (!rows) return;
+    openMenu(cell, [
+      { label: 'View the value', icon: 'expand', key: 'Enter', run: onView },
+      null,
+      entry(selected, 'tsv', isMac ? '⌘C' : 'Ctrl+C'),
+      ...['tsv', 'csv', 'json', 'insert', 'markdown'].map((format) => entry(rows, format)),
+    ]);
+  }
+}
+
+const cells = ({ top, bottom, left, right }) => Math.max(0, bottom - top + 1) * (right - left + 1);
+
+function describe({ top, bottom, left, right, empty }) {
+  const rows = empty ? 0 : bottom - top + 1;
+  const columns = right - left + 1;
+  if (rows === 1 && columns === 1) return '1 cell';
+  return `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'} × ${columns} ${columns === 1 ? 'column' : 'columns'}`;
+}

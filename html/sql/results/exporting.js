@@ -1,0 +1,227 @@
+/**
+ * Export of a result to a file: all rows by way of the server, or those shown.
+ *
+ * All rows: the statement runs once more on the server, which streams them under a ticket. Where the browser can write
+ * to a file that the person picks, the page pumps the stream there, counting, and holds one chunk at a time. Elsewhere
+ * the browser downloads the ticket itself and shows its own progress.
+ * @module
+ */
+
+import { fill, h, icon } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+import { formatBytes } from '../core/binary.js';
+import { FORMATS, sourceTable, writeTable } from '../core/format.js';
+import { checkReadOnly } from '../core/gate.js';
+import { remember, remembered } from './memory.js';
+import { fileName, followDownload, saveBlob } from './saving.js';
+
+/** Time between two progress figures, in milliseconds. */
+const PROGRESS_MS = 100;
+
+const SERVER_FORMATS = { csv: { label: 'CSV', extension: 'csv' }, jsonl: { label: 'JSON Lines', extension: 'jsonl' } };
+
+/**
+ * Opens the dialog.
+ * @param {import('./gridmodel.js').GridModel} model
+ * @param {{session?: string}} run that gave the result
+ * @param {{api: object, notify: function(string, string=): void}} deps
+ */
+export function openExport(model, run, deps) {
+  const form = new ExportForm(model, run, deps);
+  return openDialog({ title: 'Export', body: form.element, onOpen: (dialog, close) => form.opened(dialog, close) })
+    .then(() => form.closed());
+}
+
+class ExportForm {
+  #model;
+  #run;
+  #deps;
+  #abort = null;
+  #close = () => {};
+
+  constructor(model, run, deps) {
+    this.#model = model;
+    this.#run = run;
+    this.#deps = deps;
+    this.#build();
+    this.#adapt();
+  }
+
+  #build() {
+    const { result, rowCount } = this.#model;
+    const changes = checkReadOnly(result.sql);
+    this.all = this.#radio('source', 'all', true);
+    this.shown = this.#radio('source', 'shown', false);
+    this.again = this.#check('again', false);
+    this.format = h('select', { class: 'field', 'aria-label': 'Format', on: { change: () => this.#adapt() } });
+    this.header = this.#check('exportHeader', true);
+    this.bom = this.#check('exportBom', false);
+    this.safe = this.#check('exportSafe', false);
+    this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing' });
+    this.nullText.value = remembered('exportNull', '');
+    this.warning = h('div', { class: 'export-warning', hidden: !changes },
+      icon('warn'),
+      h('div', {}, h('p', { text: 'This may be more than a query: exporting runs the statement again, with all its effects.' }),
+        h('label', { class: 'check' }, this.again, h('span', { text: 'Run it again' }))));
+    this.mayChange = Boolean(changes);
+    this.csvOptions = h('div', {}, this.#label(this.header, 'Column names in the first line'),
+      this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
+      this.safeLine = this.#label(this.safe, 'Defuse formulas: put \u2019 before texts that begin with =, +, - or @'),
+      h('label', { class: 'export-line' }, h('span', { text: 'NULL is written as' }), this.nullText));
+    this.progress = h('div', { class: 'export-progress', role: 'status' });
+    this.buttons = h('div', { class: 'export-buttons' });
+    this.element = h('div', { class: 'export' },
+      h('fieldset', {}, h('legend', { text: 'Rows' }),
+        this.#label(this.all, 'All rows', 'runs the statement again on the server, without a limit, and streams every row'),
+        this.#label(this.shown, `The ${rowCount.toLocaleString('en')} rows shown`, 'as they are here, in their order')),
+      this.warning,
+      h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
+      this.csvOptions, this.progress, this.buttons);
+  }
+
+  #radio(name, value, checked) {
+    const radio = h('input', { type: 'radio', name, value, on: { change: () => this.#adapt() } });
+    radio.checked = checked;
+    return radio;
+  }
+
+  #check(name, fallback) {
+    const box = h('input', { type: 'checkbox', name, on: { change: () => { if (name !== 'again') remember(name, box.checked); this.#adapt(); } } });
+    box.checked = name === 'again' ? fallback : remembered(name, fallback);
+    return box;
+  }
+
+  #label(input, text, more = '') {
+    return h('label', { class: 'check' }, input, h('span', {}, text, more && h('span', { class: 'dim', text: ` – ${more}` })));
+  }
+
+  /** Shows what the choices made leave to choose. */
+  #adapt() {
+    const formats = this.all.checked ? SERVER_FORMATS : FORMATS;
+    if (this.formats !== formats) {
+      this.formats = formats;
+      fill(this.format, Object.entries(formats).map(([value, { label }]) => h('option', { value, text: label })));
+      this.format.value = 'csv';
+    }
+    const csv = this.format.value === 'csv';
+    this.csvOptions.hidden = !csv && this.format.value !== 'tsv';
+    this.bomLine.hidden = !csv;
+    this.safeLine.hidden = !csv || this.all.checked;
+    this.warning.hidden = !this.mayChange || !this.all.checked;
+    this.#showButtons();
+  }
+
+  #showButtons() {
+    const blocked = this.all.checked && this.mayChange && !this.again.checked;
+    const button = (label, kind, action, run) =>
+      h('button', { type: 'button', class: `button ${kind}`, disabled: blocked, data: { action }, text: label, on: { click: run } });
+    if (this.#abort) fill(this.buttons, button('Cancel', '', 'cancel', () => this.#abort.abort()));
+    else if (!this.all.checked) fill(this.buttons, button('Save', 'primary', 'save-shown', () => this.#saveShown()));
+    else if (!globalThis.showSaveFilePicker) fill(this.buttons, button('Download', 'primary', 'download', () => this.#download()));
+    else {
+      fill(this.buttons, button('Download by the browser', '', 'download', () => this.#download()),
+        button('Save to a file…', 'primary', 'save-file', () => this.#saveFile()));
+    }
+  }
+
+  opened(dialog, close) {
+    this.#close = close;
+    dialog.querySelector('input:checked')?.focus();
+  }
+
+  /** Closing the dialog ends what it began, but for what the browser downloads itself. */
+  closed() {
+    this.#abort?.abort();
+  }
+
+  get #name() {
+    const { extension } = this.formats[this.format.value];
+    return fileName(sourceTable(this.#model.result.sql)?.split('.').pop() ?? 'result', extension);
+  }
+
+  get #request() {
+    remember('exportNull', this.nullText.value);
+    const { sql, db } = this.#model.result;
+    return {
+      sql, db: db || this.#run.db, session: this.#run.session, format: this.format.value,
+      header: this.header.checked, bom: this.bom.checked, null: this.nullText.value,
+    };
+  }
+
+  async #download() {
+    try {
+      followDownload(await this.#deps.api.exportTicket(this.#request), this.#name);
+      this.#deps.notify('The browser downloads the export and shows its progress', 'good');
+      this.#close();
+    } catch (cause) {
+      this.#failed(cause);
+    }
+  }
+
+  async #saveFile() {
+    let file;
+    try {
+      file = await globalThis.showSaveFilePicker({ suggestedName: this.#name });
+    } catch (cause) {
+      if (cause.name === 'AbortError') return undefined; // the person changed their mind
+      return this.#download(); // refused by a policy: the browser's own way remains
+    }
+    this.#abort = new AbortController();
+    this.#showButtons();
+    try {
+      await this.#pump(await file.createWritable(), this.#abort.signal);
+    } catch (cause) {
+      this.#failed(cause);
+    } finally {
+      this.#abort = null;
+      this.#showButtons();
+    }
+    return undefined;
+  }
+
+  async #pump(writable, signal) {
+    const started = performance.now();
+    let bytes = 0;
+    let reported = 0;
+    try {
+      const response = await fetch(await this.#deps.api.exportTicket(this.#request), { signal });
+      if (!response.ok) throw new Error((await response.json().catch(() => ({}))).message ?? `the server answered ${response.status}`);
+      const reader = response.body.getReader();
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        await writable.write(next.value);
+        bytes += next.value.byteLength;
+        if (performance.now() - reported > PROGRESS_MS) this.#report(bytes, (reported = performance.now()) - started);
+      }
+      await writable.close();
+    } catch (cause) {
+      await writable.abort().catch(() => {}); // the file is left as it was
+      throw cause;
+    }
+    this.#report(bytes, performance.now() - started);
+    this.#deps.notify(`Exported ${formatBytes(bytes)}`, 'good');
+    this.#close();
+  }
+
+  #report(bytes, ms) {
+    const speed = ms > 0 ? ` · ${formatBytes(Math.round((bytes / ms) * 1000))}/s` : '';
+    this.progress.textContent = `${formatBytes(bytes)} written · ${(ms / 1000).toFixed(1)} s${speed}`;
+  }
+
+  #failed(cause) {
+    const text = cause.name === 'AbortError' ? 'Cancelled: the file was left as it was.' : `The export failed: ${cause.message}. Nothing was saved; try again.`;
+    fill(this.progress, icon('error'), text);
+  }
+
+  async #saveShown() {
+    const format = this.format.value;
+    const table = {
+      ...this.#model.tableOf(this.#model.everything), header: this.header.checked, nullText: this.nullText.value,
+      safeFormulas: this.safe.checked, name: sourceTable(this.#model.result.sql) ?? undefined,
+    };
+    remember('exportNull', this.nullText.value);
+    const pieces = await writeTable(format, table);
+    if (format === 'csv' && this.bom.checked) pieces.unshift('\ufeff');
+    saveBlob(new Blob(pieces, { type: FORMATS[format].mime }), this.#name);
+    this.#close();
+  }
+}

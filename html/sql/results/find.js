@@ -1,0 +1,129 @@
+/**
+ * Finding a text in a result.
+ * @module
+ */
+
+import { debounce, h, iconButton } from '../../common/dom.js';
+import { Slicer } from '../core/slices.js';
+
+/** Wait after a key press before the search begins, in milliseconds. */
+const TYPING_MS = 120;
+
+/** Places kept; more than anyone walks through. */
+const MAX_FOUND = 10_000;
+
+/** Cells between two looks at the clock. */
+const STRIDE = 2048;
+
+/** The bar above a grid. */
+export class FindBar {
+  #grid;
+  #found = []; // places: row × columns + column, ascending
+  #at = -1;
+  #search = null;
+
+  /** @param {import('./grid.js').Grid} grid */
+  constructor(grid) {
+    this.#grid = grid;
+    const later = debounce(() => this.search(), TYPING_MS);
+    this.input = h('input', {
+      class: 'field', type: 'search', placeholder: 'Find in this result', 'aria-label': 'Find in this result', spellcheck: 'false',
+      autocomplete: 'off', on: { input: later, keydown: (event) => this.#onKey(event, later) },
+    });
+    this.count = h('span', { class: 'find-count dim', 'aria-live': 'polite' });
+    this.element = h('div', { class: 'find', role: 'search', hidden: true }, this.input, this.count,
+      iconButton('chevron-up', 'Previous match (Shift+Enter)', () => this.step(-1)),
+      iconButton('chevron-down', 'Next match (Enter)', () => this.step(1)),
+      iconButton('close', 'Close (Esc)', () => this.close()));
+  }
+
+  open() {
+    this.element.hidden = false;
+    this.input.focus();
+    this.input.select();
+    if (this.input.value) this.search();
+  }
+
+  close() {
+    this.#search?.abort();
+    this.element.hidden = true;
+    this.#found = [];
+    this.#grid.highlight('');
+    this.#grid.focus();
+  }
+
+  get isOpen() {
+    return !this.element.hidden;
+  }
+
+  #onKey(event, later) {
+    if (event.isComposing) return;
+    if (event.key === 'Escape') this.close();
+    else if (event.key === 'Enter' || event.key === 'F3') {
+      later.now();
+      this.step(event.shiftKey ? -1 : 1);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Looks through all rows, in slices; the first match after the active cell is shown. */
+  async search() {
+    this.#search?.abort();
+    const search = (this.#search = new AbortController());
+    const needle = this.input.value.toLowerCase();
+    this.#found = [];
+    this.#at = -1;
+    this.#grid.highlight(needle);
+    this.count.textContent = needle ? '…' : '';
+    if (!needle) return;
+    try {
+      this.#found = await places(this.#grid.model, needle, search.signal);
+    } catch (cause) {
+      if (search.signal.aborted) return;
+      throw cause;
+    }
+    this.#showFirst();
+  }
+
+  #showFirst() {
+    const { model } = this.#grid;
+    const here = Math.max(0, model.active.row) * model.columnCount + model.active.column;
+    const next = this.#found.findIndex((place) => place >= here);
+    this.#at = this.#found.length ? Math.max(0, next) : -1;
+    this.#show();
+  }
+
+  /** @param {1|-1} by */
+  step(by) {
+    if (this.#found.length === 0) return;
+    this.#at = (this.#at + by + this.#found.length) % this.#found.length;
+    this.#show();
+  }
+
+  #show() {
+    const total = this.#found.length;
+    const more = total >= MAX_FOUND ? '+' : '';
+    this.count.textContent = total ? `${(this.#at + 1).toLocaleString('en')} of ${total.toLocaleString('en')}${more}` : 'no match';
+    if (total === 0) return;
+    const columns = this.#grid.model.columnCount;
+    const place = this.#found[this.#at];
+    this.#grid.moveTo({ row: Math.floor(place / columns), column: place % columns }, { focus: false });
+  }
+}
+
+async function places(model, needle, signal) {
+  const slicer = new Slicer(signal);
+  const found = [];
+  const { rowCount, columnCount } = model;
+  for (let row = 0; row < rowCount; row += 1) {
+    const values = model.row(row);
+    for (let column = 0; column < columnCount; column += 1) {
+      const value = values[column];
+      if (value !== null && String(value).toLowerCase().includes(needle)) found.push(row * columnCount + column);
+      if (found.length >= MAX_FOUND) return found;
+    }
+    if ((row * columnCount) % STRIDE < columnCount && slicer.due) await slicer.rest();
+  }
+  return found;
+}

@@ -1,0 +1,398 @@
+/**
+ * A grid for results of any size: only what is in sight is in the document.
+ * @module
+ */
+
+import { h } from '../../common/dom.js';
+import { viewCell } from '../core/cells.js';
+import { GridModel } from './gridmodel.js';
+import { listen } from './gridinput.js';
+
+/** Rows kept beyond the edges, so that a slow wheel shows no gaps. */
+const SPARE_ROWS = 6;
+
+/** Columns kept beyond the edges. */
+const SPARE_COLUMNS = 2;
+
+/** How large a cell is, by the pointer: fingers need more. In pixels. */
+const ROW_HEIGHT = { fine: 24, coarse: 36 };
+
+/** A grid of one result. */
+export class Grid {
+  #rows = new Map(); // place → { element, number, cells: Map(column → element) }
+  #headers = new Map();
+  #spare = [];
+  #range = { first: 0, last: -1, left: 0, right: -1 };
+  #frame = 0;
+  #sorting = null;
+  #observer;
+
+  /**
+   * @param {import('../core/resultset.js').ResultSet} result
+   * @param {{label: string, onActive?: function(import('./gridmodel.js').Position): void,
+   *   onOpen?: function(import('./gridmodel.js').Position, boolean): void, onCopy?: function(ClipboardEvent): void,
+   *   onMenu?: function(Element): void, onSorted?: function(string): void}} options
+   */
+  constructor(result, options) {
+    this.options = options;
+    const rowHeight = matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine;
+    this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight });
+    this.needle = '';
+    this.#build(options.label);
+    listen(this);
+    this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
+    this.#observer = new ResizeObserver(() => this.schedule());
+    this.#observer.observe(this.element);
+  }
+
+  #build(label) {
+    const { model } = this;
+    this.head = h('div', { class: 'grid-head', role: 'row', 'aria-rowindex': 1 });
+    this.corner = h('div', { class: 'grid-corner', role: 'columnheader', 'aria-colindex': 1, 'aria-label': 'Row number' });
+    this.head.append(this.corner);
+    this.body = h('div', { class: 'grid-body', role: 'rowgroup' });
+    this.canvas = h('div', { class: 'grid-canvas', role: 'presentation' }, this.head, this.body);
+    this.element = h('div', {
+      class: 'grid', role: 'grid', 'aria-label': label, 'aria-multiselectable': 'true',
+      'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.columnCount + 1,
+    }, this.canvas);
+    if (model.rowCount === 0) this.body.append(h('p', { class: 'grid-empty', text: 'No rows: the statement ran and found nothing.' }));
+    this.#resized();
+  }
+
+  #resized() {
+    const { model } = this;
+    this.canvas.style.width = `${model.width}px`;
+    this.body.style.height = `${Math.max(model.height, model.rowCount ? 0 : 80)}px`;
+    this.corner.style.width = `${model.numberWidth}px`;
+  }
+
+  /** Draws before the next frame, however often it is asked. */
+  schedule() {
+    if (this.#frame) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.render();
+    });
+  }
+
+  /** Frees what outlives the element. */
+  dispose() {
+    cancelAnimationFrame(this.#frame);
+    this.#observer.disconnect();
+    this.#sorting?.abort();
+  }
+
+  // What is in sight.
+
+  /** Height of the part that shows rows. */
+  get view() {
+    return Math.max(0, this.element.clientHeight - this.head.offsetHeight);
+  }
+
+  get offset() {
+    return this.model.offsetAt(this.element.scrollTop, this.view);
+  }
+
+  /** Scrolls to an offset in unscaled pixels. */
+  set offset(value) {
+    const most = Math.max(0, this.model.rowCount * this.model.rowHeight - this.view);
+    this.element.scrollTop = this.model.scrollFor(Math.min(Math.max(0, value), most), this.view);
+    this.schedule();
+  }
+
+  get pageRows() {
+    return Math.max(1, Math.floor(this.view / this.model.rowHeight) - 1);
+  }
+
+  #visible() {
+    const { model, element } = this;
+    const first = Math.max(0, Math.floor(this.offset / model.rowHeight) - SPARE_ROWS);
+    const last = Math.min(model.rowCount - 1, Math.ceil((this.offset + this.view) / model.rowHeight) + SPARE_ROWS);
+    const left = Math.max(0, model.columnAt(element.scrollLeft + model.numberWidth) - SPARE_COLUMNS);
+    const right = Math.min(model.columnCount - 1, model.columnAt(element.scrollLeft + element.clientWidth) + SPARE_COLUMNS);
+    return { first, last, left, right };
+  }
+
+  /** Brings the document in line with the window. `renew` fills every cell anew. */
+  render(renew = false) {
+    if (this.element.clientHeight === 0) return;
+    const range = this.#visible();
+    const sideways = renew || range.left !== this.#range.left || range.right !== this.#range.right;
+    this.#range = range;
+    const columns = within(range.left, range.right, this.model.active.column);
+    if (sideways) this.#renderHead(columns, renew);
+    this.#renderRows(range, columns, sideways, renew);
+  }
+
+  #renderRows({ first, last }, columns, sideways, renew) {
+    const places = within(first, last, this.model.active.row);
+    for (const [place, row] of this.#rows) {
+      if (!places.has(place)) this.#drop(place, row);
+    }
+    const base = this.model.scaled ? this.element.scrollTop - this.offset : 0;
+    for (const place of places) {
+      const known = this.#rows.get(place);
+      const row = known ?? this.#addRow(place);
+      row.element.style.transform = `translateY(${base + place * this.model.rowHeight}px)`;
+      if (!known || sideways) this.#fillRow(place, row, columns, renew || !known);
+    }
+  }
+
+  #drop(place, row) {
+    this.#rows.delete(place);
+    row.element.remove();
+    for (const cell of row.cells.values()) cell.remove();
+    this.#spare.push(...row.cells.values());
+    this.#spare.length = Math.min(this.#spare.length, 2000);
+  }
+
+  #addRow(place) {
+    const number = h('div', { class: 'grid-number', role: 'rowheader', 'aria-colindex': 1, text: String(place + 1) });
+    number.style.width = `${this.model.numberWidth}px`;
+    const element = h('div', { class: place % 2 ? 'grid-row odd' : 'grid-row', role: 'row', 'aria-rowindex': place + 2 }, number);
+    element.style.height = `${this.model.rowHeight}px`;
+    const row = { element, number, cells: new Map() };
+    this.#rows.set(place, row);
+    this.body.append(element);
+    return row;
+  }
+
+  #fillRow(place, row, columns, renew) {
+    for (const [column, cell] of row.cells) {
+      if (columns.has(column)) continue;
+      row.cells.delete(column);
+      cell.remove();
+      this.#spare.push(cell);
+    }
+    for (const column of columns) {
+      const known = row.cells.get(column);
+      if (known && !renew) continue;
+      const cell = known ?? this.#addCell(row, column);
+      this.#fillCell(cell, place, column);
+    }
+    this.#markRow(place, row);
+  }
+
+  #addCell(row, column) {
+    const cell = this.#spare.pop() ?? h('div', { role: 'gridcell', tabindex: -1 });
+    cell.setAttribute('aria-colindex', column + 2);
+    row.cells.set(column, cell);
+    row.element.append(cell);
+    return cell;
+  }
+
+  #fillCell(cell, place, column) {
+    const kind = this.model.kinds[column];
+    const { look, parts, note } = viewCell(this.model.value({ row: place, column }), kind);
+    cell.style.left = `${this.model.left(column)}px`;
+    cell.style.width = `${this.model.widths[column]}px`;
+    cell.dataset.look = look;
+    const shown = this.#content(parts, look);
+    // The note keeps its place at the edge however little of the text has room.
+    cell.replaceChildren(...(note ? [h('span', { class: 'cut' }, shown), h('span', { class: 'note', text: note })] : shown));
+  }
+
+  #content(parts, look) {
+    if (look === 'null' || look === 'empty') return [parts[0].text];
+    return parts.flatMap(({ text, mark }) => (mark ? [h('span', { class: 'unseen', text })] : this.#found(text)));
+  }
+
+  /** The text with what is searched for marked. */
+  #found(text) {
+    const at = this.needle ? text.toLowerCase().indexOf(this.needle) : -1;
+    if (at < 0) return [text];
+    const end = at + this.needle.length;
+    return [text.slice(0, at), h('mark', { text: text.slice(at, end) }), ...this.#found(text.slice(end))];
+  }
+
+  // Header.
+
+  #renderHead(columns, renew) {
+    for (const [column, header] of this.#headers) {
+      if (columns.has(column) && !renew) continue;
+      if (columns.has(column)) this.#fillHeader(header, column);
+      else {
+        header.remove();
+        this.#headers.delete(column);
+      }
+    }
+    for (const column of columns) if (!this.#headers.has(column)) this.#addHeader(column);
+    this.#markHead();
+  }
+
+  #addHeader(column) {
+    const header = h('div', { class: 'grid-header', role: 'columnheader', tabindex: -1, 'aria-colindex': column + 2 });
+    this.#headers.set(column, header);
+    this.head.append(header);
+    this.#fillHeader(header, column);
+  }
+
+  #fillHeader(header, column) {
+    const { result, sortKeys, kinds, widths } = this.model;
+    const at = sortKeys.findIndex((key) => key.column === column);
+    const key = sortKeys[at];
+    header.style.left = `${this.model.left(column)}px`;
+    header.style.width = `${widths[column]}px`;
+    header.classList.toggle('numeric', kinds[column] === 'number');
+    header.title = `${result.columns[column]}\n${result.types[column] ?? ''}`;
+    if (key) header.setAttribute('aria-sort', key.descending ? 'descending' : 'ascending');
+    else header.removeAttribute('aria-sort');
+    const sign = key ? `${key.descending ? '▼' : '▲'}${sortKeys.length > 1 ? at + 1 : ''}` : '';
+    header.replaceChildren(
+      h('span', { class: 'grid-name', text: result.columns[column] }),
+      h('span', { class: 'grid-sort', 'aria-hidden': 'true', text: sign }),
+      h('span', { class: 'grid-resizer', 'aria-hidden': 'true' }),
+    );
+  }
+
+  // Selection and focus.
+
+  /** Shows the selection and puts the focus where it belongs. */
+  mark() {
+    this.#markHead();
+    for (const [place, row] of this.#rows) this.#markRow(place, row);
+  }
+
+  #markHead() {
+    const { active, selection, span } = this.model;
+    for (const [column, header] of this.#headers) {
+      header.tabIndex = active.row < 0 && column === active.column ? 0 : -1;
+      const whole = span === 'columns' || span === 'all';
+      header.classList.toggle('selected', whole && column >= selection.left && column <= selection.right);
+    }
+  }
+
+  #markRow(place, row) {
+    const { active, selection } = this.model;
+    const inside = place >= selection.top && place <= selection.bottom;
+    row.element.classList.toggle('current', place === active.row);
+    row.number.classList.toggle('selected', inside && this.model.span !== 'columns');
+    for (const [column, cell] of row.cells) {
+      const selected = inside && column >= selection.left && column <= selection.right;
+      const isActive = place === active.row && column === active.column;
+      cell.className = `grid-cell${selected ? ' selected' : ''}${isActive ? ' active' : ''}`;
+      cell.setAttribute('aria-selected', String(selected));
+      cell.tabIndex = isActive ? 0 : -1;
+    }
+  }
+
+  /**
+   * Moves the active cell, shows it and follows it with the focus where the grid has it.
+   * @param {import('./gridmodel.js').Position} to
+   * @param {{extend?: boolean, span?: string, focus?: boolean}} [how]
+   */
+  moveTo(to, { focus = this.element.contains(document.activeElement), ...how } = {}) {
+    this.model.moveTo(to, how);
+    this.reveal(this.model.active, how.span);
+    this.render();
+    this.mark();
+    if (focus) this.focus();
+    this.options.onActive?.(this.model.active);
+  }
+
+  /** Focuses the active cell. */
+  focus() {
+    this.#ensureActive();
+    this.activeElement?.focus({ preventScroll: true });
+  }
+
+  /** The active cell is in the document wherever the window is: it holds the focus. */
+  #ensureActive() {
+    const { row, column } = this.model.active;
+    const known = row < 0 ? this.#headers.has(column) : this.#rows.get(row)?.cells.has(column);
+    if (known) return;
+    this.#range = { first: 0, last: -1, left: 0, right: -1 };
+    this.render();
+    this.mark();
+  }
+
+  get activeElement() {
+    const { row, column } = this.model.active;
+    return row < 0 ? this.#headers.get(column) : this.#rows.get(row)?.cells.get(column);
+  }
+
+  /** Scrolls as little as shows the position; a whole row or column needs no scrolling along itself. */
+  reveal({ row, column }, span = 'cells') {
+    const { model, element } = this;
+    if (row >= 0 && span !== 'columns' && span !== 'all') {
+      const top = row * model.rowHeight;
+      if (top < this.offset) this.offset = top;
+      else if (top + model.rowHeight > this.offset + this.view) this.offset = top + model.rowHeight - this.view;
+    }
+    if (span === 'rows' || span === 'all') return;
+    const [left, right] = [model.left(column) - model.numberWidth, model.left(column) + model.widths[column]];
+    if (left < element.scrollLeft) element.scrollLeft = left;
+    else if (right > element.scrollLeft + element.clientWidth) element.scrollLeft = Math.min(left, right - element.clientWidth);
+  }
+
+  /** The cell at a point of the window, clamped to the grid. */
+  positionAt(x, y) {
+    const box = this.element.getBoundingClientRect();
+    const column = this.model.columnAt(x - box.left + this.element.scrollLeft);
+    const row = Math.floor((y - box.top - this.head.offsetHeight + this.offset) / this.model.rowHeight);
+    return { row: Math.min(Math.max(0, row), this.model.rowCount - 1), column };
+  }
+
+  // What changes the whole.
+
+  /** Sorts by the column as a click on its header asks. */
+  async sortBy(column, adding) {
+    const keys = this.model.nextKeys(column, adding);
+    this.#sorting?.abort();
+    const sorting = (this.#sorting = new AbortController());
+    this.element.setAttribute('aria-busy', 'true');
+    try {
+      await this.model.sort(keys, sorting.signal);
+    } catch (cause) {
+      if (sorting.signal.aborted) return;
+      throw cause;
+    }
+    this.element.removeAttribute('aria-busy');
+    this.render(true);
+    this.options.onSorted?.(this.#sortText(keys));
+  }
+
+  #sortText(keys) {
+    if (keys.length === 0) return 'original order';
+    return `sorted by ${keys.map((key) => `${this.model.result.columns[key.column]} ${key.descending ? 'descending' : 'ascending'}`).join(', ')}`;
+  }
+
+  resizeColumn(column, width) {
+    this.model.resize(column, width);
+    this.#resized();
+    this.render(true);
+  }
+
+  fitColumn(column) {
+    this.model.fitColumn(column);
+    this.#resized();
+    this.render(true);
+  }
+
+  /** Marks a text wherever it is shown; the empty text ends it. */
+  highlight(text) {
+    this.needle = text.toLowerCase();
+    this.render(true);
+  }
+}
+
+/** The numbers from `first` to `last`, and the one that must stay. */
+function within(first, last, also) {
+  const numbers = new Set();
+  for (let i = first; i <= last; i += 1) numbers.add(i);
+  if (also >= 0) numbers.add(also);
+  return numbers;
+}
+
+let measured = 0;
+
+/** Width of a character in the grid's font, in pixels. */
+function characterWidth() {
+  if (measured) return measured;
+  const probe = h('span', { class: 'grid-probe', 'aria-hidden': 'true', text: '0'.repeat(50) });
+  document.body.append(probe);
+  measured = probe.getBoundingClientRect().width / 50 || 7.25;
+  probe.remove();
+  return measured;
+}

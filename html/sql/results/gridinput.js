@@ -1,0 +1,218 @@
+/**
+ * Keys and pointers of the grid.
+ * @module
+ */
+
+/** Pixels a column grows or shrinks by a key press. */
+const RESIZE_STEP = 16;
+
+/** Pixels a pointer may tremble during a click. */
+const CLICK_SLACK = 4;
+
+/** @param {import('./grid.js').Grid} grid */
+export function listen(grid) {
+  const { element } = grid;
+  element.addEventListener('keydown', (event) => onKey(grid, event));
+  element.addEventListener('copy', (event) => grid.options.onCopy?.(event));
+  element.addEventListener('pointerdown', (event) => onPress(grid, event));
+  element.addEventListener('dblclick', (event) => onDouble(grid, event));
+  element.addEventListener('click', (event) => onClick(grid, event));
+  element.addEventListener('contextmenu', (event) => onMenu(grid, event));
+  element.addEventListener('wheel', (event) => onWheel(grid, event), { passive: false });
+}
+
+const command = (event) => event.ctrlKey || event.metaKey;
+
+// Keyboard.
+
+function onKey(grid, event) {
+  if (event.isComposing) return;
+  const { active } = grid.model;
+  const handled = active.row < 0 ? onHeaderKey(grid, event, active.column) : onCellKey(grid, event, active);
+  if (handled || moveByKey(grid, event, active)) {
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+function onHeaderKey(grid, event, column) {
+  const { widths } = grid.model;
+  if (event.altKey && event.key === 'ArrowLeft') grid.resizeColumn(column, widths[column] - RESIZE_STEP);
+  else if (event.altKey && event.key === 'ArrowRight') grid.resizeColumn(column, widths[column] + RESIZE_STEP);
+  else if (event.altKey && event.key === 'Enter') grid.fitColumn(column);
+  else if (event.key === 'Enter' || (event.key === ' ' && !command(event))) grid.sortBy(column, event.shiftKey);
+  else if (event.key === ' ') grid.moveTo({ row: -1, column }, { span: 'columns' });
+  else return false;
+  return true;
+}
+
+function onCellKey(grid, event, active) {
+  const { key } = event;
+  if (command(event) && key.toLowerCase() === 'a') grid.moveTo(active, { span: 'all' });
+  else if (key === 'Enter' && !command(event)) grid.options.onOpen?.(active, true);
+  else if (key === ' ' && event.shiftKey) grid.moveTo(active, { span: 'rows' });
+  else if (key === ' ' && command(event)) grid.moveTo(active, { span: 'columns' });
+  else if ((key === 'F10' && event.shiftKey) || key === 'ContextMenu') grid.options.onMenu?.(grid.activeElement);
+  else return false;
+  return true;
+}
+
+function moveByKey(grid, event, { row, column }) {
+  if (event.altKey) return false;
+  const to = target(grid, event, row, column);
+  if (!to) return false;
+  // Shift extends from the header down only into the rows; the header itself is no part of a selection.
+  const extend = event.shiftKey && row >= 0 && to.row >= 0;
+  grid.moveTo(to, { extend });
+  return true;
+}
+
+function target(grid, event, row, column) {
+  const far = command(event);
+  const { rowCount, columnCount } = grid.model;
+  const page = row < 0 ? 0 : grid.pageRows;
+  switch (event.key) {
+    case 'ArrowUp':
+      return { row: far ? 0 : row - 1, column };
+    case 'ArrowDown':
+      return { row: far ? rowCount - 1 : row + 1, column };
+    case 'ArrowLeft':
+      return { row, column: far ? 0 : column - 1 };
+    case 'ArrowRight':
+      return { row, column: far ? columnCount - 1 : column + 1 };
+    case 'Home':
+      return { row: far ? 0 : row, column: 0 };
+    case 'End':
+      return { row: far ? rowCount - 1 : row, column: columnCount - 1 };
+    case 'PageUp':
+      return { row: Math.max(0, row - page), column };
+    case 'PageDown':
+      return { row: row + page, column };
+    default:
+      return null;
+  }
+}
+
+// Pointer.
+
+function onPress(grid, event) {
+  if (event.button !== 0) return;
+  const part = partAt(grid, event);
+  if (part?.kind === 'resizer') return startResize(grid, event, part.column);
+  if (event.pointerType === 'touch' || !part) return undefined; // a finger scrolls; its tap arrives as a click
+  if (part.kind === 'cell' || part.kind === 'number') startSelecting(grid, event, part);
+  return undefined;
+}
+
+/** What was hit: `{ kind: 'cell'|'number'|'header'|'resizer'|'corner', row?, column? }`. */
+function partAt(grid, event) {
+  const hit = event.target.closest?.('.grid-resizer, .grid-cell, .grid-number, .grid-header, .grid-corner');
+  if (!hit || !grid.element.contains(hit)) return null;
+  const kind = [...hit.classList].find((name) => name.startsWith('grid-')).slice(5);
+  const column = Number(hit.closest('[aria-colindex]').getAttribute('aria-colindex')) - 2;
+  const row = Number(hit.closest('[role="row"]').getAttribute('aria-rowindex')) - 2;
+  return { kind, row, column };
+}
+
+function startSelecting(grid, event, { kind, row, column }) {
+  event.preventDefault(); // no text selection; the focus follows below
+  const span = kind === 'number' ? 'rows' : 'cells';
+  const at = kind === 'number' ? { row, column: grid.model.active.column } : { row, column };
+  grid.moveTo(at, { extend: event.shiftKey, span, focus: true });
+  drag(grid, event, (move) => {
+    const to = grid.positionAt(move.clientX, move.clientY);
+    const same = to.row === grid.model.active.row && (span === 'rows' || to.column === grid.model.active.column);
+    if (!same) grid.moveTo(span === 'rows' ? { ...to, column } : to, { extend: true, span, focus: true });
+  });
+}
+
+/** Follows the pointer to its release; outside the grid it scrolls on, a step a frame. */
+function drag(grid, start, onMove) {
+  let last = null;
+  let frame = 0;
+  const step = () => {
+    frame = 0;
+    if (!last) return;
+    onMove(last);
+    const box = grid.element.getBoundingClientRect();
+    const outside = last.clientY < box.top || last.clientY > box.bottom || last.clientX < box.left || last.clientX > box.right;
+    if (outside) frame = requestAnimationFrame(step);
+  };
+  const move = (event) => {
+    const far = Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY) > CLICK_SLACK;
+    if (last || far) last = event;
+    if (last && !frame) frame = requestAnimationFrame(step);
+  };
+  const end = () => {
+    cancelAnimationFrame(frame);
+    for (const name of ['pointerup', 'pointercancel', 'blur']) removeEventListener(name, end);
+    removeEventListener('pointermove', move);
+  };
+  addEventListener('pointermove', move);
+  for (const name of ['pointerup', 'pointercancel', 'blur']) addEventListener(name, end);
+}
+
+function startResize(grid, event, column) {
+  event.preventDefault();
+  const handle = event.target;
+  const width = grid.model.widths[column];
+  const from = event.clientX;
+  document.documentElement.classList.add('resizing');
+  const move = (next) => grid.resizeColumn(column, width + next.clientX - from);
+  const end = () => {
+    document.documentElement.classList.remove('resizing');
+    removeEventListener('pointermove', move);
+    for (const name of ['pointerup', 'pointercancel']) removeEventListener(name, end);
+    handle.releasePointerCapture?.(event.pointerId);
+  };
+  addEventListener('pointermove', move);
+  for (const name of ['pointerup', 'pointercancel']) addEventListener(name, end);
+}
+
+function onClick(grid, event) {
+  const part = partAt(grid, event);
+  if (!part) return;
+  const { kind, row, column } = part;
+  if (kind === 'corner') grid.moveTo(grid.model.active, { span: 'all', focus: true });
+  if (kind === 'header') onHeaderClick(grid, event, column);
+  if (kind === 'number' && event.pointerType === 'touch') grid.moveTo({ row, column: 0 }, { span: 'rows', focus: true });
+  if (kind === 'cell') onCellClick(grid, event, { row, column });
+}
+
+function onHeaderClick(grid, event, column) {
+  if (command(event)) grid.moveTo({ row: -1, column }, { span: 'columns', focus: true });
+  else {
+    grid.moveTo({ row: -1, column }, { focus: true });
+    grid.sortBy(column, event.shiftKey);
+  }
+}
+
+function onCellClick(grid, event, at) {
+  if (event.pointerType === 'touch') grid.moveTo(at, { focus: true });
+  const { anchor, active } = grid.model;
+  const plain = anchor.row === active.row && anchor.column === active.column && !event.shiftKey;
+  if (plain && grid.model.hasMore(at)) grid.options.onOpen?.(at);
+}
+
+function onDouble(grid, event) {
+  const part = partAt(grid, event);
+  if (part?.kind === 'resizer') grid.fitColumn(part.column);
+  if (part?.kind === 'cell') grid.options.onOpen?.({ row: part.row, column: part.column });
+}
+
+function onMenu(grid, event) {
+  const part = partAt(grid, event);
+  if (part?.kind !== 'cell') return;
+  event.preventDefault();
+  if (!grid.model.isSelected(part.row, part.column)) grid.moveTo({ row: part.row, column: part.column }, { focus: true });
+  grid.options.onMenu?.(grid.activeElement);
+}
+
+/** Where the scroll position is scaled, a wheel would skip rows: it moves by true pixels instead. */
+function onWheel(grid, event) {
+  if (!grid.model.scaled || event.ctrlKey || event.shiftKey || event.deltaY === 0) return;
+  event.preventDefault();
+  const unit = [1, grid.model.rowHeight, grid.view][event.deltaMode] ?? 1;
+  grid.offset += event.deltaY * unit;
+  grid.element.scrollLeft += event.deltaX;
+}

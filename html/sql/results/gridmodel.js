@@ -1,0 +1,219 @@
+/**
+ * What the grid knows without a document: order, widths, selection and the arithmetic of scrolling.
+ * @module
+ */
+
+import { widthInCharacters } from '../core/cells.js';
+import { sortRows } from '../core/sort.js';
+import { isBinaryKind, isHex, kindOf } from '../core/types.js';
+
+/** Rows looked at to choose a column's first width: a screen or two. */
+const WIDTH_SAMPLE = 100;
+
+/** Rows looked at when a person asks for a column to fit. */
+const FIT_SAMPLE = 2000;
+
+/** Narrowest and widest column, in pixels. */
+export const MIN_WIDTH = 36;
+const MAX_WIDTH = 4000;
+
+/** Padding, border and sort mark of a cell, in pixels. */
+const CELL_EXTRA = 22;
+
+/**
+ * The tallest element that browsers lay out truly, in pixels: Firefox ends at 17.8 million, Chromium at 33.5.
+ * Beyond it the scroll position is scaled.
+ */
+const MAX_HEIGHT = 15_000_000;
+
+/** @typedef {{row: number, column: number}} Position `row` is -1 in the header */
+
+/** One result as the grid shows it. */
+export class GridModel {
+  #charWidth;
+  #lefts = [];
+
+  /**
+   * @param {import('../core/resultset.js').ResultSet} result
+   * @param {{charWidth: number, rowHeight: number}} metrics in pixels
+   */
+  constructor(result, { charWidth, rowHeight }) {
+    this.result = result;
+    this.rowHeight = rowHeight;
+    this.#charWidth = charWidth;
+    this.kinds = result.columns.map((_, i) => kindOf(result.types[i]));
+    this.widths = result.columns.map((_, i) => this.#fit(i, WIDTH_SAMPLE, 40));
+    this.#measure();
+    /** @type {Uint32Array|null} */ this.order = null;
+    /** @type {{column: number, descending: boolean}[]} */ this.sortKeys = [];
+    /** @type {Position} */ this.active = { row: this.rowCount ? 0 : -1, column: 0 };
+    /** @type {Position} */ this.anchor = { ...this.active };
+    /** @type {'cells'|'rows'|'columns'|'all'} */ this.span = 'cells';
+  }
+
+  get rowCount() {
+    return this.result.rows.length;
+  }
+
+  get columnCount() {
+    return this.result.columns.length;
+  }
+
+  /** The row shown at a place. */
+  row(place) {
+    return this.result.rows[this.order ? this.order[place] : place];
+  }
+
+  value({ row, column }) {
+    return this.row(row)?.[column] ?? null;
+  }
+
+  // Widths.
+
+  #fit(column, sample, most) {
+    const { rows, columns } = this.result;
+    const values = rows.slice(0, sample).map((row) => row[column]);
+    return this.#pixels(widthInCharacters(columns[column], values, this.kinds[column], { most }));
+  }
+
+  #pixels(characters) {
+    return Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.ceil(characters * this.#charWidth) + CELL_EXTRA));
+  }
+
+  fitColumn(column) {
+    this.resize(column, this.#fit(column, FIT_SAMPLE, 240));
+  }
+
+  resize(column, width) {
+    this.widths[column] = Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, width)));
+    this.#measure();
+  }
+
+  #measure() {
+    let left = this.numberWidth;
+    this.#lefts = this.widths.map((width) => (left += width) - width);
+    this.width = left;
+  }
+
+  /** Width of the column of row numbers. */
+  get numberWidth() {
+    return Math.max(36, Math.ceil(String(this.rowCount).length * this.#charWidth) + 18);
+  }
+
+  left(column) {
+    return this.#lefts[column];
+  }
+
+  /** The column at a distance from the left edge of the canvas. */
+  columnAt(x) {
+    let [low, high] = [0, this.columnCount - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#lefts[middle] <= x) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  // Scrolling. `view` is the height of the rows' part of the window.
+
+  get height() {
+    return Math.min(this.rowCount * this.rowHeight, MAX_HEIGHT);
+  }
+
+  get scaled() {
+    return this.rowCount * this.rowHeight > MAX_HEIGHT;
+  }
+
+  /** Where in the rows the window begins, in pixels of unscaled height. */
+  offsetAt(scrollTop, view) {
+    if (!this.scaled) return scrollTop;
+    return (scrollTop * (this.rowCount * this.rowHeight - view)) / (MAX_HEIGHT - view);
+  }
+
+  /** The scroll position that shows an offset. */
+  scrollFor(offset, view) {
+    if (!this.scaled) return offset;
+    return (offset * (MAX_HEIGHT - view)) / (this.rowCount * this.rowHeight - view);
+  }
+
+  // Order.
+
+  /**
+   * What the keys become when a header is clicked: ascending, descending, original order.
+   * @param {number} column
+   * @param {boolean} adding keeps the other columns
+   */
+  nextKeys(column, adding) {
+    const present = this.sortKeys.find((key) => key.column === column);
+    const next = present ? (present.descending ? null : { column, descending: true }) : { column, descending: false };
+    if (!adding) return next ? [next] : [];
+    const others = this.sortKeys.filter((key) => key.column !== column);
+    if (!next) return others;
+    return present ? this.sortKeys.map((key) => (key === present ? next : key)) : [...others, next];
+  }
+
+  async sort(keys, signal) {
+    const { rows, types } = this.result;
+    const order = keys.length ? await sortRows(rows, types, keys, { signal }) : null;
+    this.order = order;
+    this.sortKeys = keys;
+  }
+
+  // Selection: one rectangle between the anchor and the active cell.
+
+  /** @param {Position} to @param {{extend?: boolean, span?: 'cells'|'rows'|'columns'|'all'}} [how] */
+  moveTo(to, { extend = false, span } = {}) {
+    this.active = this.clamp(to);
+    if (!extend) this.anchor = { ...this.active };
+    this.span = span ?? (extend ? this.span : 'cells');
+  }
+
+  clamp({ row, column }) {
+    return {
+      row: Math.min(Math.max(row, -1), this.rowCount - 1),
+      column: Math.min(Math.max(column, 0), this.columnCount - 1),
+    };
+  }
+
+  /** The selected rectangle, ends included; `empty` while the header is active or there are no rows. */
+  get selection() {
+    const { anchor, active, span } = this;
+    const whole = { row: span === 'columns' || span === 'all', column: span === 'rows' || span === 'all' };
+    const [top, bottom] = whole.row ? [0, this.rowCount - 1] : ordered(anchor.row, active.row);
+    const [left, right] = whole.column ? [0, this.columnCount - 1] : ordered(anchor.column, active.column);
+    const last = active.row < 0 && !whole.row ? -1 : bottom;
+    return { top: Math.max(0, top), bottom: last, left, right, empty: last < 0 };
+  }
+
+  isSelected(row, column) {
+    const { top, bottom, left, right } = this.selection;
+    return row >= top && row <= bottom && column >= left && column <= right;
+  }
+
+  /** The rectangle as a table for `writeTable`. */
+  tableOf({ top, bottom, left, right, empty }) {
+    const { columns, types } = this.result;
+    const pick = (list) => list.slice(left, right + 1);
+    return { columns: pick(columns), types: pick(types), rows: empty ? [] : this.#rows(top, bottom, pick) };
+  }
+
+  *#rows(top, bottom, pick) {
+    for (let place = top; place <= bottom; place += 1) yield pick(this.row(place));
+  }
+
+  get everything() {
+    return { top: 0, bottom: this.rowCount - 1, left: 0, right: this.columnCount - 1, empty: this.rowCount === 0 };
+  }
+
+  /** Whether a cell shows less than its value: the viewer has more to tell. */
+  hasMore(position) {
+    const value = this.value(position);
+    const kind = this.kinds[position.column];
+    if (value === null) return false;
+    if (isBinaryKind(kind)) return isHex(value) && (kind !== 'bit' || value.length > 18);
+    return kind === 'json' || String(value).length > 100 || /[\r\n]/.test(String(value));
+  }
+}
+
+const ordered = (a, b) => (a < b ? [a, b] : [b, a]);

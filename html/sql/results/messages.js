@@ -1,0 +1,86 @@
+/**
+ * What each statement said: rows, ids, warnings, errors, times.
+ * @module
+ */
+
+import { h, icon } from '../../common/dom.js';
+
+/** Entries kept; the oldest make room. */
+const MAX_ENTRIES = 500;
+
+/** Characters of a statement that an entry shows. */
+const MAX_SQL = 300;
+
+/** The list of messages. */
+export class Messages {
+  constructor() {
+    this.list = h('ol', { class: 'messages-list', 'aria-label': 'Messages' });
+    this.empty = h('p', { class: 'empty', text: 'What the statements report – affected rows, warnings, errors – is listed here.' });
+    this.element = h('div', { class: 'messages', tabindex: 0 }, this.empty, this.list);
+  }
+
+  /** Number of entries. */
+  get size() {
+    return this.list.children.length;
+  }
+
+  /** @param {import('../core/resultset.js').ResultSet} result */
+  addResult(result) {
+    const warnings = result.warnings.map(({ level, code, message }) => ({ kind: 'warn', text: `${level} ${code}: ${message}` }));
+    this.#add(result.warnings.length ? 'warn' : 'good', summary(result), result.sql, warnings);
+  }
+
+  /** @param {{message: string, error?: {errno: number, sqlstate: string}|null, sql?: string}} failure */
+  addError({ message, error, sql }) {
+    this.#add('bad', error ? `Error ${error.errno} (${error.sqlstate}): ${message}` : message, sql ?? '', []);
+  }
+
+  /** @param {string} text */
+  addNote(text) {
+    this.#add('info', text, '', []);
+  }
+
+  #add(kind, text, sql, more) {
+    this.empty.hidden = true;
+    const { element, list } = this;
+    const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 40;
+    list.append(entry(kind, text, sql, more));
+    while (list.children.length > MAX_ENTRIES) list.firstElementChild.remove();
+    if (atEnd) element.scrollTop = element.scrollHeight;
+  }
+}
+
+const ICONS = { good: 'check', warn: 'warn', bad: 'error', info: 'info' };
+const WORDS = { good: 'Done', warn: 'Done with warnings', bad: 'Failed', info: 'Note' };
+
+function entry(kind, text, sql, more) {
+  const time = new Date();
+  return h('li', { class: `message ${kind}` },
+    h('time', { class: 'dim', datetime: time.toISOString(), text: time.toLocaleTimeString('en', { hour12: false }) }),
+    icon(ICONS[kind]), h('span', { class: 'visually-hidden', text: `${WORDS[kind]}: ` }),
+    h('div', { class: 'message-body' }, h('p', { text }),
+      more.map((line) => h('p', { class: line.kind, text: line.text })),
+      sql && h('code', { class: 'message-sql dim', title: sql.slice(0, 2000), text: shorten(sql) })));
+}
+
+function shorten(sql) {
+  const text = sql.trim().replace(/\s+/g, ' ');
+  return text.length > MAX_SQL ? `${text.slice(0, MAX_SQL)}…` : text;
+}
+
+/** A result in a line: `100 rows · 3.2 ms`. @param {import('../core/resultset.js').ResultSet} result */
+export function summary(result) {
+  const parts = result.hasColumns ? [rowsText(result.count)] : [`${affected(result)}`];
+  if (!result.hasColumns && Number(result.last_insert_id) !== 0) parts.push(`last insert id ${result.last_insert_id}`);
+  if (result.duration) parts.push(spaced(result.duration));
+  if (result.warnings.length) parts.push(`${result.warnings.length} ${result.warnings.length === 1 ? 'warning' : 'warnings'}`);
+  return parts.join(' · ');
+}
+
+/** `1,000 rows`. */
+export const rowsText = (count) => `${Number(count).toLocaleString('en')} ${Number(count) === 1 ? 'row' : 'rows'}`;
+
+const affected = ({ affected_rows: rows }) => `OK, ${rowsText(rows)} affected`;
+
+/** `3.2ms` as `3.2 ms`. */
+export const spaced = (duration) => duration.replace(/([\d.])([a-zµ])/gi, '$1 $2');

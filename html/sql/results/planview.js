@@ -1,0 +1,57 @@
+/**
+ * A plan as a tree that can be read.
+ * @module
+ */
+
+import { fill, h, icon } from '../../common/dom.js';
+import { greatestCost } from '../core/plan.js';
+
+/**
+ * Shows plan nodes in `host`.
+ * @param {Element} host
+ * @param {import('../core/plan.js').PlanNode[]} nodes
+ */
+export function showPlan(host, nodes) {
+  const scale = greatestCost(nodes);
+  const warnings = count(nodes);
+  fill(host,
+    h('p', { class: warnings ? 'plan-summary warn' : 'plan-summary' }, icon(warnings ? 'warn' : 'check'),
+      warnings ? `${warnings} ${warnings === 1 ? 'remark' : 'remarks'} worth a look` : 'Nothing that stands out'),
+    h('ul', { class: 'plan-tree' }, nodes.map((node) => item(node, scale))));
+}
+
+const count = (nodes) => nodes.reduce((sum, node) => sum + node.warnings.length + count(node.children), 0);
+
+function item(node, scale) {
+  const below = node.children.length ? h('ul', {}, node.children.map((child) => item(child, scale))) : null;
+  return h('li', { class: 'plan-node' }, line(node, scale),
+    node.notes.length > 0 && h('ul', { class: 'plan-notes' }, node.notes.map((text) => h('li', { text }))),
+    node.warnings.map((text) => h('p', { class: 'plan-warning' }, icon('warn'), h('span', { text }))), below);
+}
+
+function line(node, scale) {
+  return h('div', { class: 'plan-line' },
+    h('span', { class: 'plan-label', text: node.label }),
+    node.table && h('span', { class: 'plan-table mono', text: node.table }),
+    node.access && h('span', { class: node.warnings.length ? 'plan-access bad' : 'plan-access', title: 'access type', text: node.access }),
+    node.key && h('span', { class: 'plan-key', title: 'index used' }, icon('key'), node.key),
+    h('span', { class: 'plan-figures' }, figures(node), node.cost !== null && scale > 0 && bar(node.cost / scale)));
+}
+
+function figures(node) {
+  const parts = [];
+  if (node.rows !== null) parts.push(`≈ ${round(node.rows)} ${node.rows === 1 ? 'row' : 'rows'}`);
+  if (node.actualRows !== null) parts.push(`${round(node.actualRows)} in fact`);
+  if (node.filtered !== null && node.filtered < 100) parts.push(`${round(node.filtered)} % pass`);
+  if (node.cost !== null) parts.push(`cost ${round(node.cost)}`);
+  return parts.join(' · ');
+}
+
+const round = (value) => Number(value.toPrecision(4)).toLocaleString('en');
+
+/** The share of the greatest cost; the figure beside it says the same in words. */
+function bar(share) {
+  const inner = h('i', {});
+  inner.style.width = `${Math.max(2, Math.round(share * 100))}%`;
+  return h('span', { class: 'plan-bar', 'aria-hidden': 'true' }, inner);
+}

@@ -1,0 +1,312 @@
+/**
+ * The result area below the editor: tabs of results, chart, plan and messages, and the status line.
+ * @module
+ */
+
+import { fill, h, icon } from '../../common/dom.js';
+import { formatBytes } from '../core/binary.js';
+import { planOf } from '../core/plan.js';
+import { ChartView } from './chartview.js';
+import { openExport } from './exporting.js';
+import { Messages, rowsText, summary } from './messages.js';
+import { showPlan } from './planview.js';
+import { ResultView } from './resultview.js';
+import { Tabs } from './tabs.js';
+
+/** Results of one run that are kept; each holds its rows. */
+const MAX_RESULTS = 100;
+
+/** Order of the tabs: results first, what the workbench opened last. */
+const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
+
+/**
+ * @typedef {object} Run
+ * @property {string|number} id
+ * @property {string[]} statements
+ * @property {string} db
+ * @property {number} startedAt
+ * @property {string} [session]
+ */
+
+/**
+ * Builds the result area in `host`. An error tab whose place in the statement is known sends the host a bubbling event
+ * `goto-error` with `detail: {run, index, offset}`.
+ * @param {HTMLElement} host
+ * @param {{api: object, announce: function(string, string=): void, notify: function(string, string=): void, settings?: object}} deps
+ */
+export function createResults(host, deps) {
+  const area = new ResultArea(host, deps);
+  return {
+    begin: (run) => area.begin(run),
+    progress: (run, state) => area.progress(run, state),
+    addResult: (run, index, result) => area.addResult(run, index, result),
+    addError: (run, index, failure) => area.addError(run, index, failure),
+    end: (run, outcome) => area.end(run, outcome),
+    openTab: (id, title, element, options = {}) => area.openTab(id, title, element, options),
+    closeTab: (id) => area.tabs.remove(`other-${id}`),
+    activate: (id) => area.activate(id),
+    setStatus: (text) => area.setStatus(text),
+    find: () => area.find(),
+    focus: () => area.focus(),
+  };
+}
+
+class ResultArea {
+  #deps;
+  #host;
+  #run = null;
+  #stale = false; // the old results are still shown, dimmed
+  #views = new Map(); // tab id → ResultView
+  #charted = null;
+  #serial = 0;
+  #failures = 0;
+  #said = 0;
+  #server = '';
+
+  constructor(host, deps) {
+    this.#deps = deps;
+    this.#host = host;
+    this.messages = new Messages();
+    this.chart = new ChartView();
+    this.tabs = new Tabs(() => this.#tabChanged());
+    this.#build();
+    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
+    this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chart.element, rank: RANK.chart, onShow: () => this.chart.show(this.#charted) });
+    this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages });
+    this.#askServer();
+  }
+
+  #build() {
+    const tool = (name, label, key, run) => h('button', {
+      type: 'button', class: 'button quiet small', data: { tool: name }, title: key ? `${label} (${key})` : label, 'aria-label': label,
+      'aria-haspopup': name === 'search' ? null : 'dialog', on: { click: (event) => run(event.currentTarget) },
+    }, icon(name), h('span', { class: 'tool-label', text: label }));
+    this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
+      tool('search', 'Find', 'Ctrl+F in the grid', () => this.find()),
+      tool('copy', 'Copy', '', (button) => this.#view?.copying.openPanel(button)),
+      tool('download', 'Export', '', () => this.#export()));
+    this.busy = h('div', { class: 'results-busy', hidden: true });
+    this.status = h('div', { class: 'results-status-main', role: 'status' });
+    this.aside = h('div', { class: 'results-status-aside dim' });
+    this.element = h('section', { class: 'results', 'aria-label': 'Results' },
+      h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
+      h('div', { class: 'results-status' }, this.status, this.aside));
+    this.#host.append(this.element);
+  }
+
+  #welcome() {
+    return h('div', { class: 'empty' }, icon('table'),
+      h('p', { text: 'Results appear here.' }),
+      h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table.' }));
+  }
+
+  /** The status line names the server's version; a page without an answer does without. */
+  async #askServer() {
+    try {
+      const answer = await this.#deps.api?.info?.();
+      const version = (answer?.data ?? answer)?.version;
+      this.#server = version ? `server ${/^\d+(\.\d+)*/.exec(version)?.[0] ?? version}` : '';
+      this.#showStatus();
+    } catch {
+      this.#server = '';
+    }
+  }
+
+  get #view() {
+    return this.#views.get(this.tabs.active);
+  }
+
+  // A run.
+
+  /** @param {Run} run */
+  begin(run) {
+    this.#run = run;
+    this.#stale = true;
+    this.#failures = 0;
+    this.#said = 0;
+    this.element.classList.add('stale');
+    this.element.setAttribute('aria-busy', 'true');
+    this.busy.hidden = false;
+    fill(this.status, 'Running…');
+  }
+
+  progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0 }) {
+    if (!this.#isCurrent(run)) return;
+    const many = run.statements?.length > 1 ? `statement ${index + 1} of ${run.statements.length}` : '';
+    const seconds = `${(elapsedMs / 1000).toFixed(1)} s`;
+    fill(this.status, ['Running…', many, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
+  }
+
+  /** @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
+  addResult(run, index, result) {
+    if (!this.#isCurrent(run)) return;
+    this.#freshen();
+    this.messages.addResult(result);
+    this.#said += 1;
+    if (!result.hasColumns) return this.#countMessages();
+    if (this.#serial >= MAX_RESULTS) return this.messages.addNote(`Not kept: more than ${MAX_RESULTS} results. Run fewer statements at once to see them.`);
+    this.#serial += 1;
+    const id = `result-${this.#serial}`;
+    this.#addView(id, `Results ${this.#serial}`, run, result);
+    if (this.#serial === 1) this.#chartOf(result);
+    this.#showPlan(result);
+    if (this.#serial === 1 && !['chart', 'plan'].includes(this.tabs.active)) this.tabs.activate(id);
+    return this.#countMessages();
+  }
+
+  #addView(id, title, run, result) {
+    const { notify, announce } = this.#deps;
+    const view = new ResultView(result, { title, run, notify, announce });
+    this.#views.set(id, view);
+    this.tabs.add(id, {
+      title, element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
+      onShow: () => { this.#chartOf(result); view.grid.schedule(); },
+      onClose: () => { view.dispose(); this.#views.delete(id); },
+    });
+    this.tabs.remove('home');
+  }
+
+  #showPlan(result) {
+    const nodes = planOf(result);
+    if (!nodes) return;
+    const element = h('div', { class: 'plan', tabindex: 0 });
+    showPlan(element, nodes);
+    this.tabs.add('plan', { title: 'Plan', icon: 'plan', element, rank: RANK.plan });
+    this.tabs.activate('plan');
+  }
+
+  #chartOf(result) {
+    this.#charted = result;
+    if (this.tabs.active === 'chart') this.chart.show(result);
+  }
+
+  /** @param {Run} run @param {number} index @param {{message: string, error?: object|null, sql?: string, offset?: number}} failure */
+  addError(run, index, failure) {
+    if (!this.#isCurrent(run)) return;
+    this.#freshen();
+    this.messages.addError(failure);
+    this.#failures += 1;
+    const id = `error-${this.#failures}`;
+    if (this.#failures <= MAX_RESULTS) {
+      const title = run.statements?.length > 1 ? `Error in ${index + 1}` : 'Error';
+      this.tabs.add(id, { title, icon: 'error', kind: 'bad', element: this.#errorPanel(run, index, failure), rank: RANK.result });
+      this.tabs.remove('home');
+      this.tabs.activate(id);
+    }
+    this.#countMessages();
+    this.#deps.announce?.(failure.message, 'bad');
+  }
+
+  #errorPanel(run, index, { message, error, sql, offset }) {
+    const facts = error ? `error ${error.errno} · SQLSTATE ${error.sqlstate}` : '';
+    const jump = offset === undefined || offset === null ? null : h('button', {
+      type: 'button', class: 'button', text: 'Go to the place', on: { click: () => this.#gotoError({ run, index, offset }) },
+    });
+    return h('div', { class: 'error-panel', tabindex: 0 },
+      h('p', { class: 'error-message' }, icon('error'), h('span', { text: message })),
+      facts && h('p', { class: 'dim', text: facts }), jump,
+      sql && h('pre', { class: 'error-sql' }, ...markedSql(sql, offset)));
+  }
+
+  #gotoError(detail) {
+    this.#host.dispatchEvent(new CustomEvent('goto-error', { detail, bubbles: true }));
+  }
+
+  end(run, { cancelled = false, elapsedMs = 0 } = {}) {
+    if (!this.#isCurrent(run)) return;
+    if (cancelled) this.messages.addNote(`Cancelled after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
+    this.#settle();
+    if (this.#said > 0 && this.#serial === 0 && this.#failures === 0) this.tabs.activate('messages');
+    this.#showStatus(cancelled ? 'Cancelled' : '');
+    if (!this.#failures) this.#deps.announce?.(cancelled ? 'Cancelled' : this.status.textContent);
+  }
+
+  #settle() {
+    this.#stale = false;
+    this.busy.hidden = true;
+    this.element.classList.remove('stale');
+    this.element.removeAttribute('aria-busy');
+    this.#countMessages();
+  }
+
+  #isCurrent(run) {
+    return this.#run !== null && run.id === this.#run.id;
+  }
+
+  /** The first answer of a run takes the place of what the run before left. */
+  #freshen() {
+    if (!this.#stale) return;
+    this.#stale = false;
+    this.element.classList.remove('stale');
+    const kept = this.tabs.active;
+    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
+    if (isOfRun(kept)) this.tabs.activate('home');
+    for (const id of this.tabs.ids.filter(isOfRun)) this.tabs.remove(id);
+    this.#charted = null;
+    this.#serial = 0;
+  }
+
+  #countMessages() {
+    this.tabs.setCount('messages', this.messages.size ? String(this.messages.size) : '');
+  }
+
+  // The other calls.
+
+  openTab(id, title, element, { closable = true, icon: name, onClose } = {}) {
+    this.tabs.add(`other-${id}`, { title, element, icon: name, closable, rank: RANK.other, onClose });
+    this.tabs.activate(`other-${id}`);
+  }
+
+  /** @param {string} id of the workbench's tabs, or `chart`, `plan`, `messages`, `result-1` … */
+  activate(id) {
+    this.tabs.activate(this.tabs.has(`other-${id}`) ? `other-${id}` : id);
+  }
+
+  setStatus(text) {
+    this.aside.textContent = text;
+  }
+
+  find() {
+    this.#view?.find.open();
+  }
+
+  focus() {
+    if (this.#view) this.#view.grid.focus();
+    else this.tabs.list.querySelector('[aria-selected="true"]')?.focus();
+  }
+
+  #export() {
+    const view = this.#view;
+    if (view) openExport(view.grid.model, view.run, this.#deps);
+  }
+
+  #tabChanged() {
+    for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
+    if (!this.#stale) this.#showStatus();
+  }
+
+  #showStatus(lead = '') {
+    if (!this.busy.hidden) return;
+    const result = this.#view?.result;
+    const parts = result ? [summary(result)] : [];
+    const text = [lead, ...parts, this.#server].filter(Boolean).join(' · ');
+    fill(this.status, text, ...(result?.truncated ? this.#truncated(result) : []));
+  }
+
+  #truncated(result) {
+    const button = h('button', { type: 'button', class: 'link', text: 'export for all', on: { click: () => this.#export() } });
+    return [` · truncated at ${Number(result.rows.length).toLocaleString('en')}, `, button];
+  }
+}
+
+const isOfRun = (id) => /^(result|error)-\d+$/.test(id ?? '') || id === 'plan';
+
+/** Characters of a statement shown with its error, either side of the place. */
+const AROUND = 1000;
+
+/** The statement around its error, with the place marked. */
+function markedSql(sql, offset) {
+  if (offset === undefined || offset === null || offset > sql.length) return [sql.slice(0, 2 * AROUND)];
+  const end = offset + Math.max(1, /^\w+/.exec(sql.slice(offset, offset + 64))?.[0].length ?? 1);
+  return [sql.slice(Math.max(0, offset - AROUND), offset), h('mark', { text: sql.slice(offset, end) || ' ' }), sql.slice(end, end + AROUND)];
+}

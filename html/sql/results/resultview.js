@@ -1,0 +1,112 @@
+/**
+ * One result: its grid, the viewer beside it and the find bar above.
+ * @module
+ */
+
+import { h } from '../../common/dom.js';
+import { Copying } from './copying.js';
+import { FindBar } from './find.js';
+import { Grid } from './grid.js';
+import { remember, remembered } from './memory.js';
+import { Viewer } from './viewer.js';
+
+/** Bounds of the viewer's width, in pixels, and the step of a key press. */
+const WIDTH = { least: 220, first: 380, step: 24 };
+
+/** The content of a result's tab. */
+export class ResultView {
+  /**
+   * @param {import('../core/resultset.js').ResultSet} result
+   * @param {{title: string, run: object, notify: function(string, string=): void, announce: function(string, string=): void}} deps
+   */
+  constructor(result, { title, run, notify, announce }) {
+    this.result = result;
+    this.run = run;
+    this.grid = new Grid(result, {
+      label: `${title}: ${result.rows.length} rows, ${result.columns.length} columns`,
+      onActive: (at) => this.viewer.isOpen && this.#show(at),
+      onOpen: (at, byKey) => this.#open(at, byKey),
+      onCopy: (event) => this.copying.onCopy(event),
+      onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active)),
+      onSorted: (text) => {
+        announce(text);
+        if (this.find.isOpen) this.find.search();
+        if (this.viewer.isOpen) this.#show(this.grid.model.active);
+      },
+    });
+    this.copying = new Copying(this.grid, notify);
+    this.find = new FindBar(this.grid);
+    this.viewer = new Viewer({ onClose: () => this.#close(), notify });
+    this.splitter = this.#splitter();
+    this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
+      this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
+    this.#setWidth(remembered('viewerWidth', WIDTH.first));
+  }
+
+  dispose() {
+    this.grid.dispose();
+    this.viewer.close();
+  }
+
+  #onKey(event) {
+    const find = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === 'f';
+    if (find || event.key === 'F3') this.find.open();
+    else if (event.key === 'Escape' && this.viewer.isOpen) this.#close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** The focus stays in the grid, so that arrows walk on through the cells; a second Enter goes over to the viewer. */
+  #open(at, byKey = false) {
+    if (at.row < 0) return;
+    const again = this.viewer.isOpen;
+    this.splitter.hidden = false;
+    this.#show(at);
+    this.element.classList.add('viewing');
+    this.grid.reveal(at);
+    if (byKey && again) this.viewer.focus();
+  }
+
+  #show({ row, column }) {
+    const { model } = this.grid;
+    if (row < 0) return;
+    this.viewer.show({
+      value: model.value({ row, column }), kind: model.kinds[column], type: this.result.types[column] ?? '',
+      column: this.result.columns[column], row: row + 1,
+    });
+  }
+
+  #close() {
+    this.viewer.close();
+    this.splitter.hidden = true;
+    this.element.classList.remove('viewing');
+    this.grid.focus();
+  }
+
+  #splitter() {
+    const element = h('div', { class: 'result-splitter', role: 'separator', tabindex: 0, 'aria-orientation': 'vertical', 'aria-label': 'Width of the viewer', hidden: true });
+    element.addEventListener('keydown', (event) => {
+      const by = { ArrowLeft: WIDTH.step, ArrowRight: -WIDTH.step }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      this.#setWidth(this.viewer.element.offsetWidth + by);
+    });
+    element.addEventListener('pointerdown', (event) => {
+      event.preventDefault();
+      element.setPointerCapture(event.pointerId);
+      const edge = this.element.getBoundingClientRect().right;
+      element.onpointermove = (move) => this.#setWidth(edge - move.clientX);
+      element.onpointerup = element.onpointercancel = () => (element.onpointermove = null);
+    });
+    return element;
+  }
+
+  #setWidth(width) {
+    const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - 160);
+    const chosen = Math.round(Math.min(Math.max(WIDTH.least, width), most));
+    this.viewer.element.style.width = `${chosen}px`;
+    this.splitter.setAttribute('aria-valuenow', chosen);
+    remember('viewerWidth', chosen);
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * The tabs of the result area, as the ARIA tabs pattern has them.
+ * @module
+ */
+
+import { h, icon as iconOf } from '../../common/dom.js';
+
+let serial = 0;
+
+/**
+ * @typedef {object} Tab
+ * @property {string} id
+ * @property {HTMLElement} button
+ * @property {HTMLElement} panel
+ * @property {HTMLElement} holder of the button and its close button
+ * @property {function(): void} [onShow]
+ * @property {function(): void} [onClose]
+ */
+
+/** A list of tabs and their panels. */
+export class Tabs {
+  /** @type {Map<string, Tab>} */ #tabs = new Map();
+  #onChange;
+  #prefix = `results-${(serial += 1)}`;
+
+  /** @param {function(string|null): void} onChange gets the id of the tab shown */
+  constructor(onChange) {
+    this.#onChange = onChange;
+    this.active = null;
+    this.list = h('div', { class: 'results-tabs', role: 'tablist', 'aria-label': 'Results', on: { keydown: (event) => this.#onKey(event) } });
+    this.panels = h('div', { class: 'results-panels' });
+  }
+
+  has(id) {
+    return this.#tabs.has(id);
+  }
+
+  /** The ids of all tabs. */
+  get ids() {
+    return [...this.#tabs.keys()];
+  }
+
+  /**
+   * Adds a tab, before those whose `rank` is greater; one of the same id is replaced in its place.
+   * @param {string} id
+   * @param {{title: string, element: Node, count?: string, icon?: string, kind?: string, closable?: boolean, rank?: number,
+   *   onShow?: function(): void, onClose?: function(): void}} options
+   */
+  add(id, { title, element, count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose }) {
+    const successor = this.#successor(id, rank);
+    const wasActive = this.active === id;
+    this.#discard(id);
+    const names = { tab: `${this.#prefix}-tab-${id}`, panel: `${this.#prefix}-panel-${id}` };
+    const button = h('button', {
+      type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
+      class: kind, on: { click: () => this.activate(id) },
+    }, icon && iconOf(icon), h('span', { text: title }), count && h('span', { class: 'tab-count', text: count }));
+    const holder = h('div', { class: 'results-tab', role: 'presentation' }, button, closable && this.#closer(id, title));
+    const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true }, element);
+    this.list.insertBefore(holder, successor?.holder ?? null);
+    this.panels.append(panel);
+    this.#tabs.set(id, { id, button, panel, holder, rank, closable, onShow, onClose });
+    if (wasActive || this.active === null) this.activate(id);
+  }
+
+  /** The tab before which one of the rank belongs, in the order on the screen. */
+  #successor(id, rank) {
+    const known = this.#tabs.get(id);
+    return this.#ordered().find((tab) => (known ? tab.holder === known.holder.nextSibling : tab.rank > rank));
+  }
+
+  #ordered() {
+    return [...this.#tabs.values()].sort((a, b) => (a.holder.compareDocumentPosition(b.holder) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
+  }
+
+  #closer(id, title) {
+    return h('button', {
+      type: 'button', class: 'tab-close', tabindex: -1, 'aria-label': `Close ${title}`, title: 'Close (Delete)', on: { click: () => this.remove(id) },
+    }, iconOf('close'));
+  }
+
+  #discard(id) {
+    const tab = this.#tabs.get(id);
+    if (!tab) return null;
+    this.#tabs.delete(id);
+    tab.holder.remove();
+    tab.panel.remove();
+    tab.onClose?.();
+    return tab;
+  }
+
+  /** Removes a tab; where it was shown, a neighbour is shown instead. */
+  remove(id) {
+    const order = this.#ordered();
+    const at = order.findIndex((tab) => tab.id === id);
+    const hadFocus = order[at]?.holder.contains(document.activeElement) || order[at]?.panel.contains(document.activeElement);
+    if (!this.#discard(id)) return;
+    if (this.active !== id) return;
+    const next = order[at - 1] ?? order[at + 1];
+    this.active = null;
+    if (next) this.activate(next.id);
+    else this.#onChange(null);
+    if (hadFocus) next?.button.focus();
+  }
+
+  /** Shows a tab. */
+  activate(id) {
+    const chosen = this.#tabs.get(id);
+    if (!chosen) return;
+    this.active = id;
+    for (const tab of this.#tabs.values()) {
+      const shown = tab === chosen;
+      tab.button.setAttribute('aria-selected', String(shown));
+      tab.button.tabIndex = shown ? 0 : -1;
+      tab.panel.hidden = !shown;
+    }
+    chosen.holder.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    chosen.onShow?.();
+    this.#onChange(id);
+  }
+
+  /** Changes the figure in a tab. */
+  setCount(id, count) {
+    const button = this.#tabs.get(id)?.button;
+    if (!button) return;
+    button.querySelector('.tab-count')?.remove();
+    if (count) button.append(h('span', { class: 'tab-count', text: count }));
+  }
+
+  #onKey(event) {
+    const order = this.#ordered();
+    const at = order.findIndex((tab) => tab.button === document.activeElement);
+    if (at < 0) return;
+    if (event.key === 'Delete' && order[at].closable) this.remove(order[at].id);
+    else {
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: order.length - 1 }[event.key];
+      if (to === undefined) return;
+      const tab = order[(to + order.length) % order.length];
+      this.activate(tab.id);
+      tab.button.focus();
+    }
+    event.preventDefault();
+  }
+}

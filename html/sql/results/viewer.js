@@ -1,0 +1,218 @@
+/**
+ * The viewer beside the grid: the whole of one cell.
+ * @module
+ */
+
+import { fill, h, icon, iconButton } from '../../common/dom.js';
+import { extensionOf, formatBytes, geometryText, hexBytes, hexDump, hexSize, imageType } from '../core/binary.js';
+import { layOutJson } from '../core/json.js';
+import { isBinaryKind, isHex } from '../core/types.js';
+import { copyPieces, fileName, hexBlob, saveBlob } from './saving.js';
+
+/** Characters shown: more makes browsers crawl; the rest is in the file that can be saved. */
+const MAX_TEXT = 400_000;
+
+/** Characters up to which JSON is laid out and coloured. */
+const MAX_JSON = 200_000;
+
+/** Bytes of a hex dump. */
+const MAX_DUMP = 1 << 16;
+
+/** Bytes up to which a geometry is decoded. */
+const MAX_GEOMETRY = 1 << 20;
+
+/** Shows one value at a time; `close` hides it. */
+export class Viewer {
+  #notify;
+  #cell = null;
+  #choice = null; // the mode that the person chose last
+  #wrap = true;
+  #imageUrl = '';
+  #drawing = 0;
+
+  /** @param {{onClose: function(): void, notify: function(string, string=): void}} deps */
+  constructor({ onClose, notify }) {
+    this.#notify = notify;
+    this.title = h('span', { class: 'viewer-title' });
+    this.facts = h('span', { class: 'viewer-facts dim' });
+    this.modes = h('div', { class: 'viewer-modes', role: 'group', 'aria-label': 'Show as' });
+    this.wrapButton = this.#toggle('Wrap', () => this.#setWrap(!this.#wrap));
+    this.body = h('div', { class: 'viewer-body', tabindex: 0, role: 'document', 'aria-label': 'Value' });
+    const copy = iconButton('copy', 'Copy the whole value', () => this.#copy());
+    const save = iconButton('download', 'Save the value as a file', () => this.#save());
+    const close = iconButton('close', 'Close the viewer (Esc)', onClose);
+    this.element = h('section', { class: 'viewer', 'aria-label': 'Cell viewer', hidden: true },
+      h('div', { class: 'viewer-head' }, this.title, this.facts, copy, save, close),
+      h('div', { class: 'viewer-tools' }, this.modes, this.wrapButton), this.body);
+    this.element.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape') return;
+      event.preventDefault();
+      event.stopPropagation();
+      onClose();
+    });
+    this.#setWrap(true);
+  }
+
+  get isOpen() {
+    return !this.element.hidden;
+  }
+
+  close() {
+    this.element.hidden = true;
+    this.#cell = null;
+    this.#releaseImage();
+    fill(this.body);
+  }
+
+  /** @param {{value: any, kind: string, type: string, column: string, row: number}} cell */
+  show(cell) {
+    this.#cell = cell;
+    this.element.hidden = false;
+    this.title.textContent = cell.column;
+    this.title.title = cell.column;
+    this.facts.textContent = ['row ' + cell.row.toLocaleString('en'), cell.type, sizeOf(cell)].filter(Boolean).join(' · ');
+    const modes = modesOf(cell);
+    this.#draw(modes.includes(this.#choice) ? this.#choice : modes[0], modes);
+  }
+
+  focus() {
+    this.body.focus();
+  }
+
+  #toggle(text, onClick) {
+    return h('button', { type: 'button', class: 'button quiet small', on: { click: onClick } }, text);
+  }
+
+  #setWrap(on) {
+    this.#wrap = on;
+    this.wrapButton.setAttribute('aria-pressed', String(on));
+    this.body.classList.toggle('wrap', on);
+  }
+
+  #draw(mode, modes) {
+    fill(this.modes, modes.map((name) => {
+      const button = this.#toggle(name, () => {
+        this.#choice = name;
+        this.#draw(name, modes);
+      });
+      button.setAttribute('aria-pressed', String(name === mode));
+      return button;
+    }));
+    this.modes.hidden = modes.length < 2;
+    this.body.scrollTop = 0;
+    this.#releaseImage();
+    this.#drawing += 1;
+    if (mode === 'Image') this.#drawImage(this.#drawing);
+    else fill(this.body, ...content(mode, this.#cell));
+  }
+
+  async #drawImage(drawing) {
+    const { value, column } = this.#cell;
+    fill(this.body, h('p', { class: 'dim', text: 'Decoding…' }));
+    const blob = await hexBlob(value, imageType(hexBytes(value, 16)));
+    if (drawing !== this.#drawing || !this.#cell) return;
+    this.#imageUrl = URL.createObjectURL(blob);
+    const image = h('img', { src: this.#imageUrl, alt: `Image in ${column}` });
+    const size = h('p', { class: 'dim' });
+    image.addEventListener('load', () => (size.textContent = `${image.naturalWidth} × ${image.naturalHeight} pixels`));
+    image.addEventListener('error', () => (size.textContent = 'The browser cannot decode this image; see the bytes as hex.'));
+    fill(this.body, image, size);
+  }
+
+  #releaseImage() {
+    if (this.#imageUrl) URL.revokeObjectURL(this.#imageUrl);
+    this.#imageUrl = '';
+  }
+
+  async #copy() {
+    const { value } = this.#cell;
+    await copyPieces(Promise.resolve([value === null ? 'NULL' : String(value)]));
+    this.#notify('Value copied', 'good');
+  }
+
+  async #save() {
+    const { value, kind, column } = this.#cell;
+    if (isBinaryKind(kind) && isHex(value)) {
+      const type = imageType(hexBytes(value, 16));
+      saveBlob(await hexBlob(value, type ?? undefined), fileName(column, extensionOf(type)));
+    } else {
+      saveBlob(new Blob([value === null ? '' : String(value)]), fileName(column, kind === 'json' ? 'json' : 'txt'));
+    }
+  }
+}
+
+function sizeOf({ value, kind }) {
+  if (value === null) return 'NULL';
+  if (isBinaryKind(kind) && isHex(value)) return formatBytes(hexSize(value));
+  const length = String(value).length;
+  return `${length.toLocaleString('en')} ${length === 1 ? 'character' : 'characters'}`;
+}
+
+/** The ways to show a value, the most telling first. */
+function modesOf({ value, kind }) {
+  if (value === null || value === '') return ['Text'];
+  if (isBinaryKind(kind) && isHex(value)) return binaryModes(value, kind);
+  return looksLikeJson(String(value)) ? ['JSON', 'Text'] : ['Text'];
+}
+
+function binaryModes(value, kind) {
+  if (kind === 'bit') return ['Bits', 'Hex'];
+  if (kind === 'geometry') return ['Geometry', 'Hex'];
+  if (imageType(hexBytes(value, 16))) return ['Image', 'Hex'];
+  return decodeText(value) === null ? ['Hex'] : ['Hex', 'Text'];
+}
+
+function looksLikeJson(text) {
+  return text.length <= MAX_JSON && /^\s*[{[]/.test(text) && layOutJson(text) !== null;
+}
+
+/** The bytes as text, where they are text. */
+function decodeText(hex) {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(hexBytes(hex, MAX_DUMP), { stream: hexSize(hex) > MAX_DUMP });
+  } catch {
+    return null;
+  }
+}
+
+function content(mode, { value, kind }) {
+  if (value === null) return [h('p', { class: 'dim' }, h('i', { text: 'NULL' }), ': no value')];
+  if (value === '') return [h('p', { class: 'dim', text: 'The empty text: a value of no characters.' })];
+  switch (mode) {
+    case 'JSON':
+      return [h('pre', {}, layOutJson(String(value)).map(jsonSpan))];
+    case 'Hex':
+      return hexContent(value);
+    case 'Bits':
+      return [h('pre', { text: bitText(value) })];
+    case 'Geometry':
+      return geometryContent(value);
+    default:
+      return textContent(isBinaryKind(kind) && isHex(value) ? decodeText(value) : String(value));
+  }
+}
+
+const jsonSpan = ({ type, text }) => (type === 'space' || type === 'punct' ? text : h('span', { class: `json-${type}`, text }));
+
+function textContent(text) {
+  const shown = text.slice(0, MAX_TEXT);
+  return [shown.length < text.length && cutNote(`the first ${MAX_TEXT.toLocaleString('en')} characters`), h('pre', { text: shown })];
+}
+
+function hexContent(hex) {
+  const cut = hexSize(hex) > MAX_DUMP;
+  return [cut && cutNote(`the first ${formatBytes(MAX_DUMP)}`), h('pre', { class: 'dump', text: hexDump(hexBytes(hex, MAX_DUMP)) })];
+}
+
+const cutNote = (what) => h('p', { class: 'viewer-note' }, icon('info'), `Shown: ${what}. Save the value to have all of it.`);
+
+function bitText(hex) {
+  const number = BigInt(hex.length > 2 ? hex : 0);
+  return `binary   ${number.toString(2).padStart(hexSize(hex) * 8, '0')}\ndecimal  ${number}\nhex      ${hex}`;
+}
+
+function geometryContent(hex) {
+  const found = hexSize(hex) <= MAX_GEOMETRY ? geometryText(hexBytes(hex)) : null;
+  if (!found) return [h('p', { class: 'dim', text: 'Not a geometry that is known here; the bytes:' }), ...hexContent(hex)];
+  return [h('p', { class: 'dim', text: `SRID ${found.srid}` }), h('pre', { text: found.wkt })];
+}

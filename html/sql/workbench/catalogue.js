@@ -1,0 +1,100 @@
+// What is known of databases, tables and columns: fetched once, shared by sidebar, schema view and completion.
+
+/** How many schemas are kept; the oldest makes room. A schema is a few kB. */
+const MAX_SCHEMAS = 400;
+
+/** Cache in front of the API's catalogue requests. One request under way serves everyone who asks. */
+export class Catalogue {
+  #api;
+  #pending = new Map();
+  #databases = null;
+  #tables = new Map();
+  #schemas = new Map();
+
+  /** @param {ReturnType<typeof import('../api.js').createApi>} api */
+  constructor(api) {
+    this.#api = api;
+  }
+
+  /** @returns {string[]} names known so far */
+  get databaseNames() {
+    return this.#databases ?? [];
+  }
+
+  /** @param {string} db @returns {{name: string, kind: string}[]|undefined} tables known so far */
+  knownTables(db) {
+    return this.#tables.get(db);
+  }
+
+  /** @returns {{name: string, type: string}[]|undefined} columns known so far; an empty list where the table is unknown to the server */
+  knownColumns(db, table) {
+    const schema = this.#schemas.get(keyOf(db, table));
+    return schema && (schema.columns ?? []);
+  }
+
+  /** @param {boolean} [fresh] @returns {Promise<string[]>} */
+  async databases(fresh = false) {
+    if (!fresh && this.#databases) return this.#databases;
+    this.#databases = await this.#once('databases', () => this.#api.databases());
+    return this.#databases;
+  }
+
+  /** @param {string} db @param {boolean} [fresh] @returns {Promise<object[]>} */
+  async tables(db, fresh = false) {
+    if (!fresh && this.#tables.has(db)) return this.#tables.get(db);
+    const list = await this.#once(`tables ${db}`, () => this.#api.tables(db, true));
+    this.#tables.set(db, list);
+    return list;
+  }
+
+  /** @param {string} db @param {string} table @param {boolean} [fresh] @returns {Promise<object>} */
+  async schema(db, table, fresh = false) {
+    const key = keyOf(db, table);
+    const known = this.#schemas.get(key);
+    if (!fresh && known && !known.unknown) return known;
+    const schema = await this.#once(`schema ${key}`, () => this.#api.schema(db, table));
+    this.#keep(key, schema);
+    return schema;
+  }
+
+  #keep(key, schema) {
+    this.#schemas.delete(key);
+    this.#schemas.set(key, schema);
+    if (this.#schemas.size > MAX_SCHEMAS) this.#schemas.delete(this.#schemas.keys().next().value);
+  }
+
+  /** Loads what completion misses; failures are remembered as "nothing to offer". @param {{db: string, table?: string}[]} missing */
+  async load(missing) {
+    await Promise.all(missing.slice(0, 8).map(({ db, table }) => this.#loadQuietly(db, table)));
+  }
+
+  async #loadQuietly(db, table) {
+    try {
+      await (table === undefined ? this.tables(db) : this.schema(db, table));
+    } catch (error) {
+      if (error.status !== 404) return;
+      if (table === undefined) this.#tables.set(db, []);
+      else this.#keep(keyOf(db, table), { unknown: true });
+    }
+  }
+
+  /** Forgets everything: a statement changed the dictionary. */
+  forget() {
+    this.#databases = null;
+    this.#tables.clear();
+    this.#schemas.clear();
+    this.#pending.clear();
+  }
+
+  #once(key, request) {
+    if (!this.#pending.has(key)) {
+      const promise = request().finally(() => { if (this.#pending.get(key) === promise) this.#pending.delete(key); });
+      this.#pending.set(key, promise);
+    }
+    return this.#pending.get(key);
+  }
+}
+
+function keyOf(db, table) {
+  return `${db}\u0000${table}`;
+}

@@ -1,0 +1,29 @@
+// Figures as people read them.
+
+/** 1234567 → `1.2 M`. @param {number} count */
+export function formatCount(count) {
+  return scaled(count, 1000, ['', ' k', ' M', ' G', ' T']);
+}
+
+/** 356515840 → `340 MB`, in steps of 1024. @param {number} bytes */
+export function formatBytes(bytes) {
+  return scaled(bytes, 1024, [' B', ' KB', ' MB', ' GB', ' TB']);
+}
+
+function scaled(value, step, units) {
+  let figure = value;
+  let unit = 0;
+  while (figure >= step && unit < units.length - 1) {
+    figure /= step;
+    unit += 1;
+  }
+  return `${unit === 0 || figure >= 100 ? Math.round(figure) : figure.toFixed(1).replace(/\.0$/, '')}${units[unit]}`;
+}
+
+/** Milliseconds as `0.4 ms`, `12 ms`, `3.2 s`, `2 min 5 s`. @param {number} ms */
+export function formatMs(ms) {
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}

@@ -1,0 +1,82 @@
+// The keyboard: one table that is both what the page listens to and what the overview shows.
+import { h, isMac } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+
+const MOD = isMac ? '⌘' : 'Ctrl';
+const ALT = isMac ? '⌥' : 'Alt';
+
+/**
+ * Keys of the page. `match` is absent where another part (editor, sidebar, grid) handles the key itself.
+ * @type {{group: string, keys: string[], what: string, command?: string, match?: (event: KeyboardEvent) => boolean, outside?: boolean}[]}
+ */
+export const KEYS = [
+  { group: 'Run', keys: [MOD, 'Enter'], what: 'Run the selection or the statement at the cursor', command: 'run', match: (e) => mod(e) && !e.shiftKey && e.key === 'Enter' },
+  { group: 'Run', keys: [MOD, 'Shift', 'Enter'], what: 'Run the whole script', command: 'runAll', match: (e) => mod(e) && e.shiftKey && e.key === 'Enter' },
+  { group: 'Run', keys: [MOD, 'Shift', 'E'], what: 'Explain the statement at the cursor', command: 'explain', match: (e) => mod(e) && e.shiftKey && e.code === 'KeyE' },
+  { group: 'Run', keys: [MOD, '.'], what: 'Cancel what is running', command: 'cancel', match: (e) => mod(e) && e.key === '.' },
+  { group: 'Editor', keys: ['Tab'], what: 'Two spaces; with a selection of lines, indent (Shift: outdent)' },
+  { group: 'Editor', keys: ['Esc', 'Tab'], what: 'Leave the editor by keyboard' },
+  { group: 'Editor', keys: ['Ctrl', 'Space'], what: `Completions (also ${ALT} /); arrows choose, Enter takes` },
+  { group: 'Editor', keys: [MOD, '/'], what: 'Comment lines in or out' },
+  { group: 'Editor', keys: [MOD, 'O'], what: 'Open a script file', command: 'open', match: (e) => mod(e) && !e.shiftKey && e.code === 'KeyO' },
+  { group: 'Editor', keys: [MOD, 'S'], what: 'Save the script as a file', command: 'save', match: (e) => mod(e) && !e.shiftKey && e.code === 'KeyS' },
+  { group: 'Tabs', keys: [ALT, 'N'], what: 'New query tab', command: 'newTab', match: (e) => alt(e) && e.code === 'KeyN' },
+  { group: 'Tabs', keys: [ALT, 'W'], what: 'Close the tab', command: 'closeTab', match: (e) => alt(e) && e.code === 'KeyW' },
+  { group: 'Tabs', keys: [ALT, 'Z'], what: 'Reopen the tab closed last', command: 'reopenTab', match: (e) => alt(e) && e.code === 'KeyZ' },
+  { group: 'Tabs', keys: [ALT, 'Page Up / Page Down'], what: 'Previous, next tab', command: 'moveTab', match: (e) => alt(e) && (e.key === 'PageUp' || e.key === 'PageDown') },
+  { group: 'Tabs', keys: ['F2'], what: 'Rename the tab', command: 'rename', match: (e) => bare(e) && e.key === 'F2' },
+  { group: 'Around', keys: ['F6'], what: 'Next area: tables, editor, results (Shift: back)', command: 'area', match: (e) => !mod(e) && !e.altKey && e.key === 'F6' },
+  { group: 'Around', keys: ['F4'], what: 'History', command: 'history', match: (e) => bare(e) && e.key === 'F4' },
+  { group: 'Around', keys: ['/'], what: 'Filter databases or tables', command: 'filter', outside: true, match: (e) => bare(e) && e.key === '/' },
+  { group: 'Around', keys: ['?'], what: 'This overview', command: 'keys', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '?' },
+  { group: 'Tables', keys: ['↑', '↓'], what: 'Move in the list; Home and End to its ends' },
+  { group: 'Tables', keys: ['Enter'], what: 'Open a database; show the schema of a table' },
+  { group: 'Tables', keys: ['Shift', 'Enter'], what: 'Select the first 100 rows of a table' },
+  { group: 'Tables', keys: ['Backspace'], what: 'Back to the databases' },
+  { group: 'Results', keys: ['↑', '↓', '←', '→'], what: 'Move in the grid; with Shift select; Home, End, Page Up, Page Down' },
+  { group: 'Results', keys: [MOD, 'C'], what: 'Copy the selection as tab-separated text' },
+  { group: 'Results', keys: [MOD, 'F'], what: 'Find in the results' },
+  { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer' },
+];
+
+function mod(event) {
+  return (isMac ? event.metaKey || event.ctrlKey : event.ctrlKey) && !event.altKey;
+}
+
+function alt(event) {
+  return event.altKey && !event.ctrlKey && !event.metaKey;
+}
+
+function bare(event) {
+  return !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+}
+
+function inField(target) {
+  return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
+}
+
+/** Listens for the page's keys. @param {Object<string, (event: KeyboardEvent) => void>} commands */
+export function listenForKeys(commands) {
+  document.addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]')) return;
+    const key = KEYS.find(({ match, outside }) => match?.(event) && !(outside && inField(event.target)));
+    if (!key) return;
+    event.preventDefault();
+    commands[key.command](event);
+  });
+}
+
+/** How a command's keys are written, for menus and tooltips. @param {string} command */
+export function keyText(command) {
+  const key = KEYS.find((entry) => entry.command === command);
+  return key ? key.keys.join(isMac ? ' ' : '+') : '';
+}
+
+/** The overview of all keys. */
+export function showKeys() {
+  const groups = [...new Set(KEYS.map(({ group }) => group))];
+  const body = h('div', { class: 'keys' }, groups.map((group) => h('section', {}, h('h3', { text: group }),
+    h('dl', {}, KEYS.filter((key) => key.group === group).map(({ keys, what }) =>
+      h('div', {}, h('dt', {}, keys.map((key) => h('kbd', { class: 'key', text: key }))), h('dd', { text: what })))))));
+  return openDialog({ title: 'Keyboard', wide: true, body });
+}

@@ -1,0 +1,102 @@
+// Sizes of the areas, the sidebar as a drawer on narrow windows, and F6 between areas.
+import { byId } from '../../common/dom.js';
+import { splitter } from './splitter.js';
+
+/** Below this width the sidebar is a drawer; sql.css agrees. */
+const NARROW = matchMedia('(max-width: 760px)');
+const SIDEBAR = { min: 160, max: 560, normal: 264 };
+const EDITOR = { min: 0.1, max: 0.85, normal: 0.4 };
+
+/** The layout of the page; sizes live in `settings`. */
+export class Layout {
+  #settings;
+  #save;
+
+  /** @param {object} settings @param {() => void} save */
+  constructor(settings, save) {
+    this.#settings = settings;
+    this.#save = save;
+    this.#setSidebar(settings.sidebarWidth, false);
+    this.#setEditor(settings.editorShare, false);
+    splitter(byId('split-sidebar'), { vertical: true, value: () => byId('sidebar').offsetWidth, set: (px, done) => this.#setSidebar(px, done), reset: SIDEBAR.normal });
+    splitter(byId('split-editor'), {
+      vertical: false, value: () => byId('editors').offsetHeight, reset: EDITOR.normal * this.#room(),
+      set: (px, done) => this.#setEditor(px / this.#room(), done),
+    });
+    byId('drawer').addEventListener('click', () => this.#toggle());
+    byId('scrim').addEventListener('click', () => this.closeDrawer());
+    byId('sidebar').addEventListener('keydown', (event) => { if (event.key === 'Escape' && this.isNarrow) this.closeDrawer(); });
+    NARROW.addEventListener('change', () => this.#adapt());
+    this.#adapt();
+  }
+
+  get isNarrow() {
+    return NARROW.matches;
+  }
+
+  #room() {
+    return Math.max(1, byId('editors').offsetHeight + byId('results').offsetHeight);
+  }
+
+  #setSidebar(px, done) {
+    const width = Math.round(clamp(px, SIDEBAR.min, Math.min(SIDEBAR.max, innerWidth * 0.6)));
+    this.#settings.sidebarWidth = width;
+    byId('work').style.setProperty('--sidebar', `${width}px`);
+    byId('split-sidebar').setAttribute('aria-valuenow', String(width));
+    if (done) this.#save();
+  }
+
+  #setEditor(share, done) {
+    const value = clamp(Number.isFinite(share) ? share : EDITOR.normal, EDITOR.min, EDITOR.max);
+    this.#settings.editorShare = value;
+    byId('main').style.setProperty('--editor-share', String(value));
+    byId('main').style.setProperty('--results-share', String(1 - value));
+    byId('split-editor').setAttribute('aria-valuenow', String(Math.round(value * 100)));
+    if (done) this.#save();
+  }
+
+  #adapt() {
+    this.#setDrawer(!this.isNarrow);
+  }
+
+  #toggle() {
+    const open = byId('work').classList.contains('no-sidebar');
+    this.#setDrawer(open);
+    if (open && this.isNarrow) (byId('sidebar').querySelector('.row-main') ?? byId('filter')).focus();
+  }
+
+  #setDrawer(open) {
+    byId('work').classList.toggle('no-sidebar', !open);
+    byId('drawer').setAttribute('aria-expanded', String(open));
+    byId('scrim').hidden = !(open && this.isNarrow);
+    byId('main').inert = open && this.isNarrow;
+  }
+
+  /** Shows the sidebar. */
+  openDrawer() {
+    this.#setDrawer(true);
+  }
+
+  /** Hides the drawer of a narrow window; elsewhere the sidebar stays. */
+  closeDrawer() {
+    if (!this.isNarrow || byId('work').classList.contains('no-sidebar')) return;
+    const inside = byId('sidebar').contains(document.activeElement);
+    this.#setDrawer(false);
+    if (inside) byId('drawer').focus();
+  }
+
+  /** Moves the focus to the next of sidebar, editor, results. @param {number} by @param {import('./querytab.js').QueryTab} tab */
+  nextArea(by, tab) {
+    const areas = [byId('sidebar'), tab.editorHost, tab.resultsHost];
+    const at = areas.findIndex((area) => area.contains(document.activeElement));
+    const next = (Math.max(at, by < 0 && at < 0 ? 0 : at) + by + areas.length) % areas.length;
+    if (next === 0) this.openDrawer();
+    else if (this.isNarrow) this.closeDrawer();
+    if (next === 1) tab.editor.area.focus();
+    else (areas[next].querySelector(next === 0 ? '.row-main[tabindex="0"], #filter' : '[tabindex="0"], button:not([tabindex="-1"])') ?? areas[next]).focus();
+  }
+}
+
+function clamp(value, min, max) {
+  return Math.max(min, Math.min(max, value));
+}

@@ -1,0 +1,95 @@
+// The dialogs of the workbench: history, settings, advice on the account.
+import { fill, h } from '../../common/dom.js';
+import { confirmDialog, openDialog } from '../../common/dialog.js';
+import { searchHistory } from '../core/history.js';
+import { formatMs } from './figures.js';
+import { coloured } from './schema.js';
+
+/** Entries drawn at once; searching finds the others. */
+const SHOWN = 100;
+
+/**
+ * The history with search. Resolves with the chosen entry, or undefined.
+ * @param {{list: () => import('../core/history.js').Entry[], clear: () => void}} history
+ * @returns {Promise<import('../core/history.js').Entry|undefined>}
+ */
+export function showHistory(history) {
+  const search = h('input', { class: 'field', type: 'search', placeholder: 'Search statements', 'aria-label': 'Search the history', autofocus: true, autocomplete: 'off' });
+  const list = h('ul', { class: 'history-list', 'aria-label': 'Statements, newest first' });
+  const note = h('p', { class: 'dim', role: 'status' });
+  return openDialog({
+    title: 'History',
+    wide: true,
+    body: [search, note, list],
+    onOpen: (dialog, close) => {
+      const draw = () => drawHistory(list, note, searchHistory(history.list(), search.value), search.value, close);
+      search.addEventListener('input', draw);
+      dialog.addEventListener('keydown', (event) => historyKey(event, search, list));
+      draw();
+      dialog.append(h('div', { class: 'dialog-foot' }, h('span', { class: 'dim foot-note', text: 'Kept in this browser, for this server and user. Passwords are masked.' }),
+        h('button', { type: 'button', class: 'button', text: 'Clear history', on: { click: async () => {
+          if (await confirmDialog({ title: 'Clear history', text: 'Forget all statements kept for this server and user?', action: 'Clear' })) { history.clear(); draw(); }
+        } } })));
+    },
+  });
+}
+
+function drawHistory(list, note, found, query, close) {
+  note.textContent = found.length === 0 ? (query ? `Nothing matches “${query}”.` : 'Statements that you run are listed here.')
+    : found.length > SHOWN ? `${found.length} statements; the newest ${SHOWN} are shown. Search to narrow them down.` : `${found.length} ${found.length === 1 ? 'statement' : 'statements'}`;
+  fill(list, found.slice(0, SHOWN).map((entry) => h('li', {}, h('button', { type: 'button', class: 'history-entry', on: { click: () => close(entry) } },
+    h('span', { class: 'history-sql' }, coloured(entry.sql.length > 400 ? `${entry.sql.slice(0, 400)} …` : entry.sql)),
+    h('span', { class: entry.error ? 'history-meta bad' : 'history-meta', text: meta(entry) })))));
+}
+
+function meta(entry) {
+  const outcome = entry.error ? `failed: ${entry.error.slice(0, 160)}` : entry.rows === null ? '' : `${entry.rows.toLocaleString('en')} rows`;
+  return [new Date(entry.at).toLocaleString(), entry.db, formatMs(entry.ms), outcome, entry.cut && 'cut to its beginning'].filter(Boolean).join(' · ');
+}
+
+function historyKey(event, search, list) {
+  const entries = [...list.querySelectorAll('.history-entry')];
+  const at = entries.indexOf(document.activeElement);
+  if (event.key === 'ArrowDown') entries[Math.min(at + 1, entries.length - 1)]?.focus();
+  else if (event.key === 'ArrowUp' && at >= 0) (at === 0 ? search : entries[at - 1]).focus();
+  else if (event.key === 'Enter' && document.activeElement === search) entries[0]?.click();
+  else return;
+  event.preventDefault();
+}
+
+/**
+ * The settings; each applies at once.
+ * @param {object} settings
+ * @param {(key: string, value: any) => void} change
+ */
+export function showSettings(settings, change) {
+  const check = (key, title, text) => {
+    const input = h('input', { type: 'checkbox' });
+    input.checked = settings[key];
+    input.addEventListener('change', () => change(key, input.checked));
+    return h('label', { class: 'check' }, input, h('span', {}, h('b', { text: title }), h('br'), h('span', { class: 'dim', text })));
+  };
+  return openDialog({
+    title: 'Settings',
+    body: [
+      check('stopOnError', 'Stop a script at the first error', 'Otherwise the statements after it are sent too.'),
+      check('confirmDanger', 'Ask before data is lost', 'Before DROP, TRUNCATE, and DELETE or UPDATE without WHERE, in read-write mode.'),
+      check('autoComplete', 'Complete while typing', 'Otherwise Ctrl+Space opens the list.'),
+    ],
+    actions: [{ label: 'Close', value: undefined, kind: 'primary' }],
+  });
+}
+
+/** Why an account that could write is a risk in read-only mode, and what to do. @param {{user: string}} info */
+export function showAccountAdvice({ user }) {
+  const sql = "CREATE USER 'reader'@'%' IDENTIFIED BY '…';\nGRANT SELECT, SHOW VIEW ON `mydb`.* TO 'reader'@'%';";
+  return openDialog({
+    title: 'This account could write',
+    body: [
+      h('p', { text: `Read-only mode is on: the page, the server and the database session each refuse statements that write. The account “${user}” itself, however, has rights to write.` }),
+      h('p', { text: 'What a view or function does outside of tables, such as setting a global variable, is limited by the account alone. An account that can only read is the safer choice, above all when this page is shared:' }),
+      h('pre', { class: 'quote', text: sql }),
+    ],
+    actions: [{ label: 'Close', value: undefined, kind: 'primary' }],
+  });
+}

@@ -1,0 +1,177 @@
+// One query tab: its editor, result area, session and running statements.
+import { byId, fill, h, icon, iconButton } from '../../common/dom.js';
+import { announce, notify } from '../../common/announce.js';
+import { errorSpan } from '../core/errors.js';
+import { statementAt } from '../core/lexer.js';
+import { createResults } from '../results/results.js';
+import { Completion } from './completion.js';
+import { Editor } from './editor.js';
+import { openScript } from './files.js';
+import { randomId } from './store.js';
+
+/** A tab with editor and results. `app` gives the api, catalogue, settings and what tabs tell the page. */
+export class QueryTab {
+  /** @param {object} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
+  constructor(app, { name, text = '', db = '', generated = false, caret = 0 }) {
+    this.app = app;
+    this.id = randomId();
+    this.name = name;
+    this.db = db;
+    this.generated = generated;
+    this.session = randomId();
+    this.sessionUsed = false;
+    /** A script too large for the editor: run from memory, only its beginning shown. */
+    this.script = null;
+    this.run = null;
+    this.progress = null;
+    this.news = false;
+    this.#build(name);
+    this.editor.setText(text);
+    this.editor.area.setSelectionRange(Math.min(caret, text.length), Math.min(caret, text.length));
+  }
+
+  #build(name) {
+    this.editor = new Editor({
+      label: `SQL of ${name}`,
+      onChange: (typed) => this.#edited(typed),
+      onCaret: () => this.app.caretMoved(this),
+      onKey: (event) => { if (this.completion.key(event)) event.preventDefault(); },
+    });
+    this.completion = new Completion(this.editor, {
+      db: () => this.db, catalogue: this.app.catalogue, enabled: () => this.app.settings.autoComplete, announce,
+    });
+    this.message = h('div', { class: 'editor-message', hidden: true });
+    this.banner = h('div', { class: 'script-banner', hidden: true });
+    this.editorHost = h('div', { class: 'tab-editor', role: 'tabpanel', id: `panel-${this.id}`, 'aria-labelledby': `tab-${this.id}` }, this.banner, this.editor.element, this.message);
+    this.resultsHost = h('div', { class: 'tab-results', role: 'region', 'aria-label': `Results of ${name}` });
+    byId('editors').append(this.editorHost);
+    byId('results').append(this.resultsHost);
+    const { api, settings } = this.app;
+    this.results = createResults(this.resultsHost, { api, announce, notify, settings });
+    this.resultsHost.addEventListener('goto-error', ({ detail }) => this.#goTo(detail));
+    openScript(this.editor.element, (file) => this.app.openFile(file));
+  }
+
+  #edited(typed) {
+    this.generated = false;
+    this.showMessage(null);
+    if (typed) this.completion.edited();
+    this.app.tabChanged(this);
+  }
+
+  /** Shows or hides the tab. @param {boolean} active */
+  show(active) {
+    this.editorHost.hidden = !active;
+    this.resultsHost.hidden = !active;
+    if (!active) this.completion.close();
+    if (active) {
+      this.news = false;
+      this.editor.paint();
+    }
+  }
+
+  get isEmpty() {
+    return !this.script && this.editor.text.trim() === '';
+  }
+
+  /** Whether a generated statement may take the place of what is there: nothing that was typed is ever lost. */
+  get isReplaceable() {
+    return !this.script && !this.run && (this.isEmpty || this.generated);
+  }
+
+  /** Puts a generated statement in. @param {string} sql @param {string} db */
+  fillIn(sql, db) {
+    this.editor.replaceAll(sql);
+    this.generated = true;
+    if (db) this.db = db;
+    this.app.tabChanged(this);
+  }
+
+  /** What Run takes: the selection as a script, else the statement at the cursor. @returns {{start: number, end: number, sql: string}|null} */
+  target() {
+    const { text, selection } = this.editor;
+    const statement = statementAt(text, selection.start);
+    return statement && statement.sql.trim() ? statement : null;
+  }
+
+  /** Renames the tab. @param {string} name */
+  rename(name) {
+    this.name = name;
+    this.editor.area.setAttribute('aria-label', `SQL of ${name}`);
+    this.resultsHost.setAttribute('aria-label', `Results of ${name}`);
+  }
+
+  /** A message under the editor, beside its cause. @param {{text: string, kind?: string, at?: number}|null} message */
+  showMessage(message) {
+    this.message.hidden = !message;
+    if (!message) {
+      fill(this.message);
+      return;
+    }
+    const where = message.at === undefined ? null : this.editor.position(message.at);
+    const jump = where && h('button', { type: 'button', class: 'link', text: `line ${where.line}, column ${where.column}`, on: { click: () => this.editor.select(message.at) } });
+    this.message.className = `editor-message ${message.kind ?? 'bad'}`;
+    fill(this.message, icon(message.kind === 'warn' ? 'warn' : 'error'), h('span', { class: 'editor-message-text', text: message.text }), jump,
+      iconButton('close', 'Dismiss', () => { this.showMessage(null); this.editor.mark([]); this.editor.area.focus(); }));
+  }
+
+  /** Marks where the server says that a statement is wrong. @param {{start: number, end: number, sql: string}} statement @param {string} text */
+  showError(statement, text) {
+    if (this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
+      this.showMessage({ text });
+      return;
+    }
+    const span = errorSpan(statement.sql, text);
+    const at = span ? { start: statement.start + span.start, end: statement.start + Math.max(span.end, span.start + 1) } : null;
+    this.editor.mark(at ? [{ ...at, kind: 'error' }] : []);
+    if (at && this.app.active === this) this.editor.reveal(at.start);
+    this.showMessage({ text, at: at ? at.start : undefined });
+  }
+
+  /** An error tab of the results asks for its place, which may have moved with an edit since. */
+  #goTo({ offset }) {
+    if (Number.isFinite(offset) && offset <= this.editor.text.length) this.editor.select(offset);
+  }
+
+  /** Takes a script that is too large to edit. @param {{name: string, text: string, shown: string}} script */
+  setScript(script) {
+    this.editor.setText(script.shown);
+    this.script = script;
+    this.editor.area.readOnly = true;
+    const drop = h('button', { type: 'button', class: 'button', text: 'Close file', on: { click: () => this.clearScript() } });
+    fill(this.banner, icon('file'), h('span', { text: `${script.name}: too large to edit here. Its beginning is shown; Run executes the whole file.` }), drop);
+    this.banner.hidden = false;
+  }
+
+  /** Gives the editor back for typing. */
+  clearScript() {
+    this.script = null;
+    this.banner.hidden = true;
+    this.editor.area.readOnly = false;
+    this.editor.setText('');
+    this.app.tabChanged(this);
+    this.editor.area.focus();
+  }
+
+  /** What is kept across reloads. */
+  stored() {
+    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret };
+  }
+
+  /** A new session id: the old session is over. */
+  renewSession() {
+    this.session = randomId();
+    this.sessionUsed = false;
+  }
+
+  /** Ends what the tab runs and holds. */
+  close() {
+    this.run?.leave();
+    this.run = null;
+    if (this.sessionUsed) this.app.api.closeSession(this.session);
+    this.results.destroy?.();
+    this.editor.close();
+    this.editorHost.remove();
+    this.resultsHost.remove();
+  }
+}

@@ -1,0 +1,183 @@
+// Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
+import { checkReadOnly } from '../core/gate.js';
+import { dangerOf } from '../core/danger.js';
+import { tokens } from '../core/lexer.js';
+import { unquoteIdentifier } from '../core/identifiers.js';
+import { readQuery } from '../core/stream.js';
+import { randomId } from './store.js';
+
+/** Time between two progress reports, in ms. */
+const TICK_MS = 100;
+/** How long a cancelled statement may take to end by itself before its request is aborted, in ms. */
+const CANCEL_GRACE_MS = 3_000;
+/** Statements that change what the sidebar and completion know. */
+const DICTIONARY = /^(CREATE|DROP|ALTER|RENAME|TRUNCATE)$/;
+/** A dangerous statement contains one of these words somewhere; the lexer decides then. */
+const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
+
+/**
+ * @typedef {{start: number, end: number, sql: string}} Statement
+ * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean}} Progress
+ * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
+ */
+
+/** The layer-1 refusal of a statement in read-only mode, or null. @param {string} sql @returns {string|null} */
+export function refusal(sql) {
+  const found = checkReadOnly(sql);
+  if (!found) return null;
+  const message = found.message.startsWith('read-only mode:') ? found.message : `read-only mode: ${found.message}`;
+  return /\bpage\b/.test(message) ? message : `${message} (refused by the page; nothing was sent)`;
+}
+
+/** The dangerous ones among statements. @param {Statement[]} statements */
+export function dangers(statements) {
+  const found = [];
+  for (const { sql } of statements) {
+    const danger = PERHAPS_DANGEROUS.test(sql) ? dangerOf(sql) : null;
+    if (danger) found.push({ ...danger, sql });
+  }
+  return found;
+}
+
+/** One run: a list of statements sent in turn on one session. */
+export class Run {
+  #api;
+  #options;
+  #queryId = null;
+  #abort = new AbortController();
+  #cancelled = false;
+  #timer = 0;
+  #now = { index: 0, rows: 0, bytes: 0, sql: '' };
+
+  /**
+   * @param {ReturnType<typeof import('../api.js').createApi>} api
+   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
+   *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
+   *   onDatabase: (db: string) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
+   */
+  constructor(api, options) {
+    this.#api = api;
+    this.#options = options;
+    this.id = randomId();
+    this.db = options.db;
+    this.session = options.session;
+    this.statements = options.statements.map(({ sql }) => sql);
+    this.startedAt = Date.now();
+    this.began = performance.now();
+  }
+
+  /** Runs to the end. @returns {Promise<{failed: number, cancelled: boolean, elapsedMs: number, done: number}>} */
+  async start() {
+    const { statements, results } = this.#options;
+    let failed = 0;
+    let done = 0;
+    results.begin(this);
+    this.#timer = setInterval(() => this.#report(), TICK_MS);
+    for (const [index, statement] of statements.entries()) {
+      if (this.#cancelled) break;
+      done += 1;
+      if (await this.#one(index, statement)) continue;
+      failed += 1;
+      if (this.#options.stopOnError) break;
+    }
+    clearInterval(this.#timer);
+    const end = { cancelled: this.#cancelled, elapsedMs: performance.now() - this.began };
+    results.end(this, end);
+    return { failed, done, ...end };
+  }
+
+  /** One statement; true when it succeeded. */
+  async #one(index, statement) {
+    this.#now = { index, rows: 0, bytes: 0, sql: statement.sql };
+    this.#report();
+    const refused = this.#options.readOnly ? refusal(statement.sql) : null;
+    if (refused) return this.#fail(index, statement, refused, null, 0);
+    const from = performance.now();
+    const answer = await this.#send(statement.sql);
+    const ms = performance.now() - from;
+    for (const result of answer.results) this.#add(index, result, statement.sql);
+    if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms);
+    this.#succeeded(statement.sql, answer.results[0], ms);
+    return true;
+  }
+
+  async #send(sql) {
+    const { session, limit } = this.#options;
+    const { signal } = this.#abort;
+    this.#queryId = randomId();
+    try {
+      const response = await this.#api.query({ sql, db: this.db, limit, session, queryId: this.#queryId, signal });
+      const onProgress = ({ rows, bytes }) => Object.assign(this.#now, { rows, bytes });
+      return await readQuery(response, { onProgress, signal, limit: limit ?? undefined, sql, db: this.db });
+    } catch (error) {
+      const message = signal.aborted ? 'cancelled' : error.message;
+      return { results: [], code: error.status ?? 0, message, error: error.error ?? null };
+    } finally {
+      this.#queryId = null;
+    }
+  }
+
+  #add(index, result, sql) {
+    result.sql = sql;
+    result.db = this.db;
+    result.plan = this.#options.plan;
+    this.#options.results.addResult(this, index, result);
+  }
+
+  #fail(index, statement, message, error, ms) {
+    const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
+    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: statement.start });
+    this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
+    if (!this.#cancelled) this.#options.onError(statement, text);
+    return false;
+  }
+
+  #succeeded(sql, result, ms) {
+    const rows = result?.columns?.length ? result.count : result?.affected_rows ?? null;
+    this.#options.onOutcome({ sql, ms, rows, error: null });
+    const [first, second] = firstWords(sql);
+    if (first?.toUpperCase() === 'USE' && second) {
+      this.db = unquoteIdentifier(second);
+      this.#options.onDatabase(this.db);
+    }
+    if (DICTIONARY.test(first?.toUpperCase() ?? '')) this.#options.onDictionary();
+  }
+
+  #report() {
+    const progress = { ...this.#now, count: this.statements.length, elapsedMs: performance.now() - this.began, cancelling: this.#cancelled };
+    this.#options.results.progress(this, progress);
+    this.#options.onProgress(progress);
+  }
+
+  /** Kills the running statement on the server; no further one is sent. Resolves when the kill was answered. */
+  async cancel() {
+    if (this.#cancelled) return;
+    this.#cancelled = true;
+    this.#report();
+    setTimeout(() => this.#abort.abort(), CANCEL_GRACE_MS);
+    const queryId = this.#queryId;
+    try {
+      if (queryId) await this.#api.cancel(queryId);
+    } catch {
+      // The server does not answer a kill: leaving makes it kill the statement too.
+      this.#abort.abort();
+    }
+  }
+
+  /** Leaves at once: the server kills what a client that went away was running. */
+  leave() {
+    this.#cancelled = true;
+    this.#abort.abort();
+  }
+}
+
+function firstWords(sql) {
+  const words = [];
+  for (const { type, start, end } of tokens(sql.slice(0, 2000))) {
+    if (type === 'comment') continue;
+    if (type !== 'keyword' && type !== 'identifier') break;
+    words.push(sql.slice(start, end));
+    if (words.length === 2) break;
+  }
+  return words;
+}

@@ -1,0 +1,259 @@
+// The sidebar: databases, then the tables of one, with a live filter and pages of 50.
+import { byId, debounce, fill, h, icon, iconButton } from '../../common/dom.js';
+import { formatBytes, formatCount } from './figures.js';
+
+/** Tables on one page of the list. */
+const PAGE = 50;
+const KINDS = { table: 'Table', view: 'View', sequence: 'Sequence' };
+
+/** The sidebar in `#sidebar`. */
+export class Sidebar {
+  #catalogue;
+  #on;
+  #db = null;
+  #names = [];
+  #tables = [];
+  #page = 0;
+  #turn = 0;
+  #selected = '';
+
+  /**
+   * @param {import('./catalogue.js').Catalogue} catalogue
+   * @param {{openDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
+   *   runTable: (db: string, table: string) => void, announce: (text: string) => void}} on
+   */
+  constructor(catalogue, on) {
+    this.#catalogue = catalogue;
+    this.#on = on;
+    this.host = byId('sidebar-content');
+    this.filter = h('input', { class: 'field', type: 'search', id: 'filter', placeholder: 'Filter', 'aria-label': 'Filter', autocomplete: 'off', spellcheck: 'false' });
+    this.head = h('div', { class: 'sidebar-head' });
+    this.list = h('ul', { class: 'sidebar-list', id: 'sidebar-list' });
+    this.note = h('div', { class: 'sidebar-note' });
+    this.pager = h('div', { class: 'pager', role: 'group', 'aria-label': 'Pages of tables' });
+    fill(this.host, this.head, h('div', { class: 'sidebar-filter' }, icon('search'), this.filter), this.list, this.note, this.pager);
+    this.#listen();
+  }
+
+  #listen() {
+    const settle = debounce(() => this.#on.announce(`${this.#matching().length} match`), 500);
+    this.filter.addEventListener('input', () => { this.#page = 0; this.#render(); settle(); });
+    this.filter.addEventListener('keydown', (event) => this.#filterKey(event));
+    this.list.addEventListener('keydown', (event) => this.#listKey(event));
+    this.list.addEventListener('click', (event) => this.#click(event));
+    this.list.addEventListener('dblclick', (event) => this.#doubleClick(event));
+  }
+
+  /** The database whose tables are shown, or null. */
+  get db() {
+    return this.#db;
+  }
+
+  /** Shows the list of databases. @param {boolean} [fresh] asks the server again */
+  async showDatabases(fresh = false) {
+    const turn = this.#enter(null);
+    this.#head();
+    await this.#load(turn, async () => { this.#names = await this.#catalogue.databases(fresh); });
+  }
+
+  /** Shows the tables of a database. @param {string} db @param {boolean} [fresh] */
+  async showTables(db, fresh = false) {
+    const turn = this.#enter(db);
+    this.#head();
+    await this.#load(turn, async () => { this.#tables = await this.#catalogue.tables(db, fresh); });
+  }
+
+  /** Asks the server again for what is shown. */
+  refresh() {
+    return this.#db === null ? this.showDatabases(true) : this.showTables(this.#db, true);
+  }
+
+  #enter(db) {
+    const moved = db !== this.#db;
+    this.#db = db;
+    this.#turn += 1;
+    if (moved) {
+      this.filter.value = '';
+      this.#page = 0;
+      this.#tables = [];
+      this.#selected = '';
+    }
+    return this.#turn;
+  }
+
+  async #load(turn, request) {
+    if (!this.#matching().length) this.#say('Loading …');
+    this.list.setAttribute('aria-busy', 'true');
+    try {
+      await request();
+      if (turn === this.#turn) this.#render();
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    } finally {
+      if (turn === this.#turn) this.list.removeAttribute('aria-busy');
+    }
+  }
+
+  #fail(error) {
+    const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => this.refresh() } });
+    fill(this.note, h('p', { class: 'bad', text: error.message }), again);
+    this.note.hidden = false;
+  }
+
+  #head() {
+    const refresh = iconButton('refresh', this.#db === null ? 'Refresh databases' : 'Refresh tables', () => this.refresh());
+    if (this.#db === null) {
+      fill(this.head, h('h2', { id: 'sidebar-title', text: 'Databases' }), refresh);
+      this.filter.placeholder = 'Filter databases';
+    } else {
+      const back = h('button', { type: 'button', class: 'button quiet back', on: { click: () => this.#back() } }, icon('back'), 'Databases');
+      fill(this.head, back, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })));
+      this.filter.placeholder = 'Filter tables';
+    }
+    this.filter.setAttribute('aria-label', this.filter.placeholder);
+    this.list.setAttribute('aria-label', this.#db === null ? 'Databases' : `Tables of ${this.#db}`);
+    this.#render();
+  }
+
+  async #back() {
+    const from = this.#db;
+    await this.showDatabases();
+    const button = [...this.list.querySelectorAll('.row-main')].find(({ dataset }) => dataset.name === from);
+    (button ?? this.filter).focus();
+  }
+
+  #matching() {
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = this.#db === null ? this.#names.map((name) => ({ name, kind: 'database' })) : this.#tables;
+    return words.length ? all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))) : all;
+  }
+
+  #render() {
+    const found = this.#matching();
+    const pages = Math.max(1, Math.ceil(found.length / PAGE));
+    this.#page = Math.min(this.#page, pages - 1);
+    const paged = this.#db === null ? found : found.slice(this.#page * PAGE, (this.#page + 1) * PAGE);
+    const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+    fill(this.list, paged.map((entry) => this.#row(entry)));
+    const rows = [...this.list.querySelectorAll('.row-main')];
+    const tabStop = rows.find(({ dataset }) => dataset.name === (focused ?? this.#selected)) ?? rows[0];
+    if (tabStop) tabStop.tabIndex = 0;
+    if (focused !== null) tabStop?.focus();
+    this.#renderPager(found.length);
+    this.#say(this.#emptyText(found.length));
+  }
+
+  #emptyText(count) {
+    if (count > 0 || this.list.hasAttribute('aria-busy')) return '';
+    if (this.filter.value) return `Nothing matches “${this.filter.value}”.`;
+    return this.#db === null ? '' : 'No tables here that this account may see.';
+  }
+
+  #say(text) {
+    this.note.textContent = text;
+    this.note.hidden = text === '';
+  }
+
+  #row(entry) {
+    const isTable = this.#db !== null;
+    const current = isTable && entry.name === this.#selected;
+    const main = h('button', { type: 'button', class: 'row-main', tabindex: '-1', data: { name: entry.name }, title: tooltip(entry), 'aria-current': current ? 'true' : null },
+      icon(entry.kind), isTable && h('span', { class: 'visually-hidden', text: `${KINDS[entry.kind] ?? entry.kind} ` }), h('span', { class: 'row-name', text: entry.name }),
+      isTable && h('span', { class: 'row-figures', text: figures(entry) }));
+    const run = isTable && entry.kind !== 'sequence' && h('button', { type: 'button', class: 'row-run', tabindex: '-1', title: `Select from ${entry.name}`, 'aria-label': `Select from ${entry.name}`, data: { run: entry.name } }, icon('play'));
+    return h('li', { class: 'row' }, main, run);
+  }
+
+  #renderPager(total) {
+    this.pager.hidden = this.#db === null || total <= PAGE;
+    if (this.pager.hidden) return;
+    const from = this.#page * PAGE;
+    const to = Math.min(total, from + PAGE);
+    const go = (by) => () => { this.#page += by; this.#render(); this.list.scrollTop = 0; this.#on.announce(`Tables ${this.#page * PAGE + 1} to ${Math.min(total, (this.#page + 1) * PAGE)}`); };
+    const hadFocus = this.pager.contains(document.activeElement) ? document.activeElement.dataset.way : null;
+    fill(this.pager,
+      iconButton('chevron-left', 'Previous page', go(-1), { disabled: from === 0, 'data-way': 'previous' }),
+      h('span', { class: 'pager-text', text: `${from + 1}–${to} of ${total}` }),
+      iconButton('chevron-right', 'Next page', go(1), { disabled: to === total, 'data-way': 'next' }));
+    if (hadFocus) (this.pager.querySelector(`[data-way="${hadFocus}"]:not(:disabled)`) ?? this.pager.querySelector('button:not(:disabled)'))?.focus();
+  }
+
+  #click(event) {
+    const run = event.target.closest('[data-run]');
+    const main = event.target.closest('.row-main');
+    if (run) this.#on.runTable(this.#db, run.dataset.run);
+    else if (main) this.#open(main.dataset.name, event.detail);
+  }
+
+  #open(name, clicks) {
+    if (this.#db === null) {
+      this.#on.openDatabase(name);
+      this.showTables(name).then(() => { if (document.activeElement === document.body) this.list.querySelector('.row-main')?.focus(); });
+    } else if (clicks < 2) {
+      this.#select(name);
+      this.#on.openTable(this.#db, name);
+    }
+  }
+
+  #select(name) {
+    this.#selected = name;
+    for (const row of this.list.querySelectorAll('.row-main')) {
+      if (row.dataset.name === name) row.setAttribute('aria-current', 'true');
+      else row.removeAttribute('aria-current');
+    }
+  }
+
+  #doubleClick(event) {
+    const main = event.target.closest('.row-main');
+    // The first click of the two may have opened a database: what is under the pointer now was not meant.
+    if (main && this.#db !== null && main.dataset.name === this.#selected) this.#on.runTable(this.#db, main.dataset.name);
+  }
+
+  #filterKey(event) {
+    const first = this.list.querySelector('.row-main');
+    if (event.key === 'ArrowDown' && first) first.focus();
+    else if (event.key === 'Enter' && first) first.click();
+    else if (event.key === 'Escape' && this.filter.value) { this.filter.value = ''; this.#page = 0; this.#render(); }
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #listKey(event) {
+    const rows = [...this.list.querySelectorAll('.row-main')];
+    const at = rows.indexOf(document.activeElement);
+    const { key } = event;
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[key];
+    if (to === -1) this.filter.focus();
+    else if (to !== undefined) this.#focusRow(rows, at, Math.min(to, rows.length - 1));
+    else if (key === 'Enter' && (event.shiftKey || event.ctrlKey || event.metaKey) && this.#db !== null && at >= 0) this.#on.runTable(this.#db, rows[at].dataset.name);
+    else if ((key === 'Backspace' || key === 'ArrowLeft') && this.#db !== null) this.#back();
+    else if (key === 'ArrowRight' && this.#db === null && at >= 0) rows[at].click();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #focusRow(rows, from, to) {
+    if (rows[from]) rows[from].tabIndex = -1;
+    rows[to].tabIndex = 0;
+    rows[to].focus();
+  }
+}
+
+function figures({ kind, rows_estimate: rows, bytes }) {
+  if (kind === 'view') return 'view';
+  if (kind === 'sequence') return 'sequence';
+  const parts = [];
+  if (Number.isFinite(rows)) parts.push(`${formatCount(rows)} rows`);
+  if (Number.isFinite(bytes)) parts.push(formatBytes(bytes));
+  return parts.join(' · ');
+}
+
+function tooltip({ name, kind, engine, rows_estimate: rows, bytes, comment }) {
+  const lines = [name];
+  if (engine) lines.push(`${KINDS[kind] ?? kind}, ${engine}`);
+  if (Number.isFinite(rows)) lines.push(`about ${rows.toLocaleString('en')} rows${Number.isFinite(bytes) ? `, ${formatBytes(bytes)}` : ''}`);
+  if (comment && comment !== 'VIEW') lines.push(comment);
+  return lines.join('\n');
+}

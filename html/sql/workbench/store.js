@@ -1,0 +1,143 @@
+// What the page remembers in the browser: settings for all servers, open tabs and history for each server and user.
+// Passwords never get here: literals that hold one are masked before anything is written.
+import { readHistory } from '../core/history.js';
+import { withoutSecrets } from '../core/secrets.js';
+
+const PREFIX = 'postern.sql';
+/** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */
+export const MAX_KEPT_TEXT = 1_000_000;
+/** How long a reloaded page waits for its former self to let go of its tabs, in ms. */
+const RELOAD_MS = 600;
+/** How many windows' tabs are remembered for one server and user. */
+const MAX_WORKSPACES = 5;
+
+const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, sidebarWidth: 264, editorShare: 0.4 };
+
+function read(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? 'null');
+  } catch {
+    return null;
+  }
+}
+
+/** False when the storage is full or forbidden. */
+function write(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A random id, hard to guess: session and query ids are the only key to what they name. */
+export function randomId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** The settings with a stored value of the right type, else the default. */
+export function loadSettings() {
+  const stored = read(`${PREFIX}.settings`) ?? {};
+  const settings = { ...DEFAULTS };
+  for (const key of Object.keys(DEFAULTS)) if (typeof stored[key] === typeof DEFAULTS[key]) settings[key] = stored[key];
+  return settings;
+}
+
+/** @param {object} settings */
+export function saveSettings(settings) {
+  write(`${PREFIX}.settings`, settings);
+}
+
+/** Tabs and history of one server and user. */
+export class Workspace {
+  #key;
+  #id;
+
+  /** @param {{host: string, port: number|null, user: string}} server @param {string} id of this window's workspace */
+  constructor(server, id) {
+    this.#key = `${PREFIX}:${server.user}@${server.host}:${server.port ?? ''}`;
+    this.#id = id;
+  }
+
+  /**
+   * Opens this window's workspace: the one it had before a reload, else the latest that no other window holds.
+   * @param {{host: string, port: number|null, user: string}} server
+   */
+  static async open(server) {
+    const probe = new Workspace(server, '');
+    const ids = Object.entries(probe.#all()).sort(([, a], [, b]) => b.savedAt - a.savedAt).map(([id]) => id);
+    const mine = windowId(`${probe.#key}.window`);
+    if (mine && await claim(`${probe.#key}.${mine}`, RELOAD_MS)) return probe.#named(mine);
+    for (const id of ids) {
+      if (id !== mine && await claim(`${probe.#key}.${id}`)) return probe.#named(id);
+    }
+    const id = randomId();
+    await claim(`${probe.#key}.${id}`);
+    return probe.#named(id);
+  }
+
+  #named(id) {
+    this.#id = id;
+    try {
+      sessionStorage.setItem(`${this.#key}.window`, id);
+    } catch {
+      // Not found again after a reload then; the latest free one is used.
+    }
+    return this;
+  }
+
+  #all() {
+    const value = read(`${this.#key}.tabs`);
+    return value && typeof value === 'object' && !Array.isArray(value) ? value : {};
+  }
+
+  /** @returns {{active: number, sidebar: string, tabs: object[]}} */
+  tabs() {
+    const stored = this.#all()[this.#id];
+    const tabs = Array.isArray(stored?.tabs) ? stored.tabs.filter((tab) => tab && typeof tab.text === 'string') : [];
+    return { active: Number(stored?.active) || 0, sidebar: String(stored?.sidebar ?? ''), tabs };
+  }
+
+  /** Saves the open tabs; makes room by forgetting other windows' tabs. False when they still do not fit. */
+  saveTabs({ active, sidebar, tabs }) {
+    const kept = tabs.map((tab) => ({ ...tab, text: tab.text.length > MAX_KEPT_TEXT ? '' : withoutSecrets(tab.text) }));
+    const mine = [this.#id, { active, sidebar, tabs: kept, savedAt: Date.now() }];
+    const others = Object.entries(this.#all()).filter(([id]) => id !== this.#id)
+      .sort(([, a], [, b]) => b.savedAt - a.savedAt).slice(0, MAX_WORKSPACES - 1);
+    for (let count = others.length; count >= 0; count -= 1) {
+      if (write(`${this.#key}.tabs`, Object.fromEntries([mine, ...others.slice(0, count)]))) return true;
+    }
+    return false;
+  }
+
+  /** @returns {import('../core/history.js').Entry[]} */
+  history() {
+    return readHistory(read(`${this.#key}.history`));
+  }
+
+  /** Saves the history; drops its older half until it fits. @param {import('../core/history.js').Entry[]} list */
+  saveHistory(list) {
+    for (let size = list.length; !write(`${this.#key}.history`, list.slice(0, size)) && size > 0;) size = Math.floor(size / 2);
+  }
+}
+
+/** Holds a lock until the page goes, so that two windows never write the same tabs. True without the Locks API (plain http). */
+function claim(name, waitMs = 0) {
+  if (!navigator.locks) return Promise.resolve(true);
+  const options = waitMs ? { signal: AbortSignal.timeout(waitMs) } : { ifAvailable: true };
+  return new Promise((resolve) => {
+    navigator.locks.request(name, options, (lock) => {
+      resolve(lock !== null);
+      return lock ? new Promise(() => {}) : undefined;
+    }).catch(() => resolve(false));
+  });
+}
+
+function windowId(key) {
+  try {
+    return sessionStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,75 @@
+// The toolbar over the editor: database and row limit, Run, Cancel, Explain, the menu, progress of the active tab.
+import { byId, fill, h } from '../../common/dom.js';
+import { confirmDialog } from '../../common/dialog.js';
+import { openMenu } from '../../common/menu.js';
+import { formatBytes, formatMs } from './figures.js';
+import { keyText } from './keys.js';
+
+/** Row limits offered; 0 is no limit. */
+const LIMITS = [100, 1_000, 10_000, 100_000, 0];
+
+/**
+ * Wires the toolbar.
+ * @param {Object<string, () => void>} commands
+ * @param {object} settings
+ * @param {{setDatabase: (db: string) => void, setLimit: (limit: number) => void, menu: () => object[]}} on
+ */
+export function wireToolbar(commands, settings, on) {
+  for (const id of ['run', 'cancel', 'explain']) {
+    byId(id).addEventListener('click', () => commands[id]());
+    byId(id).title = `${byId(id).textContent.trim()} (${keyText(id)})`;
+  }
+  byId('new-tab').addEventListener('click', () => commands.newTab());
+  byId('new-tab').title = `New query tab (${keyText('newTab')})`;
+  byId('more').addEventListener('click', () => openMenu(byId('more'), on.menu()));
+  byId('db').addEventListener('change', () => on.setDatabase(byId('db').value));
+  wireLimit(settings, on);
+}
+
+function wireLimit(settings, on) {
+  const select = byId('limit');
+  fill(select, LIMITS.map((limit) => h('option', { value: limit, text: limit ? `${limit.toLocaleString('en')} rows` : 'No limit' })));
+  if (!LIMITS.includes(settings.limit) || settings.limit === 0) settings.limit = 1000;
+  select.value = String(settings.limit);
+  select.addEventListener('change', async () => {
+    const limit = Number(select.value);
+    if (limit === 0 && !await confirmUnlimited()) select.value = String(settings.limit);
+    on.setLimit(Number(select.value));
+  });
+}
+
+function confirmUnlimited() {
+  return confirmDialog({
+    title: 'No row limit', action: 'No limit', kind: 'primary',
+    text: 'Every row of a result will be held in this browser tab; millions of rows can exhaust its memory. To save a large result, Export streams all rows to a file instead. The limit is set again when the page is reloaded.',
+  });
+}
+
+/** Offers the databases in the tab's selector. @param {string[]} names @param {string} current */
+export function drawDatabases(names, current) {
+  const all = current && !names.includes(current) ? [current, ...names] : names;
+  fill(byId('db'), h('option', { value: '', text: 'no database' }), all.map((name) => h('option', { value: name, text: name })));
+  byId('db').value = current;
+}
+
+/** Shows the state of the active tab. @param {import('./querytab.js').QueryTab} tab */
+export function drawRunning(tab) {
+  const running = tab.run !== null;
+  const hadFocus = document.activeElement === byId('run') || document.activeElement === byId('cancel');
+  byId('run').hidden = running;
+  byId('cancel').hidden = !running;
+  byId('cancel').disabled = tab.progress?.cancelling === true;
+  byId('explain').disabled = running || tab.script !== null;
+  byId('progress').classList.toggle('running', running);
+  byId('progress-text').textContent = running ? progressText(tab.progress) : tab.summary ?? '';
+  if (hadFocus && !byId(running ? 'cancel' : 'run').disabled) byId(running ? 'cancel' : 'run').focus();
+}
+
+function progressText(progress) {
+  if (!progress) return 'Sending …';
+  const parts = [progress.cancelling ? 'Cancelling …' : 'Running', formatMs(progress.elapsedMs)];
+  if (progress.count > 1) parts.push(`statement ${(progress.index + 1).toLocaleString('en')} of ${progress.count.toLocaleString('en')}`);
+  if (progress.rows) parts.push(`${progress.rows.toLocaleString('en')} rows`);
+  if (progress.bytes > 100_000) parts.push(formatBytes(progress.bytes));
+  return parts.join(' · ');
+}

@@ -1,0 +1,127 @@
+// The top bar: where one is connected, as whom, in which mode, and whether the server still answers.
+import { byId, fill, h, icon, setIcon } from '../../common/dom.js';
+import { announce } from '../../common/announce.js';
+import { followTheme, nextTheme, theme, themeIcon } from '../../common/theme.js';
+import { showAccountAdvice } from './panels.js';
+import { formatMs } from './figures.js';
+
+/** Time between two health checks while all is well, in ms. */
+const HEALTHY_MS = 15_000;
+/** Time to the second check, in ms: the first one also paid for loading the page, its latency misleads. */
+const SECOND_MS = 1_500;
+/** Pauses before the server is tried again, in ms; the last one repeats. */
+const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
+
+/** Fills the strip from the server's info. @param {object} info */
+export function showInfo(info) {
+  const address = info.port ? `${info.host.includes(':') ? `[${info.host}]` : info.host}:${info.port}` : info.host;
+  fill(byId('connection'), h('span', { class: 'where-host', text: address }), h('span', { class: 'where-user', text: ` · ${info.user}${info.database ? `@${info.database}` : ''}` }));
+  byId('connection').title = [`${address}, user ${info.user}`, info.version, info.time_zone && `time zone ${info.time_zone}`, info.tool].filter(Boolean).join('\n');
+  byId('version').textContent = info.version;
+  const readOnly = info.readonly === true || info.mode === 'read-only';
+  const badge = byId('mode');
+  badge.className = `mode ${readOnly ? 'read-only' : 'read-write'}`;
+  badge.title = readOnly ? 'Statements that write are refused. Fixed when postern was started.' : 'Statements that write are executed. Fixed when postern was started.';
+  fill(badge, icon(readOnly ? 'lock' : 'unlock'), readOnly ? 'Read-Only' : 'Read-Write');
+  badge.hidden = false;
+  const could = byId('could-write');
+  could.hidden = !(readOnly && info.can_write);
+  could.onclick = () => showAccountAdvice(info);
+}
+
+/** The theme switch. */
+export function themeSwitch() {
+  const button = byId('theme');
+  const draw = () => {
+    setIcon(button, themeIcon(theme()));
+    button.title = `Theme: ${theme()}`;
+    button.setAttribute('aria-label', button.title);
+  };
+  button.addEventListener('click', () => { announce(`Theme: ${nextTheme()}`); draw(); });
+  followTheme(draw);
+  draw();
+}
+
+/** Watches whether the server answers: a dot with the latency, and a strip while it does not. */
+export class Health {
+  #api;
+  #timer = 0;
+  #tries = 0;
+  #checking = false;
+  #seen = false;
+  state = 'connecting';
+
+  /** @param {{health: () => Promise<{info: object, ms: number}>}} api @param {(info: object) => void} onInfo */
+  constructor(api, onInfo) {
+    this.#api = api;
+    this.onInfo = onInfo;
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.check(); });
+    addEventListener('online', () => this.check());
+    byId('retry-now').addEventListener('click', () => this.check());
+  }
+
+  /** Told by any request that failed to reach the server. */
+  lost() {
+    if (this.state === 'offline') return;
+    this.#set('offline', 'not reachable');
+    announce('Server not reachable; retrying', 'bad');
+    this.#later(RETRY_MS[0]);
+  }
+
+  /** Asks now. */
+  async check() {
+    if (this.#checking || this.state === 'ended') return;
+    this.#checking = true;
+    clearTimeout(this.#timer);
+    try {
+      const { info, ms } = await this.#api.health();
+      this.#found(info, ms);
+    } catch (error) {
+      this.#missed(error);
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  #found(info, ms) {
+    const back = this.state === 'offline' || this.state === 'database';
+    this.#tries = 0;
+    this.#set('connected', `connected ${formatMs(ms)}`);
+    if (back) announce('Connected again', 'good');
+    this.onInfo(info);
+    this.#later(this.#seen ? HEALTHY_MS : SECOND_MS);
+    this.#seen = true;
+  }
+
+  #missed(error) {
+    if (error.status === 401) return;
+    if (error.unreachable) this.lost();
+    else this.#set('database', 'database not reachable', error.message);
+    this.#later(RETRY_MS[Math.min(this.#tries, RETRY_MS.length - 1)]);
+    this.#tries += 1;
+  }
+
+  #later(ms) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (document.hidden ? this.#later(ms) : this.check()), ms);
+  }
+
+  #set(state, text, detail = '') {
+    this.state = state;
+    byId('health').className = `health ${state}`;
+    byId('health-text').textContent = text;
+    const strip = byId('offline');
+    strip.hidden = state === 'connected' || state === 'connecting';
+    if (state === 'offline') byId('offline-text').textContent = 'Server not reachable; retrying. What you typed is kept.';
+    if (state === 'database') byId('offline-text').textContent = `The database does not answer; retrying. ${detail}`;
+  }
+
+  /** The session is over: nothing is asked any more. */
+  end() {
+    this.state = 'ended';
+    clearTimeout(this.#timer);
+    byId('health').className = 'health offline';
+    byId('health-text').textContent = 'signed out';
+    byId('offline').hidden = true;
+  }
+}

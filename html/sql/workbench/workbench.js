@@ -1,0 +1,498 @@
+// The workbench: query tabs and the commands that act on them.
+import { byId, copyText, debounce } from '../../common/dom.js';
+import { announce, notify } from '../../common/announce.js';
+import { confirmDialog, promptDialog } from '../../common/dialog.js';
+import { addEntry } from '../core/history.js';
+import { selectAll } from '../core/identifiers.js';
+import { splitScript } from '../core/lexer.js';
+import { scriptBatches } from '../core/script.js';
+import { withoutSecrets } from '../core/secrets.js';
+import { Catalogue } from './catalogue.js';
+import { readLink, writeLink } from './deeplink.js';
+import { chooseFile, readScript, saveScript } from './files.js';
+import { formatMs } from './figures.js';
+import { keyText, listenForKeys, showKeys } from './keys.js';
+import { Layout } from './layout.js';
+import { showHistory, showSettings } from './panels.js';
+import { QueryTab } from './querytab.js';
+import { Run, dangers, refusal } from './runner.js';
+import { schemaView } from './schema.js';
+import { Sidebar } from './sidebar.js';
+import { MAX_KEPT_TEXT, saveSettings } from './store.js';
+import { drawTabs } from './tabstrip.js';
+import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
+
+/** Pause after typing before tabs are saved, in ms. */
+const SAVE_MS = 400;
+/** Pause of a long script check between two slices, in ms: lets the page paint and take keys. */
+const BREATH_MS = 0;
+/** The most query tabs; each holds a database session while it is used, and the server has 32. */
+const MAX_TABS = 24;
+/** Closed tabs that can be opened again. */
+const MAX_CLOSED = 10;
+
+/** The page once it knows its server. */
+export class Workbench {
+  #closed = [];
+  #history;
+  #warnedFull = false;
+  #saveSoon = debounce(() => this.save(), SAVE_MS);
+
+  /** @param {{api: object, info: object, workspace: import('./store.js').Workspace, settings: object}} parts */
+  constructor({ api, info, workspace, settings }) {
+    this.api = api;
+    this.info = info;
+    this.workspace = workspace;
+    this.settings = settings;
+    this.catalogue = new Catalogue(api);
+    this.tabs = [];
+    this.active = null;
+    this.#history = workspace.history();
+  }
+
+  /** Builds the page and restores what was open. */
+  open() {
+    this.layout = new Layout(this.settings, () => saveSettings(this.settings));
+    this.sidebar = new Sidebar(this.catalogue, {
+      openDatabase: (db) => this.setDatabase(db),
+      openTable: (db, table) => this.openSchema(db, table),
+      runTable: (db, table) => this.runTable(db, table),
+      announce,
+    });
+    wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
+    listenForKeys(this.#commands());
+    this.#restore();
+    this.#listen();
+    this.#loadCatalogue();
+    this.active.editor.area.focus();
+  }
+
+  #listen() {
+    addEventListener('hashchange', () => this.#followLink());
+    addEventListener('pagehide', () => this.#leave());
+    addEventListener('pageshow', (event) => { if (event.persisted) for (const tab of this.tabs) tab.renewSession(); });
+    document.addEventListener('visibilitychange', () => { if (document.hidden) this.#saveSoon.now(); });
+  }
+
+  #restore() {
+    const { tabs, active } = this.workspace.tabs();
+    for (const stored of tabs.slice(0, MAX_TABS)) this.#add({ ...stored, name: String(stored.name ?? 'query') });
+    if (!this.tabs.length) this.#add({ name: 'query 1', db: this.info.database ?? '' });
+    this.activate(this.tabs[Math.min(active, this.tabs.length - 1)] ?? this.tabs[0]);
+    this.#followLink();
+  }
+
+  async #loadCatalogue() {
+    const { sidebar } = this.workspace.tabs();
+    this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
+    await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
+  }
+
+  /** The mode and the like may have changed: postern was started again behind the same address. @param {object} info */
+  setInfo(info) {
+    const other = ['host', 'port', 'user'].some((key) => info[key] !== this.info[key]);
+    if (other) location.reload();
+    this.info = info;
+  }
+
+  get readOnly() {
+    return this.info.readonly === true || this.info.mode === 'read-only';
+  }
+
+  #commands() {
+    return {
+      run: () => this.runTarget(),
+      runAll: () => this.runAll(),
+      explain: () => this.explain(),
+      cancel: () => this.active.run?.cancel(),
+      open: async () => this.openFile(await chooseFile()),
+      save: () => saveScript(this.active.name, this.active.script?.text ?? this.active.editor.text),
+      newTab: () => this.newTab(),
+      closeTab: () => this.closeTab(this.active),
+      reopenTab: () => this.#reopen(),
+      moveTab: (event) => this.#moveTab(event.key === 'PageUp' ? -1 : 1),
+      rename: () => this.renameTab(this.active),
+      area: (event) => this.layout.nextArea(event.shiftKey ? -1 : 1, this.active),
+      history: () => this.#showHistory(),
+      filter: () => { this.layout.openDrawer(); this.sidebar.filter.focus(); },
+      keys: () => showKeys(),
+    };
+  }
+
+  #menu() {
+    const c = this.#commands();
+    const { run, script } = this.active;
+    return [
+      { label: 'Run whole script', icon: 'play-all', key: keyText('runAll'), disabled: run !== null, run: c.runAll },
+      { label: 'History …', icon: 'history', key: keyText('history'), run: c.history },
+      null,
+      { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
+      { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
+      { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.#copyLink() },
+      null,
+      { label: 'Rename tab …', icon: 'edit', key: keyText('rename'), run: c.rename },
+      { label: 'Close tab', icon: 'close', key: keyText('closeTab'), run: c.closeTab },
+      { label: 'Reopen closed tab', icon: 'refresh', key: keyText('reopenTab'), disabled: !this.#closed.length, run: c.reopenTab },
+      null,
+      { label: 'Settings …', icon: 'settings', run: () => showSettings(this.settings, (key, value) => this.#setting(key, value)) },
+      { label: 'Keyboard …', icon: 'help', key: '?', run: c.keys },
+    ];
+  }
+
+  #setting(key, value) {
+    this.settings[key] = value;
+    saveSettings(this.settings);
+  }
+
+  #setLimit(limit) {
+    this.settings.limit = limit;
+    // No limit is not remembered: it is a decision about one statement.
+    if (limit) saveSettings(this.settings);
+  }
+
+  // --- tabs
+
+  #add(stored) {
+    const tab = new QueryTab(this, stored);
+    tab.show(false);
+    this.tabs.push(tab);
+    return tab;
+  }
+
+  /** @param {object} [stored] @returns {QueryTab|null} the new, active tab */
+  newTab(stored = {}) {
+    if (this.tabs.length >= MAX_TABS) {
+      notify(`At most ${MAX_TABS} tabs can be open; close one first.`, 'warn');
+      return null;
+    }
+    const tab = this.#add({ name: this.#freeName(), db: this.active?.db ?? '', ...stored });
+    this.activate(tab);
+    tab.editor.area.focus();
+    return tab;
+  }
+
+  #freeName() {
+    let number = 1;
+    while (this.tabs.some(({ name }) => name === `query ${number}`)) number += 1;
+    return `query ${number}`;
+  }
+
+  /** @param {QueryTab} tab */
+  activate(tab) {
+    if (tab !== this.active) this.active?.show(false);
+    this.active = tab;
+    tab.show(true);
+    this.#drawTabs();
+    this.#drawDatabases();
+    this.drawState(tab);
+    this.#saveSoon();
+  }
+
+  #moveTab(by) {
+    const at = this.tabs.indexOf(this.active);
+    this.activate(this.tabs[(at + by + this.tabs.length) % this.tabs.length]);
+    this.active.editor.area.focus();
+  }
+
+  /** Closes a tab; asks when it is running. @param {QueryTab} tab */
+  async closeTab(tab) {
+    if (tab.run && !await confirmDialog({ title: 'Close tab', text: `“${tab.name}” is running. Closing it cancels the statement.`, action: 'Cancel and close' })) return;
+    const at = this.tabs.indexOf(tab);
+    if (at < 0) return;
+    if (!tab.isEmpty) this.#closed = [...this.#closed, tab.stored()].slice(-MAX_CLOSED);
+    tab.run?.cancel();
+    tab.close();
+    this.tabs.splice(at, 1);
+    if (!this.tabs.length) this.#add({ name: 'query 1', db: tab.db });
+    if (tab === this.active) {
+      this.active = null;
+      this.activate(this.tabs[Math.min(at, this.tabs.length - 1)]);
+      this.active.editor.area.focus();
+    } else this.#drawTabs();
+    this.#saveSoon();
+  }
+
+  #reopen() {
+    const stored = this.#closed.pop();
+    if (stored) this.newTab(stored);
+  }
+
+  /** @param {QueryTab} tab */
+  async renameTab(tab) {
+    const name = (await promptDialog({ title: 'Rename tab', label: 'Name', value: tab.name, action: 'Rename', maxLength: 60 }))?.trim();
+    if (!name) return;
+    tab.rename(name);
+    this.#drawTabs();
+    this.#saveSoon();
+  }
+
+  #drawTabs() {
+    drawTabs(this.tabs, this.active, {
+      activate: (tab, focus) => { this.activate(tab); if (focus) byId(`tab-${tab.id}`).focus(); },
+      close: (tab) => this.closeTab(tab),
+      rename: (tab) => this.renameTab(tab),
+    });
+  }
+
+  #drawDatabases() {
+    if (this.active) drawDatabases(this.catalogue.databaseNames, this.active.db);
+  }
+
+  /** A tab's text or database changed. @param {QueryTab} tab */
+  tabChanged(tab) {
+    if (tab === this.active) {
+      this.#drawDatabases();
+      this.drawState(tab);
+    }
+    this.#saveSoon();
+  }
+
+  /** @param {QueryTab} tab */
+  caretMoved(tab) {
+    if (tab !== this.active) return;
+    const { line, column } = tab.editor.position(tab.editor.caret);
+    byId('cursor-at').textContent = `Ln ${line}, Col ${column}`;
+  }
+
+  /** @param {QueryTab} tab */
+  drawState(tab) {
+    if (tab === this.active) {
+      drawRunning(tab);
+      byId('explain').title = `Explain (${keyText('explain')})`;
+    }
+    const running = tab === this.active && tab.run ? `▶ ${Math.floor((tab.progress?.elapsedMs ?? 0) / 1000)} s · ` : '';
+    document.title = `${running}${this.active.name} · ${this.info.host} · postern`;
+  }
+
+  /** @param {string} db */
+  setDatabase(db) {
+    this.active.db = db;
+    this.#drawDatabases();
+    this.#saveSoon();
+  }
+
+  // --- running
+
+  /** Runs the selection, or the statement at the cursor. */
+  runTarget() {
+    const tab = this.active;
+    if (tab.script) return this.runAll();
+    const { start, end } = tab.editor.selection;
+    if (start !== end && tab.editor.text.slice(start, end).trim()) {
+      const statements = splitScript(tab.editor.text.slice(start, end)).map((part) => ({ ...part, start: part.start + start, end: part.end + start }));
+      return this.#run(tab, statements);
+    }
+    const statement = tab.target();
+    return this.#run(tab, statement ? [statement] : []);
+  }
+
+  /** Runs everything in the tab. */
+  async runAll() {
+    const tab = this.active;
+    if (tab.run) return this.#run(tab, []);
+    const statements = [];
+    for (const batch of scriptBatches(tab.script?.text ?? tab.editor.text)) {
+      for (const statement of batch) statements.push(statement);
+      await new Promise((resume) => { setTimeout(resume, BREATH_MS); });
+    }
+    return this.#run(tab, statements);
+  }
+
+  /** Shows how the server would execute the statement at the cursor. */
+  explain() {
+    const statement = this.active.target();
+    if (!statement) return this.#run(this.active, []);
+    const already = /^\s*(?:EXPLAIN|ANALYZE|DESCRIBE|DESC)\b/i.test(statement.sql);
+    return this.#run(this.active, [{ ...statement, sql: already ? statement.sql : `EXPLAIN FORMAT=JSON ${statement.sql}` }], { plan: true });
+  }
+
+  async #run(tab, statements, { plan = false } = {}) {
+    if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
+    if (!statements.length) return this.#nothingToRun(tab);
+    tab.showMessage(null);
+    tab.editor.mark([]);
+    if (statements.length === 1 && this.readOnly && this.#refuse(tab, statements[0])) return undefined;
+    if (!await this.#confirmed(statements)) return undefined;
+    if (tab.run || !this.tabs.includes(tab)) return undefined;
+    return this.#start(tab, statements, plan);
+  }
+
+  #nothingToRun(tab) {
+    tab.showMessage({ text: 'Nothing to run: write a statement, or double click a table on the left.', kind: 'warn' });
+    tab.editor.area.focus();
+  }
+
+  #refuse(tab, statement) {
+    const message = refusal(statement.sql);
+    if (!message) return false;
+    tab.showError(statement, message);
+    announce(message, 'bad');
+    return true;
+  }
+
+  async #confirmed(statements) {
+    if (this.readOnly || !this.settings.confirmDanger) return true;
+    const found = [];
+    for (let at = 0; at < statements.length; at += 500) {
+      found.push(...dangers(statements.slice(at, at + 500)));
+      if (statements.length > 500) await new Promise((resume) => { setTimeout(resume, BREATH_MS); });
+    }
+    if (!found.length) return true;
+    const [first] = found;
+    const text = found.length === 1 ? `${first.reason} Run it?` : `${found.length} of ${statements.length} statements lose data at one stroke. Run them?`;
+    const detail = found.slice(0, 20).map(({ sql }) => (sql.length > 600 ? `${sql.slice(0, 600)} …` : sql)).join(';\n');
+    return confirmDialog({ title: found.length === 1 ? first.statement : 'Data will be lost', text, detail, action: 'Run' });
+  }
+
+  async #start(tab, statements, plan) {
+    tab.sessionUsed = true;
+    tab.progress = null;
+    tab.run = new Run(this.api, {
+      statements, plan, db: tab.db, session: tab.session, limit: this.settings.limit || null, readOnly: this.readOnly, stopOnError: this.settings.stopOnError, results: tab.results,
+      onProgress: (progress) => { tab.progress = progress; this.drawState(tab); },
+      onOutcome: (outcome) => this.#remember(tab, outcome),
+      onDatabase: (db) => { tab.db = db; this.tabChanged(tab); },
+      onDictionary: () => { tab.dictionary = true; },
+      onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
+    });
+    this.drawState(tab);
+    this.#drawTabs();
+    const { run } = tab;
+    const end = await run.start();
+    if (tab.run === run) this.#ended(tab, end, statements.length);
+  }
+
+  /** An EXPLAIN put in front of a statement is not in the editor: its marks are found in the statement itself. */
+  #unexplained(statement) {
+    const length = statement.end - statement.start;
+    return statement.sql.length > length ? { ...statement, sql: statement.sql.slice(-length) } : statement;
+  }
+
+  #ended(tab, { failed, cancelled, elapsedMs, done }, count) {
+    tab.run = null;
+    tab.news = tab !== this.active;
+    tab.summary = summary({ failed, cancelled, elapsedMs, done, count });
+    announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
+    this.drawState(tab);
+    this.#drawTabs();
+    if (tab.dictionary) {
+      tab.dictionary = false;
+      this.catalogue.forget();
+      this.sidebar.refresh().then(() => this.catalogue.databases()).then(() => this.#drawDatabases(), () => {});
+    }
+  }
+
+  #remember(tab, { sql, ms, rows, error }) {
+    this.#history = addEntry(this.#history, { sql: withoutSecrets(sql.length > 50_000 ? sql.slice(0, 50_000) : sql), db: tab.db, at: Date.now(), ms: Math.round(ms), rows, error });
+    this.#saveSoon();
+  }
+
+  // --- tables
+
+  /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table */
+  openSchema(db, table) {
+    const { results } = this.active;
+    const id = `schema:${db}.${table}`;
+    const view = schemaView({
+      db, table, notify,
+      load: (fresh) => this.catalogue.schema(db, table, fresh),
+      jump: (toDb, toTable) => this.openSchema(toDb, toTable),
+      run: () => this.runTable(db, table),
+    });
+    results.openTab(id, table, view, { closable: true, icon: 'table' });
+    results.activate(id);
+    if (this.layout.isNarrow) this.layout.closeDrawer();
+  }
+
+  /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
+  runTable(db, table) {
+    const sql = selectAll(table);
+    const tab = this.active.isReplaceable ? this.active : this.newTab({ db });
+    if (!tab) return;
+    // The drawer makes what is behind it inert: close it before the editor takes the focus.
+    this.layout.closeDrawer();
+    tab.fillIn(sql, db);
+    this.#run(tab, [{ start: 0, end: sql.length, sql }]);
+  }
+
+  // --- files, links, history
+
+  /** @param {File|null} file */
+  async openFile(file) {
+    if (!file) return;
+    try {
+      const script = await readScript(file);
+      const tab = this.active.isEmpty && !this.active.run ? this.active : this.newTab();
+      if (!tab) return;
+      tab.rename(script.name.slice(0, 60));
+      if (script.large) tab.setScript(script);
+      else tab.editor.setText(script.text);
+      tab.generated = false;
+      this.#drawTabs();
+      this.tabChanged(tab);
+      notify(script.large ? `${script.name} opened; Run executes the whole file` : `${script.name} opened`, 'good');
+    } catch (error) {
+      notify(error.message, 'bad');
+    }
+  }
+
+  #followLink() {
+    const link = readLink(location.hash);
+    if (!link) return;
+    history.replaceState(null, '', location.pathname + location.search);
+    const tab = this.active.isEmpty ? this.active : link.sql ? this.newTab() : this.active;
+    if (!tab) return;
+    if (link.sql) tab.editor.setText(link.sql);
+    if (link.db) tab.db = link.db;
+    this.tabChanged(tab);
+    announce('A statement was filled in from the link; it was not run');
+  }
+
+  async #copyLink() {
+    const tab = this.active;
+    const sql = (tab.target() ?? { sql: tab.editor.text }).sql;
+    const done = await copyText(writeLink(tab.db, sql));
+    notify(...(done ? ['Link copied; it fills the statement in and does not run it', 'good'] : ['The browser refused the clipboard', 'warn']));
+  }
+
+  async #showHistory() {
+    const entry = await showHistory({ list: () => this.#history, clear: () => { this.#history = []; this.workspace.saveHistory([]); } });
+    if (!entry) return;
+    const tab = this.active.isReplaceable ? this.active : this.newTab({ db: entry.db });
+    if (!tab) return;
+    tab.editor.replaceAll(entry.sql);
+    if (entry.db) tab.db = entry.db;
+    this.tabChanged(tab);
+  }
+
+  // --- keeping
+
+  /** Saves tabs and history. */
+  save() {
+    const tabs = this.tabs.map((tab) => tab.stored());
+    const saved = this.workspace.saveTabs({ active: this.tabs.indexOf(this.active), sidebar: this.sidebar.db ?? '', tabs });
+    const fits = saved && tabs.every(({ text }) => text.length <= MAX_KEPT_TEXT);
+    if (!fits && !this.#warnedFull) notify('The browser cannot keep all of this text across a reload; save it as a file.', 'warn');
+    this.#warnedFull = !fits;
+    this.workspace.saveHistory(this.#history);
+  }
+
+  /** The page goes: what it runs is ended, sessions are closed. */
+  #leave() {
+    this.#saveSoon.cancel();
+    this.save();
+    for (const tab of this.tabs) {
+      tab.run?.leave();
+      if (tab.sessionUsed) this.api.closeSession(tab.session);
+      tab.sessionUsed = false;
+    }
+  }
+}
+
+function summary({ failed, cancelled, elapsedMs, done, count }) {
+  const time = formatMs(elapsedMs);
+  const of = count > 1 ? `${done.toLocaleString('en')} of ${count.toLocaleString('en')} statements` : '';
+  if (cancelled) return ['Cancelled', of, `after ${time}`].filter(Boolean).join(' · ');
+  if (failed) return [count > 1 ? `${failed} failed` : 'Failed', of, time].filter(Boolean).join(' · ');
+  return ['Done', of, time].filter(Boolean).join(' · ');
+}

@@ -1,0 +1,99 @@
+//! Which `name (` is a call, and whether the function is harmless.
+//!
+//! Two shapes that look like calls are none, whatever the name:
+//! - `name (a, b) AS (`, a common table expression: nothing else has `AS (`
+//!   behind a list of names.
+//! - `AS name (a, b)` and `) name (a, b)`, the columns of a derived table: a
+//!   call can follow neither, since a type follows `AS` in a cast and an
+//!   operator or an alias follows a closing parenthesis.
+
+use super::functions::{Standing, standing};
+use super::lexer::{Kind, Lexer, Token};
+use super::{Dialect, Refusal};
+
+/// Checks the name `token`, behind which `lexer` stands.
+pub(super) fn check(
+    lexer: &Lexer<'_>,
+    token: Token,
+    previous: Option<Token>,
+    dialect: &Dialect,
+) -> Result<(), Refusal> {
+    let Some(open) = lexer.peek().filter(|next| next.kind == Kind::Open) else {
+        return Ok(());
+    };
+    let name = lexer.text(token);
+    let refuse = |reason: &str| Err(refusal(name, reason, token.start));
+    if previous.is_some_and(|p| p.kind == Kind::Dot) {
+        return refuse("a qualified name is a stored function, which may write");
+    }
+    if is_column_list(lexer, previous) {
+        return Ok(());
+    }
+    if token.kind != Kind::Word {
+        return refuse(
+            "a quoted name may be a stored function; write a built-in one without quotes",
+        );
+    }
+    let adjacent = open.start == token.end || dialect.ignore_space;
+    match standing(name, dialect) {
+        Standing::Harmless => Ok(()),
+        Standing::HarmlessWhenAdjacent if adjacent => Ok(()),
+        Standing::HarmlessWhenAdjacent => {
+            refuse("with a space before ( it is a stored function; remove the space")
+        }
+        Standing::NotOnThisServer => {
+            refuse("not built into this server, so it may be a stored function, which may write")
+        }
+        Standing::Refused(reason) => refuse(reason),
+        Standing::Unknown => refuse("not a built-in function known to be harmless"),
+    }
+}
+
+fn refusal(name: &str, reason: &str, offset: usize) -> Refusal {
+    let end = name.char_indices().nth(64).map_or(name.len(), |(at, _)| at);
+    Refusal {
+        statement: format!(
+            "function {}",
+            name.get(..end).unwrap_or_default().to_lowercase()
+        ),
+        reason: reason.into(),
+        offset,
+    }
+}
+
+/// Whether `(names)` follows as the columns of a table, not as arguments.
+fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
+    let mut ahead = lexer.clone();
+    if !take_name_list(&mut ahead) {
+        return false;
+    }
+    let after_as = previous.is_some_and(|p| p.kind == Kind::Word && is_as(lexer.text(p)));
+    let after_close = previous.is_some_and(|p| p.kind == Kind::Close);
+    after_as || after_close || defines_table(&mut ahead)
+}
+
+fn defines_table(ahead: &mut Lexer<'_>) -> bool {
+    let (word, open) = (ahead.next(), ahead.next());
+    word.is_some_and(|w| w.kind == Kind::Word && is_as(ahead.text(w)))
+        && open.is_some_and(|o| o.kind == Kind::Open)
+}
+
+fn is_as(word: &str) -> bool {
+    word.eq_ignore_ascii_case("AS")
+}
+
+/// Takes `(name, name)`. The list holds no parenthesis, so no text is walked twice.
+fn take_name_list(ahead: &mut Lexer<'_>) -> bool {
+    ahead.next();
+    loop {
+        let name = ahead.next().map(|token| token.kind);
+        if !matches!(name, Some(Kind::Word | Kind::Name | Kind::Quoted)) {
+            return false;
+        }
+        match ahead.next().map(|token| token.kind) {
+            Some(Kind::Comma) => {}
+            Some(Kind::Close) => return true,
+            _ => return false,
+        }
+    }
+}

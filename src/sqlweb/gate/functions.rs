@@ -1,0 +1,375 @@
+//! The built-in functions that are known to be harmless, with the servers that
+//! have them.
+//!
+//! The versions matter: on a server without the built-in function the same name
+//! can be a stored function of somebody's, and `NVL`, `TO_CHAR` or
+//! `FORMAT_BYTES` often are. A wrong version here must err towards the later one.
+
+use std::fmt::Write as _;
+
+use super::{Dialect, spatial, words};
+
+type Since = Option<(u16, u16, u16)>;
+
+/// Names that came with the same versions.
+pub(super) struct Group {
+    pub(super) mariadb: Since,
+    pub(super) mysql: Since,
+    /// A keyword only where the parenthesis follows without space; with space
+    /// between, the server looks for a stored function of that name.
+    pub(super) adjacent: bool,
+    /// Sorted, in upper case.
+    pub(super) names: &'static [&'static str],
+}
+
+impl Group {
+    fn on(&self, dialect: &Dialect) -> bool {
+        let since = if dialect.mariadb {
+            self.mariadb
+        } else {
+            self.mysql
+        };
+        since.is_some_and(|since| dialect.version >= since)
+    }
+}
+
+/// What a name before a parenthesis is to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Harmless, also with space before the parenthesis.
+    Harmless,
+    /// Harmless when the parenthesis follows directly.
+    HarmlessWhenAdjacent,
+    /// Harmless elsewhere; this server does not have it built in.
+    NotOnThisServer,
+    /// Built in and refused, and why.
+    Refused(&'static str),
+    /// Not known to be built in.
+    Unknown,
+}
+
+/// What `name` is to the server of that dialect.
+pub(super) fn standing(name: &str, dialect: &Dialect) -> Standing {
+    let mut elsewhere = false;
+    for group in groups().filter(|group| words::contains(group.names, name)) {
+        match (group.on(dialect), group.adjacent) {
+            (true, true) => return Standing::HarmlessWhenAdjacent,
+            (true, false) => return Standing::Harmless,
+            (false, _) => elsewhere = true,
+        }
+    }
+    if elsewhere {
+        return Standing::NotOnThisServer;
+    }
+    let refused = REFUSED
+        .iter()
+        .find(|(refused, _)| refused.eq_ignore_ascii_case(name));
+    refused.map_or(Standing::Unknown, |(_, reason)| Standing::Refused(reason))
+}
+
+/// All groups.
+pub(super) fn groups() -> impl Iterator<Item = &'static Group> {
+    GROUPS.iter().chain(spatial::GROUPS)
+}
+
+/// The names that server has.
+pub(super) fn passed(dialect: &Dialect) -> Vec<&'static str> {
+    let on = groups().filter(|group| group.on(dialect));
+    on.flat_map(|group| group.names.iter().copied()).collect()
+}
+
+/// The list as a JavaScript module.
+pub(super) fn as_javascript() -> String {
+    let mut out = String::from(HEADER);
+    for group in groups() {
+        let (mariadb, mysql) = (since(group.mariadb), since(group.mysql));
+        let adjacent = group.adjacent;
+        let names = group.names.join(" ");
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            out,
+            "  {{ mariadb: {mariadb}, mysql: {mysql}, adjacent: {adjacent}, names: \"{names}\" }},"
+        );
+    }
+    out.push_str(
+        "];\n\n/** Built-in functions that are refused, and why. */\nexport const REFUSED = {\n",
+    );
+    for (name, reason) in REFUSED {
+        let _ = writeln!(out, "  {name}: {reason:?},");
+    }
+    out.push_str("};\n");
+    out
+}
+
+const HEADER: &str = "\
+// Generated from src/sqlweb/gate/functions.rs; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
+
+/** Names that may stand before a parenthesis, with the versions that have them built in. */
+export const GROUPS = [
+";
+
+fn since(since: Since) -> String {
+    since.map_or_else(|| "null".into(), |(a, b, c)| format!("[{a}, {b}, {c}]"))
+}
+
+const LOCKS: &str = "it touches locks that other connections see";
+const SEQUENCES: &str = "it reads or moves a sequence";
+const WAITS: &str = "it waits for replication";
+const LATE: &str = "servers that people still run take this name for a stored function";
+
+/// Built-in functions that are known and refused.
+pub(super) const REFUSED: &[(&str, &str)] = &[
+    (
+        "DEFAULT",
+        "it runs the column's default expression, which may move a sequence",
+    ),
+    ("GET_LOCK", LOCKS),
+    ("IS_FREE_LOCK", LOCKS),
+    ("IS_USED_LOCK", LOCKS),
+    ("LASTVAL", SEQUENCES),
+    ("LOAD_FILE", "it reads files of the server's host"),
+    ("MASTER_GTID_WAIT", WAITS),
+    ("MASTER_POS_WAIT", WAITS),
+    ("MONTHS_BETWEEN", LATE),
+    ("NEXTVAL", SEQUENCES),
+    ("OLD_VALUE", LATE),
+    ("RELEASE_ALL_LOCKS", LOCKS),
+    ("RELEASE_LOCK", LOCKS),
+    ("SETVAL", SEQUENCES),
+    ("SOURCE_POS_WAIT", WAITS),
+    ("TO_DATE", LATE),
+    ("TO_NUMBER", LATE),
+    ("TRUNC", LATE),
+    ("WAIT_FOR_EXECUTED_GTID_SET", WAITS),
+    ("WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS", WAITS),
+    ("WSREP_SYNC_WAIT_UPTO_GTID", WAITS),
+];
+
+#[rustfmt::skip]
+const GROUPS: &[Group] = &[
+    // Functions on every server.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), adjacent: false, names: &[
+        "ABS", "ACOS", "ADDTIME", "AES_DECRYPT", "AES_ENCRYPT", "ASCII", "ASIN", "ATAN", "ATAN2",
+        "AVG", "BENCHMARK", "BIN", "BIT_COUNT", "BIT_LENGTH", "CEIL", "CEILING", "CHAR",
+        "CHARACTER_LENGTH", "CHARSET", "CHAR_LENGTH", "COALESCE", "COERCIBILITY", "COLLATION",
+        "COMPRESS", "CONCAT", "CONCAT_WS", "CONNECTION_ID", "CONV", "CONVERT", "CONVERT_TZ", "COS",
+        "COT", "CRC32", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER",
+        "DATABASE", "DATE", "DATEDIFF", "DATE_FORMAT", "DAY", "DAYNAME", "DAYOFMONTH", "DAYOFWEEK",
+        "DAYOFYEAR", "DEGREES", "ELT", "EXP", "EXPORT_SET", "EXTRACTVALUE", "FIELD", "FIND_IN_SET",
+        "FLOOR", "FORMAT", "FOUND_ROWS", "FROM_DAYS", "FROM_UNIXTIME", "GET_FORMAT", "GREATEST",
+        "HEX", "HOUR", "IF", "IFNULL", "INET_ATON", "INET_NTOA", "INSERT", "INSTR", "INTERVAL",
+        "ISNULL", "LAST_DAY", "LAST_INSERT_ID", "LCASE", "LEAST", "LEFT", "LENGTH", "LN",
+        "LOCALTIME", "LOCALTIMESTAMP", "LOCATE", "LOG", "LOG10", "LOG2", "LOWER", "LPAD", "LTRIM",
+        "MAKEDATE", "MAKETIME", "MAKE_SET", "MATCH", "MD5", "MICROSECOND", "MINUTE", "MOD",
+        "MONTH", "MONTHNAME", "NAME_CONST", "NULLIF", "OCT", "OCTET_LENGTH", "ORD", "PERIOD_ADD",
+        "PERIOD_DIFF", "PI", "POW", "POWER", "QUARTER", "QUOTE", "RADIANS", "RAND", "REPEAT",
+        "REPLACE", "REVERSE", "RIGHT", "ROUND", "ROW_COUNT", "RPAD", "RTRIM", "SCHEMA", "SECOND",
+        "SEC_TO_TIME", "SHA", "SHA1", "SHA2", "SIGN", "SIN", "SLEEP", "SOUNDEX", "SPACE", "SQRT",
+        "STRCMP", "STR_TO_DATE", "SUBSTRING_INDEX", "SUBTIME", "TAN", "TIME", "TIMEDIFF",
+        "TIMESTAMP", "TIMESTAMPADD", "TIMESTAMPDIFF", "TIME_FORMAT", "TIME_TO_SEC", "TO_DAYS",
+        "TO_SECONDS", "TRUNCATE", "UCASE", "UNCOMPRESS", "UNCOMPRESSED_LENGTH", "UNHEX",
+        "UNIX_TIMESTAMP", "UPDATEXML", "UPPER", "USER", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
+        "UUID", "UUID_SHORT", "VALUES", "VERSION", "WEEK", "WEEKDAY", "WEEKOFYEAR",
+        "WEIGHT_STRING", "YEAR", "YEARWEEK",
+    ] },
+    // Functions that are keywords only right before the parenthesis.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), adjacent: true, names: &[
+        "ADDDATE", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "COUNT", "CURDATE", "CURTIME",
+        "DATE_ADD", "DATE_SUB", "EXTRACT", "GROUP_CONCAT", "MAX", "MID", "MIN", "NOW", "POSITION",
+        "SESSION_USER", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "SUBDATE", "SUBSTR",
+        "SUBSTRING", "SUM", "SYSDATE", "SYSTEM_USER", "TRIM", "VARIANCE", "VAR_POP", "VAR_SAMP",
+    ] },
+    // Keywords that may stand before a parenthesis and are no functions.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), adjacent: false, names: &[
+        "AGAINST", "ALL", "AND", "ANY", "AS", "BETWEEN", "BIGINT", "BINARY", "BIT", "BLOB", "BOTH",
+        "BY", "CASE", "CHARACTER", "COLUMNS", "DATETIME", "DEC", "DECIMAL", "DISTINCT",
+        "DISTINCTROW", "DIV", "DOUBLE", "ELSE", "ESCAPE", "EXISTS", "FIXED", "FLOAT", "FOR",
+        "FROM", "GROUP", "HAVING", "HIGH_PRIORITY", "IN", "INDEX", "INT", "INTEGER", "JOIN", "KEY",
+        "LEADING", "LIKE", "LIMIT", "MEDIUMINT", "NCHAR", "NOT", "NUMERIC", "NVARCHAR", "OFFSET",
+        "ON", "OR", "PARTITION", "REAL", "REGEXP", "RLIKE", "ROLLUP", "ROW", "SELECT", "SIGNED",
+        "SMALLINT", "SOME", "SQL_BIG_RESULT", "SQL_BUFFER_RESULT", "SQL_CALC_FOUND_ROWS",
+        "SQL_NO_CACHE", "SQL_SMALL_RESULT", "STRAIGHT_JOIN", "TEXT", "THEN", "TINYINT", "TRAILING",
+        "UNION", "UNSIGNED", "USING", "VARBINARY", "VARCHAR", "WHEN", "WHERE", "XOR",
+    ] },
+    // Set operators and the window keyword, which became keywords late.
+    Group { mariadb: Some((10, 2, 0)), mysql: Some((8, 0, 2)), adjacent: false, names: &[
+        "OVER",
+    ] },
+    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 3)), adjacent: false, names: &[
+        "EXCEPT",
+    ] },
+    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 31)), adjacent: false, names: &[
+        "INTERSECT",
+    ] },
+    // `MEMBER OF (`, `AS OF (`.
+    Group { mariadb: Some((10, 3, 4)), mysql: Some((8, 0, 1)), adjacent: false, names: &[
+        "OF",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 14)), adjacent: false, names: &[
+        "LATERAL",
+    ] },
+    // Addresses and base 64.
+    Group { mariadb: Some((10, 0, 12)), mysql: Some((5, 6, 3)), adjacent: false, names: &[
+        "FROM_BASE64", "INET6_ATON", "INET6_NTOA", "IS_IPV4", "IS_IPV4_COMPAT", "IS_IPV4_MAPPED",
+        "IS_IPV6", "TO_BASE64",
+    ] },
+    // Window functions.
+    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), adjacent: true, names: &[
+        "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LEAD", "NTH_VALUE", "NTILE",
+        "PERCENT_RANK", "RANK",
+    ] },
+    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), adjacent: false, names: &[
+        "LAST_VALUE", "ROW_NUMBER",
+    ] },
+    // JSON.
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), adjacent: false, names: &[
+        "JSON_ARRAY", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT", "JSON_CONTAINS",
+        "JSON_CONTAINS_PATH", "JSON_DEPTH", "JSON_EXTRACT", "JSON_INSERT", "JSON_KEYS",
+        "JSON_LENGTH", "JSON_MERGE", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
+        "JSON_SEARCH", "JSON_SET", "JSON_TYPE", "JSON_UNQUOTE", "JSON_VALID",
+    ] },
+    Group { mariadb: Some((10, 4, 5)), mysql: Some((5, 7, 22)), adjacent: false, names: &[
+        "JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE",
+    ] },
+    Group { mariadb: Some((10, 10, 3)), mysql: Some((5, 7, 22)), adjacent: false, names: &[
+        "JSON_PRETTY",
+    ] },
+    Group { mariadb: Some((10, 5, 0)), mysql: Some((5, 7, 22)), adjacent: true, names: &[
+        "JSON_ARRAYAGG", "JSON_OBJECTAGG",
+    ] },
+    Group { mariadb: Some((10, 6, 0)), mysql: Some((8, 0, 4)), adjacent: false, names: &[
+        "JSON_TABLE",
+    ] },
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((8, 0, 21)), adjacent: false, names: &[
+        "JSON_VALUE",
+    ] },
+    Group { mariadb: Some((10, 9, 1)), mysql: Some((8, 0, 17)), adjacent: false, names: &[
+        "JSON_OVERLAPS",
+    ] },
+    Group { mariadb: Some((11, 1, 1)), mysql: Some((8, 0, 17)), adjacent: false, names: &[
+        "JSON_SCHEMA_VALID",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 17)), adjacent: false, names: &[
+        "JSON_SCHEMA_VALIDATION_REPORT",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 13)), adjacent: false, names: &[
+        "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",
+    ] },
+    Group { mariadb: Some((10, 2, 7)), mysql: None, adjacent: false, names: &[
+        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
+    ] },
+    Group { mariadb: Some((10, 7, 1)), mysql: None, adjacent: false, names: &[
+        "JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT",
+    ] },
+    Group { mariadb: Some((11, 2, 1)), mysql: None, adjacent: false, names: &[
+        "JSON_ARRAY_INTERSECT", "JSON_KEY_VALUE", "JSON_OBJECT_FILTER_KEYS",
+        "JSON_OBJECT_TO_ARRAY",
+    ] },
+    // Regular expressions.
+    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 4)), adjacent: false, names: &[
+        "REGEXP_INSTR", "REGEXP_REPLACE", "REGEXP_SUBSTR",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 4)), adjacent: false, names: &[
+        "REGEXP_LIKE",
+    ] },
+    // Others that both have, since different versions.
+    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 0)), adjacent: false, names: &[
+        "CURRENT_ROLE",
+    ] },
+    Group { mariadb: Some((10, 10, 1)), mysql: Some((5, 6, 17)), adjacent: false, names: &[
+        "RANDOM_BYTES",
+    ] },
+    Group { mariadb: Some((11, 0, 2)), mysql: Some((8, 0, 16)), adjacent: false, names: &[
+        "FORMAT_PICO_TIME",
+    ] },
+    Group { mariadb: Some((11, 8, 1)), mysql: Some((8, 0, 16)), adjacent: false, names: &[
+        "FORMAT_BYTES",
+    ] },
+    // MariaDB alone.
+    Group { mariadb: Some((0, 0, 0)), mysql: None, adjacent: false, names: &[
+        "BINLOG_GTID_POS", "COLUMN_ADD", "COLUMN_CHECK", "COLUMN_CREATE", "COLUMN_DELETE",
+        "COLUMN_EXISTS", "COLUMN_GET", "COLUMN_JSON", "COLUMN_LIST", "CONTAINS", "DECODE",
+        "DECODE_HISTOGRAM", "DES_DECRYPT", "DES_ENCRYPT", "ENCODE", "ENCRYPT", "OLD_PASSWORD",
+        "OVERLAPS", "PASSWORD",
+    ] },
+    Group { mariadb: Some((10, 3, 3)), mysql: None, adjacent: false, names: &[
+        "CHR", "LENGTHB", "NVL", "NVL2", "TRIM_ORACLE", "VALUE",
+    ] },
+    Group { mariadb: Some((10, 3, 3)), mysql: None, adjacent: true, names: &[
+        "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC",
+    ] },
+    Group { mariadb: Some((10, 3, 3)), mysql: None, adjacent: false, names: &[
+        "CONCAT_OPERATOR_ORACLE", "DECODE_ORACLE", "LPAD_ORACLE", "LTRIM_ORACLE", "REPLACE_ORACLE",
+        "RPAD_ORACLE", "RTRIM_ORACLE", "SUBSTR_ORACLE",
+    ] },
+    Group { mariadb: Some((10, 4, 2)), mysql: None, adjacent: false, names: &[
+        "WSREP_LAST_SEEN_GTID", "WSREP_LAST_WRITTEN_GTID",
+    ] },
+    Group { mariadb: Some((10, 6, 1)), mysql: None, adjacent: false, names: &[
+        "ADD_MONTHS", "ROWNUM", "SYS_GUID", "TO_CHAR",
+    ] },
+    Group { mariadb: Some((10, 8, 1)), mysql: None, adjacent: false, names: &[
+        "CRC32C",
+    ] },
+    Group { mariadb: Some((11, 3, 1)), mysql: None, adjacent: false, names: &[
+        "KDF",
+    ] },
+    Group { mariadb: Some((11, 7, 1)), mysql: None, adjacent: false, names: &[
+        "UUID_V4", "UUID_V7", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN", "VEC_FROMTEXT",
+        "VEC_TOTEXT",
+    ] },
+    Group { mariadb: Some((11, 8, 1)), mysql: None, adjacent: false, names: &[
+        "VEC_DISTANCE",
+    ] },
+    // MySQL alone.
+    Group { mariadb: None, mysql: Some((5, 6, 6)), adjacent: false, names: &[
+        "GTID_SUBSET", "GTID_SUBTRACT", "VALIDATE_PASSWORD_STRENGTH",
+    ] },
+    Group { mariadb: None, mysql: Some((5, 7, 5)), adjacent: false, names: &[
+        "ANY_VALUE",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 0)), adjacent: false, names: &[
+        "BIN_TO_UUID", "IS_UUID", "ROLES_GRAPHML", "UUID_TO_BIN",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 1)), adjacent: false, names: &[
+        "GROUPING",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 4)), adjacent: false, names: &[
+        "ICU_VERSION", "STATEMENT_DIGEST", "STATEMENT_DIGEST_TEXT",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 16)), adjacent: false, names: &[
+        "PS_CURRENT_THREAD_ID", "PS_THREAD_ID",
+    ] },
+    Group { mariadb: None, mysql: Some((9, 0, 0)), adjacent: false, names: &[
+        "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_TO_STRING",
+    ] },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted_and_disjoint() {
+        let mut seen = std::collections::HashSet::new();
+        for group in groups() {
+            assert!(group.names.is_sorted(), "{:?}", group.names);
+            for name in group.names {
+                assert!(seen.insert(*name), "{name} stands twice");
+                assert_eq!(*name, name.to_ascii_uppercase());
+            }
+        }
+        assert!(REFUSED.iter().all(|(name, _)| !seen.contains(name)));
+    }
+
+    #[test]
+    fn versions_decide() {
+        let (maria, mysql) = (Dialect::mariadb((10, 11, 0)), Dialect::mysql((8, 0, 36)));
+        assert_eq!(standing("nvl", &maria), Standing::Harmless);
+        assert_eq!(standing("nvl", &mysql), Standing::NotOnThisServer);
+        assert_eq!(standing("format_bytes", &maria), Standing::NotOnThisServer);
+        assert_eq!(standing("Count", &mysql), Standing::HarmlessWhenAdjacent);
+        assert_eq!(standing("pay_all", &mysql), Standing::Unknown);
+        assert!(matches!(standing("nextval", &maria), Standing::Refused(_)));
+    }
+}

@@ -1,0 +1,571 @@
+//! Bytes to tokens, as the server's own lexer makes them.
+//!
+//! The rules that decide where a word starts matter most, since a keyword that
+//! the server sees and this lexer does not would get past the gate: `1e1into`,
+//! `1.into` and `'a'into` hold the keyword `INTO`, `t.into`, `1into` and
+//! `@a.into` do not.
+
+use super::{Dialect, contains_ignoring_case};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An unquoted word: a keyword or an identifier.
+    Word,
+    /// An unquoted word that cannot be a keyword: it touches a dot or starts with a digit.
+    Name,
+    /// `` `name` ``, and `"name"` under `ANSI_QUOTES`.
+    Quoted,
+    /// A string, with its `N`, `x` or `b`.
+    Text,
+    /// A number.
+    Number,
+    /// `@name`, `@'name'`, `@@name`.
+    Variable,
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+    /// `,`
+    Comma,
+    /// `.` between names.
+    Dot,
+    /// `;`
+    Semicolon,
+    /// `/*!50000` or `/*M!`: what follows is code on some servers.
+    ExecutableOpen,
+    /// The `*/` that ends it.
+    ExecutableClose,
+    /// `:` other than in `:=`: a label or a placeholder.
+    Colon,
+    /// Any other sign.
+    Operator,
+    /// Something the server would not read either, or that must not be guessed.
+    Bad(Fault),
+}
+
+/// What is wrong with a [`Kind::Bad`] token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Comment,
+    Text,
+    Identifier,
+    Hint,
+    Number,
+    Literal,
+    Variable,
+    Placeholder,
+    Dollar,
+    Character,
+}
+
+impl Fault {
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Comment => "the comment is not closed; end it with */",
+            Self::Text => "the string is not closed; a quote is missing",
+            Self::Identifier => "the quoted identifier is not closed; a ` is missing",
+            Self::Hint => "an optimizer hint may not hold quotes or SET_VAR here; leave it out",
+            Self::Number => "a number ends in the middle of its exponent",
+            Self::Literal => "a hexadecimal or bit literal holds other characters",
+            Self::Variable => "a name must follow @ directly",
+            Self::Placeholder => "nothing fills in a placeholder here; write the value",
+            Self::Dollar => "an unquoted name may not start with $; put it in backquotes",
+            Self::Character => "this character means nothing outside quotes",
+        }
+    }
+}
+
+/// A token and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// The tokens of a text; comments and space are dropped. Cheap to clone, which is how to look ahead.
+#[derive(Clone)]
+pub(super) struct Lexer<'a> {
+    sql: &'a str,
+    at: usize,
+    ansi_quotes: bool,
+    backslash_escapes: bool,
+    dollar_quotes: bool,
+    in_executable: bool,
+    /// Where the last unquoted word ended: a dot there separates names, also before a digit.
+    word_end: Option<usize>,
+    /// Where the last separating dot ended: a word there is a name.
+    dot_end: Option<usize>,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(sql: &'a str, dialect: &Dialect) -> Self {
+        Self {
+            sql,
+            at: 0,
+            ansi_quotes: dialect.ansi_quotes,
+            backslash_escapes: !dialect.no_backslash_escapes,
+            // MySQL 8.1 and later read $tag$ … $tag$ as a string.
+            dollar_quotes: !dialect.mariadb,
+            in_executable: false,
+            word_end: None,
+            dot_end: None,
+        }
+    }
+
+    /// The text of a token.
+    pub(super) fn text(&self, token: Token) -> &'a str {
+        self.sql.get(token.start..token.end).unwrap_or_default()
+    }
+
+    /// The next token, without taking it.
+    pub(super) fn peek(&self) -> Option<Token> {
+        self.clone().next()
+    }
+
+    fn byte(&self, ahead: usize) -> Option<u8> {
+        self.sql.as_bytes().get(self.at + ahead).copied()
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.sql.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
+        let rest = self.rest();
+        self.at += rest.iter().position(|&b| !wanted(b)).unwrap_or(rest.len());
+    }
+
+    /// Skips space and comments; a fault is a comment that must not be skipped.
+    fn skip_blank(&mut self) -> Result<(), Fault> {
+        loop {
+            self.skip_while(is_space);
+            match (self.byte(0), self.byte(1)) {
+                (Some(b'#'), _) => self.skip_line(),
+                (Some(b'-'), Some(b'-')) if self.byte(2).is_none_or(ends_dashes) => {
+                    self.skip_line()
+                }
+                (Some(b'/'), Some(b'*')) if !self.at_executable() => self.skip_comment()?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Line comments end at a line feed alone, not at a carriage return.
+    fn skip_line(&mut self) {
+        self.skip_while(|b| b != b'\n');
+    }
+
+    fn at_executable(&self) -> bool {
+        let rest = self.rest();
+        rest.starts_with(b"/*!") || rest.starts_with(b"/*M!")
+    }
+
+    fn skip_comment(&mut self) -> Result<(), Fault> {
+        let body = self.sql.get(self.at + 2..).unwrap_or_default();
+        let Some(length) = body.find("*/") else {
+            return Err(Fault::Comment);
+        };
+        let body = body.get(..length).unwrap_or_default();
+        if body.starts_with('+') && is_doubtful_hint(body) {
+            return Err(Fault::Hint);
+        }
+        self.at += 2 + length + 2;
+        Ok(())
+    }
+
+    fn bad(&mut self, fault: Fault) -> Kind {
+        self.at = self.sql.len();
+        Kind::Bad(fault)
+    }
+
+    fn take(&mut self, bytes: usize, kind: Kind) -> Kind {
+        self.at += bytes;
+        kind
+    }
+
+    fn kind_at(&mut self, first: u8) -> Kind {
+        match first {
+            b'(' => self.take(1, Kind::Open),
+            b')' => self.take(1, Kind::Close),
+            b',' => self.take(1, Kind::Comma),
+            b';' => self.take(1, Kind::Semicolon),
+            b'.' => self.dot(),
+            b'\'' => self.quoted(b'\''),
+            b'"' => self.quoted(b'"'),
+            b'`' => self.quoted(b'`'),
+            b'@' => self.variable(),
+            b'0'..=b'9' => self.number_or_name(),
+            _ if is_word(first) => self.word(first),
+            _ => self.sign(first),
+        }
+    }
+
+    fn sign(&mut self, first: u8) -> Kind {
+        match (first, self.byte(1)) {
+            (b'/', Some(b'*')) => self.executable(),
+            (b'*', Some(b'/')) if self.in_executable => {
+                self.in_executable = false;
+                self.take(2, Kind::ExecutableClose)
+            }
+            (b':', Some(b'=')) | (b'\\', Some(b'N')) => self.take(2, Kind::Operator),
+            (b':', _) => self.take(1, Kind::Colon),
+            (b'?', _) => self.bad(Fault::Placeholder),
+            (b'!' | b'%' | b'&' | b'*' | b'+' | b'-' | b'/', _) => self.take(1, Kind::Operator),
+            (b'<' | b'=' | b'>' | b'^' | b'|' | b'~' | b'{' | b'}', _) => {
+                self.take(1, Kind::Operator)
+            }
+            _ => self.bad(Fault::Character),
+        }
+    }
+
+    /// The version number belongs to the opening; the rest is lexed as code.
+    fn executable(&mut self) -> Kind {
+        self.in_executable = true;
+        self.skip_while(|b| b != b'!');
+        self.at += 1;
+        self.skip_while(|b| b.is_ascii_digit());
+        Kind::ExecutableOpen
+    }
+
+    fn dot(&mut self) -> Kind {
+        let after_word = self.word_end == Some(self.at) && self.byte(1).is_some_and(is_word);
+        if !after_word && self.byte(1).is_some_and(|b| b.is_ascii_digit()) {
+            return self.fraction();
+        }
+        self.at += 1;
+        self.dot_end = Some(self.at);
+        Kind::Dot
+    }
+
+    fn word(&mut self, first: u8) -> Kind {
+        if self.byte(1) == Some(b'\'') && self.dot_end != Some(self.at) {
+            match first {
+                b'n' | b'N' => {
+                    self.at += 1;
+                    return self.quoted(b'\'');
+                }
+                b'x' | b'X' => return self.literal(|b| b.is_ascii_hexdigit()),
+                b'b' | b'B' => return self.literal(|b| matches!(b, b'0' | b'1')),
+                _ => {}
+            }
+        }
+        if first == b'$' && self.dollar_quotes {
+            return self.bad(Fault::Dollar);
+        }
+        self.name_from(self.at)
+    }
+
+    /// Takes the rest of an unquoted word that started at `start`.
+    fn name_from(&mut self, start: usize) -> Kind {
+        self.skip_while(is_word);
+        self.word_end = Some(self.at);
+        let before_dot = self.byte(0) == Some(b'.') && self.byte(1).is_some_and(is_word);
+        if before_dot || self.dot_end == Some(start) {
+            Kind::Name
+        } else {
+            Kind::Word
+        }
+    }
+
+    fn literal(&mut self, digit: fn(u8) -> bool) -> Kind {
+        self.at += 2;
+        self.skip_while(digit);
+        if self.byte(0) != Some(b'\'') {
+            return self.bad(Fault::Literal);
+        }
+        self.take(1, Kind::Text)
+    }
+
+    fn number_or_name(&mut self) -> Kind {
+        let start = self.at;
+        if self.dot_end == Some(start) {
+            return self.name_from(start);
+        }
+        if self.prefixed_number() {
+            return Kind::Number;
+        }
+        self.skip_while(|b| b.is_ascii_digit());
+        match self.byte(0) {
+            Some(b'.') => self.fraction(),
+            Some(b'e' | b'E') if self.exponent() => Kind::Number,
+            Some(b) if is_word(b) => {
+                self.name_from(start);
+                Kind::Name
+            }
+            _ => Kind::Number,
+        }
+    }
+
+    /// `0x1F` or `0b01`; with an upper-case letter, or other letters after it, it is a name.
+    fn prefixed_number(&mut self) -> bool {
+        let digit: fn(u8) -> bool = match (self.byte(0), self.byte(1)) {
+            (Some(b'0'), Some(b'x')) => |b| b.is_ascii_hexdigit(),
+            (Some(b'0'), Some(b'b')) => |b| matches!(b, b'0' | b'1'),
+            _ => return false,
+        };
+        let digits = self
+            .rest()
+            .iter()
+            .skip(2)
+            .take_while(|&&b| digit(b))
+            .count();
+        if digits == 0 || self.byte(2 + digits).is_some_and(is_word) {
+            return false;
+        }
+        self.at += 2 + digits;
+        true
+    }
+
+    /// Takes `e10`, `e+10` or `e-10`, where that is what comes.
+    fn exponent(&mut self) -> bool {
+        let sign = usize::from(matches!(self.byte(1), Some(b'+' | b'-')));
+        if !self.byte(1 + sign).is_some_and(|b| b.is_ascii_digit()) {
+            return false;
+        }
+        self.at += 1 + sign;
+        self.skip_while(|b| b.is_ascii_digit());
+        true
+    }
+
+    /// Takes `.5`, `.5e3` and the bare `.` of `1.`.
+    fn fraction(&mut self) -> Kind {
+        self.at += 1;
+        self.skip_while(|b| b.is_ascii_digit());
+        if matches!(self.byte(0), Some(b'e' | b'E')) && !self.exponent() {
+            return self.bad(Fault::Number);
+        }
+        Kind::Number
+    }
+
+    fn quoted(&mut self, quote: u8) -> Kind {
+        let identifier = quote == b'`' || (quote == b'"' && self.ansi_quotes);
+        let escapes = !identifier && self.backslash_escapes;
+        if self.skip_quoted(quote, escapes) {
+            if identifier { Kind::Quoted } else { Kind::Text }
+        } else if identifier {
+            self.bad(Fault::Identifier)
+        } else {
+            self.bad(Fault::Text)
+        }
+    }
+
+    /// Skips to behind the closing quote; false where there is none.
+    fn skip_quoted(&mut self, quote: u8, escapes: bool) -> bool {
+        self.at += 1;
+        loop {
+            self.skip_while(|b| b != quote && !(escapes && b == b'\\'));
+            match self.byte(0) {
+                None => return false,
+                Some(b'\\') if escapes => self.at += 2,
+                Some(_) if self.byte(1) == Some(quote) => self.at += 2,
+                Some(_) => {
+                    self.at += 1;
+                    return true;
+                }
+            }
+        }
+    }
+
+    fn variable(&mut self) -> Kind {
+        match (self.byte(1), self.byte(2)) {
+            (Some(quote @ (b'\'' | b'"' | b'`')), _) => self.quoted_variable(1, quote),
+            (Some(b'@'), Some(b'`')) => self.quoted_variable(2, b'`'),
+            (Some(b'@'), Some(b)) if is_word(b) => {
+                self.at += 2;
+                self.system_variable()
+            }
+            (Some(b), _) if is_variable(b) => {
+                self.at += 1;
+                self.skip_while(is_variable);
+                Kind::Variable
+            }
+            _ => self.bad(Fault::Variable),
+        }
+    }
+
+    fn quoted_variable(&mut self, signs: usize, quote: u8) -> Kind {
+        self.at += signs;
+        match self.quoted(quote) {
+            Kind::Bad(fault) => Kind::Bad(fault),
+            _ => Kind::Variable,
+        }
+    }
+
+    /// `@@x`, `@@global.x`, `@@global.cache.x`: names joined by dots that touch them.
+    fn system_variable(&mut self) -> Kind {
+        loop {
+            self.skip_while(is_word);
+            if self.byte(0) != Some(b'.') || !self.byte(1).is_some_and(is_word) {
+                return Kind::Variable;
+            }
+            self.at += 1;
+        }
+    }
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        let blank = self.skip_blank();
+        let start = self.at;
+        let first = self.byte(0)?;
+        let kind = match blank {
+            Ok(()) => self.kind_at(first),
+            Err(fault) => self.bad(fault),
+        };
+        // An escape at the very end of a text must not point behind it.
+        self.at = self.at.min(self.sql.len());
+        Some(Token {
+            kind,
+            start,
+            end: self.at,
+        })
+    }
+}
+
+pub(super) fn is_space(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+/// What may follow `--` for it to start a comment; the end of the text may, too.
+fn ends_dashes(b: u8) -> bool {
+    is_space(b) || b.is_ascii_control()
+}
+
+/// Bytes of unquoted identifiers; every character beyond ASCII is one, also the
+/// no-break space and the byte-order mark.
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80
+}
+
+fn is_variable(b: u8) -> bool {
+    is_word(b) || b == b'.'
+}
+
+/// MySQL reads quotes inside `/*+ … */`, so that its end is not where it seems;
+/// `SET_VAR` changes settings for the statement.
+fn is_doubtful_hint(hint: &str) -> bool {
+    hint.contains(['\'', '"', '`', '\\']) || contains_ignoring_case(hint, "set_var")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lex(sql: &str) -> Vec<(Kind, &str)> {
+        let lexer = Lexer::new(sql, &Dialect::mariadb((10, 11, 0)));
+        lexer
+            .clone()
+            .map(|token| (token.kind, lexer.text(token)))
+            .collect()
+    }
+
+    fn words(sql: &str) -> Vec<&str> {
+        let words = lex(sql).into_iter().filter(|(kind, _)| *kind == Kind::Word);
+        words.map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn keywords_hide_behind_numbers_and_strings() {
+        assert_eq!(words("1e1into"), ["into"]);
+        assert_eq!(words("1.into"), ["into"]);
+        assert_eq!(words("1.5into"), ["into"]);
+        assert_eq!(words(".5into"), ["into"]);
+        assert_eq!(words("`t`.5into"), ["into"]);
+        assert_eq!(words("'a'into"), ["into"]);
+        assert_eq!(words("@`a`into"), ["into"]);
+        assert_eq!(words("t. into"), ["t", "into"]);
+        assert_eq!(words("@@a. into"), ["into"]);
+    }
+
+    #[test]
+    fn names_are_no_keywords() {
+        for sql in [
+            "t.into",
+            "1into",
+            "1--1into",
+            "@a.into",
+            "@@global.into",
+            "`into`",
+            "t.1into",
+            "0x1into",
+            "0X1",
+        ] {
+            assert!(words(sql).is_empty(), "{sql}");
+        }
+        assert_eq!(lex("into.x").first(), Some(&(Kind::Name, "into")));
+        assert_eq!(lex("t.1e1into").last(), Some(&(Kind::Name, "1e1into")));
+    }
+
+    #[test]
+    fn comments_are_dropped_as_the_server_does() {
+        assert_eq!(words("a -- x\nb"), ["a", "b"]);
+        assert_eq!(words("a --x\nb"), ["a", "x", "b"]);
+        assert_eq!(words("a --\x01x\nb"), ["a", "b"]);
+        assert_eq!(words("a --"), ["a"]);
+        assert_eq!(words("a #x\rc\nb"), ["a", "b"]);
+        assert_eq!(words("a/*/b*/c"), ["a", "c"]);
+        assert_eq!(words("a/* /* b */c"), ["a", "c"]);
+        assert_eq!(words("a/**/b"), ["a", "b"]);
+        assert_eq!(
+            lex("/* x").first().map(|t| t.0),
+            Some(Kind::Bad(Fault::Comment))
+        );
+    }
+
+    #[test]
+    fn executable_comments_hold_code() {
+        let kinds: Vec<_> = lex("/*!50000 a*/b").into_iter().map(|t| t.0).collect();
+        assert_eq!(
+            kinds,
+            [
+                Kind::ExecutableOpen,
+                Kind::Word,
+                Kind::ExecutableClose,
+                Kind::Word
+            ]
+        );
+        assert_eq!(
+            lex("/*M!100000 a").first(),
+            Some(&(Kind::ExecutableOpen, "/*M!100000"))
+        );
+    }
+
+    #[test]
+    fn strings_and_quotes() {
+        for sql in [
+            r"'a\'b'",
+            "'a''b'",
+            r#""a\"b""#,
+            "N'x'",
+            "x'0aF'",
+            "b'01'",
+            r"'a\\'",
+        ] {
+            assert_eq!(lex(sql), [(Kind::Text, sql)]);
+        }
+        assert_eq!(lex("`a``b`"), [(Kind::Quoted, "`a``b`")]);
+        for sql in [
+            "'a", r"'a\", r"'a\'", "`a", "\"a", "x'0", "x'zz'", "@'a", "?", "[", "\\x", "@ a",
+            "1.e", "\u{1}",
+        ] {
+            assert!(matches!(lex(sql).last(), Some((Kind::Bad(_), _))), "{sql}");
+        }
+    }
+
+    #[test]
+    fn settings_change_quotes() {
+        let mut dialect = Dialect::mysql((8, 0, 36));
+        dialect.ansi_quotes = true;
+        dialect.no_backslash_escapes = true;
+        let kinds: Vec<_> = Lexer::new(r#""a" 'b\'"#, &dialect)
+            .map(|t| t.kind)
+            .collect();
+        assert_eq!(kinds, [Kind::Quoted, Kind::Text]);
+        let kinds: Vec<_> = Lexer::new("$$ a $$", &dialect).map(|t| t.kind).collect();
+        assert_eq!(kinds, [Kind::Bad(Fault::Dollar)]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The spatial part of the list of harmless built-in functions.
+
+use super::functions::Group;
+
+#[rustfmt::skip]
+pub(super) const GROUPS: &[Group] = &[
+    // On every server.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), adjacent: false, names: &[
+        "GEOMETRYCOLLECTION", "LINESTRING", "MBRCONTAINS", "MBRDISJOINT", "MBRINTERSECTS",
+        "MBROVERLAPS", "MBRTOUCHES", "MBRWITHIN", "MULTILINESTRING", "MULTIPOINT", "MULTIPOLYGON",
+        "POINT", "POLYGON", "ST_AREA", "ST_ASBINARY", "ST_ASTEXT", "ST_ASWKB", "ST_ASWKT",
+        "ST_BUFFER", "ST_CENTROID", "ST_CONTAINS", "ST_CONVEXHULL", "ST_CROSSES", "ST_DIFFERENCE",
+        "ST_DIMENSION", "ST_DISJOINT", "ST_DISTANCE", "ST_ENDPOINT", "ST_ENVELOPE", "ST_EQUALS",
+        "ST_EXTERIORRING", "ST_GEOMCOLLFROMTEXT", "ST_GEOMCOLLFROMWKB",
+        "ST_GEOMETRYCOLLECTIONFROMTEXT", "ST_GEOMETRYCOLLECTIONFROMWKB", "ST_GEOMETRYFROMTEXT",
+        "ST_GEOMETRYFROMWKB", "ST_GEOMETRYN", "ST_GEOMETRYTYPE", "ST_GEOMFROMTEXT",
+        "ST_GEOMFROMWKB", "ST_INTERIORRINGN", "ST_INTERSECTION", "ST_INTERSECTS", "ST_ISCLOSED",
+        "ST_ISEMPTY", "ST_ISSIMPLE", "ST_LENGTH", "ST_LINEFROMTEXT", "ST_LINEFROMWKB",
+        "ST_LINESTRINGFROMTEXT", "ST_LINESTRINGFROMWKB", "ST_NUMGEOMETRIES", "ST_NUMINTERIORRINGS",
+        "ST_NUMPOINTS", "ST_OVERLAPS", "ST_POINTFROMTEXT", "ST_POINTFROMWKB", "ST_POINTN",
+        "ST_POLYFROMTEXT", "ST_POLYFROMWKB", "ST_POLYGONFROMTEXT", "ST_POLYGONFROMWKB", "ST_SRID",
+        "ST_STARTPOINT", "ST_SYMDIFFERENCE", "ST_TOUCHES", "ST_UNION", "ST_WITHIN", "ST_X", "ST_Y",
+    ] },
+    Group { mariadb: Some((10, 2, 4)), mysql: Some((5, 7, 5)), adjacent: false, names: &[
+        "ST_ASGEOJSON", "ST_GEOMFROMGEOJSON",
+    ] },
+    Group { mariadb: Some((10, 6, 0)), mysql: Some((5, 7, 6)), adjacent: false, names: &[
+        "ST_DISTANCE_SPHERE",
+    ] },
+    // MariaDB under the old names, which MySQL 8 dropped.
+    Group { mariadb: Some((0, 0, 0)), mysql: None, adjacent: false, names: &[
+        "AREA", "ASBINARY", "ASTEXT", "ASWKB", "ASWKT", "BOUNDARY", "BUFFER", "CENTROID",
+        "CONVEXHULL", "CROSSES", "DIMENSION", "DISJOINT", "ENDPOINT", "ENVELOPE", "EQUALS",
+        "EXTERIORRING", "GEOMCOLLFROMTEXT", "GEOMCOLLFROMWKB", "GEOMETRYCOLLECTIONFROMTEXT",
+        "GEOMETRYCOLLECTIONFROMWKB", "GEOMETRYFROMTEXT", "GEOMETRYFROMWKB", "GEOMETRYN",
+        "GEOMETRYTYPE", "GEOMFROMTEXT", "GEOMFROMWKB", "GLENGTH", "INTERIORRINGN", "INTERSECTS",
+        "ISCLOSED", "ISEMPTY", "ISRING", "ISSIMPLE", "LINEFROMTEXT", "LINEFROMWKB",
+        "LINESTRINGFROMTEXT", "LINESTRINGFROMWKB", "MBREQUAL", "MLINEFROMTEXT", "MLINEFROMWKB",
+        "MPOINTFROMTEXT", "MPOINTFROMWKB", "MPOLYFROMTEXT", "MPOLYFROMWKB",
+        "MULTILINESTRINGFROMTEXT", "MULTILINESTRINGFROMWKB", "MULTIPOINTFROMTEXT",
+        "MULTIPOINTFROMWKB", "MULTIPOLYGONFROMTEXT", "MULTIPOLYGONFROMWKB", "NUMGEOMETRIES",
+        "NUMINTERIORRINGS", "NUMPOINTS", "POINTFROMTEXT", "POINTFROMWKB", "POINTN",
+        "POINTONSURFACE", "POLYFROMTEXT", "POLYFROMWKB", "POLYGONFROMTEXT", "POLYGONFROMWKB",
+        "SRID", "STARTPOINT", "ST_BOUNDARY", "ST_ISRING", "ST_POINTONSURFACE", "ST_RELATE",
+        "TOUCHES", "WITHIN", "X", "Y",
+    ] },
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((5, 7, 6)), adjacent: false, names: &[
+        "ST_MLINEFROMTEXT", "ST_MLINEFROMWKB", "ST_MPOINTFROMTEXT", "ST_MPOINTFROMWKB",
+        "ST_MPOLYFROMTEXT", "ST_MPOLYFROMWKB", "ST_MULTILINESTRINGFROMTEXT",
+        "ST_MULTILINESTRINGFROMWKB", "ST_MULTIPOINTFROMTEXT", "ST_MULTIPOINTFROMWKB",
+        "ST_MULTIPOLYGONFROMTEXT", "ST_MULTIPOLYGONFROMWKB",
+    ] },
+    // MySQL alone.
+    Group { mariadb: None, mysql: Some((5, 7, 6)), adjacent: false, names: &[
+        "MBRCOVEREDBY", "MBRCOVERS", "MBREQUALS", "ST_BUFFER_STRATEGY", "ST_MAKEENVELOPE",
+    ] },
+    // Geohashes and validity, late on MariaDB.
+    Group { mariadb: Some((12, 1, 0)), mysql: Some((5, 7, 6)), adjacent: false, names: &[
+        "ST_GEOHASH", "ST_ISVALID", "ST_LATFROMGEOHASH", "ST_LONGFROMGEOHASH",
+        "ST_POINTFROMGEOHASH", "ST_SIMPLIFY", "ST_VALIDATE",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 13)), adjacent: false, names: &[
+        "ST_LATITUDE", "ST_LONGITUDE", "ST_SWAPXY", "ST_TRANSFORM",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 23)), adjacent: false, names: &[
+        "ST_FRECHETDISTANCE", "ST_HAUSDORFFDISTANCE",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 24)), adjacent: false, names: &[
+        "ST_LINEINTERPOLATEPOINT", "ST_LINEINTERPOLATEPOINTS", "ST_POINTATDISTANCE",
+    ] },
+    Group { mariadb: Some((12, 1, 0)), mysql: Some((8, 0, 24)), adjacent: true, names: &[
+        "ST_COLLECT",
+    ] },
+];

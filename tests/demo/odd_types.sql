@@ -1,0 +1,66 @@
+-- Every column type at its extremes, and values that clients get wrong.
+CREATE DATABASE odd_types;
+USE odd_types;
+SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00';
+
+CREATE TABLE integers (
+  id TINYINT UNSIGNED PRIMARY KEY, t TINYINT, tu TINYINT UNSIGNED, s SMALLINT, su SMALLINT UNSIGNED, m MEDIUMINT, mu MEDIUMINT UNSIGNED,
+  i INT, iu INT UNSIGNED, b BIGINT, bu BIGINT UNSIGNED, z INT(8) ZEROFILL, y YEAR, flag BOOLEAN
+);
+INSERT INTO integers VALUES
+  (1, -128, 0, -32768, 0, -8388608, 0, -2147483648, 0, -9223372036854775808, 0, 0, 0000, FALSE),
+  (2, 127, 255, 32767, 65535, 8388607, 16777215, 2147483647, 4294967295, 9223372036854775807, 18446744073709551615, 42, 2155, TRUE),
+  (3, 0, 0, 0, 0, 0, 0, 0, 0, 9007199254740993, 9007199254740993, 99999999, 1901, NULL),
+  (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+
+CREATE TABLE fractions (id TINYINT PRIMARY KEY, d65 DECIMAL(65,30), d DECIMAL(12,4), f FLOAT, db DOUBLE);
+INSERT INTO fractions VALUES
+  (1, 99999999999999999999999999999999999.999999999999999999999999999999, 12345678.9012, 3.4028234e38, 1.7976931348623157e308),
+  (2, -99999999999999999999999999999999999.999999999999999999999999999999, -0.0001, -1.17549e-38, 2.2250738585072014e-308),
+  (3, 0.000000000000000000000000000001, 0, 0.1, 0.1), (4, NULL, NULL, NULL, NULL);
+
+CREATE TABLE times (id TINYINT PRIMARY KEY, d DATE, dt DATETIME, dt6 DATETIME(6), ts TIMESTAMP(6) NULL, t TIME, t6 TIME(6));
+INSERT INTO times VALUES
+  (1, '0000-00-00', '0000-00-00 00:00:00', '0000-00-00 00:00:00', '0000-00-00 00:00:00', '-838:59:59', '-838:59:59.999999'),
+  (2, '9999-12-31', '9999-12-31 23:59:59', '9999-12-31 23:59:59.999999', '2038-01-19 03:14:07.999999', '838:59:59', '838:59:59.999999'),
+  (3, '2024-02-00', '2024-00-00 00:00:00', '1000-01-01 00:00:00.000001', '1970-01-01 00:00:01', '-00:00:01', '00:00:00.000001'),
+  (4, NULL, NULL, NULL, NULL, NULL, NULL);
+
+CREATE TABLE texts (
+  id TINYINT PRIMARY KEY, c CHAR(10), v VARCHAR(200), tx TEXT, lt LONGTEXT, l1 VARCHAR(50) CHARACTER SET latin1,
+  u2 VARCHAR(50) CHARACTER SET ucs2, e ENUM('', 'small', 'größe'), s SET('a', 'b', 'ž'), j JSON
+);
+INSERT INTO texts VALUES
+  (1, '', '', '', '', '', '', '', '', '{}'),
+  (2, 'ž', '😀 👩‍👩‍👧‍👦 e\u0301', 'tab\there, line\nbreak, \\ and "quotes"', REPEAT('long ', 20000), 'naïve café', 'Ω ≈ ç', 'größe', 'a,ž', '{"a": [1, 2.50, null, "é"]}'),
+  (3, '  x', ' leading and trailing ', '<script>alert(1)</script>', 'right-to-left: שלום', 'ÿ', '漢字', 'small', 'b', '[1e400]'),
+  (4, NULL, 'NULL', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+
+CREATE TABLE binaries (id TINYINT PRIMARY KEY, b BINARY(4), vb VARBINARY(20), bl BLOB, mb MEDIUMBLOB, b1 BIT(1), b64 BIT(64));
+INSERT INTO binaries VALUES
+  (1, '', '', '', '', b'0', b'0'), (2, x'00ff', x'fffe80', x'c328', REPEAT(x'00ff10', 40000), b'1', ~0),
+  (3, 'text', 'text', x'89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63f8cfc0f01f00050001ff89993d1d0000000049454e44ae426082', NULL, b'1', 1),
+  (4, NULL, NULL, NULL, NULL, NULL, NULL);
+
+CREATE TABLE places (id TINYINT PRIMARY KEY, g GEOMETRY, p POINT, pg POLYGON);
+INSERT INTO places VALUES
+  (1, ST_GeomFromText('POINT(1 2)'), POINT(-180, 90), ST_GeomFromText('POLYGON((0 0,4 0,4 4,0 0))')),
+  (2, ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1),LINESTRING(0 0,1 1))'), NULL, NULL);
+
+CREATE TABLE addresses (id TINYINT PRIMARY KEY, u UUID, i4 INET4, i6 INET6);
+INSERT INTO addresses VALUES
+  (1, '123e4567-e89b-12d3-a456-426655440000', '255.255.255.255', '2001:db8::ff00:42:8329'), (2, NULL, '0.0.0.0', '::'), (3, NULL, NULL, '::ffff:192.0.2.1');
+
+CREATE TABLE generated (
+  id INT PRIMARY KEY, first VARCHAR(20), last VARCHAR(20), full_name VARCHAR(41) AS (CONCAT_WS(' ', first, last)) VIRTUAL,
+  initial CHAR(1) AS (LEFT(first, 1)) STORED, secret INT INVISIBLE DEFAULT 7
+);
+INSERT INTO generated (id, first, last) VALUES (1, 'Ada', 'Lovelace'), (2, 'Šárka', NULL);
+
+CREATE TABLE `odd ``name``; "quoted" – ünï` (`a b` INT, `select` INT, `x``y` INT, `é` INT, `"` INT, `</td>` INT);
+INSERT INTO `odd ``name``; "quoted" – ünï` VALUES (1, 2, 3, 4, 5, 6);
+
+CREATE VIEW same_names AS SELECT 1 AS id, 2 AS id_2, 'view' AS kind;
+CREATE TABLE versioned (id INT PRIMARY KEY, v VARCHAR(20)) WITH SYSTEM VERSIONING;
+INSERT INTO versioned VALUES (1, 'first');
+UPDATE versioned SET v = 'second';

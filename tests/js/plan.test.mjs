@@ -1,0 +1,91 @@
+import { greatestCost, planOf } from '../../html/sql/core/plan.js';
+import { assert, test } from './shim.mjs';
+
+const asResult = (plan) => ({ columns: ['EXPLAIN'], rows: [[typeof plan === 'string' ? plan : JSON.stringify(plan)]] });
+const outline = (nodes, depth = 0) =>
+  nodes.flatMap((node) => [`${' '.repeat(depth)}${node.label}${node.table && ` ${node.table}`}`, ...outline(node.children, depth + 1)]);
+const flat = (nodes) => nodes.flatMap((node) => [node, ...flat(node.children)]);
+
+test('MariaDB: sort over a join, with a warning for the full scan', () => {
+  const plan = planOf(asResult({
+    query_block: {
+      select_id: 1,
+      read_sorted_file: {
+        filesort: {
+          sort_key: 'c.name',
+          temporary_table: {
+            nested_loop: [
+              { table: { table_name: 'o', access_type: 'ALL', rows: 5000, filtered: 100, attached_condition: 'o.x > 1' } },
+              { table: { table_name: 'c', access_type: 'eq_ref', possible_keys: ['PRIMARY'], key: 'PRIMARY', ref: ['d.o.c'], rows: 1, filtered: 100 } },
+            ],
+          },
+        },
+      },
+    },
+  }));
+  assert.deepEqual(outline(plan), [
+    'Select 1', ' Read the sorted rows', '  Sort', '   Temporary table', '    Nested loop join',
+    '     Full table scan o', '     Unique index lookup c',
+  ]);
+  const nodes = flat(plan);
+  assert.deepEqual(nodes.find((n) => n.table === 'o').warnings, ['reads the whole table: 5,000 rows']);
+  assert.deepEqual(nodes.find((n) => n.table === 'c').warnings, []);
+  assert.equal(nodes.find((n) => n.table === 'c').key, 'PRIMARY');
+});
+
+test('MariaDB: union, subqueries and measured rows', () => {
+  const block = (id) => ({ query_block: { select_id: id, nested_loop: [{ table: { table_name: `t${id}`, access_type: 'ref', rows: 2, r_rows: 3 } }] } });
+  const plan = planOf({ columns: ['ANALYZE'], rows: [[JSON.stringify({
+    query_block: { union_result: { table_name: '<union1,2>', access_type: 'ALL', query_specifications: [block(1), block(2)] } },
+  })]] });
+  assert.deepEqual(outline(plan), ['Select', ' Union', '  Select 1', '   Index lookup t1', '  Select 2', '   Index lookup t2']);
+  assert.equal(flat(plan).find((n) => n.table === 't1').actualRows, 3);
+});
+
+test('MySQL: cost_info as strings', () => {
+  const plan = planOf(asResult({
+    query_block: {
+      select_id: 1,
+      cost_info: { query_cost: '12.50' },
+      ordering_operation: {
+        using_temporary_table: true,
+        using_filesort: true,
+        table: { table_name: 't', access_type: 'range', key: 'k', rows_examined_per_scan: 40, filtered: '33.33', cost_info: { prefix_cost: '11.00' }, used_columns: ['a'] },
+      },
+    },
+  }));
+  assert.deepEqual(outline(plan), ['Select 1', ' Order', '  Index range t']);
+  assert.equal(plan[0].cost, 12.5);
+  assert.equal(flat(plan)[2].filtered, 33.33);
+  assert.deepEqual(flat(plan)[1].warnings, ['uses a temporary table']);
+  assert.equal(greatestCost(plan), 12.5);
+});
+
+test('MySQL: version 2 and the outline of EXPLAIN ANALYZE', () => {
+  const second = planOf(asResult({ query: 'x', operation: 'Sort', estimated_rows: 9, inputs: [{ operation: 'Table scan on t', access_type: 'table', table_name: 't', estimated_rows: 900 }] }));
+  assert.deepEqual(outline(second), ['Sort', ' Table scan on t t']);
+  assert.equal(second[0].children[0].warnings.length, 1);
+  const tree = planOf(asResult('-> Sort: t.a  (cost=5.1 rows=900)\n    -> Table scan on t  (cost=0.35..5.1 rows=900) (actual time=0.1..0.2 rows=901 loops=1)\n'));
+  assert.deepEqual(outline(tree), ['Sort: t.a', ' Table scan on t t']);
+  const scan = tree[0].children[0];
+  assert.deepEqual([scan.cost, scan.rows, scan.actualRows], [5.1, 900, 901]);
+});
+
+test('tabular EXPLAIN', () => {
+  const plan = planOf({
+    columns: ['id', 'select_type', 'table', 'type', 'possible_keys', 'key', 'key_len', 'ref', 'rows', 'Extra'],
+    rows: [[1, 'SIMPLE', 't', 'ALL', null, null, null, null, 1000, 'Using where; Using temporary; Using filesort'], [1, 'SIMPLE', 'u', 'ref', 'k', 'k', '4', 'd.t.a', 1, null]],
+  });
+  assert.deepEqual(outline(plan), ['Simple 1', ' Full table scan t', ' Index lookup u']);
+  assert.deepEqual(plan[0].children[0].warnings, ['reads the whole table: 1,000 rows', 'uses a temporary table']);
+  assert.deepEqual(plan[0].children[0].notes, ['Using where', 'Using filesort']);
+});
+
+test('what is no plan is none', () => {
+  assert.equal(planOf({ columns: ['a'], rows: [['{"query_block":{}}']] }), null);
+  assert.equal(planOf(asResult('{ broken')), null);
+  assert.equal(planOf({ columns: ['EXPLAIN'], rows: [] }), null);
+  assert.equal(planOf({ columns: ['EXPLAIN'], rows: [[null]] }), null);
+  const deep = `${'{"query_block":'.repeat(5000)}{}${'}'.repeat(5000)}`;
+  assert.equal(flat(planOf(asResult(deep))).length, 65);
+});

@@ -1,0 +1,89 @@
+#!/bin/sh
+# Makes sure that everything the tests need is here: installs it on Debian and Ubuntu as root, elsewhere says what to
+# install and fails. Asks nothing and skips nothing. The system's own MariaDB service is neither started nor used.
+set -eu
+
+missing_packages=''
+missing_text=''
+
+# need WHAT PACKAGE CHECK...: notes the Debian package when the check fails.
+need() {
+    what=$1 package=$2
+    shift 2
+    "$@" >/dev/null 2>&1 </dev/null && return 0
+    missing_text="$missing_text  $what (Debian package: $package)
+"
+    case " $missing_packages " in *" $package "*) ;; *) missing_packages="$missing_packages $package" ;; esac
+}
+
+has() { command -v "$1"; }
+
+has_browser() {
+    has "${CHROMIUM:-chromium}" || has chromium-browser || has google-chrome || has chrome
+}
+
+# Debian keeps mariadbd in /usr/sbin, which is not in everybody's PATH.
+PATH="$PATH:/usr/sbin:/usr/local/sbin"
+
+plugin_directory() {
+    mariadbd --no-defaults --verbose --help 2>/dev/null </dev/null | awk '$1 == "plugin-dir" { print $2 }'
+}
+
+has_ed25519() {
+    test -e "$(plugin_directory)/auth_ed25519.so"
+}
+
+check() {
+    missing_packages='' missing_text=''
+    need 'the C compiler (for the crate ring)' build-essential has cc
+    need 'the MariaDB server' mariadb-server has mariadbd
+    need 'mariadb-install-db' mariadb-server has mariadb-install-db
+    need 'the authentication plugin auth_ed25519 of MariaDB' mariadb-server has_ed25519
+    need 'the MariaDB client' mariadb-client has mariadb
+    need 'Chromium' chromium has_browser
+    need 'OpenSSL' openssl has openssl
+    need 'Python 3' python3 has python3
+    need 'Node.js' nodejs has node
+}
+
+install_with_apt() {
+    echo "setup: installing$missing_packages"
+    export DEBIAN_FRONTEND=noninteractive
+    # The tests run servers of their own: without this, installing the package would start the system's.
+    policy=/usr/sbin/policy-rc.d
+    if [ ! -e "$policy" ]; then
+        trap 'rm -f "$policy"' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+    apt-get update -q </dev/null
+    # shellcheck disable=SC2086 # a list of words
+    apt-get install -q -y --no-install-recommends $missing_packages </dev/null
+}
+
+# Rust is not Debian's: its compiler is older than this crate's rust-version.
+check_rust() {
+    if ! has cargo >/dev/null; then
+        echo 'setup: cargo is missing; install Rust from https://rustup.rs (stable, with clippy and rustfmt)' >&2
+        exit 1
+    fi
+    for component in clippy rustfmt; do
+        case $component in clippy) subcommand=clippy ;; rustfmt) subcommand=fmt ;; esac
+        cargo "$subcommand" --version >/dev/null 2>&1 </dev/null && continue
+        if has rustup >/dev/null && rustup component add "$component" </dev/null; then continue; fi
+        echo "setup: cargo $subcommand is missing; run 'rustup component add $component'" >&2
+        exit 1
+    done
+}
+
+check_rust
+check
+if [ -n "$missing_packages" ] && has apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    install_with_apt
+    check
+fi
+if [ -n "$missing_packages" ]; then
+    printf 'setup: missing:\n%s' "$missing_text" >&2
+    printf 'setup: on Debian or Ubuntu: sudo apt-get install%s\n' "$missing_packages" >&2
+    exit 1
+fi
