@@ -1,5 +1,6 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
 import { checkReadOnly } from '../core/gate.js';
+import { errorSpan } from '../core/errors.js';
 import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
@@ -62,6 +63,8 @@ export class Run {
     this.db = options.db;
     this.session = options.session;
     this.statements = options.statements.map(({ sql }) => sql);
+    /** Where each statement sent begins in the editor's text; what EXPLAIN puts in front lies before it. */
+    this.places = options.statements.map(({ start, end, sql }) => start - (sql.length - (end - start)));
     this.startedAt = Date.now();
     this.began = performance.now();
   }
@@ -126,7 +129,7 @@ export class Run {
 
   #fail(index, statement, message, error, ms) {
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
-    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: statement.start });
+    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
     if (!this.#cancelled) this.#options.onError(statement, text);
     return false;

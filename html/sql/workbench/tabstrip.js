@@ -23,9 +23,9 @@ function tabElement(tab, isActive, on) {
   const button = h('button', {
     type: 'button', role: 'tab', id: `tab-${tab.id}`, 'aria-selected': String(isActive), 'aria-controls': `panel-${tab.id}`, tabindex: isActive ? '0' : '-1',
     title: 'Double click or F2 renames', on: { click: () => on.activate(tab), dblclick: () => on.rename(tab), auxclick: (event) => { if (event.button === 1) on.close(tab); } },
-  }, h('span', { class: `tab-dot ${tab.run ? 'running' : tab.news ? 'news' : ''}` }), h('span', { class: 'tab-name', text: tab.name }), state && h('span', { class: 'visually-hidden', text: `, ${state}` }));
-  const close = h('button', { type: 'button', class: 'tab-close', tabindex: '-1', 'aria-hidden': 'true', 'aria-label': `Close ${tab.name}`, title: 'Close tab', on: { click: () => on.close(tab) } }, icon('close'));
-  return h('div', { class: isActive ? 'tab active' : 'tab', role: 'presentation' }, button, close);
+  }, h('span', { class: `query-tab-dot ${tab.run ? 'running' : tab.news ? 'news' : ''}` }), h('span', { class: 'query-tab-name', text: tab.name }), state && h('span', { class: 'visually-hidden', text: `, ${state}` }));
+  const close = h('button', { type: 'button', class: 'query-tab-close', tabindex: '-1', 'aria-hidden': 'true', 'aria-label': `Close ${tab.name}`, title: 'Close tab', on: { click: () => on.close(tab) } }, icon('close'));
+  return h('div', { class: isActive ? 'query-tab active' : 'query-tab', role: 'presentation' }, button, close);
 }
 
 function stripKey(event, tabs, active, on) {
