@@ -24,16 +24,9 @@ function topLevelWords(sql) {
   let depth = 0;
   for (const { type, start, end } of tokens(sql)) {
     const text = sql.slice(start, end);
-    if (type === 'comment' && /^\/\*M?!/.test(text)) return topLevelWords(opened(sql, start, end, text));
     if (text === '(') depth += 1;
     else if (text === ')') depth -= 1;
     else if (depth === 0 && (type === 'keyword' || type === 'identifier')) words.push(text.toUpperCase());
   }
   return words;
-}
-
-/** An executable comment with its marks blanked out: the server runs what is inside. */
-function opened(sql, start, end, text) {
-  const inner = text.replace(/^\/\*M?!\d*/, ' ').replace(/\*\/$/, ' ');
-  return `${sql.slice(0, start)} ${inner} ${sql.slice(end)}`;
 }

@@ -1,5 +1,5 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
-import { checkReadOnly } from '../core/gate.js';
+import { checkReadOnly, serverFromVersion } from '../core/gate.js';
 import { errorSpan } from '../core/errors.js';
 import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
@@ -22,12 +22,15 @@ const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
 
-/** The layer-1 refusal of a statement in read-only mode, or null. @param {string} sql @returns {string|null} */
-export function refusal(sql) {
-  const found = checkReadOnly(sql);
-  if (!found) return null;
-  const message = found.message.startsWith('read-only mode:') ? found.message : `read-only mode: ${found.message}`;
-  return /\bpage\b/.test(message) ? message : `${message} (refused by the page; nothing was sent)`;
+/**
+ * The refusal of a statement in read-only mode by the page, the first of the three layers; null when it may be sent.
+ * @param {string} sql
+ * @param {string} version the server's, as the API gives it
+ * @returns {string|null}
+ */
+export function refusal(sql, version) {
+  const found = checkReadOnly(sql, serverFromVersion(version));
+  return found && `read-only mode: ${found.statement} refused by the page, nothing was sent: ${found.message}`;
 }
 
 /** The dangerous ones among statements. @param {Statement[]} statements */
@@ -52,7 +55,7 @@ export class Run {
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
-   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
+   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, version: string, plan: boolean,
    *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
    *   onDatabase: (db: string) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
    */
@@ -93,7 +96,7 @@ export class Run {
   async #one(index, statement) {
     this.#now = { index, rows: 0, bytes: 0, sql: statement.sql };
     this.#report();
-    const refused = this.#options.readOnly ? refusal(statement.sql) : null;
+    const refused = this.#options.readOnly ? refusal(statement.sql, this.#options.version) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
     const answer = await this.#send(statement.sql);

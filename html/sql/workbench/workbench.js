@@ -5,7 +5,7 @@ import { confirmDialog, promptDialog } from '../../common/dialog.js';
 import { addEntry } from '../core/history.js';
 import { selectAll } from '../core/identifiers.js';
 import { splitScript } from '../core/lexer.js';
-import { scriptBatches } from '../core/script.js';
+import { pause, scriptStatements } from '../core/script.js';
 import { withoutSecrets } from '../core/secrets.js';
 import { Catalogue } from './catalogue.js';
 import { readLink, writeLink } from './deeplink.js';
@@ -24,8 +24,8 @@ import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
 
 /** Pause after typing before tabs are saved, in ms. */
 const SAVE_MS = 400;
-/** Pause of a long script check between two slices, in ms: lets the page paint and take keys. */
-const BREATH_MS = 0;
+/** Statements looked at for danger between two pauses. */
+const SLICE = 200;
 /** The most query tabs; each holds a database session while it is used, and the server has 32. */
 const MAX_TABS = 24;
 /** Closed tabs that can be opened again. */
@@ -290,12 +290,7 @@ export class Workbench {
   async runAll() {
     const tab = this.active;
     if (tab.run) return this.#run(tab, []);
-    const statements = [];
-    for (const batch of scriptBatches(tab.script?.text ?? tab.editor.text)) {
-      for (const statement of batch) statements.push(statement);
-      await new Promise((resume) => { setTimeout(resume, BREATH_MS); });
-    }
-    return this.#run(tab, statements);
+    return this.#run(tab, await scriptStatements(tab.script?.text ?? tab.editor.text));
   }
 
   /** Shows how the server would execute the statement at the cursor. */
@@ -323,7 +318,7 @@ export class Workbench {
   }
 
   #refuse(tab, statement) {
-    const message = refusal(statement.sql);
+    const message = refusal(statement.sql, this.info.version);
     if (!message) return false;
     tab.showError(statement, message);
     announce(message, 'bad');
@@ -333,9 +328,9 @@ export class Workbench {
   async #confirmed(statements) {
     if (this.readOnly || !this.settings.confirmDanger) return true;
     const found = [];
-    for (let at = 0; at < statements.length; at += 500) {
-      found.push(...dangers(statements.slice(at, at + 500)));
-      if (statements.length > 500) await new Promise((resume) => { setTimeout(resume, BREATH_MS); });
+    for (let at = 0; at < statements.length; at += SLICE) {
+      found.push(...dangers(statements.slice(at, at + SLICE)));
+      if (statements.length > SLICE) await pause();
     }
     if (!found.length) return true;
     const [first] = found;
@@ -348,7 +343,7 @@ export class Workbench {
     tab.sessionUsed = true;
     tab.progress = null;
     tab.run = new Run(this.api, {
-      statements, plan, db: tab.db, session: tab.session, limit: this.settings.limit || null, readOnly: this.readOnly, stopOnError: this.settings.stopOnError, results: tab.results,
+      statements, plan, db: tab.db, session: tab.session, limit: this.settings.limit || null, readOnly: this.readOnly, version: this.info.version, stopOnError: this.settings.stopOnError, results: tab.results,
       onProgress: (progress) => { tab.progress = progress; this.drawState(tab); },
       onOutcome: (outcome) => this.#remember(tab, outcome),
       onDatabase: (db) => { tab.db = db; this.tabChanged(tab); },
