@@ -94,6 +94,7 @@ test('statements that lose data are named', () => {
     ['UPDATE t SET a = (SELECT 1 FROM b WHERE c = 1)', 'UPDATE without WHERE'], ['DELETE FROM t WHERE id = 1', null], ['UPDATE t SET a = 1 WHERE b', null],
     ['SELECT 1', null], ["SELECT 'DROP TABLE t'", null], ['EXPLAIN DELETE FROM t', null], ['UPDATE t SET `where` = 1', 'UPDATE without WHERE'],
     ['WITH x AS (SELECT 1 WHERE 1) DELETE FROM t', 'DELETE without WHERE'], ['CREATE OR REPLACE TABLE t (a INT)', 'CREATE OR REPLACE TABLE'], ['CREATE OR REPLACE VIEW v AS SELECT 1', null],
+    ['ANALYZE DELETE FROM t', 'DELETE without WHERE'], ['SET STATEMENT max_statement_time=1 FOR UPDATE t SET a = 1', 'UPDATE without WHERE'],
     ['/*!50000 DROP TABLE t */', 'DROP TABLE'], ['', null],
   ];
   for (const [sql, expected] of cases) assert.equal(dangerOf(sql)?.statement ?? null, expected, sql);
