@@ -118,7 +118,8 @@ export class Execution {
     tab.run = null;
     tab.news = tab !== this.#bench.active;
     tab.summary = summary({ failed, cancelled, elapsedMs, done, count });
-    announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
+    // The result area speaks for the tab that is seen.
+    if (tab.news) announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
     this.#bench.drawState(tab);
     this.#bench.drawTabs();
     if (tab.dictionary) this.#bench.dictionaryChanged();

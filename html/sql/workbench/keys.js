@@ -40,7 +40,7 @@ export const KEYS = [
 ];
 
 function mod(event) {
-  return (isMac ? event.metaKey || event.ctrlKey : event.ctrlKey) && !event.altKey;
+  return (event.metaKey || event.ctrlKey) && !event.altKey;
 }
 
 function alt(event) {
