@@ -104,8 +104,15 @@ export class Execution {
     this.#bench.drawState(tab);
     this.#bench.drawTabs();
     const { run } = tab;
-    const end = await run.start();
+    const end = await run.start().catch((error) => this.#broke(error));
     if (tab.run === run) this.#ended(tab, end, statements.length);
+  }
+
+  /** A mistake of ours must not leave the tab running for ever. */
+  #broke(error) {
+    notify(`The page failed to show the answer: ${error.message}. Run the statement again.`, 'bad');
+    console.error(error);
+    return { failed: 1, done: 1, cancelled: false, elapsedMs: 0 };
   }
 
   /** An EXPLAIN put in front of a statement is not in the editor: its marks are found in the statement itself. */

@@ -51,6 +51,7 @@ export class Run {
   #abort = new AbortController();
   #cancelled = false;
   #timer = 0;
+  #grace = 0;
   #now = { index: 0, rows: 0, bytes: 0, sql: '' };
 
   /**
@@ -74,22 +75,33 @@ export class Run {
 
   /** Runs to the end. @returns {Promise<{failed: number, cancelled: boolean, elapsedMs: number, done: number}>} */
   async start() {
-    const { statements, results } = this.#options;
-    let failed = 0;
-    let done = 0;
+    const { results } = this.#options;
+    let counts = { failed: 1, done: 0 };
+    let end;
     results.begin(this);
     this.#timer = setInterval(() => this.#report(), TICK_MS);
-    for (const [index, statement] of statements.entries()) {
+    try {
+      counts = await this.#each();
+    } finally {
+      clearInterval(this.#timer);
+      clearTimeout(this.#grace);
+      end = { cancelled: this.#cancelled, elapsedMs: performance.now() - this.began };
+      results.end(this, end);
+    }
+    return { ...counts, ...end };
+  }
+
+  async #each() {
+    let failed = 0;
+    let done = 0;
+    for (const [index, statement] of this.#options.statements.entries()) {
       if (this.#cancelled) break;
       done += 1;
       if (await this.#one(index, statement)) continue;
       failed += 1;
       if (this.#options.stopOnError) break;
     }
-    clearInterval(this.#timer);
-    const end = { cancelled: this.#cancelled, elapsedMs: performance.now() - this.began };
-    results.end(this, end);
-    return { failed, done, ...end };
+    return { failed, done };
   }
 
   /** One statement; true when it succeeded. */
@@ -160,7 +172,7 @@ export class Run {
     if (this.#cancelled) return;
     this.#cancelled = true;
     this.#report();
-    setTimeout(() => this.#abort.abort(), CANCEL_GRACE_MS);
+    this.#grace = setTimeout(() => this.#abort.abort(), CANCEL_GRACE_MS);
     const queryId = this.#queryId;
     try {
       if (queryId) await this.#api.cancel(queryId);
