@@ -98,11 +98,23 @@ pub(super) fn as_javascript() -> String {
         let _ = writeln!(out, "  {name}: {reason:?},");
     }
     out.push_str("};\n");
+    let lists = [
+        ("DENIED", words::DENIED),
+        ("SHOWN", words::SHOWN),
+        ("SHOWN_CREATE", words::SHOWN_CREATE),
+    ];
+    for (name, list) in lists {
+        let _ = write!(
+            out,
+            "\n/** See src/sqlweb/gate/words.rs. */\nexport const {name} = {:?};\n",
+            list.join(" ")
+        );
+    }
     out
 }
 
 const HEADER: &str = "\
-// Generated from src/sqlweb/gate/functions.rs; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
+// Generated from src/sqlweb/gate; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
 
 /** Names that may stand before a parenthesis, with the versions that have them built in. */
 export const GROUPS = [
