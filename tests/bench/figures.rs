@@ -134,7 +134,7 @@ fn database(rows: u64, tables: u64) -> MariaDb {
     ));
     db.exec("CREATE DATABASE many");
     let script: Vec<String> = (0..tables)
-        .map(|n| format!("CREATE TABLE many.t_{n:05} (id INT PRIMARY KEY, name VARCHAR(40), at DATETIME, KEY (name)) ENGINE=Aria TRANSACTIONAL=0"))
+        .map(|n| format!("CREATE TABLE many.t_{n:05} (id INT PRIMARY KEY, name VARCHAR(40), at DATETIME, KEY (name))"))
         .collect();
     for part in script.chunks(200) {
         db.exec(&part.join(";"));
