@@ -119,6 +119,8 @@ fn database(rows: u64, tables: u64) -> MariaDb {
         args: vec![
             "--innodb-buffer-pool-size=512M".to_owned(),
             "--table-definition-cache=8000".to_owned(),
+            // 5,000 files fewer to make; the catalogue is the same.
+            "--innodb-file-per-table=0".to_owned(),
             "--table-open-cache=4000".to_owned(),
         ],
         ..Options::default()

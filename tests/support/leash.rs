@@ -18,13 +18,13 @@ use tempfile::TempDir;
 
 use super::holds_within;
 
-/// Runs "$@", reports its process id on the first line of standard output, kills it once standard input closes.
+/// Runs "$@", reports its process id on the first line of standard output (before the program can print anything
+/// itself), kills it once standard input closes.
 /// Its own output goes nowhere else, so that the program's streams end when the program does.
 const WATCHDOG: &str = r#"
 exec 3<&0 </dev/null
-"$@" 3<&- &
+sh -c 'echo "$$"; exec "$@"' program "$@" 3<&- &
 pid=$!
-echo "$pid"
 { read -r _ <&3; trap '' TERM; kill -9 "$pid"; exit 0; } >/dev/null 2>&1 &
 watch=$!
 exec >/dev/null 2>&1
