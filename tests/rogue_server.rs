@@ -46,7 +46,10 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "half a packet",
-        send: |wire| wire.raw(&framed(1, b"longer than what follows")[..9]).and(gone()),
+        send: |wire| {
+            wire.raw(&framed(1, b"longer than what follows")[..9])
+                .and(gone())
+        },
         told: LOST,
     },
     Case {
@@ -68,7 +71,10 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "no columns",
-        send: |wire| wire.send(&[0xfe, 0, 0, 0, 0, 0, 0, 0, 0]).and_then(|()| wire.eof()),
+        send: |wire| {
+            wire.send(&[0xfe, 0, 0, 0, 0, 0, 0, 0, 0])
+                .and_then(|()| wire.eof())
+        },
         told: "",
     },
     Case {
@@ -93,7 +99,10 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "half a column",
-        send: |wire| wire.send(&[1]).and_then(|()| wire.send(&column(b"a", 0xfd)[..12])),
+        send: |wire| {
+            wire.send(&[1])
+                .and_then(|()| wire.send(&column(b"a", 0xfd)[..12]))
+        },
         told: LOST,
     },
     Case {
@@ -290,13 +299,20 @@ fn every_case_is_survived(more: &[&str]) {
         let message = answer["message"].as_str().unwrap_or_default();
         println!("{}: {} {message}", case.name, answer["code"]);
         assert!(message.contains(case.told), "{}: {answer}", case.name);
-        assert!(case.told.is_empty() || answer["code"] != 200, "{}: {answer}", case.name);
+        assert!(
+            case.told.is_empty() || answer["code"] != 200,
+            "{}: {answer}",
+            case.name
+        );
         assert!(postern.alive(), "{}: {}", case.name, postern.stderr());
         let next = ask(&postern, "SELECT 'fine'");
         assert_eq!(next["code"], 200, "after {}: {next}", case.name);
     }
     before.regained(&postern);
-    let leaked = fake.replies().iter().any(|reply| contains(reply, CANARY.as_bytes()));
+    let leaked = fake
+        .replies()
+        .iter()
+        .any(|reply| contains(reply, CANARY.as_bytes()));
     assert!(!leaked, "a file was given to the server");
 }
 

@@ -490,12 +490,17 @@ impl Wire {
                 Native => proof == native_proof(&nonce),
                 Sha2Fast => proof == sha2_proof(&nonce) && self.fast()?,
                 Sha2Full => self.full(&nonce)?,
-                NativeToSha2 => self.switch("caching_sha2_password", SECOND)? == sha2_proof(SECOND) && self.fast()?,
+                NativeToSha2 => {
+                    self.switch("caching_sha2_password", SECOND)? == sha2_proof(SECOND)
+                        && self.fast()?
+                }
                 NativeToSha2Full => {
                     self.switch("caching_sha2_password", SECOND)?;
                     self.full(SECOND)?
                 }
-                Sha2ToNative => self.switch("mysql_native_password", SECOND)? == native_proof(SECOND),
+                Sha2ToNative => {
+                    self.switch("mysql_native_password", SECOND)? == native_proof(SECOND)
+                }
                 Switch(plugin) => {
                     self.switch(plugin, SECOND)?;
                     false
@@ -504,7 +509,11 @@ impl Wire {
         if accepted {
             return self.ok();
         }
-        self.error(1045, "28000", &format!("Access denied for user '{user}'@'fake' (using password: YES)"))?;
+        self.error(
+            1045,
+            "28000",
+            &format!("Access denied for user '{user}'@'fake' (using password: YES)"),
+        )?;
         Err(io::ErrorKind::PermissionDenied.into())
     }
 
@@ -562,7 +571,12 @@ impl Wire {
         if matches!(self.stream, Stream::Tls(_)) {
             return Ok(reply == [PASSWORD.as_bytes(), &[0]].concat());
         }
-        let rsa = self.shared.script.rsa.clone().expect("a key for the exchange without TLS");
+        let rsa = self
+            .shared
+            .script
+            .rsa
+            .clone()
+            .expect("a key for the exchange without TLS");
         if reply != [2] {
             return Ok(false);
         }
@@ -625,7 +639,16 @@ impl Wire {
     /// ERR packet.
     pub fn error(&mut self, code: u16, state: &str, message: &str) -> io::Result<()> {
         let code = code.to_le_bytes();
-        self.send(&[&[0xff], &code[..], b"#", state.as_bytes(), message.as_bytes()].concat())
+        self.send(
+            &[
+                &[0xff],
+                &code[..],
+                b"#",
+                state.as_bytes(),
+                message.as_bytes(),
+            ]
+            .concat(),
+        )
     }
 
     /// EOF packet.
@@ -726,7 +749,10 @@ fn native_proof(nonce: &[u8]) -> Vec<u8> {
     let once = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, PASSWORD.as_bytes());
     let twice = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, once.as_ref());
     let salted = [nonce, twice.as_ref()].concat();
-    xor(once.as_ref(), digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, &salted).as_ref())
+    xor(
+        once.as_ref(),
+        digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, &salted).as_ref(),
+    )
 }
 
 /// `SHA256(password) XOR SHA256(SHA256(SHA256(password)) || nonce)`.
@@ -764,7 +790,13 @@ impl Rsa {
     /// RSA-OAEP, as the protocol has it: SHA-1 and no label.
     fn decrypt(&self, sealed: &[u8]) -> Vec<u8> {
         let mut child = Process::new("openssl")
-            .args(["pkeyutl", "-decrypt", "-pkeyopt", "rsa_padding_mode:oaep", "-inkey"])
+            .args([
+                "pkeyutl",
+                "-decrypt",
+                "-pkeyopt",
+                "rsa_padding_mode:oaep",
+                "-inkey",
+            ])
             .arg(&self.key)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -799,5 +831,9 @@ pub fn openssl(dir: &Path, arguments: &str) {
         .current_dir(dir)
         .output()
         .expect("openssl is installed; run tests/setup.sh");
-    assert!(done.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "openssl {arguments}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
 }

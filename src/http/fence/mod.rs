@@ -28,6 +28,8 @@ mod accept;
 mod conn;
 mod date;
 mod exchange;
+#[cfg(target_os = "linux")]
+mod sockdiag;
 mod socket;
 
 use std::borrow::Cow;
