@@ -2,7 +2,7 @@
 
 use mysql::{Conn, Row};
 
-use super::error::DbError;
+use super::error::{DbError, NOT_MYSQL};
 use super::gate::Dialect;
 use super::readonly::pinned_mode;
 use super::statement::rows;
@@ -36,7 +36,7 @@ impl Facts {
             let row = answer.first()?;
             row.get_opt::<String, _>(i)?.ok()
         };
-        let version = text(0).unwrap_or_default();
+        let version = text(0).ok_or_else(|| DbError::Lost(NOT_MYSQL.into()))?;
         let zone = match text(1).unwrap_or_default() {
             zone if zone == "SYSTEM" => text(3).unwrap_or(zone),
             zone => zone,
