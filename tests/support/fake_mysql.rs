@@ -143,6 +143,8 @@ pub struct Script {
     pub rsa: Option<Arc<Rsa>>,
     /// Answers that differ from the usual.
     pub twist: Option<Twist>,
+    /// While it is true, new connections are accepted and hear nothing.
+    pub mute: Option<Arc<AtomicBool>>,
     /// Whatever happens in place of a greeting.
     pub opening: Option<Opening>,
 }
@@ -157,6 +159,7 @@ impl Default for Script {
             tls_until: u32::MAX,
             rsa: None,
             twist: None,
+            mute: None,
             opening: None,
         }
     }
@@ -332,6 +335,10 @@ fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result
     if let Some(opening) = &shared.script.opening {
         return opening(&mut stream, number);
     }
+    let mute = shared.script.mute.as_ref();
+    if mute.is_some_and(|mute| mute.load(Ordering::SeqCst)) {
+        return stream.read(&mut [0]).map(|_| ());
+    }
     let mut wire = Wire {
         stream: Stream::Plain(stream),
         seq: 0,
@@ -490,12 +497,17 @@ impl Wire {
                 Native => proof == native_proof(&nonce),
                 Sha2Fast => proof == sha2_proof(&nonce) && self.fast()?,
                 Sha2Full => self.full(&nonce)?,
-                NativeToSha2 => self.switch("caching_sha2_password", SECOND)? == sha2_proof(SECOND) && self.fast()?,
+                NativeToSha2 => {
+                    self.switch("caching_sha2_password", SECOND)? == sha2_proof(SECOND)
+                        && self.fast()?
+                }
                 NativeToSha2Full => {
                     self.switch("caching_sha2_password", SECOND)?;
                     self.full(SECOND)?
                 }
-                Sha2ToNative => self.switch("mysql_native_password", SECOND)? == native_proof(SECOND),
+                Sha2ToNative => {
+                    self.switch("mysql_native_password", SECOND)? == native_proof(SECOND)
+                }
                 Switch(plugin) => {
                     self.switch(plugin, SECOND)?;
                     false
@@ -504,7 +516,11 @@ impl Wire {
         if accepted {
             return self.ok();
         }
-        self.error(1045, "28000", &format!("Access denied for user '{user}'@'fake' (using password: YES)"))?;
+        self.error(
+            1045,
+            "28000",
+            &format!("Access denied for user '{user}'@'fake' (using password: YES)"),
+        )?;
         Err(io::ErrorKind::PermissionDenied.into())
     }
 
@@ -562,7 +578,12 @@ impl Wire {
         if matches!(self.stream, Stream::Tls(_)) {
             return Ok(reply == [PASSWORD.as_bytes(), &[0]].concat());
         }
-        let rsa = self.shared.script.rsa.clone().expect("a key for the exchange without TLS");
+        let rsa = self
+            .shared
+            .script
+            .rsa
+            .clone()
+            .expect("a key for the exchange without TLS");
         if reply != [2] {
             return Ok(false);
         }
@@ -595,7 +616,7 @@ impl Wire {
         if sql.starts_with("SELECT VERSION()") {
             let version = self.shared.script.version.clone();
             let row = [version.as_str(), "SYSTEM", "STRICT_TRANS_TABLES", "UTC"];
-            return self.rows(&echoing(sql, &row));
+            return self.rows(&row.map(Some));
         }
         if sql == "SHOW GRANTS" {
             return self.rows(&[Some("GRANT SELECT ON *.* TO `app`@`%`")]);
@@ -604,7 +625,10 @@ impl Wire {
             self.ok_with(MORE_RESULTS)?;
             self.ok_with(MORE_RESULTS)?;
             let id = self.number.to_string();
-            return self.rows(&echoing(sql, &["1", "STRICT_TRANS_TABLES", "utf8mb4", &id]));
+            return self.rows(&["1", "STRICT_TRANS_TABLES", "utf8mb4", &id].map(Some));
+        }
+        if let Some(literal) = sql.strip_prefix("SELECT '") {
+            return self.rows(&[literal.strip_suffix('\'')]);
         }
         if sql.starts_with("SELECT") || sql.starts_with("SHOW") {
             return self.rows(&[Some("fine")]);
@@ -625,7 +649,16 @@ impl Wire {
     /// ERR packet.
     pub fn error(&mut self, code: u16, state: &str, message: &str) -> io::Result<()> {
         let code = code.to_le_bytes();
-        self.send(&[&[0xff], &code[..], b"#", state.as_bytes(), message.as_bytes()].concat())
+        self.send(
+            &[
+                &[0xff],
+                &code[..],
+                b"#",
+                state.as_bytes(),
+                message.as_bytes(),
+            ]
+            .concat(),
+        )
     }
 
     /// EOF packet.
@@ -660,13 +693,6 @@ impl Wire {
 
 /// The nonce after a switch.
 const SECOND: &[u8; 20] = b"ABCDEFGHIJKLMNOPQRST";
-
-/// `row`, and the text literal that the query ends with, where there is one.
-fn echoing<'a>(sql: &'a str, row: &[&'a str]) -> Vec<Option<&'a str>> {
-    let literal = sql.strip_suffix('\'').and_then(|s| s.rsplit_once('\''));
-    let echoed = literal.map(|(_, text)| text);
-    row.iter().copied().chain(echoed).map(Some).collect()
-}
 
 /// A packet with its header.
 pub fn framed(seq: u8, payload: &[u8]) -> Vec<u8> {
@@ -726,7 +752,10 @@ fn native_proof(nonce: &[u8]) -> Vec<u8> {
     let once = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, PASSWORD.as_bytes());
     let twice = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, once.as_ref());
     let salted = [nonce, twice.as_ref()].concat();
-    xor(once.as_ref(), digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, &salted).as_ref())
+    xor(
+        once.as_ref(),
+        digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, &salted).as_ref(),
+    )
 }
 
 /// `SHA256(password) XOR SHA256(SHA256(SHA256(password)) || nonce)`.
@@ -764,7 +793,13 @@ impl Rsa {
     /// RSA-OAEP, as the protocol has it: SHA-1 and no label.
     fn decrypt(&self, sealed: &[u8]) -> Vec<u8> {
         let mut child = Process::new("openssl")
-            .args(["pkeyutl", "-decrypt", "-pkeyopt", "rsa_padding_mode:oaep", "-inkey"])
+            .args([
+                "pkeyutl",
+                "-decrypt",
+                "-pkeyopt",
+                "rsa_padding_mode:oaep",
+                "-inkey",
+            ])
             .arg(&self.key)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -799,5 +834,9 @@ pub fn openssl(dir: &Path, arguments: &str) {
         .current_dir(dir)
         .output()
         .expect("openssl is installed; run tests/setup.sh");
-    assert!(done.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "openssl {arguments}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
 }
