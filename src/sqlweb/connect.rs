@@ -187,6 +187,9 @@ impl Connector {
                 TlsMode::Prefer => known != ABSENT,
                 TlsMode::Require | TlsMode::Verify => true,
             };
+        if with_tls && self.tls == TlsMode::Verify {
+            readable_trust_store()?;
+        }
         match Conn::new(self.opts(address, with_tls)) {
             Ok(conn) if with_tls => {
                 self.offers_tls.store(OFFERED, Ordering::SeqCst);
@@ -413,6 +416,20 @@ fn unguessable() -> Result<String, DbError> {
 
 /// A path under a file, so that nothing can ever be there.
 const NO_KEY: &str = "/dev/null/no-unverified-server-key";
+
+/// The driver would not say which file it could not read.
+fn readable_trust_store() -> Result<(), DbError> {
+    let Some(path) = trust_store() else {
+        return Ok(());
+    };
+    std::fs::File::open(&path).map(drop).map_err(|error| {
+        DbError::Tls(format!(
+            "the trusted certificates in {} cannot be read: {}",
+            path.display(),
+            io_sentence(&error)
+        ))
+    })
+}
 
 /// The certificates that `--tls verify` trusts beside the built-in public ones: `SSL_CERT_FILE`, else the system's bundle.
 fn trust_store() -> Option<PathBuf> {

@@ -139,6 +139,8 @@ pub struct Script {
     pub tls: Option<Arc<ServerConfig>>,
     /// The last connection that TLS is offered to.
     pub tls_until: u32,
+    /// Bytes that somebody on the way sends along with the greeting.
+    pub injected: Vec<u8>,
     /// The key pair of the full exchange without TLS.
     pub rsa: Option<Arc<Rsa>>,
     /// Answers that differ from the usual.
@@ -157,6 +159,7 @@ impl Default for Script {
             method: Method::Native,
             tls: None,
             tls_until: u32::MAX,
+            injected: Vec::new(),
             rsa: None,
             twist: None,
             mute: None,
@@ -482,12 +485,20 @@ impl Wire {
             _ => "mysql_native_password",
         };
         let greeting = self.greeting(greeted, tls.is_some());
-        self.send(&greeting)?;
+        let injected = self.shared.script.injected.clone();
+        self.raw(&[framed(0, &greeting), injected].concat())?;
         let mut answer = self.receive()?;
-        let wants = u32::from_le_bytes(answer[..4].try_into().unwrap());
+        let wants = match answer.get(..4) {
+            Some(flags) => u32::from_le_bytes(flags.try_into().unwrap()),
+            // A client that leaves says goodbye where it can.
+            None => return Err(io::ErrorKind::ConnectionAborted.into()),
+        };
         if wants & capability::SSL != 0 {
             self.secure(tls.expect("a client asks for what was offered"))?;
             answer = self.receive()?;
+        }
+        if answer.len() < 34 {
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         let (user, proof) = user_and_proof(&answer);
         self.shared.note(Event::Proof(self.number, proof.clone()));
@@ -622,8 +633,8 @@ impl Wire {
             return self.rows(&[Some("GRANT SELECT ON *.* TO `app`@`%`")]);
         }
         if sql.contains("SET SESSION TRANSACTION READ ONLY") {
-            self.ok_with(MORE_RESULTS)?;
-            self.ok_with(MORE_RESULTS)?;
+            self.further_ok()?;
+            self.further_ok()?;
             let id = self.number.to_string();
             return self.rows(&["1", "STRICT_TRANS_TABLES", "utf8mb4", &id].map(Some));
         }
@@ -639,6 +650,11 @@ impl Wire {
     /// OK packet.
     pub fn ok(&mut self) -> io::Result<()> {
         self.ok_with(0)
+    }
+
+    /// OK packet with more results to follow.
+    pub fn further_ok(&mut self) -> io::Result<()> {
+        self.ok_with(MORE_RESULTS)
     }
 
     fn ok_with(&mut self, flags: u16) -> io::Result<()> {
