@@ -1,4 +1,4 @@
-//! The command line from outside: messages, exit statuses, prompts on a pipe, and the user's files.
+//! The command line from outside: messages, exit statuses, and prompts on a pipe.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -6,11 +6,10 @@
 )]
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -551,10 +550,7 @@ fn a_closed_pipe_is_success() {
 #[test]
 fn a_full_disk_under_stdout_is_reported() {
     let home = tempfile::tempdir().unwrap();
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = postern(home.path());
     command
         .arg("--help")
@@ -582,145 +578,4 @@ fn a_closed_stderr_is_no_panic() {
         .stdout(Stdio::piped())
         .stderr(writer);
     assert_eq!(collect(command.spawn().unwrap()).status, Some(2));
-}
-
-#[test]
-fn a_damaged_file_is_named_and_never_overwritten() {
-    let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("plugins.json");
-    fs::write(&file, "{\"plugins\": [").unwrap();
-    for arguments in [
-        &["plugin", "add", "mysql"][..],
-        &["plugin", "remove", "mysql"],
-        &["plugin", "list"],
-        &["mysql", "db"],
-    ] {
-        let ended = run_in(home.path(), arguments);
-        assert_eq!(
-            (ended.status, ended.stdout.as_str()),
-            (Some(1), ""),
-            "{arguments:?}"
-        );
-        let first = format!("postern: {} is damaged: ", file.display());
-        assert!(ended.stderr.starts_with(&first), "{}", ended.stderr);
-        assert!(
-            ended
-                .stderr
-                .ends_with("\nmend the file, or move it away and add the plugins again\n")
-        );
-        assert_eq!(fs::read_to_string(&file).unwrap(), "{\"plugins\": [");
-    }
-}
-
-#[test]
-fn files_are_private_whatever_the_umask() {
-    let parent = tempfile::tempdir().unwrap();
-    let home = parent.path().join("deep/home");
-    let mut command = Command::new("sh");
-    command.args([
-        "-c",
-        "umask 0; exec \"$0\" plugin add mysql",
-        env!("CARGO_BIN_EXE_postern"),
-    ]);
-    command.env("POSTERN_HOME", &home);
-    assert_eq!(finish(command, "").status, Some(0));
-    for (name, mode) in [
-        ("", 0o700),
-        ("run", 0o700),
-        ("run/lock", 0o600),
-        ("plugins.json", 0o600),
-    ] {
-        let found = fs::metadata(home.join(name)).unwrap().permissions().mode();
-        assert_eq!(found & 0o777, mode, "{name}");
-    }
-}
-
-#[test]
-fn the_home_directory_is_found_or_asked_for() {
-    let parent = tempfile::tempdir().unwrap();
-    let mut command = postern(Path::new(""));
-    command
-        .env("HOME", parent.path())
-        .args(["plugin", "add", "mysql"]);
-    assert_eq!(finish(command, "").status, Some(0));
-    assert!(parent.path().join(".postern/plugins.json").exists());
-
-    let file = parent.path().join("file");
-    fs::write(&file, "").unwrap();
-    let ended = run_in(&file.join("home"), &["plugin", "add", "mysql"]);
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""));
-    assert!(
-        ended.stderr.starts_with("postern: cannot create "),
-        "{}",
-        ended.stderr
-    );
-    assert!(ended.stderr.contains("POSTERN_HOME"), "{}", ended.stderr);
-}
-
-#[test]
-fn of_many_writers_at_once_one_adds() {
-    let home = tempfile::tempdir().unwrap();
-    let spawn = |_| {
-        let mut command = postern(home.path());
-        command.args(["plugin", "add", "mysql"]);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command.spawn().unwrap()
-    };
-    let children: Vec<Child> = (0..12).map(spawn).collect();
-    let ended: Vec<Ended> = children.into_iter().map(collect).collect();
-    let added = ended.iter().filter(|ended| ended.status == Some(0)).count();
-    let refused = ended
-        .iter()
-        .filter(|ended| ended.stderr.contains("is already added"))
-        .count();
-    assert_eq!((added, refused), (1, 11));
-    assert_eq!(
-        run_in(home.path(), &["plugin", "list"])
-            .stdout
-            .lines()
-            .count(),
-        2
-    );
-}
-
-/// Writers that are killed at any moment leave the old list or the new one, and no litter in the end.
-#[test]
-fn a_killed_writer_leaves_a_whole_file() {
-    let home = with_plugin();
-    for round in 0..80_u64 {
-        let action = if round % 2 == 0 { "remove" } else { "add" };
-        let mut command = postern(home.path());
-        command.args(["plugin", action, "mysql"]);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let end = Instant::now() + Duration::from_micros(round * 60);
-        while Instant::now() < end {
-            std::hint::spin_loop();
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let list = run_in(home.path(), &["plugin", "list"]);
-        assert_eq!(
-            (list.status, list.stderr.as_str()),
-            (Some(0), ""),
-            "round {round}"
-        );
-    }
-    let _ = run_in(home.path(), &["plugin", "remove", "mysql"]);
-    assert_eq!(
-        run_in(home.path(), &["plugin", "add", "mysql"]).status,
-        Some(0)
-    );
-    let mut names: Vec<_> = fs::read_dir(home.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["plugins.json", "run"]);
 }

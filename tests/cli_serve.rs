@@ -82,6 +82,26 @@ fn either_signal_ends_it_with_success_and_leaves_nothing() {
     }
 }
 
+/// A server that says nothing holds the start up; a signal ends it all the same, and cleanly.
+#[test]
+fn a_signal_during_the_start_leaves_nothing() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = silent.local_addr().unwrap().to_string();
+    let home = Home::with_plugin();
+    let run = home.path().join("run");
+    let mut command = home.command(&["mysql", &target, "--db-user", "u", "--listen=127.0.0.1:0"]);
+    let mut child = Ended(command.stdout(Stdio::null()).spawn().unwrap());
+    let _connected = silent.accept().unwrap();
+    Command::new("kill")
+        .args(["-INT", &child.0.id().to_string()])
+        .status()
+        .unwrap();
+    wait_until(PATIENCE, "the end", || {
+        child.0.try_wait().unwrap().is_some()
+    });
+    assert_eq!(entries(&run), 1, "only the lock is left");
+}
+
 #[test]
 fn what_a_killed_process_left_is_removed_at_the_next_start() {
     let home = Home::with_plugin();

@@ -1,22 +1,21 @@
 //! What the fence does with connections: slow, endless, leaving, aborted, too many.
-#![allow(clippy::as_conversions)]
+#![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod fence_support;
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fence_support::{Client, PATIENCE, echo, get, start, wait_until};
 use postern::http::{
-    ClientWatch, Handler, HostPolicy, Limits, Request, Response, ResponseHead, Server,
-    ServerConfig, Stream,
+    Handler, HostPolicy, Limits, Request, Response, ResponseHead, Server, ServerConfig, Stream,
 };
 
 fn quick() -> Limits {
@@ -282,68 +281,6 @@ fn a_request_dropped_or_panicked_over_is_a_500() {
     }
 }
 
-/// Waits in silence until the client has gone, and tells.
-fn silent(
-    told: &Sender<Instant>,
-    watch: &Sender<ClientWatch>,
-) -> impl Fn(Request) + Send + Sync + 'static {
-    let (told, watch) = (
-        std::sync::Mutex::new(told.clone()),
-        std::sync::Mutex::new(watch.clone()),
-    );
-    move |request: Request| {
-        let client = request.client().clone();
-        let told = told.lock().unwrap().clone();
-        let (release, released) = channel();
-        let guard = client.on_gone(move || {
-            told.send(Instant::now()).unwrap();
-            release.send(()).unwrap();
-        });
-        watch.lock().unwrap().send(client).unwrap();
-        thread::spawn(move || {
-            let _ = released.recv_timeout(PATIENCE);
-            drop(guard);
-            drop(request);
-        });
-    }
-}
-
-#[test]
-fn a_client_that_leaves_is_noticed_at_once() {
-    let (told, gone) = channel();
-    let (watch, watches) = channel();
-    let server = start(Limits::default(), silent(&told, &watch));
-    type Leave = fn(Client);
-    let ways: [(&str, Leave); 3] = [
-        ("close", |client| drop(client)),
-        ("half-close", |client| {
-            client.socket.shutdown(Shutdown::Write).unwrap();
-            thread::spawn(move || {
-                let mut rest = Vec::new();
-                let _ = (&client.socket).read_to_end(&mut rest);
-            });
-        }),
-        ("reset", |client| {
-            rustix::net::sockopt::set_socket_linger(&client.socket, Some(Duration::ZERO)).unwrap();
-        }),
-    ];
-    for (name, leave) in ways {
-        let mut client = server.connect();
-        client.send(&get(server.addr, "/"));
-        let watch = watches.recv_timeout(PATIENCE).unwrap();
-        assert!(!watch.is_gone(), "{name}");
-        let left = Instant::now();
-        leave(client);
-        let noticed = gone.recv_timeout(PATIENCE).unwrap();
-        assert!(watch.is_gone());
-        assert!(
-            noticed - left < Duration::from_millis(200),
-            "{name}: {:?}",
-            noticed - left
-        );
-    }
-}
-
 #[test]
 fn a_pipelined_request_is_not_leaving() {
     let (watch, watches) = channel();
@@ -475,7 +412,10 @@ fn slow_work_does_not_block_light_answers() {
     });
     let began = Instant::now();
     assert_eq!(server.get("/light").status, 200);
-    assert!(began.elapsed() < Duration::from_millis(500));
+    assert!(
+        began.elapsed() < PATIENCE / 2,
+        "it waited for the slow ones"
+    );
     for _ in &slow {
         go.send(()).unwrap();
     }
@@ -507,63 +447,6 @@ fn busy_workers_are_waited_for_and_then_given_up() {
         assert_eq!(client.answer(false).unwrap().status, 200);
     }
     assert_eq!(server.get("/").status, 200);
-}
-
-#[test]
-fn stopping_lets_light_answers_end_and_aborts_the_rest() {
-    let gone = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&gone);
-    let mut server = start(Limits::default(), move |request: Request| {
-        let seen = Arc::clone(&seen);
-        thread::spawn(move || {
-            let mut stream = request.stream(ResponseHead::new(200)).unwrap();
-            if stream.client().is_gone() {
-                return;
-            }
-            let client = stream.client().clone();
-            let (told, heard) = channel();
-            let _guard = client.on_gone(move || told.send(()).unwrap());
-            stream.write_all(b"begun").unwrap();
-            stream.flush().unwrap();
-            heard.recv_timeout(PATIENCE).unwrap();
-            seen.fetch_add(1, Ordering::SeqCst);
-        });
-    });
-    let mut idle = server.connect();
-    let mut busy = server.connect();
-    busy.send(&get(server.addr, "/"));
-    wait_until("it is under way", || {
-        server.reached.load(Ordering::SeqCst) == 1
-    });
-    let run_dir = server.dir.path().join("run");
-    assert_eq!(std::fs::read_dir(&run_dir).unwrap().count(), 1);
-    let began = Instant::now();
-    server.server.take().unwrap().stop();
-    assert!(
-        began.elapsed() < Duration::from_millis(1500),
-        "{:?}",
-        began.elapsed()
-    );
-    assert!(idle.is_closed());
-    assert!(busy.answer(false).is_none_or(|answer| !answer.whole));
-    wait_until("the handler is told", || gone.load(Ordering::SeqCst) == 1);
-    assert_eq!(std::fs::read_dir(&run_dir).unwrap().count(), 0);
-    assert!(TcpStream::connect(server.addr).is_err());
-}
-
-#[test]
-fn an_idle_server_stops_at_once() {
-    let mut server = start(Limits::default(), text);
-    let mut idle = server.connect();
-    idle.send(&get(server.addr, "/"));
-    assert_eq!(idle.answer(false).unwrap().status, 200);
-    let began = Instant::now();
-    server.server.take().unwrap().stop();
-    assert!(
-        began.elapsed() < Duration::from_millis(300),
-        "{:?}",
-        began.elapsed()
-    );
 }
 
 #[test]

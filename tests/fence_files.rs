@@ -1,5 +1,7 @@
 //! Running out of open files, in a process of its own: the limit is the process's.
 
+#![allow(clippy::unwrap_used)]
+
 mod fence_support;
 
 use fence_support::{Client, get, start, wait_until};

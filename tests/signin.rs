@@ -279,6 +279,7 @@ fn a_server_that_is_no_mysql_is_told() {
     for opening in openings {
         let fake = Fake::start(Script::raw(move |stream, _| stream.write_all(opening)));
         let message = refusal(start(&fake.target(), "u", "p", &[]));
+        println!("{:?}: {message}", String::from_utf8_lossy(opening));
         let expected = format!("plugin error: cannot connect to {}: ", fake.target());
         assert!(message.starts_with(&expected), "{opening:?}: {message}");
         assert!(!message.contains("Error {"), "{opening:?}: {message}");

@@ -12,7 +12,7 @@ use mysql::prelude::Queryable;
 use mysql::{OptsBuilder, SslOpts};
 
 use support::mariadb::{ED25519_USER, Options, PASSWORD, USER};
-use support::{MariaDb, PATIENCE, http, wait_until};
+use support::{Home, MariaDb, PATIENCE, Postern, http, wait_until};
 
 fn tcp(db: &MariaDb, user: &str) -> OptsBuilder {
     OptsBuilder::new()
@@ -154,4 +154,33 @@ fn the_client_detects_what_is_cut_off_or_malformed() {
 fn a_wait_ends_with_its_condition_or_its_patience() {
     wait_until(PATIENCE, "true", || true);
     assert!(!support::holds_within(Duration::from_millis(30), || false));
+}
+
+#[test]
+fn a_client_that_does_not_start_shows_what_it_said() {
+    let failed = Postern::try_start(Home::new(), &["127.0.0.1:1"], &[])
+        .err()
+        .unwrap();
+    assert_eq!(failed.code, Some(1));
+    assert!(
+        failed.stderr.contains("unsupported protocol 'mysql'"),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn a_running_client_is_seen_from_outside_and_ends_when_asked() {
+    let mut postern = Postern::on(MariaDb::shared(), &[]);
+    assert_eq!(
+        postern.url(),
+        format!("http://127.0.0.1:{}", postern.port())
+    );
+    assert_eq!(postern.client().get("/api/info").status(), 200);
+    assert!(postern.rss_kib() > 0 && postern.peak_rss_kib() >= postern.rss_kib());
+    assert!(postern.threads() > 0 && postern.fds() > 0 && postern.alive());
+    let home = postern.home().path().to_owned();
+    assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
+    assert!(home.is_dir(), "what it left can be looked at");
+    drop(postern);
+    assert!(!home.exists());
 }

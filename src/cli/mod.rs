@@ -8,6 +8,7 @@ mod mysql;
 mod output;
 mod plugin;
 mod prompt;
+mod settings;
 mod signals;
 mod suggest;
 mod target;

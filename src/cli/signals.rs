@@ -8,6 +8,7 @@
 //! the process there must turn it on again.
 
 use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -25,8 +26,12 @@ pub(crate) struct Watch {
 }
 
 enum Phase {
-    /// With the terminal's settings before any prompt.
-    Starting(Option<Termios>),
+    Starting {
+        /// The terminal's settings before any prompt.
+        terminal: Option<Termios>,
+        /// What is to be removed.
+        run_dir: Option<PathBuf>,
+    },
     Running(Sender<()>),
     Stopping,
 }
@@ -34,7 +39,10 @@ enum Phase {
 impl Watch {
     /// Begins with the phase `starting`.
     pub(crate) fn start() -> io::Result<Self> {
-        let phase = Arc::new(Mutex::new(Phase::Starting(terminal_settings())));
+        let phase = Arc::new(Mutex::new(Phase::Starting {
+            terminal: terminal_settings(),
+            run_dir: None,
+        }));
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let shared = Arc::clone(&phase);
         // A thread because a handler may do almost nothing itself; it ends with the process.
@@ -52,6 +60,14 @@ impl Watch {
         Ok(Self { phase })
     }
 
+    /// A signal during the start removes this directory too, as its owner will not be dropped.
+    pub(crate) fn removes(&self, dir: &Path) {
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Phase::Starting { run_dir, .. } = &mut *phase {
+            *run_dir = Some(dir.to_owned());
+        }
+    }
+
     /// From here on the first signal is received from the channel.
     pub(crate) fn running(&self) -> Receiver<()> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
@@ -63,10 +79,13 @@ impl Watch {
 
 fn on_signal(signal: i32, phase: &mut Phase) {
     match phase {
-        Phase::Starting(settings) => {
-            if let Some(settings) = settings {
-                // Nothing is left to be done about a terminal that refuses.
+        Phase::Starting { terminal, run_dir } => {
+            // Nothing is left to be done about a terminal or a directory that refuses.
+            if let Some(settings) = terminal {
                 let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
+            }
+            if let Some(dir) = run_dir {
+                let _ = std::fs::remove_dir_all(dir);
             }
             die_of(signal)
         }

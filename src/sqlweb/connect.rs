@@ -173,6 +173,14 @@ impl Connector {
 
     /// Resolved here since the driver gives up at the first address that refuses.
     fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, DbError> {
+        // Known without a resolver, which an empty root does not have (RFC 6761 section 6.3).
+        if host.eq_ignore_ascii_case("localhost") {
+            let loopback = [
+                IpAddr::V4(Ipv4Addr::LOCALHOST),
+                IpAddr::V6(Ipv6Addr::LOCALHOST),
+            ];
+            return Ok(loopback.map(|ip| SocketAddr::new(ip, port)).into());
+        }
         let addresses = (host, port)
             .to_socket_addrs()
             .map_err(|_| self.unreachable("the host name was not found"))?;
@@ -307,6 +315,8 @@ impl Connector {
     }
 
     fn refused(&self, error: mysql::Error, address: Option<SocketAddr>) -> DbError {
+        // What the transport reports comes wrapped; what the driver cannot parse does not.
+        let of_transport = matches!(error, mysql::Error::CodecError(_));
         match plain(error) {
             mysql::Error::MySqlError(error) => DbError::Denied(error),
             mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
@@ -337,7 +347,7 @@ impl Connector {
                     self.target
                 ))
             }
-            mysql::Error::IoError(error) => self.io_refused(&error),
+            mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
             mysql::Error::CodecError(error) => self.unreachable(&format!("{NOT_MYSQL} ({error})")),
             mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
             other => self.unreachable(&other.to_string()),
@@ -352,14 +362,15 @@ impl Connector {
     }
 
     /// rustls hands its errors through as input/output errors of the kind "invalid data".
-    fn io_refused(&self, error: &std::io::Error) -> DbError {
+    fn io_refused(&self, error: &std::io::Error, of_transport: bool) -> DbError {
         if error.kind() == std::io::ErrorKind::WouldBlock {
             return self.unreachable(&format!(
                 "the connection was accepted and then nothing came for {} s",
                 SIGN_IN_SILENCE.as_secs()
             ));
         }
-        if error.kind() == std::io::ErrorKind::InvalidData && self.tls != TlsMode::Off {
+        let is_invalid = error.kind() == std::io::ErrorKind::InvalidData;
+        if is_invalid && of_transport && self.tls != TlsMode::Off {
             return DbError::Tls(format!("TLS with {} failed: {error}", self.target));
         }
         self.unreachable(&io_sentence(error))

@@ -179,6 +179,7 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
         ErrorKind::UnexpectedEof if error.to_string().starts_with("can't parse") => {
             NOT_MYSQL.into()
         }
+        ErrorKind::InvalidData => format!("{NOT_MYSQL} ({error})"),
         ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionAborted => {
             "the server closed the connection".into()
         }

@@ -1,5 +1,12 @@
 //! A server behind a fence, and a client that speaks raw bytes.
-#![allow(dead_code, unreachable_pub, missing_docs, clippy::as_conversions)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::as_conversions,
+    clippy::unwrap_used,
+    clippy::indexing_slicing
+)]
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -24,8 +24,7 @@ test('MariaDB: sort over a join, with a warning for the full scan', () => {
     },
   }));
   assert.deepEqual(outline(plan), [
-    'Select 1', ' Read the sorted rows', '  Sort', '   Temporary table', '    Nested loop join',
-    '     Full table scan o', '     Unique index lookup c',
+    'Select 1', ' Sort', '  Temporary table', '   Nested loop join', '    Full table scan o', '    Unique index lookup c',
   ]);
   const nodes = flat(plan);
   assert.deepEqual(nodes.find((n) => n.table === 'o').warnings, ['reads the whole table: 5,000 rows']);
@@ -88,4 +87,17 @@ test('what is no plan is none', () => {
   assert.equal(planOf({ columns: ['EXPLAIN'], rows: [[null]] }), null);
   const deep = `${'{"query_block":'.repeat(5000)}{}${'}'.repeat(5000)}`;
   assert.equal(flat(planOf(asResult(deep))).length, 65);
+});
+
+test('MariaDB: remarks without a table, derived tables and measurements are no steps of their own', () => {
+  const plan = planOf({ columns: ['ANALYZE'], rows: [[JSON.stringify({
+    query_optimization: { r_total_time_ms: 0.1 },
+    query_block: {
+      select_id: 1,
+      nested_loop: [{ table: { table_name: '<derived2>', access_type: 'ALL', rows: 2000, r_engine_stats: {}, materialized: { query_block: { select_id: 2, table: { message: 'No tables used' } } } } }],
+    },
+  })]] });
+  assert.deepEqual(outline(plan), ['Select 1', ' Read all of <derived2>', '  Materialise', '   Select 2']);
+  assert.deepEqual(flat(plan).flatMap((n) => n.warnings), []);
+  assert.deepEqual(flat(plan)[3].notes, ['note: No tables used']);
 });

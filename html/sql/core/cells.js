@@ -27,7 +27,7 @@ export const CELL_BYTES = 16;
 export function viewCell(value, kind) {
   if (value === null || value === undefined) return plain('null', 'NULL');
   if (value === '') return plain('empty', 'empty');
-  if (isBinaryKind(kind) && isHex(value)) return viewBinary(value);
+  if (isBinaryKind(kind) && isHex(value)) return viewBinary(value, kind);
   const text = String(value);
   const shown = cut(text, CELL_TEXT);
   const note = shown.length < text.length ? `+${(text.length - shown.length).toLocaleString('en')} chars` : '';
@@ -36,11 +36,11 @@ export function viewCell(value, kind) {
 
 const plain = (look, text) => ({ look, parts: [{ text, mark: false }], note: '' });
 
-function viewBinary(hex) {
+function viewBinary(hex, kind) {
   const size = hexSize(hex);
   const shown = hex.slice(0, 2 + 2 * CELL_BYTES);
   const rest = shown.length < hex.length ? '…' : '';
-  return { look: 'binary', parts: [{ text: shown + rest, mark: false }], note: formatBytes(size) };
+  return { look: 'binary', parts: [{ text: shown + rest, mark: false }], note: kind === 'bit' ? '' : formatBytes(size) };
 }
 
 /** Cuts without splitting a surrogate pair. */

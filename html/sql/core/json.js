@@ -3,18 +3,22 @@
  * @module
  */
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+/** Nesting that is laid out: indents of deeper ones would outgrow the text. */
+const MAX_DEPTH = 100;
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /**
  * @param {string} text
- * @returns {{type: 'punct'|'key'|'string'|'number'|'keyword'|'space', text: string}[]|null} null when it is not JSON
+ * @returns {{type: 'punct'|'key'|'string'|'number'|'keyword'|'space', text: string}[]|null} null when it is not JSON or too deep
  */
 export function layOutJson(text) {
   if (!isJson(text)) return null;
   const tokens = text.match(TOKEN) ?? [];
   const out = [];
   let depth = 0;
-  const breakLine = () => out.push({ type: 'space', text: `\n${'  '.repeat(depth)}` });
+  let deepest = 0;
+  const breakLine = () => out.push({ type: 'space', text: `\n${'  '.repeat(Math.min(depth, MAX_DEPTH))}` });
   tokens.forEach((token, i) => {
     const closes = token === '}' || token === ']';
     const opens = token === '{' || token === '[';
@@ -23,10 +27,11 @@ export function layOutJson(text) {
     if (closes ? !wasOpened : wasOpened) breakLine();
     out.push({ type: typeOf(token, tokens[i + 1]), text: token });
     if (opens) depth += 1;
+    deepest = Math.max(deepest, depth);
     if (token === ',') breakLine();
     if (token === ':') out.push({ type: 'space', text: ' ' });
   });
-  return out;
+  return deepest <= MAX_DEPTH ? out : null;
 }
 
 function isJson(text) {

@@ -96,14 +96,15 @@ const LABELS = {
   optimized_away_subqueries: 'Subqueries computed beforehand',
   select_list_subqueries: 'Subqueries of the select list',
   subqueries: 'Subqueries',
-  read_sorted_file: 'Read the sorted rows',
 };
 
 /** Wrappers that say nothing of their own. */
-const TRANSPARENT = new Set(['query_specifications', 'query_plan', 'cost_info', 'sort_functions']);
+const TRANSPARENT = new Set(['read_sorted_file', 'query_specifications', 'query_plan', 'sorts', 'sort_functions']);
 
-/** Lists that are facts about a table, not steps. */
-const FACTS = new Set(['possible_keys', 'used_key_parts', 'used_columns', 'ref', 'cost_info', 'partitions', 'key_parts']);
+/** Members that tell about their owner and are no steps. */
+const FACTS = new Set([
+  'possible_keys', 'used_key_parts', 'used_columns', 'ref', 'cost_info', 'partitions', 'key_parts', 'query_optimization', 'r_engine_stats',
+]);
 
 function children(object, depth) {
   if (depth > MAX_DEPTH) return [];
@@ -125,7 +126,7 @@ function fromList(key, list, depth) {
 function fromObject(key, value, depth) {
   const inner = children(value, depth + 1);
   if (TRANSPARENT.has(key)) return inner;
-  if (key === 'table') return [tableNode(value, inner)];
+  if (key === 'table') return value.table_name ? [tableNode(value, inner)] : inner; // without a name: a remark, told by its owner
   return [stepNode(key, value, inner)];
 }
 
@@ -133,8 +134,8 @@ const labelOf = (key) => LABELS[key] ?? capital(key.replaceAll(/[_-]/g, ' '));
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function tableNode(table, inner) {
-  return node(accessLabel(table.access_type), {
-    table: table.table_name ?? '',
+  return node(accessLabel(table.access_type, table.table_name), {
+    table: table.table_name,
     access: table.access_type ?? '',
     key: table.key ?? '',
     rows: number(table.rows ?? table.rows_examined_per_scan),
@@ -161,7 +162,11 @@ const ACCESS = {
   index_subquery: 'Index lookup in a subquery',
 };
 
-const accessLabel = (access) => ACCESS[String(access ?? '').toLowerCase()] ?? 'Table';
+/** `<derived2>` and the like are made by the plan itself: reading all of one is no table scan. */
+function accessLabel(access, table) {
+  if (/^all$/i.test(access) && /^</.test(table)) return 'Read all of';
+  return ACCESS[String(access ?? '').toLowerCase()] ?? 'Table';
+}
 
 function tableNotes(table) {
   const notes = [];
@@ -189,7 +194,7 @@ function stepNode(key, step, inner) {
   say('note:', step.message ?? step.table?.message);
   say('join buffer:', step.buffer_type ?? step.using_join_buffer);
   if (step.using_temporary_table) made.warnings.push('uses a temporary table');
-  if (step.using_filesort || key === 'filesort') made.notes.push('sorts the rows');
+  if (step.using_filesort) made.notes.push('sorts the rows');
   if (key === 'temporary_table') made.warnings.push('uses a temporary table');
   return made;
 }
@@ -256,7 +261,7 @@ function fromTable(names, rows) {
 
 function rowNode(field) {
   const extra = String(field('extra')).split(/;\s*/).filter(Boolean);
-  const made = node(field('type') ? accessLabel(field('type')) : 'No table', {
+  const made = node(field('type') ? accessLabel(field('type'), field('table')) : 'No table', {
     table: String(field('table')),
     access: String(field('type')),
     key: String(field('key')),

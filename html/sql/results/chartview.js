@@ -37,6 +37,12 @@ export class ChartView {
     this.#observer.observe(this.plot);
   }
 
+  /** Frees what outlives the element. */
+  dispose() {
+    this.#observer.disconnect();
+    this.#result = null;
+  }
+
   /** @param {import('../core/resultset.js').ResultSet|null} result */
   show(result) {
     if (result === this.#result) return;
@@ -180,7 +186,7 @@ export class ChartView {
       if (value === null) return [];
       const top = Math.min(y(value), y(base));
       const height = Math.max(1, Math.abs(y(value) - y(base)));
-      return [make('rect', { class: `bar series-${index}`, x: x(i) - group / 2 + index * width, y: top, width, height })];
+      return [make('rect', { class: `chart-bar series-${index}`, x: x(i) - group / 2 + index * width, y: top, width, height })];
     });
   }
 
@@ -194,8 +200,8 @@ export class ChartView {
       drawing = value !== null;
     });
     const few = values.length <= 60;
-    const dots = few ? values.flatMap((value, i) => (value === null ? [] : [make('circle', { class: `dot series-${index}`, cx: x(i), cy: y(value), r: 2.5 })])) : [];
-    return [make('path', { class: `line series-${index}`, d: path, fill: 'none' }), ...dots];
+    const dots = few ? values.flatMap((value, i) => (value === null ? [] : [make('circle', { class: `chart-dot series-${index}`, cx: x(i), cy: y(value), r: 2.5 })])) : [];
+    return [make('path', { class: `chart-line series-${index}`, d: path, fill: 'none' }), ...dots];
   }
 
   #cursor() {

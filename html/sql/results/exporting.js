@@ -68,12 +68,12 @@ class ExportForm {
       this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
       this.safeLine = this.#label(this.safe, 'Defuse formulas: put \u2019 before texts that begin with =, +, - or @'),
       h('label', { class: 'export-line' }, h('span', { text: 'NULL is written as' }), this.nullText));
-    this.progress = h('div', { class: 'export-progress', role: 'status' });
+    this.progress = h('div', { class: 'export-progress' });
     this.buttons = h('div', { class: 'export-buttons' });
     this.element = h('div', { class: 'export' },
       h('fieldset', {}, h('legend', { text: 'Rows' }),
         this.#label(this.all, 'All rows', 'runs the statement again on the server, without a limit, and streams every row'),
-        this.#label(this.shown, `The ${rowCount.toLocaleString('en')} rows shown`, 'as they are here, in their order')),
+        this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'as here, in this order')),
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
       this.csvOptions, this.progress, this.buttons);

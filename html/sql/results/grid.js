@@ -19,9 +19,8 @@ const ROW_HEIGHT = { fine: 24, coarse: 36 };
 
 /** A grid of one result. */
 export class Grid {
-  #rows = new Map(); // place → { element, number, cells: Map(column → element) }
+  #rows = new Map(); // place → { element, number, cells: Map(column → cell) }
   #headers = new Map();
-  #spare = [];
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
   #sorting = null;
@@ -125,69 +124,82 @@ export class Grid {
     this.#renderRows(range, columns, sideways, renew);
   }
 
+  /** Rows that left the window come back with other content: moving an element is dearer than filling it. */
   #renderRows({ first, last }, columns, sideways, renew) {
     const places = within(first, last, this.model.active.row);
-    for (const [place, row] of this.#rows) {
-      if (!places.has(place)) this.#drop(place, row);
-    }
+    const free = [...this.#rows.keys()].filter((place) => !places.has(place));
     const base = this.model.scaled ? this.element.scrollTop - this.offset : 0;
     for (const place of places) {
       const known = this.#rows.get(place);
-      const row = known ?? this.#addRow(place);
+      const row = known ?? this.#takeRow(place, free);
       row.element.style.transform = `translateY(${base + place * this.model.rowHeight}px)`;
-      if (!known || sideways) this.#fillRow(place, row, columns, renew || !known);
+      if (!known || sideways) this.#fillRow(place, row, columns, renew, !known);
     }
+    for (const place of free) this.#drop(place);
   }
 
-  #drop(place, row) {
-    this.#rows.delete(place);
-    row.element.remove();
-    for (const cell of row.cells.values()) cell.remove();
-    this.#spare.push(...row.cells.values());
-    this.#spare.length = Math.min(this.#spare.length, 2000);
-  }
-
-  #addRow(place) {
-    const number = h('div', { class: 'grid-number', role: 'rowheader', 'aria-colindex': 1, text: String(place + 1) });
-    number.style.width = `${this.model.numberWidth}px`;
-    const element = h('div', { class: place % 2 ? 'grid-row odd' : 'grid-row', role: 'row', 'aria-rowindex': place + 2 }, number);
-    element.style.height = `${this.model.rowHeight}px`;
-    const row = { element, number, cells: new Map() };
+  #takeRow(place, free) {
+    const old = free.pop();
+    const row = this.#rows.get(old) ?? this.#makeRow();
+    this.#rows.delete(old);
     this.#rows.set(place, row);
-    this.body.append(element);
+    row.number.textContent = String(place + 1);
+    row.element.setAttribute('aria-rowindex', place + 2);
     return row;
   }
 
-  #fillRow(place, row, columns, renew) {
-    for (const [column, cell] of row.cells) {
-      if (columns.has(column)) continue;
-      row.cells.delete(column);
-      cell.remove();
-      this.#spare.push(cell);
-    }
+  #makeRow() {
+    const number = h('div', { class: 'grid-number', role: 'rowheader', 'aria-colindex': 1 });
+    number.style.width = `${this.model.numberWidth}px`;
+    const element = h('div', { class: 'grid-row', role: 'row' }, number);
+    element.style.height = `${this.model.rowHeight}px`;
+    this.body.append(element);
+    return { element, number, cells: new Map() };
+  }
+
+  #drop(place) {
+    this.#rows.get(place).element.remove();
+    this.#rows.delete(place);
+  }
+
+  #fillRow(place, row, columns, renew, refill) {
+    const free = [...row.cells.keys()].filter((column) => !columns.has(column));
     for (const column of columns) {
       const known = row.cells.get(column);
-      if (known && !renew) continue;
-      const cell = known ?? this.#addCell(row, column);
-      this.#fillCell(cell, place, column);
+      const cell = known ?? this.#takeCell(row, column, free);
+      if (!known || renew) this.#placeCell(cell, column);
+      if (!known || renew || refill) this.#fillCell(cell, place, column);
+    }
+    for (const column of free) {
+      row.cells.get(column).remove();
+      row.cells.delete(column);
     }
     this.#markRow(place, row);
   }
 
-  #addCell(row, column) {
-    const cell = this.#spare.pop() ?? h('div', { role: 'gridcell', tabindex: -1 });
-    cell.setAttribute('aria-colindex', column + 2);
+  #takeCell(row, column, free) {
+    const old = free.pop();
+    const cell = row.cells.get(old) ?? h('div', { role: 'gridcell', tabindex: -1 });
+    row.cells.delete(old);
     row.cells.set(column, cell);
-    row.element.append(cell);
+    if (!cell.parentNode) row.element.append(cell);
     return cell;
   }
 
-  #fillCell(cell, place, column) {
-    const kind = this.model.kinds[column];
-    const { look, parts, note } = viewCell(this.model.value({ row: place, column }), kind);
+  #placeCell(cell, column) {
+    cell.setAttribute('aria-colindex', column + 2);
     cell.style.left = `${this.model.left(column)}px`;
     cell.style.width = `${this.model.widths[column]}px`;
-    cell.dataset.look = look;
+  }
+
+  #fillCell(cell, place, column) {
+    const { look, parts, note } = viewCell(this.model.value({ row: place, column }), this.model.kinds[column]);
+    if (cell.dataset.look !== look) cell.dataset.look = look;
+    cell.toggleAttribute('data-noted', Boolean(note));
+    if (!note && !this.needle && parts.length === 1 && !parts[0].mark) {
+      cell.textContent = parts[0].text;
+      return;
+    }
     const shown = this.#content(parts, look);
     // The note keeps its place at the edge however little of the text has room.
     cell.replaceChildren(...(note ? [h('span', { class: 'cut' }, shown), h('span', { class: 'note', text: note })] : shown));
@@ -224,6 +236,7 @@ export class Grid {
   #addHeader(column) {
     const header = h('div', { class: 'grid-header', role: 'columnheader', tabindex: -1, 'aria-colindex': column + 2 });
     this.#headers.set(column, header);
+    header.append(h('span', { class: 'grid-name' }), h('span', { class: 'grid-sort', 'aria-hidden': 'true' }), h('span', { class: 'grid-resizer', 'aria-hidden': 'true' }));
     this.head.append(header);
     this.#fillHeader(header, column);
   }
@@ -239,11 +252,9 @@ export class Grid {
     if (key) header.setAttribute('aria-sort', key.descending ? 'descending' : 'ascending');
     else header.removeAttribute('aria-sort');
     const sign = key ? `${key.descending ? '▼' : '▲'}${sortKeys.length > 1 ? at + 1 : ''}` : '';
-    header.replaceChildren(
-      h('span', { class: 'grid-name', text: result.columns[column] }),
-      h('span', { class: 'grid-sort', 'aria-hidden': 'true', text: sign }),
-      h('span', { class: 'grid-resizer', 'aria-hidden': 'true' }),
-    );
+    const [name, sort] = header.children; // the third, the resizer, may be holding the pointer
+    name.textContent = result.columns[column];
+    sort.textContent = sign;
   }
 
   // Selection and focus.
@@ -271,7 +282,9 @@ export class Grid {
     for (const [column, cell] of row.cells) {
       const selected = inside && column >= selection.left && column <= selection.right;
       const isActive = place === active.row && column === active.column;
-      cell.className = `grid-cell${selected ? ' selected' : ''}${isActive ? ' active' : ''}`;
+      const name = `grid-cell${selected ? ' selected' : ''}${isActive ? ' active' : ''}`;
+      if (cell.className === name) continue;
+      cell.className = name;
       cell.setAttribute('aria-selected', String(selected));
       cell.tabIndex = isActive ? 0 : -1;
     }

@@ -157,13 +157,13 @@ function startResize(grid, event, column) {
   const handle = event.target;
   const width = grid.model.widths[column];
   const from = event.clientX;
+  handle.setPointerCapture(event.pointerId); // also keeps the release from being a click on a header
   document.documentElement.classList.add('resizing');
-  const move = (next) => grid.resizeColumn(column, width + next.clientX - from);
+  const move = (next) => next.clientX !== from && grid.resizeColumn(column, width + next.clientX - from);
   const end = () => {
     document.documentElement.classList.remove('resizing');
     removeEventListener('pointermove', move);
     for (const name of ['pointerup', 'pointercancel']) removeEventListener(name, end);
-    handle.releasePointerCapture?.(event.pointerId);
   };
   addEventListener('pointermove', move);
   for (const name of ['pointerup', 'pointercancel']) addEventListener(name, end);

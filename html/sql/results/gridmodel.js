@@ -7,7 +7,7 @@ import { widthInCharacters } from '../core/cells.js';
 import { sortRows } from '../core/sort.js';
 import { isBinaryKind, isHex, kindOf } from '../core/types.js';
 
-/** Rows looked at to choose a column's first width: a screen or two. */
+/** Rows looked at, from all over the result, to choose a column's first width. */
 const WIDTH_SAMPLE = 100;
 
 /** Rows looked at when a person asks for a column to fit. */
@@ -72,7 +72,9 @@ export class GridModel {
 
   #fit(column, sample, most) {
     const { rows, columns } = this.result;
-    const values = rows.slice(0, sample).map((row) => row[column]);
+    const step = Math.max(1, rows.length / sample);
+    const values = Array.from({ length: Math.min(sample, rows.length) }, (_, i) => rows[Math.floor(i * step)][column]);
+    if (rows.length) values.push(rows[rows.length - 1][column]); // counters are longest at their end
     return this.#pixels(widthInCharacters(columns[column], values, this.kinds[column], { most }));
   }
 
@@ -156,6 +158,7 @@ export class GridModel {
   async sort(keys, signal) {
     const { rows, types } = this.result;
     const order = keys.length ? await sortRows(rows, types, keys, { signal }) : null;
+    signal?.throwIfAborted();
     this.order = order;
     this.sortKeys = keys;
   }

@@ -56,7 +56,7 @@ const WORDS = { good: 'Done', warn: 'Done with warnings', bad: 'Failed', info: '
 function entry(kind, text, sql, more) {
   const time = new Date();
   return h('li', { class: `message ${kind}` },
-    h('time', { class: 'dim', datetime: time.toISOString(), text: time.toLocaleTimeString('en', { hour12: false }) }),
+    h('time', { class: 'dim', datetime: time.toISOString(), text: time.toLocaleTimeString('en', { hourCycle: 'h23' }) }),
     icon(ICONS[kind]), h('span', { class: 'visually-hidden', text: `${WORDS[kind]}: ` }),
     h('div', { class: 'message-body' }, h('p', { text }),
       more.map((line) => h('p', { class: line.kind, text: line.text })),

@@ -48,6 +48,7 @@ export function createResults(host, deps) {
     setStatus: (text) => area.setStatus(text),
     find: () => area.find(),
     focus: () => area.focus(),
+    destroy: () => area.destroy(),
   };
 }
 
@@ -62,6 +63,7 @@ class ResultArea {
   #failures = 0;
   #said = 0;
   #server = '';
+  #last = ''; // what the last statement said, where no result is shown
 
   constructor(host, deps) {
     this.#deps = deps;
@@ -86,9 +88,9 @@ class ResultArea {
       tool('copy', 'Copy', '', (button) => this.#view?.copying.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
     this.busy = h('div', { class: 'results-busy', hidden: true });
-    this.status = h('div', { class: 'results-status-main', role: 'status' });
+    this.status = h('div', { class: 'results-status-main' });
     this.aside = h('div', { class: 'results-status-aside dim' });
-    this.element = h('section', { class: 'results', 'aria-label': 'Results' },
+    this.element = h('div', { class: 'results' },
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
       h('div', { class: 'results-status' }, this.status, this.aside));
     this.#host.append(this.element);
@@ -103,8 +105,7 @@ class ResultArea {
   /** The status line names the server's version; a page without an answer does without. */
   async #askServer() {
     try {
-      const answer = await this.#deps.api?.info?.();
-      const version = (answer?.data ?? answer)?.version;
+      const version = await serverVersion(this.#deps.api);
       this.#server = version ? `server ${/^\d+(\.\d+)*/.exec(version)?.[0] ?? version}` : '';
       this.#showStatus();
     } catch {
@@ -124,6 +125,7 @@ class ResultArea {
     this.#stale = true;
     this.#failures = 0;
     this.#said = 0;
+    this.#last = '';
     this.element.classList.add('stale');
     this.element.setAttribute('aria-busy', 'true');
     this.busy.hidden = false;
@@ -131,7 +133,7 @@ class ResultArea {
   }
 
   progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0 }) {
-    if (!this.#isCurrent(run)) return;
+    if (!this.#isCurrent(run) || this.busy.hidden) return;
     const many = run.statements?.length > 1 ? `statement ${index + 1} of ${run.statements.length}` : '';
     const seconds = `${(elapsedMs / 1000).toFixed(1)} s`;
     fill(this.status, ['Running…', many, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
@@ -141,6 +143,9 @@ class ResultArea {
   addResult(run, index, result) {
     if (!this.#isCurrent(run)) return;
     this.#freshen();
+    result.sql ||= run.statements?.[index] ?? '';
+    result.db ||= run.db ?? '';
+    this.#last = summary(result);
     this.messages.addResult(result);
     this.#said += 1;
     if (!result.hasColumns) return this.#countMessages();
@@ -183,7 +188,9 @@ class ResultArea {
   /** @param {Run} run @param {number} index @param {{message: string, error?: object|null, sql?: string, offset?: number}} failure */
   addError(run, index, failure) {
     if (!this.#isCurrent(run)) return;
+    if (failure.message === 'cancelled') return; // no failure: `end` says it, and the old results stay
     this.#freshen();
+    this.#last = 'Failed';
     this.messages.addError(failure);
     this.#failures += 1;
     const id = `error-${this.#failures}`;
@@ -275,6 +282,13 @@ class ResultArea {
     else this.tabs.list.querySelector('[aria-selected="true"]')?.focus();
   }
 
+  /** Frees what outlives the elements. */
+  destroy() {
+    for (const id of this.tabs.ids) this.tabs.remove(id);
+    this.chart.dispose();
+    this.element.remove();
+  }
+
   #export() {
     const view = this.#view;
     if (view) openExport(view.grid.model, view.run, this.#deps);
@@ -288,8 +302,7 @@ class ResultArea {
   #showStatus(lead = '') {
     if (!this.busy.hidden) return;
     const result = this.#view?.result;
-    const parts = result ? [summary(result)] : [];
-    const text = [lead, ...parts, this.#server].filter(Boolean).join(' · ');
+    const text = [lead, result ? summary(result) : this.#last, this.#server].filter(Boolean).join(' · ');
     fill(this.status, text, ...(result?.truncated ? this.#truncated(result) : []));
   }
 
@@ -297,6 +310,17 @@ class ResultArea {
     const button = h('button', { type: 'button', class: 'link', text: 'export for all', on: { click: () => this.#export() } });
     return [` · truncated at ${Number(result.rows.length).toLocaleString('en')}, `, button];
   }
+}
+
+/** Asked once a page, however many result areas there are. */
+const versions = new WeakMap();
+
+function serverVersion(api) {
+  if (!versions.has(api)) {
+    versions.set(api, api.info().then((info) => info?.version ?? ''));
+    versions.get(api).catch(() => versions.delete(api));
+  }
+  return versions.get(api);
 }
 
 const isOfRun = (id) => /^(result|error)-\d+$/.test(id ?? '') || id === 'plan';

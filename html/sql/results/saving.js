@@ -21,6 +21,7 @@ const LINK_MS = 60_000;
  */
 export async function copyPieces(pieces) {
   const blob = pieces.then((list) => new Blob(list, { type: 'text/plain' }));
+  blob.catch(() => {}); // reported below, where the pieces themselves are awaited
   try {
     await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })]);
   } catch {

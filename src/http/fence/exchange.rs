@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 
 use super::forward::{Forward, Piece};
 use super::limits::Limits;
-use super::socket::{BROKEN, READ_CLOSED, wait, would_block};
+use super::socket::{BROKEN, READ_CLOSED, Wanted, wait, would_block};
 use super::{Refusal, Ticket};
 use crate::http::ClientWatch;
 
@@ -166,10 +166,7 @@ impl Exchange<'_> {
         let mut behind = PollFlags::IN;
         behind.set(PollFlags::OUT, pending);
         let until = self.deadline(handover);
-        let sockets = [
-            (self.behind as &_, behind),
-            (self.client as &_, self.wanted()),
-        ];
+        let sockets: [Wanted<'_>; 2] = [(self.behind, behind), (self.client, self.wanted())];
         let [behind, client] = wait(sockets, until).map_err(|_| Outcome::Aborted)?;
         if behind.is_empty() && client.is_empty() {
             return self.time_is_up(handover);

@@ -46,7 +46,7 @@ pub struct Limits {
     /// Bytes, see [`Limits::linger_time`]. Default 16 MiB: a client that sends a whole file
     /// is to see its 413; reading them takes a few milliseconds.
     pub linger_bytes: usize,
-    /// Time that answers under way may take when the server stops. Default 900 ms: within
+    /// Time that answers under way may take when the server stops. Default 700 ms: within
     /// the 2 s that the program has from SIGTERM to its end.
     pub stop_time: Duration,
 }
@@ -69,7 +69,7 @@ impl Default for Limits {
             gone_grace: Duration::from_secs(1),
             linger_time: Duration::from_secs(2),
             linger_bytes: 16 * MIB,
-            stop_time: Duration::from_millis(900),
+            stop_time: Duration::from_millis(700),
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use super::functions::{Standing, standing};
 use super::lexer::{Kind, Lexer, Token};
-use super::{Dialect, Refusal};
+use super::{Dialect, Refusal, words};
 
 /// Checks the name `token`, behind which `lexer` stands.
 pub(super) fn check(
@@ -32,6 +32,11 @@ pub(super) fn check(
     if token.kind != Kind::Word {
         return refuse(
             "a quoted name may be a stored function; write a built-in one without quotes",
+        );
+    }
+    if dialect.mariadb && !is_constructor_call(lexer, name) {
+        return refuse(
+            "with these arguments MariaDB may take it for a stored function; use ST_GeomFromText",
         );
     }
     let adjacent = open.start == token.end || dialect.ignore_space;
@@ -70,6 +75,49 @@ fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
     let after_as = previous.is_some_and(|p| p.kind == Kind::Word && is_as(lexer.text(p)));
     let after_close = previous.is_some_and(|p| p.kind == Kind::Close);
     after_as || after_close || defines_table(&mut ahead)
+}
+
+/// MariaDB looks for a stored function of that name when the arguments are not
+/// those of the geometry: none at all, or for `POINT` other than two. Two are
+/// recognised where each is a number, a name or a variable.
+fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
+    let mut ahead = lexer.clone();
+    ahead.next();
+    if name.eq_ignore_ascii_case("POINT") {
+        return take_plain(&mut ahead, Kind::Comma) && take_plain(&mut ahead, Kind::Close);
+    }
+    let constructor = words::contains(CONSTRUCTORS, name);
+    !constructor || ahead.next().is_some_and(|token| token.kind != Kind::Close)
+}
+
+const CONSTRUCTORS: &[&str] = &[
+    "GEOMETRYCOLLECTION",
+    "LINESTRING",
+    "MULTILINESTRING",
+    "MULTIPOINT",
+    "MULTIPOLYGON",
+    "POLYGON",
+];
+
+/// Takes one plain argument, `-1.5`, `t.x` or `@x`, and what ends it.
+fn take_plain(ahead: &mut Lexer<'_>, end: Kind) -> bool {
+    let mut token = ahead.next();
+    if token.is_some_and(|sign| matches!(ahead.text(sign), "-" | "+")) {
+        token = ahead.next();
+    }
+    for _ in 0..2 {
+        if !matches!(
+            token.map(|t| t.kind),
+            Some(Kind::Word | Kind::Name | Kind::Quoted | Kind::Number | Kind::Variable)
+        ) {
+            return false;
+        }
+        match ahead.next().map(|t| t.kind) {
+            Some(Kind::Dot) => token = ahead.next(),
+            next => return next == Some(end),
+        }
+    }
+    false
 }
 
 fn defines_table(ahead: &mut Lexer<'_>) -> bool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
 use serde_json::{Value, json};
-use tungstenite::protocol::Role;
+use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 
 /// How long the browser may take over one call.
@@ -43,7 +43,12 @@ impl Cdp {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the browser listens");
         stream.set_nodelay(true).expect("a TCP socket");
         let url = format!("ws://127.0.0.1:{port}{path}");
-        let (reader, _) = tungstenite::client(url, stream).expect("the browser speaks WebSocket");
+        // A picture of the page or a large value comes as one frame.
+        let config = WebSocketConfig::default()
+            .max_frame_size(None)
+            .max_message_size(None);
+        let (reader, _) = tungstenite::client::client_with_config(url, stream, Some(config))
+            .expect("the browser speaks WebSocket");
         // One half each for reading and writing, so that calls of several tests overlap. The browser sends no
         // pings, so the reading half never writes.
         let writing = reader.get_ref().try_clone().expect("a TCP socket");

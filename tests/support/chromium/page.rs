@@ -302,10 +302,14 @@ impl Page {
     }
 
     fn download(&self, n: usize) -> Option<Download> {
-        let frame = self.target.as_str();
+        // The main frame is named as its target; a page may also download through a frame of its own.
+        let mut frames = self.events("Page.frameAttached", |params| {
+            Some(params["frameId"].clone())
+        });
+        frames.push(self.target.as_str().into());
         let begun = self.cdp.events(|event| {
-            let ours =
-                event.method == "Browser.downloadWillBegin" && event.params["frameId"] == frame;
+            let ours = event.method == "Browser.downloadWillBegin"
+                && frames.contains(&event.params["frameId"]);
             ours.then(|| {
                 (
                     text(&event.params, "guid"),
@@ -413,10 +417,19 @@ impl Page {
         answer.unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Closes the page as a person closes a tab, so that what runs on leaving runs.
-    pub fn close(self) {
+    /// Closes the page as a person closes a tab: what runs on leaving runs, and what it sends arrives.
+    #[track_caller]
+    pub fn close(mut self) {
         self.assert_no_errors();
-        let _ = self.cdp.call(Some(&self.session), "Page.close", json!({}));
+        // The context stays until the browser ends: with it, a beacon still on its way would die.
+        self.owns_context = false;
+        self.call("Page.close", json!({}));
+        let gone = || {
+            let ours = |e: &Event| e.params["targetId"] == self.target.as_str();
+            let gone = |e: &Event| e.method == "Target.targetDestroyed" && ours(e);
+            !self.cdp.events(|e| gone(e).then_some(())).is_empty()
+        };
+        assert!(holds_within(PAGE_PATIENCE, gone), "the tab does not close");
     }
 
     #[track_caller]
