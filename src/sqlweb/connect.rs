@@ -37,7 +37,7 @@ pub(crate) const OWN_SILENCE: Duration = Duration::from_secs(60);
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Largest packet taken from or sent to the server, in bytes; a row is held whole, so this bounds what one row may cost.
-const MAX_PACKET: usize = 256 << 20;
+pub(crate) const MAX_PACKET: usize = 256 << 20;
 
 /// Idle time before the kernel probes a silent server, in milliseconds.
 const KEEPALIVE_MS: u32 = 30_000;
@@ -348,7 +348,7 @@ impl Connector {
                 ))
             }
             mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
-            mysql::Error::CodecError(error) => self.unreachable(&format!("{NOT_MYSQL} ({error})")),
+            mysql::Error::CodecError(_) => self.unreachable(NOT_MYSQL),
             mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
             other => self.unreachable(&other.to_string()),
         }
@@ -365,7 +365,7 @@ impl Connector {
     fn io_refused(&self, error: &std::io::Error, of_transport: bool) -> DbError {
         if error.kind() == std::io::ErrorKind::WouldBlock {
             return self.unreachable(&format!(
-                "the connection was accepted and then nothing came for {} s",
+                "the server was silent for {} s during the sign-in",
                 SIGN_IN_SILENCE.as_secs()
             ));
         }

@@ -131,10 +131,21 @@ impl From<mysql::Error> for DbError {
             mysql::Error::MySqlError(error) => Self::Statement(error),
             mysql::Error::IoError(error) => Self::Lost(io_sentence(&error)),
             mysql::Error::DriverError(error) => Self::Lost(error.to_string()),
-            mysql::Error::CodecError(error) => Self::Lost(format!("{NOT_MYSQL} ({error})")),
+            mysql::Error::CodecError(error) => Self::Lost(packet_sentence(&error.to_string())),
             other => Self::Lost(other.to_string()),
         }
     }
+}
+
+/// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
+fn packet_sentence(driver_says: &str) -> String {
+    if driver_says.contains("larger than max_allowed_packet") {
+        let most = super::connect::MAX_PACKET >> 20;
+        return format!(
+            "a row is larger than {most} MiB, the most that is taken; select less of it"
+        );
+    }
+    format!("{NOT_MYSQL} ({driver_says})")
 }
 
 /// The driver wraps what went wrong with the socket, and with TLS, into its errors of the packet layer.
