@@ -18,7 +18,7 @@ use super::params::Fields;
 use super::query::job;
 use super::service::Service;
 use super::statement::{Done, Flow, RowSink};
-use crate::http::{ApiError, Request, Response, ResponseHead};
+use crate::http::{ApiError, Method, Request, Response, ResponseHead};
 
 /// How long a ticket can be redeemed.
 const TICKET_TIME: Duration = Duration::from_secs(60);
@@ -64,12 +64,22 @@ pub(crate) fn export(service: &Arc<Service>, request: Request) {
 pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
     let visitor = service.visitor(&request);
     let ticket = request.param("ticket").unwrap_or_default();
+    if *request.method() == Method::Head {
+        return match service.tickets.look(ticket, &visitor) {
+            Some(head) => LazyStream::new(request, head).only_head(),
+            None => request.respond(no_ticket()),
+        };
+    }
     match service.tickets.take(ticket, &visitor) {
         Some(export) => send(service, request, export),
-        None => request.respond(Response::error(&ApiError::not_found(
-            "this download link was used already or is older than 60 s; start the export again",
-        ))),
+        None => request.respond(no_ticket()),
     }
+}
+
+fn no_ticket() -> Response {
+    Response::error(&ApiError::not_found(
+        "this download link was used already or is older than 60 s; start the export again",
+    ))
 }
 
 fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError> {
@@ -155,12 +165,20 @@ impl Tickets {
 
     fn take(&self, ticket: &str, visitor: &str) -> Option<Export> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (export, since) = waiting.get(ticket)?;
-        if export.job.owner.visitor != visitor || since.elapsed() >= TICKET_TIME {
-            return None;
-        }
+        waiting.get(ticket).filter(|held| is_good(held, visitor))?;
         waiting.remove(ticket).map(|(export, _)| export)
     }
+
+    /// The head of the download, without using the ticket up: a program that looks first downloads afterwards.
+    fn look(&self, ticket: &str, visitor: &str) -> Option<ResponseHead> {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (export, _) = waiting.get(ticket).filter(|held| is_good(held, visitor))?;
+        Some(export.head())
+    }
+}
+
+fn is_good((export, since): &(Export, Instant), visitor: &str) -> bool {
+    export.job.owner.visitor == visitor && since.elapsed() < TICKET_TIME
 }
 
 /// Writes the first result set as CSV or JSON lines.
@@ -219,7 +237,9 @@ impl<'a> ExportSink<'a> {
                 self.out.push(b",");
             }
             match (row.as_ref(i), kind) {
-                (Some(Cell::Bytes(bytes)), Kind::Hex) => cells::hex(&mut self.out, bytes)?,
+                (Some(Cell::Bytes(bytes)), Kind::Hex | Kind::BitDigits(_)) => {
+                    cells::binary(&mut self.out, *kind, bytes)?;
+                }
                 (Some(Cell::Bytes(bytes)), _) => cells::csv_text(&mut self.out, bytes)?,
                 _ => self.out.push(self.export.null.as_bytes()),
             }
