@@ -144,7 +144,7 @@ impl RowSink for JsonAnswer<'_> {
             Place::Start => {
                 self.out.push(br#"{"data":{"#);
                 if let Some(dir) = self.several {
-                    self.out.start_copy(dir)?;
+                    self.out.start_copy(dir);
                 }
                 self.place = Place::Rows(1);
             }

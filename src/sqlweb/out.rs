@@ -20,9 +20,15 @@ pub(crate) struct Out<'a> {
     buffer: Vec<u8>,
     target: &'a mut dyn Write,
     /// A second copy of what is written, while one is kept.
-    copy: Option<tempfile::SpooledTempFile>,
+    copy: Option<Kept>,
     flushed_at: Duration,
     untouched: bool,
+}
+
+struct Kept {
+    file: tempfile::SpooledTempFile,
+    /// Where in the buffer the copy begins: what stands before it is not written yet, and is none of it.
+    from: usize,
 }
 
 impl<'a> Out<'a> {
@@ -82,7 +88,9 @@ impl<'a> Out<'a> {
         }
         self.untouched = false;
         if let Some(copy) = &mut self.copy {
-            copy.write_all(&self.buffer)?;
+            copy.file
+                .write_all(self.buffer.get(copy.from..).unwrap_or_default())?;
+            copy.from = 0;
         }
         self.target.write_all(&self.buffer)?;
         self.target.flush()?;
@@ -92,10 +100,11 @@ impl<'a> Out<'a> {
     }
 
     /// Starts to keep a second copy of what follows, in memory up to a point and then in a nameless file in `dir`.
-    pub(crate) fn start_copy(&mut self, dir: &std::path::Path) -> io::Result<()> {
-        self.flush()?;
-        self.copy = Some(tempfile::spooled_tempfile_in(FULL, dir));
-        Ok(())
+    pub(crate) fn start_copy(&mut self, dir: &std::path::Path) {
+        self.copy = Some(Kept {
+            file: tempfile::spooled_tempfile_in(FULL, dir),
+            from: self.buffer.len(),
+        });
     }
 
     /// Makes the target send its head where no byte was written yet.
@@ -106,7 +115,7 @@ impl<'a> Out<'a> {
 
     /// Ends the copy and returns it.
     pub(crate) fn end_copy(&mut self) -> Option<tempfile::SpooledTempFile> {
-        self.copy.take()
+        self.copy.take().map(|kept| kept.file)
     }
 
     /// Writes a copy that was kept, whole.

@@ -22,21 +22,16 @@ impl Fields {
         }
     }
 
-    /// A text that must be there.
+    /// A text that must be there and not empty.
     pub(crate) fn required(&mut self, name: &str) -> String {
-        match self.text(name) {
-            Some(text) => text,
-            None => {
-                if !self
-                    .wrong
-                    .iter()
-                    .any(|w| w.starts_with(&format!("'{name}'")))
-                {
-                    self.wrong.push(format!("'{name}' is missing"));
-                }
-                String::new()
+        match self.members.get(name) {
+            None | Some(Value::Null) => self.refuse(&format!("'{name}' is missing")),
+            Some(Value::String(text)) if text.is_empty() => {
+                self.refuse(&format!("'{name}' is empty"));
             }
+            Some(_) => return self.text(name).unwrap_or_default(),
         }
+        String::new()
     }
 
     /// A text, or nothing when it is absent, null or empty.
