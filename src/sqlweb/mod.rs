@@ -39,6 +39,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
@@ -59,6 +60,10 @@ pub const LAST_PORT: u16 = 8405;
 
 /// Threads that answer light requests; everything that asks the database has a thread of its own.
 const WORKERS: usize = 2;
+
+/// Time that statements which were told to stop have for it after the HTTP side has ended, so that none goes on in a
+/// server that obeys. With the time that the HTTP side takes it stays below 2 s.
+const LAST_STATEMENTS: Duration = Duration::from_millis(800);
 
 /// A web client that is being served.
 pub struct Running {
@@ -188,6 +193,7 @@ impl Running {
         if let Some(server) = self.server.take() {
             server.stop();
         }
+        self.service.running.wait_until_empty(LAST_STATEMENTS);
         if let Some((stop, thread)) = self.watcher.take() {
             drop(stop);
             let _ = thread.join();

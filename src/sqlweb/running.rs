@@ -7,7 +7,7 @@
 //! ```
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connect::Connector;
@@ -191,6 +191,7 @@ pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Con
 #[derive(Default)]
 pub(crate) struct RunningMap {
     inner: Mutex<Inner>,
+    left: Condvar,
 }
 
 #[derive(Default)]
@@ -245,6 +246,17 @@ impl RunningMap {
         all.filter(|r| wanted(&r.owner, r)).cloned().collect()
     }
 
+    /// Waits until no statement is under way, for at most `time`.
+    pub(crate) fn wait_until_empty(&self, time: Duration) {
+        let waited = self
+            .left
+            .wait_timeout_while(self.lock(), time, |inner| !inner.map.is_empty());
+        let (inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if !inner.map.is_empty() {
+            log::warn!("{} statements have not ended in time", inner.map.len());
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
     }
@@ -253,5 +265,6 @@ impl RunningMap {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         self.map.lock().map.remove(&self.key);
+        self.map.left.notify_all();
     }
 }
