@@ -31,6 +31,8 @@ pub(crate) struct Job {
 struct Examined {
     /// Set when the statement is on the list of those that only read.
     passed: Option<Passed>,
+    /// Whether it may change the connection's current database.
+    moves: bool,
     /// Whether the number of statements hangs on a mode of the session that must be asked for.
     ask_mode: bool,
 }
@@ -54,6 +56,9 @@ pub(crate) fn execute(
         database: job.db.as_deref(),
     };
     let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
+    if examined.moves {
+        lease.lose_track();
+    }
     let outcome = lease
         .link()
         .and_then(|link| on_link(service, job, sink, &entry, &examined, link));
@@ -80,7 +85,7 @@ fn on_link(
             if examined.ask_mode {
                 check_with_mode(service, link, &job.sql)?;
             }
-            link.moved |= passed.is_none();
+            link.moved |= examined.moves;
             run(job, sink, &stops, link)
         }
     }
@@ -152,16 +157,21 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
     }
     match gate::check(sql, &dialect) {
         Ok(passed) => Ok(Examined {
+            moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
             ask_mode,
         }),
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
-        Err(_) => Ok(Examined {
+        Err(refusal) => Ok(Examined {
+            moves: !STAYING.contains(&refusal.statement.as_str()),
             passed: None,
             ask_mode,
         }),
     }
 }
+
+/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.
+const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
 
 fn one_statement(statements: usize) -> Result<(), ApiError> {
     match statements {

@@ -51,6 +51,7 @@ enum Slot {
 struct Parked {
     link: Link,
     since: Instant,
+    database: Option<String>,
 }
 
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
@@ -58,6 +59,9 @@ pub(crate) struct Lease<'a> {
     sessions: &'a Sessions,
     owner: Option<Owner>,
     link: Option<Link>,
+    /// The current database of a session's connection, where it is known for certain. It is not entered again then:
+    /// that would be a statement between two of the session's, which `ROW_COUNT()` shows.
+    database: Option<String>,
 }
 
 /// What a request wants of its connection.
@@ -150,7 +154,10 @@ impl Sessions {
                 let at = state.spares.iter().rposition(fits);
                 at.map(|at| state.spares.swap_remove(at))
             };
-            let Some(Parked { mut link, since }) = parked else {
+            let Some(Parked {
+                mut link, since, ..
+            }) = parked
+            else {
                 return self.lease(None, self.fresh()?);
             };
             // In read-only mode every statement resets its connection anyway.
@@ -187,13 +194,17 @@ impl Sessions {
             sessions: self,
             owner: Some(owner.clone()),
             link: None,
+            database: None,
         };
         let link = match idle {
             None => self.fresh()?,
-            Some(parked) => match self.still_there(parked) {
-                Some(link) => link,
-                None if self.stateless => self.fresh()?,
-                None => return Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into()))),
+            Some(mut parked) => match self.still_there(&mut parked) {
+                true => {
+                    lease.database = parked.database;
+                    parked.link
+                }
+                false if self.stateless => self.fresh()?,
+                false => return Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into()))),
             },
         };
         lease.link = Some(link);
@@ -218,10 +229,8 @@ impl Sessions {
         }
     }
 
-    fn still_there(&self, parked: Parked) -> Option<Link> {
-        let Parked { mut link, since } = parked;
-        let alive = since.elapsed() < TRUSTED || contained(|| Ok(link.conn.ping()?)).is_ok();
-        alive.then_some(link)
+    fn still_there(&self, parked: &mut Parked) -> bool {
+        parked.since.elapsed() < TRUSTED || contained(|| Ok(parked.link.conn.ping()?)).is_ok()
     }
 
     fn lease(&self, owner: Option<Owner>, link: Link) -> Result<Lease<'_>, DbError> {
@@ -229,14 +238,16 @@ impl Sessions {
             sessions: self,
             owner,
             link: Some(link),
+            database: None,
         })
     }
 
-    fn put_back(&self, owner: Option<Owner>, link: Option<Link>) {
+    fn put_back(&self, owner: Option<Owner>, link: Option<Link>, database: Option<String>) {
         let mut state = self.lock();
         let parked = link.map(|link| Parked {
             link,
             since: Instant::now(),
+            database,
         });
         let leftover = match owner {
             Some(owner) => {
@@ -292,8 +303,16 @@ impl Lease<'_> {
             .ok_or_else(|| DbError::Lost("the connection was closed".into()))
     }
 
+    /// The statement that follows may change the current database.
+    pub(crate) fn lose_track(&mut self) {
+        self.database = None;
+    }
+
     /// Changes the current database (COM_INIT_DB).
-    pub(crate) fn enter(&mut self, database: &str) -> Result<(), DbError> {
+    fn enter(&mut self, database: &str) -> Result<(), DbError> {
+        if self.database.as_deref() == Some(database) {
+            return Ok(());
+        }
         let link = self.link()?;
         link.moved = true;
         let entered = contained(|| Ok(link.conn.select_db(database)?));
@@ -303,6 +322,8 @@ impl Lease<'_> {
         {
             self.link = None;
         }
+        let known = entered.is_ok() && !self.sessions.stateless;
+        self.database = known.then(|| database.to_owned());
         entered
     }
 
@@ -316,7 +337,7 @@ impl Lease<'_> {
             self.link = None;
         }
         let (owner, link) = (self.owner.take(), self.link.take());
-        self.sessions.put_back(owner, link);
+        self.sessions.put_back(owner, link, self.database.take());
     }
 }
 
@@ -325,7 +346,7 @@ impl Drop for Lease<'_> {
         let link = self.link.take();
         drop(link);
         if let Some(owner) = self.owner.take() {
-            self.sessions.put_back(Some(owner), None);
+            self.sessions.put_back(Some(owner), None, None);
         }
     }
 }
