@@ -29,6 +29,8 @@ pub(crate) struct Job {
 
 /// What the text is, found before anything is sent.
 struct Examined {
+    /// What kind of statement it is, for the log.
+    kind: String,
     /// Set when the statement is on the list of those that only read.
     passed: Option<Passed>,
     /// Whether it may change the connection's current database.
@@ -63,7 +65,15 @@ pub(crate) fn execute(
         .link()
         .and_then(|link| on_link(service, job, sink, &entry, &examined, link));
     lease.give_back(&outcome);
+    log_end(&examined.kind, job.sql.len(), &entry, &outcome);
     outcome.map_err(|error| api_error(&error))
+}
+
+/// Kind and size, but never the text: it may hold what nobody else may read.
+fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, DbError>) {
+    let status = outcome.as_ref().map_or_else(DbError::status, |_| 200);
+    let age = entry.running.age();
+    log::debug!("{kind} of {bytes} bytes: {status} after {age:.3?}");
 }
 
 fn on_link(
@@ -81,7 +91,7 @@ fn on_link(
     };
     match &examined.passed {
         Some(passed) if service.readonly => read_only(service, job, sink, &stops, passed, link),
-        passed => {
+        _ => {
             if examined.ask_mode {
                 check_with_mode(service, link, &job.sql)?;
             }
@@ -157,6 +167,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
     }
     match gate::check(sql, &dialect) {
         Ok(passed) => Ok(Examined {
+            kind: passed.kind.name().to_owned(),
             moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
             ask_mode,
@@ -164,6 +175,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
         Err(refusal) => Ok(Examined {
             moves: !STAYING.contains(&refusal.statement.as_str()),
+            kind: refusal.statement,
             passed: None,
             ask_mode,
         }),
