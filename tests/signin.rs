@@ -4,8 +4,8 @@
 //! MariaDB is the real server here. MySQL 8's `caching_sha2_password` and its variables are tested against a scripted
 //! server (`fake_mysql`) that checks every proof with code of its own, since no MySQL 8 is installed by the test set-up.
 #![allow(
-    clippy::as_conversions,
     clippy::indexing_slicing,
+    clippy::unwrap_used,
     reason = "test code: a panic is how a test reports"
 )]
 
