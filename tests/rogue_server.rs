@@ -409,8 +409,12 @@ fn ask_and_leave(fake: &Fake, postern: &Postern, body: &Value) {
 
 #[test]
 fn a_statement_that_never_ends_is_given_up_when_its_client_leaves() {
-    let fake = Fake::start(Script::twisted(never_ending));
-    for mode in [&[][..], &["--readonly"]] {
+    let modes = [(&[][..], None), (&["--readonly"], Some(fake_mysql::tls()))];
+    for (mode, tls) in modes {
+        let fake = Fake::start(Script {
+            tls,
+            ..Script::twisted(never_ending)
+        });
         let mut postern = on(&fake, mode);
         assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
         let before = Baseline::of(&postern);

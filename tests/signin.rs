@@ -312,6 +312,26 @@ fn tls_is_used_as_asked_for() {
     assert_ne!(cipher(&by_default), "");
 }
 
+/// The thread that sends the kill has a small stack, and signs in with TLS like any other.
+#[test]
+fn a_statement_is_cancelled_over_tls() {
+    let postern = let_in(start(&db().target(), USER, PASSWORD, &["--tls", "require"]));
+    let mut client = postern.client();
+    let asked = std::thread::spawn(move || {
+        let body = serde_json::json!({"sql": "SELECT SLEEP(60), 'over tls'", "query_id": "q"});
+        client.post("/api/query", &body).json()
+    });
+    support::wait_until(PATIENCE, "the statement runs", || {
+        db().running("'over tls'") > 0
+    });
+    let started = Instant::now();
+    let cancel = serde_json::json!({"query_id": "q"});
+    assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
+    let answer = asked.join().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5), "{answer}");
+    support::wait_until(PATIENCE, "it has ended", || db().running("'over tls'") == 0);
+}
+
 #[test]
 fn an_account_that_requires_tls_is_refused_without() {
     let target = db().target();
@@ -581,6 +601,45 @@ fn a_method_that_is_unsafe_or_unknown_is_refused_before_anything_is_told() {
         let message = refusal(start_fake(&fake, &[]));
         assert!(message.contains("sign-in method"), "{plugin}: {message}");
         assert!(!tells_the_password(&fake), "{plugin}");
+    }
+}
+
+/// What cannot be followed in the middle of a sign-in, packet by packet.
+const NONSENSE: &[&[&[u8]]] = &[
+    &[b""],
+    &[&[1]],
+    &[&[1, 9]],
+    &[&[0xff]],
+    &[&[0xfe]],
+    &[b"\xfecaching_sha2_password"],
+    // No nonce, and then the whole password is wanted.
+    &[b"\xfecaching_sha2_password\0", &[1, 4], b"\x01no key"],
+    &[b"\xfecaching_sha2_password\0short\0", &[1, 4], b""],
+    &[
+        b"\xfecaching_sha2_password\0ABCDEFGHIJKLMNOPQRST\0",
+        &[1, 4],
+        b"\x01-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+    ],
+    &[b"\xfeclient_ed25519\0\0", b""],
+    &[
+        b"\xfemysql_native_password\0",
+        b"\xfemysql_native_password\0again\0",
+    ],
+    &[b"\xfb/etc/passwd"],
+];
+
+#[test]
+fn nonsense_in_the_sign_in_ends_it() {
+    for packets in NONSENSE {
+        for tls in [None, Some(fake_mysql::tls())] {
+            let fake = Fake::start(Script {
+                tls,
+                ..mysql_8(Method::Says(packets))
+            });
+            let message = refusal(start_fake(&fake, &[]));
+            assert!(message.contains(&fake.target()), "{packets:?}: {message}");
+            assert!(!message.contains("Error {"), "{packets:?}: {message}");
+        }
     }
 }
 

@@ -139,7 +139,12 @@ impl Connector {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let this = self.clone();
         let signing_in = move || {
-            let made = contained(|| this.sign_in()).map(|conn| Link {
+            let signed_in = contained(|| this.sign_in()).map_err(|error| match error {
+                DbError::Lost(why) => this.unreachable(&why),
+                DbError::Statement(error) => DbError::Denied(error),
+                other => other,
+            });
+            let made = signed_in.map(|conn| Link {
                 socket: Socket::of(&conn),
                 conn,
                 moved: false,

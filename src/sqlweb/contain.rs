@@ -4,7 +4,8 @@
 //! number that no address space holds (3.8e17 and more) panics and is contained, and one that memory may hold ends when
 //! the columns do not come. Between the two, from about a thousand million columns on with 24 GB of memory, the
 //! allocator fails, which ends the process: stable Rust cannot turn that into a panic. Such a server stops this program
-//! and learns nothing by it.
+//! and learns nothing by it. A list of columns that really comes and never ends is held in memory until the statement is
+//! stopped or its client leaves.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -118,6 +118,8 @@ pub enum Method {
     Sha2ToNative,
     /// Asks for a plugin of this name with a switch.
     Switch(&'static str),
+    /// Sends these packets, whatever they are, and takes a reply between two of them.
+    Says(&'static [&'static [u8]]),
 }
 
 /// Answers a command in place of the usual answer; false to leave it to that.
@@ -519,6 +521,7 @@ impl Wire {
                 Sha2ToNative => {
                     self.switch("mysql_native_password", SECOND)? == native_proof(SECOND)
                 }
+                Says(packets) => return self.say(packets),
                 Switch(plugin) => {
                     self.switch(plugin, SECOND)?;
                     false
@@ -533,6 +536,16 @@ impl Wire {
             &format!("Access denied for user '{user}'@'fake' (using password: YES)"),
         )?;
         Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn say(&mut self, packets: &[&[u8]]) -> io::Result<()> {
+        for (at, packet) in packets.iter().enumerate() {
+            if at > 0 {
+                self.reply()?;
+            }
+            self.send(packet)?;
+        }
+        Ok(())
     }
 
     /// Protocol::HandshakeV10.
