@@ -105,21 +105,19 @@ impl Running {
 
     /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
-        let _sending = lock(&self.killing);
-        let (is_first, connection) = {
+        // Noted at once, since a kill that is being sent may take its time.
+        let is_first = {
             let mut state = lock(&self.state);
-            let connection = match &state.phase {
-                Phase::Done => return false,
-                Phase::Waiting => None,
-                Phase::On(connection, _) => Some(*connection),
-            };
+            if matches!(state.phase, Phase::Done) {
+                return false;
+            }
             let since = Instant::now();
             let is_first = state.stop.is_none();
             state.stop.get_or_insert(Stop { cause, since });
-            (is_first, connection)
+            is_first
         };
-        if let Some(connection) = connection.filter(|_| is_first) {
-            kill(connector, connection);
+        if is_first {
+            self.kill(connector);
         }
         true
     }
@@ -127,15 +125,21 @@ impl Running {
     /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
     /// own thread.
     pub(crate) fn enough(&self, connector: &Arc<Connector>) {
+        if lock(&self.state).stop.is_none() {
+            self.kill(connector);
+        }
+    }
+
+    /// Kills the statement where it is on a connection, and has [`Running::end`] wait for that.
+    fn kill(&self, connector: &Arc<Connector>) {
         let _sending = lock(&self.killing);
-        let connection = match &*lock(&self.state) {
-            State {
-                phase: Phase::On(connection, _),
-                stop: None,
-            } => *connection,
-            _ => return,
+        let connection = match &lock(&self.state).phase {
+            Phase::On(connection, _) => *connection,
+            Phase::Waiting | Phase::Done => return,
         };
-        kill(connector, connection);
+        if let Err(error) = connector.kill_query(connection) {
+            log::warn!("the statement on connection {connection} could not be stopped: {error}");
+        }
     }
 
     /// Whether the statement was told to stop and has not for longer than it may.
@@ -159,12 +163,6 @@ impl Running {
     /// Time since the statement was asked for.
     pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
-    }
-}
-
-fn kill(connector: &Arc<Connector>, connection: u32) {
-    if let Err(error) = connector.kill_query(connection) {
-        log::warn!("the statement on connection {connection} could not be stopped: {error}");
     }
 }
 
