@@ -95,7 +95,7 @@ impl<'a> Connection<'a> {
     /// Reads, checks and answers one request.
     fn request(&mut self, first_wait: Duration) -> Result<(), End> {
         let head = self.read_head(first_wait)?;
-        self.entry.enter(Phase::Busy);
+        self.entry.enter(Phase::Body);
         self.answer(&head).map_err(|end| match end {
             End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
             end => end,
@@ -137,7 +137,7 @@ impl<'a> Connection<'a> {
     fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
         let limits = &self.shared.limits;
         if let Framing::Length(length) = head.framing
-            && usize::try_from(length).is_ok_and(|length| length > limits.body)
+            && usize::try_from(length).map_or(true, |length| length > limits.body)
         {
             return Err(self.too_large().into());
         }
@@ -185,6 +185,7 @@ impl<'a> Connection<'a> {
     }
 
     fn exchange(&mut self, head: &Head, body: Vec<u8>) -> Result<(), End> {
+        self.entry.enter(Phase::Busy);
         let _slot = self.shared.exchanges.enter().ok_or_else(busy)?;
         let watch = ClientWatch::new();
         let opened = self.open(head, body, &watch)?;
