@@ -11,7 +11,7 @@ use super::body::{Body, Framing};
 use super::exchange::{Exchange, Outcome};
 use super::forward::Forward;
 use super::head::{Head, HeadScan, Version};
-use super::socket::{BROKEN, wait, would_block};
+use super::socket::{BROKEN, wait, was_reset, would_block};
 use super::target::Target;
 use super::{Opened, Refusal, date, peer};
 use crate::http::{ApiError, ClientWatch, Response};
@@ -89,7 +89,14 @@ impl<'a> Connection<'a> {
             return Ok(());
         }
         let ours = self.socket.local_addr().map_err(|_| End::Silent)?;
-        Ok(peer::check(self.entry.peer, ours)?)
+        peer::check(self.entry.peer, ours)?;
+        // What was just asked about has our client's address; it is our client only if the
+        // connection has stood all the while. One that was reset leaves its port to others,
+        // and what it had sent to us.
+        if was_reset(self.socket) {
+            return Err(End::Silent);
+        }
+        Ok(())
     }
 
     /// Reads, checks and answers one request.
