@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::socket::{wait, would_block};
 use super::{Backend, conn, source};
+use crate::http::lock;
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
@@ -421,11 +422,6 @@ fn raise_open_files(wanted: usize) -> usize {
         current
     };
     usize::try_from(now.min(wanted)).unwrap_or(usize::MAX)
-}
-
-/// No lock here is held over code that could panic in the middle of a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
