@@ -1,11 +1,12 @@
 //! The statements that run now: who may stop them, and how a stop meets the end of the statement.
 //!
 //! ```text
-//! Waiting ──begin──▶ On(connection) ──end──▶ Done
-//!    └────────stop────────┴──▶ the cause is kept; On: KILL QUERY is sent
+//! Waiting ◀─pause──begin─▶ On(connection) ──end──▶ Done
+//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent
 //! ```
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ pub(crate) struct Running {
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
     owner: Owner,
+    /// Whether a thread of [`stop_apart`] is at it.
+    being_stopped: AtomicBool,
 }
 
 /// To whom a statement belongs.
@@ -35,6 +38,8 @@ pub(crate) struct Owner {
 struct State {
     phase: Phase,
     cause: Option<Cause>,
+    /// Whether the server knows of `cause`.
+    told: bool,
 }
 
 enum Phase {
@@ -49,9 +54,11 @@ impl Running {
             state: Mutex::new(State {
                 phase: Phase::Waiting,
                 cause: None,
+                told: false,
             }),
             since: Instant::now(),
             owner,
+            being_stopped: AtomicBool::new(false),
         }
     }
 
@@ -68,13 +75,27 @@ impl Running {
     /// The server has finished with the statement. Waits for a kill that is being sent, so that it can never hit what
     /// runs next on the same connection.
     pub(crate) fn end(&self) -> Option<Cause> {
+        self.leave(Phase::Done)
+    }
+
+    /// The server has finished with what comes before the statement; as [`Running::end`], but a stop still counts.
+    pub(crate) fn pause(&self) -> Option<Cause> {
+        self.leave(Phase::Waiting)
+    }
+
+    fn leave(&self, phase: Phase) -> Option<Cause> {
         let mut state = self.lock();
-        state.phase = Phase::Done;
+        state.phase = phase;
         state.cause
     }
 
-    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept.
+    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept; a
+    /// server that could not be told is told at the next try.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
+        self.stop_by(cause, |connection| connector.kill_query(connection))
+    }
+
+    fn stop_by(&self, cause: Cause, kill: impl FnOnce(u32) -> Result<(), DbError>) -> bool {
         let mut state = self.lock();
         match state.phase {
             Phase::Done => false,
@@ -83,12 +104,13 @@ impl Running {
                 true
             }
             Phase::On(connection) => {
-                if state.cause.is_none() {
-                    state.cause = Some(cause);
-                    if let Err(error) = connector.kill_query(connection) {
-                        log::warn!(
+                state.cause.get_or_insert(cause);
+                if !state.told {
+                    match kill(connection) {
+                        Ok(()) => state.told = true,
+                        Err(error) => log::warn!(
                             "the statement on connection {connection} could not be stopped: {error}"
-                        );
+                        ),
                     }
                 }
                 true
@@ -118,9 +140,14 @@ impl Running {
 }
 
 /// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
+/// There is one such thread a statement, however often it is stopped while the server does not answer.
 pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Connector>) {
+    if running.being_stopped.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let attempt = Attempt(running);
     let stopping = move || {
-        running.stop(cause, &connector);
+        attempt.0.stop(cause, &connector);
     };
     let spawned = std::thread::Builder::new()
         .name("db-kill".into())
@@ -128,6 +155,15 @@ pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Con
         .spawn(stopping);
     if let Err(error) = spawned {
         log::warn!("no thread to stop a statement: {error}");
+    }
+}
+
+/// A thread of [`stop_apart`], or what would have been one.
+struct Attempt(Arc<Running>);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.0.being_stopped.store(false, Ordering::SeqCst);
     }
 }
 
@@ -155,25 +191,31 @@ pub(crate) struct Entry<'a> {
 impl RunningMap {
     /// Enters a statement; `None` when the id is in use by the same visitor.
     pub(crate) fn enter(&self, owner: Owner, query_id: Option<&str>) -> Option<Entry<'_>> {
-        let mut inner = self.lock();
-        let id = match query_id {
-            Some(id) => format!("q{id}"),
-            None => {
-                inner.unnamed += 1;
-                format!("u{}", inner.unnamed)
-            }
+        let Some(id) = query_id else {
+            return Some(self.enter_unnamed(owner));
         };
-        let key = (owner.visitor.clone(), id);
-        if inner.map.contains_key(&key) {
-            return None;
-        }
+        let mut inner = self.lock();
+        let key = (owner.visitor.clone(), format!("q{id}"));
+        let is_free = !inner.map.contains_key(&key);
+        is_free.then(|| self.insert(&mut inner, key, owner))
+    }
+
+    /// Enters a statement that its client gave no id.
+    pub(crate) fn enter_unnamed(&self, owner: Owner) -> Entry<'_> {
+        let mut inner = self.lock();
+        inner.unnamed += 1;
+        let key = (owner.visitor.clone(), format!("u{}", inner.unnamed));
+        self.insert(&mut inner, key, owner)
+    }
+
+    fn insert(&self, inner: &mut Inner, key: (String, String), owner: Owner) -> Entry<'_> {
         let running = Arc::new(Running::new(owner));
         inner.map.insert(key.clone(), running.clone());
-        Some(Entry {
+        Entry {
             map: self,
             key,
             running,
-        })
+        }
     }
 
     /// The visitor's statement of that id, while it runs.
@@ -197,5 +239,39 @@ impl RunningMap {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         self.map.lock().map.remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_that_the_server_did_not_hear_is_tried_again() {
+        let running = Running::new(Owner::default());
+        running.begin(7).unwrap();
+        let deaf = |_| Err(DbError::Busy);
+        assert!(running.stop_by(Cause::Cancelled, deaf));
+        let mut told = Vec::new();
+        assert!(running.stop_by(Cause::TimedOut, |id| {
+            told.push(id);
+            Ok(())
+        }));
+        assert!(running.stop_by(Cause::TimedOut, |_| panic!("it was told")));
+        assert_eq!(told, [7]);
+        assert_eq!(running.end(), Some(Cause::Cancelled));
+        assert!(!running.stop_by(Cause::Cancelled, |_| panic!("it has ended")));
+    }
+
+    #[test]
+    fn a_statement_that_is_stopped_while_it_waits_never_begins() {
+        let running = Running::new(Owner::default());
+        running.begin(7).unwrap();
+        assert_eq!(running.pause(), None);
+        assert!(running.stop_by(Cause::ClientLeft, |_| panic!("nothing runs yet")));
+        assert!(matches!(
+            running.begin(7),
+            Err(DbError::Stopped(Cause::ClientLeft))
+        ));
     }
 }
