@@ -11,10 +11,13 @@ mod fake_mysql;
 mod support;
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fake_mysql::{Command, Event, Fake, PASSWORD, Script, USER, Wire, column, framed, row};
 use serde_json::Value;
+use support::http::{Client, Conn, JSON};
 use support::{Home, PATIENCE, Postern, wait_until};
 
 /// What a rogue server sends in answer to `SELECT 'name'`, and what the client of the API is told.
@@ -256,12 +259,7 @@ fn on(fake: &Fake, more: &[&str]) -> Postern {
     Postern::start(&args, &[])
 }
 
-fn assert_fine(postern: &Postern) {
-    let data = postern.client().query_ok("", "SELECT 'fine'");
-    assert_eq!(data["rows"][0]["c1"], "fine");
-}
-
-/// The `db` of the client's helper is a string; none is meant here.
+/// The client's helper names a database; none is meant here.
 fn ask(postern: &Postern, sql: &str) -> Value {
     let body = serde_json::json!({"sql": sql});
     postern.client().post("/api/query", &body).json()
@@ -297,7 +295,6 @@ fn every_case_is_survived(more: &[&str]) {
     for case in CASES {
         let answer = ask(&postern, &format!("SELECT '{}'", case.name));
         let message = answer["message"].as_str().unwrap_or_default();
-        println!("{}: {} {message}", case.name, answer["code"]);
         assert!(message.contains(case.told), "{}: {answer}", case.name);
         assert!(
             case.told.is_empty() || answer["code"] != 200,
@@ -309,11 +306,10 @@ fn every_case_is_survived(more: &[&str]) {
         assert_eq!(next["code"], 200, "after {}: {next}", case.name);
     }
     before.regained(&postern);
-    let leaked = fake
-        .replies()
-        .iter()
-        .any(|reply| contains(reply, CANARY.as_bytes()));
-    assert!(!leaked, "a file was given to the server");
+    assert!(
+        !was_given_the_canary(&fake),
+        "a file was given to the server"
+    );
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
@@ -328,4 +324,228 @@ fn every_case_is_survived_in_read_write_mode() {
 #[test]
 fn every_case_is_survived_in_read_only_mode() {
     every_case_is_survived(&["--readonly"]);
+}
+
+// ---- servers that never come to an end
+
+/// A query that never ends by itself, by its text.
+fn never_ending(wire: &mut Wire, command: &Command) -> io::Result<bool> {
+    let Command::Query(sql) = command else {
+        return Ok(false);
+    };
+    match sql.as_str() {
+        "SELECT 'rows'" => {
+            wire.head(&[b"a"])?;
+            loop {
+                wire.row(&[Some(&[b'x'; 200])])?;
+            }
+        }
+        "SELECT 'columns'" => {
+            wire.send(&[0xfd, 255, 255, 255])?;
+            loop {
+                wire.send(&column(b"a", 0xfd))?;
+            }
+        }
+        "SELECT 'nothing'" => wire.wait_for_end().map(|()| true),
+        "SELECT 'half a row'" => {
+            wire.head(&[b"a"])?;
+            wire.row(&[Some(b"1")])?;
+            wire.raw(&framed(wire.seq(), &row(&[Some(b"22222222")]))[..7])?;
+            wire.wait_for_end().map(|()| true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// How long a statement may live on whose client has left: 2 s, and what a busy machine adds.
+const GIVEN_UP: Duration = Duration::from_secs(3);
+
+fn said(event: &Event, sql: &str) -> bool {
+    matches!(event, Event::Said(_, Command::Query(query)) if query == sql)
+}
+
+/// The connection that a query came over.
+fn connection_of(fake: &Fake, sql: &str) -> u32 {
+    let found = fake.events().into_iter().find_map(|event| match event {
+        Event::Said(number, Command::Query(query)) if query == sql => Some(number),
+        _ => None,
+    });
+    found.unwrap_or_else(|| panic!("{sql} was never sent"))
+}
+
+/// Asks, leaves once the server has the statement, and expects that the connection to the server is closed soon.
+#[track_caller]
+fn ask_and_leave(fake: &Fake, postern: &Postern, body: &Value) {
+    let sql = body["sql"].as_str().unwrap();
+    let request = body.to_string();
+    let mut client = Conn::open(postern.authority()).unwrap();
+    let head = format!(
+        "POST /api/query HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        postern.authority(),
+        request.len()
+    );
+    client
+        .send_raw(&[head, request].concat().into_bytes())
+        .unwrap();
+    assert!(fake.sees(PATIENCE, |event| said(event, sql)), "{sql}");
+    let connection = connection_of(fake, sql);
+    drop(client);
+    let left = Instant::now();
+    let ended = fake.sees(PATIENCE, |event| *event == Event::Ended(connection));
+    assert!(
+        ended && left.elapsed() < GIVEN_UP,
+        "{sql}: {:?}",
+        left.elapsed()
+    );
+}
+
+#[test]
+fn a_statement_that_never_ends_is_given_up_when_its_client_leaves() {
+    let fake = Fake::start(Script::twisted(never_ending));
+    for mode in [&[][..], &["--readonly"]] {
+        let mut postern = on(&fake, mode);
+        assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+        let before = Baseline::of(&postern);
+        for sql in ["rows", "columns", "nothing", "half a row"] {
+            fake.forget();
+            let sql = format!("SELECT '{sql}'");
+            ask_and_leave(&fake, &postern, &serde_json::json!({"sql": sql}));
+            assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200, "after {sql}");
+        }
+        fake.forget();
+        // The answer is whole after five rows; what follows is declined in vain.
+        let body = serde_json::json!({"sql": "SELECT 'rows'", "limit": 5});
+        ask_and_leave(&fake, &postern, &body);
+        before.regained(&postern);
+        assert!(postern.alive());
+    }
+}
+
+#[test]
+fn a_cancelled_statement_ends_though_the_server_does_not_obey() {
+    let fake = Fake::start(Script::twisted(never_ending));
+    let postern = on(&fake, &[]);
+    let authority = postern.authority().to_owned();
+    let asked = std::thread::spawn(move || {
+        let body = serde_json::json!({"sql": "SELECT 'nothing'", "query_id": "q"});
+        Client::new(&authority).post("/api/query", &body).json()
+    });
+    assert!(fake.sees(PATIENCE, |event| said(event, "SELECT 'nothing'")));
+    let cancel = serde_json::json!({"query_id": "q"});
+    assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
+    let answer = asked.join().unwrap();
+    assert_eq!(answer["code"], 502, "{answer}");
+    let message = answer["message"].as_str().unwrap();
+    assert!(
+        message.contains("cancelled, but the server did not obey"),
+        "{message}"
+    );
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+}
+
+#[test]
+fn the_program_ends_while_a_server_is_stuck() {
+    let fake = Fake::start(Script::twisted(never_ending));
+    let mut postern = on(&fake, &[]);
+    let mut client = postern.client();
+    let asked = std::thread::spawn(move || {
+        let body = serde_json::json!({"sql": "SELECT 'nothing'"}).to_string();
+        let _ = client.try_send("POST", "/api/query", &[JSON], body.as_bytes());
+    });
+    assert!(fake.sees(PATIENCE, |event| said(event, "SELECT 'nothing'")));
+    let asked_at = Instant::now();
+    let status = postern.stop().expect("it ends when it is asked to");
+    assert!(status.success(), "{status}");
+    assert!(asked_at.elapsed() < GIVEN_UP, "{:?}", asked_at.elapsed());
+    asked.join().unwrap();
+}
+
+/// Answers usually on the first connections and then accepts without a word, so that no `KILL QUERY` gets through.
+#[test]
+fn a_stuck_server_that_takes_no_more_connections_is_given_up() {
+    let silent = Arc::new(AtomicBool::new(false));
+    let when = silent.clone();
+    let fake = Fake::start(Script {
+        mute: Some(silent),
+        ..Script::twisted(never_ending)
+    });
+    let mut postern = on(&fake, &[]);
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+    let before = Baseline::of(&postern);
+    when.store(true, Ordering::SeqCst);
+    ask_and_leave(
+        &fake,
+        &postern,
+        &serde_json::json!({"sql": "SELECT 'half a row'"}),
+    );
+    when.store(false, Ordering::SeqCst);
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+    before.regained(&postern);
+    assert!(postern.alive());
+}
+
+// ---- while the program starts
+
+/// What `postern mysql` on a server with this script ends with.
+fn failed_start(script: Script, more: &[&str]) -> (String, Fake) {
+    let fake = Fake::start(script);
+    let target = fake.target();
+    let mut args = vec!["mysql", "--no-open", "--listen", "127.0.0.1:0", &target];
+    args.extend(["--db-user", USER, "--db-pass", PASSWORD]);
+    args.extend(more);
+    let ended = Home::with_plugin().run(&args);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let message = ended.stderr.lines().next().unwrap_or_default().to_owned();
+    assert!(message.starts_with("plugin error: "), "{message}");
+    (message, fake)
+}
+
+#[test]
+fn a_server_that_misbehaves_at_the_start_ends_the_program() {
+    for (question, more) in [
+        ("SELECT VERSION()", &[][..]),
+        ("SELECT VERSION()", &["--readonly"]),
+        ("SET NAMES", &["--readonly"]),
+    ] {
+        for case in CASES {
+            if case.told.is_empty() || case.name == "an error amid the rows" {
+                continue;
+            }
+            let send = case.send;
+            let script = Script::twisted(move |wire, command| match command {
+                Command::Query(sql) if sql.starts_with(question) => send(wire).map(|()| true),
+                _ => Ok(false),
+            });
+            let (message, fake) = failed_start(script, more);
+            assert!(message.contains(case.told), "{}: {message}", case.name);
+            assert!(
+                !was_given_the_canary(&fake),
+                "a file was given to the server"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_local_file_is_refused_in_answer_to_any_question() {
+    let questions = [
+        "SELECT VERSION()",
+        "SHOW GRANTS",
+        "SET NAMES utf8mb4, sql_mode",
+    ];
+    for question in questions {
+        let script = Script::twisted(move |wire, command| match command {
+            Command::Query(sql) if sql.starts_with(question) => ask_for_canary(wire).map(|()| true),
+            _ => Ok(false),
+        });
+        let (message, fake) = failed_start(script, &["--readonly"]);
+        assert!(message.contains("local file"), "{question}: {message}");
+        assert!(!was_given_the_canary(&fake), "{question}");
+    }
+}
+
+fn was_given_the_canary(fake: &Fake) -> bool {
+    fake.replies()
+        .iter()
+        .any(|reply| contains(reply, CANARY.as_bytes()))
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::catalogue;
-use super::connect::{Connector, Link};
+use super::connect::{Connector, Link, OWN_SILENCE};
 use super::error::{Cause, DbError};
 use super::gate::{self, Dialect, Passed, StatementKind};
 use super::readonly;
-use super::running::{Entry, Owner, Running};
+use super::running::{Entry, Owner, Running, stop_apart};
 use super::service::Service;
 use super::sessions::{CheckOut, Wanted};
 use super::statement::{self, Done, RowSink, Stops};
@@ -67,9 +67,8 @@ pub(crate) fn stopped_when_gone(
     connector: &Arc<Connector>,
 ) -> GoneGuard {
     let (running, connector) = (running.clone(), connector.clone());
-    client.on_gone(move || {
-        running.stop(Cause::ClientLeft, &connector);
-    })
+    // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
+    client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
 }
 
 /// Does `work` on `link`, where a stop of `running` reaches it; the statement itself may still follow.
@@ -78,8 +77,13 @@ pub(crate) fn stoppable<T>(
     link: &mut Link,
     work: impl FnOnce(&mut Link) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    running.begin(link.id())?;
-    match (work(link), running.pause()) {
+    running.begin(link.id(), link.socket.clone())?;
+    let outcome = work(link);
+    let lives_on = match &outcome {
+        Ok(_) => true,
+        Err(error) => error.leaves_connection_usable(),
+    };
+    match (outcome, running.pause(lives_on)) {
         (Err(DbError::Statement(error)), Some(cause)) if error.code == INTERRUPTED => {
             Err(DbError::Stopped(cause))
         }
@@ -128,7 +132,10 @@ fn read_only(
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
     // stop must reach it.
     let outcome = stoppable(stops.running, link, |link| {
-        readonly::prepare(&mut link.conn, &job.sql)
+        link.socket.set_patience(None);
+        let prepared = readonly::prepare(&mut link.conn, &job.sql);
+        link.socket.set_patience(Some(OWN_SILENCE));
+        prepared
     })
     .and_then(|()| run(job, sink, stops, link));
     readonly::told(outcome, passed.kind.name())

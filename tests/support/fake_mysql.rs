@@ -139,10 +139,14 @@ pub struct Script {
     pub tls: Option<Arc<ServerConfig>>,
     /// The last connection that TLS is offered to.
     pub tls_until: u32,
+    /// Bytes that somebody on the way sends along with the greeting.
+    pub injected: Vec<u8>,
     /// The key pair of the full exchange without TLS.
     pub rsa: Option<Arc<Rsa>>,
     /// Answers that differ from the usual.
     pub twist: Option<Twist>,
+    /// While it is true, new connections are accepted and hear nothing.
+    pub mute: Option<Arc<AtomicBool>>,
     /// Whatever happens in place of a greeting.
     pub opening: Option<Opening>,
 }
@@ -155,8 +159,10 @@ impl Default for Script {
             method: Method::Native,
             tls: None,
             tls_until: u32::MAX,
+            injected: Vec::new(),
             rsa: None,
             twist: None,
+            mute: None,
             opening: None,
         }
     }
@@ -332,6 +338,10 @@ fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result
     if let Some(opening) = &shared.script.opening {
         return opening(&mut stream, number);
     }
+    let mute = shared.script.mute.as_ref();
+    if mute.is_some_and(|mute| mute.load(Ordering::SeqCst)) {
+        return stream.read(&mut [0]).map(|_| ());
+    }
     let mut wire = Wire {
         stream: Stream::Plain(stream),
         seq: 0,
@@ -475,12 +485,20 @@ impl Wire {
             _ => "mysql_native_password",
         };
         let greeting = self.greeting(greeted, tls.is_some());
-        self.send(&greeting)?;
+        let injected = self.shared.script.injected.clone();
+        self.raw(&[framed(0, &greeting), injected].concat())?;
         let mut answer = self.receive()?;
-        let wants = u32::from_le_bytes(answer[..4].try_into().unwrap());
+        let wants = match answer.get(..4) {
+            Some(flags) => u32::from_le_bytes(flags.try_into().unwrap()),
+            // A client that leaves says goodbye where it can.
+            None => return Err(io::ErrorKind::ConnectionAborted.into()),
+        };
         if wants & capability::SSL != 0 {
             self.secure(tls.expect("a client asks for what was offered"))?;
             answer = self.receive()?;
+        }
+        if answer.len() < 34 {
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         let (user, proof) = user_and_proof(&answer);
         self.shared.note(Event::Proof(self.number, proof.clone()));
@@ -609,16 +627,19 @@ impl Wire {
         if sql.starts_with("SELECT VERSION()") {
             let version = self.shared.script.version.clone();
             let row = [version.as_str(), "SYSTEM", "STRICT_TRANS_TABLES", "UTC"];
-            return self.rows(&echoing(sql, &row));
+            return self.rows(&row.map(Some));
         }
         if sql == "SHOW GRANTS" {
             return self.rows(&[Some("GRANT SELECT ON *.* TO `app`@`%`")]);
         }
         if sql.contains("SET SESSION TRANSACTION READ ONLY") {
-            self.ok_with(MORE_RESULTS)?;
-            self.ok_with(MORE_RESULTS)?;
+            self.further_ok()?;
+            self.further_ok()?;
             let id = self.number.to_string();
-            return self.rows(&echoing(sql, &["1", "STRICT_TRANS_TABLES", "utf8mb4", &id]));
+            return self.rows(&["1", "STRICT_TRANS_TABLES", "utf8mb4", &id].map(Some));
+        }
+        if let Some(literal) = sql.strip_prefix("SELECT '") {
+            return self.rows(&[literal.strip_suffix('\'')]);
         }
         if sql.starts_with("SELECT") || sql.starts_with("SHOW") {
             return self.rows(&[Some("fine")]);
@@ -629,6 +650,11 @@ impl Wire {
     /// OK packet.
     pub fn ok(&mut self) -> io::Result<()> {
         self.ok_with(0)
+    }
+
+    /// OK packet with more results to follow.
+    pub fn further_ok(&mut self) -> io::Result<()> {
+        self.ok_with(MORE_RESULTS)
     }
 
     fn ok_with(&mut self, flags: u16) -> io::Result<()> {
@@ -683,13 +709,6 @@ impl Wire {
 
 /// The nonce after a switch.
 const SECOND: &[u8; 20] = b"ABCDEFGHIJKLMNOPQRST";
-
-/// `row`, and the text literal that the query ends with, where there is one.
-fn echoing<'a>(sql: &'a str, row: &[&'a str]) -> Vec<Option<&'a str>> {
-    let literal = sql.strip_suffix('\'').and_then(|s| s.rsplit_once('\''));
-    let echoed = literal.map(|(_, text)| text);
-    row.iter().copied().chain(echoed).map(Some).collect()
-}
 
 /// A packet with its header.
 pub fn framed(seq: u8, payload: &[u8]) -> Vec<u8> {
