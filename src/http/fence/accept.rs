@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::socket::{wait, would_block};
-use super::{Backend, conn};
+use super::{Backend, conn, source};
+use crate::http::lock;
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
@@ -31,6 +32,9 @@ const EXCHANGE_FILES: usize = 3;
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 /// Time between such questions; after nine without an answer the client has gone.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
+/// Bytes of each body that [`Limits::bodies`] does not count: slow senders of large bodies
+/// must not keep small ones out, such as a sign-in.
+const FREE_BODY: usize = 64 * 1024;
 /// Time that connections have to end once they were shut down at the stop.
 const SHUT_TIME: Duration = Duration::from_millis(300);
 
@@ -184,7 +188,9 @@ pub(super) enum Phase {
     Head,
     /// It waits for a further request.
     Idle,
-    /// Its body is read, or its request is under way.
+    /// Its body is read.
+    Body,
+    /// Its request is under way.
     Busy,
     /// Its last answer is sent.
     Closing,
@@ -203,13 +209,15 @@ impl Entry {
         *lock(&self.state) = (phase, Instant::now());
     }
 
-    /// The order in which connections are given up; `None` for one that is at work.
+    /// The order in which connections are given up; `None` for one that is at work. A body
+    /// may come slowly for long, and whoever sends it need not have signed in.
     fn rank(&self) -> Option<(u8, Instant)> {
         let (phase, since) = *lock(&self.state);
         match phase {
             Phase::Head => Some((0, since)),
             Phase::Closing => Some((1, since)),
             Phase::Idle => Some((2, since)),
+            Phase::Body => Some((3, since)),
             Phase::Busy => None,
         }
     }
@@ -311,13 +319,14 @@ impl Inner {
         true
     }
 
-    fn is_crowded(&self, source: IpAddr, max: usize) -> bool {
-        let same = |entry: &&Arc<Entry>| entry.peer.ip() == source;
-        !source.to_canonical().is_loopback() && self.entries.values().filter(same).count() >= max
+    fn is_crowded(&self, peer: IpAddr, max: usize) -> bool {
+        let one = source(peer);
+        let same = |entry: &&Arc<Entry>| source(entry.peer.ip()) == one;
+        !one.is_loopback() && self.entries.values().filter(same).count() >= max
     }
 }
 
-/// Bytes of request bodies held at once.
+/// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
 #[derive(Default)]
 pub(super) struct Bodies(AtomicUsize);
 
@@ -337,9 +346,13 @@ pub(super) struct HeldBody<'a> {
 }
 
 impl HeldBody<'_> {
-    /// False when all bodies together are over `max`.
+    /// False when it is large and all bodies together are over `max`.
     pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
-        let more = bytes.saturating_sub(self.bytes);
+        let counted = bytes.saturating_sub(FREE_BODY);
+        if counted == 0 {
+            return true;
+        }
+        let more = counted.saturating_sub(self.bytes);
         self.bytes += more;
         self.all.fetch_add(more, Ordering::Relaxed) + more <= max
     }
@@ -411,11 +424,6 @@ fn raise_open_files(wanted: usize) -> usize {
     usize::try_from(now.min(wanted)).unwrap_or(usize::MAX)
 }
 
-/// No lock here is held over code that could panic in the middle of a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,12 +482,49 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_is_read_gives_way_last() {
+        let table = Table::new(3, 3);
+        let entries: Vec<_> = [Phase::Busy, Phase::Body, Phase::Idle]
+            .into_iter()
+            .map(|phase| {
+                let entry = admit(&table, "127.0.0.1:1").unwrap();
+                entry.enter(phase);
+                entry
+            })
+            .collect();
+        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
+        for wanted in [[true, true, false], [true, false, false]] {
+            admit(&table, "127.0.0.1:9").unwrap().enter(Phase::Busy);
+            assert_eq!(left(), wanted);
+        }
+    }
+
+    /// One household or host has a /64 of IPv6 for itself.
+    #[test]
+    fn addresses_of_one_ipv6_network_are_one_source() {
+        let table = Table::new(9, 2);
+        assert!(admit(&table, "[2001:db8::1]:1").is_some());
+        assert!(admit(&table, "[2001:db8::2]:1").is_some());
+        assert!(admit(&table, "[2001:db8::ffff:3]:1").is_none());
+        assert!(admit(&table, "[2001:db8:0:1::1]:1").is_some());
+        assert!(admit(&table, "[::ffff:192.0.2.1]:1").is_some());
+        assert!(admit(&table, "192.0.2.1:2").is_some());
+        assert!(admit(&table, "192.0.2.1:3").is_none());
+    }
+
+    #[test]
     fn bodies_and_exchanges_give_back_what_they_held() {
         let bodies = Bodies::default();
         let mut one = bodies.hold();
-        assert!(one.grow_to(60, 100) && one.grow_to(60, 100));
-        assert!(!bodies.hold().grow_to(41, 100));
-        assert!(bodies.hold().grow_to(40, 100));
+        let large = |bytes| FREE_BODY + bytes;
+        assert!(one.grow_to(large(60), 100) && one.grow_to(large(60), 100));
+        assert!(!bodies.hold().grow_to(large(41), 100));
+        assert!(bodies.hold().grow_to(large(40), 100));
+        let mut greedy = bodies.hold();
+        assert!(!greedy.grow_to(large(1000), 100));
+        assert!(bodies.hold().grow_to(FREE_BODY, 100), "a small one passes");
+        drop(greedy);
+        assert!(bodies.hold().grow_to(large(40), 100));
         let exchanges = Exchanges::new(1);
         let slot = exchanges.enter();
         assert!(slot.is_some() && exchanges.enter().is_none());

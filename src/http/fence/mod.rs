@@ -35,7 +35,7 @@ mod socket;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 
 pub(super) use accept::{Fence, Front};
@@ -78,6 +78,18 @@ impl std::error::Error for Refusal {}
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> ApiError {
         ApiError::new(refusal.status, refusal.message)
+    }
+}
+
+/// Who counts as one where connections or attempts are counted by source: an IPv4 address,
+/// or an IPv6 /64, of which one host may use every address.
+pub fn source(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) if !ip.is_loopback() => {
+            let network = ip.to_bits() >> 64 << 64;
+            Ipv6Addr::from_bits(network).into()
+        }
+        other => other,
     }
 }
 
