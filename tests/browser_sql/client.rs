@@ -132,6 +132,15 @@ impl Client {
         strings(self.page.eval("eyes.headers()"))
     }
 
+    /// What the first visible element of a selector shows.
+    #[track_caller]
+    pub(crate) fn text(&self, selector: &str) -> String {
+        strings(
+            self.page
+                .eval(&format!("eyes.first({})?.innerText ?? ''", json!(selector))),
+        )
+    }
+
     /// Titles of the tabs of the result area.
     #[track_caller]
     pub(crate) fn result_tabs(&self) -> Vec<String> {

@@ -78,16 +78,17 @@ fn an_error_stands_by_the_editor_with_its_place_marked() {
     page.expect_error("400");
     client.run("SELECT *\nFROM people\nWHERE no_such = 1");
     assert!(
-        page.text(".editor-message")
+        client
+            .text(".editor-message")
             .contains("Unknown column 'no_such'")
     );
-    assert!(page.text(".editor-message").contains("line 3, column 7"));
+    assert!(client.text(".editor-message").contains("line 3, column 7"));
     page.wait_for("eyes.first('.mark-error')?.innerText === 'no_such'");
     page.wait_for("eyes.first('.editor-numbers .wrong')?.innerText === '3'");
-    assert!(page.text(".error-panel").contains("error 1054"));
+    assert!(client.text(".error-panel").contains("error 1054"));
     client.run("SELECT 1;\nSELECT 2 FORM people WHERE 1");
     page.wait_for("eyes.first('.mark-error')?.innerText === 'people'");
-    assert!(page.text(".editor-message").contains("line 2, column 15"));
+    assert!(client.text(".editor-message").contains("line 2, column 15"));
     // What was typed is kept, and the marks go with the next edit.
     page.click("textarea.editor-area");
     page.press("Ctrl+End");

@@ -171,35 +171,9 @@ fn a_narrow_screen_has_a_drawer_and_everything_in_reach() {
     client.until_ended(|| page.click("[data-run=totals]"));
     assert_eq!(client.editor(), "SELECT * FROM totals LIMIT 100");
     page.wait_for("eyes.cells().length > 3");
-    // So does a double tap.
-    page.click("#drawer");
-    client.write_is_free();
-    client.until_ended(|| double_tap(&client, &row("customers")));
-    assert_eq!(client.editor(), "SELECT * FROM customers LIMIT 100");
     page.click("#drawer");
     page.press("Escape");
     page.wait_for("!eyes.first('#sidebar') && document.activeElement.id === 'drawer'");
-}
-
-impl Client {
-    /// The drawer is open and its rows stand still.
-    fn write_is_free(&self) {
-        self.page.wait_for("eyes.first('#sidebar')");
-        self.settle();
-    }
-}
-
-/// Taps twice with a finger.
-fn double_tap(client: &Client, target: &str) {
-    let (x, y) = client.page.locate(target);
-    for _ in 0..2 {
-        let touch = json!({"type": "touchStart", "touchPoints": [{"x": x, "y": y}]});
-        client.page.call("Input.dispatchTouchEvent", touch);
-        client.page.call(
-            "Input.dispatchTouchEvent",
-            json!({"type": "touchEnd", "touchPoints": []}),
-        );
-    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_badge_says_the_mode_in_words_and_colour() {
 #[track_caller]
 fn assert_badge(client: &Client, words: &str, colour: &str) {
     let page = &client.page;
-    assert_eq!(page.text("#mode"), words);
+    assert_eq!(client.text("#mode"), words);
     assert_eq!(page.eval("eyes.style('#mode', 'backgroundColor')"), colour);
     let place = page.eval("eyes.box('#mode')");
     assert!(
@@ -75,7 +75,7 @@ fn the_page_refuses_all_eleven_statements_and_sends_nothing() {
             client.write(&sql);
             page.press("Ctrl+Enter");
             page.wait_for("eyes.first('.editor-message')");
-            let told = page.text(".editor-message");
+            let told = client.text(".editor-message");
             assert!(
                 told.starts_with(&format!("read-only mode: {name} refused by the page")),
                 "{sql}: {told}"
@@ -84,7 +84,11 @@ fn the_page_refuses_all_eleven_statements_and_sends_nothing() {
     }
     // In a script, at its place; what comes before is run.
     client.run_script("SELECT 'mode_refuse' AS a; DELETE FROM t; SELECT 2");
-    assert!(page.text(".error-panel").contains("read-only mode: DELETE"));
+    assert!(
+        client
+            .text(".error-panel")
+            .contains("read-only mode: DELETE")
+    );
     assert_eq!(client.sent(), 1);
     server.exec("SET GLOBAL general_log = OFF");
     let logged = server.column(

@@ -22,7 +22,7 @@ fn cancel_kills_the_statement_on_the_server() {
     let client = Client::open("running_cancel", "");
     let page = &client.page;
     page.expect_error("400");
-    client.write("SELECT SLEEP(60) /* cancel me */");
+    client.write("SELECT /* cancel me */ SLEEP(60)");
     page.press("Ctrl+Enter");
     until_running("/* cancel me */");
     page.wait_for("/Running · .*s/.test(eyes.first('#progress-text').innerText)");
@@ -31,7 +31,7 @@ fn cancel_kills_the_statement_on_the_server() {
     client.until_ended(|| page.click("#cancel"));
     until_gone("/* cancel me */");
     page.wait_for_text("Cancelled");
-    assert!(page.text("#progress-text").starts_with("Cancelled"));
+    assert!(client.text("#progress-text").starts_with("Cancelled"));
     // The tab is good for the next statement, on the same session.
     client.run("SELECT 5 AS five");
     assert_eq!(client.column(0), ["5"]);
@@ -56,7 +56,7 @@ fn what_had_arrived_stays_when_a_result_is_cancelled() {
 #[test]
 fn closing_the_window_ends_what_it_ran() {
     let client = Client::open("running_close", "");
-    client.write("SELECT SLEEP(60) /* closed window */");
+    client.write("SELECT /* closed window */ SLEEP(60)");
     client.page.press("Ctrl+Enter");
     until_running("/* closed window */");
     let Client { page, postern, .. } = client;
@@ -76,13 +76,13 @@ fn closing_the_window_ends_what_it_ran() {
 fn reloading_ends_what_ran_and_closing_a_tab_asks_first() {
     let client = Client::open("running_tab", "");
     let page = &client.page;
-    client.write("SELECT SLEEP(60) /* reloaded */");
+    client.write("SELECT /* reloaded */ SLEEP(60)");
     page.press("Ctrl+Enter");
     until_running("/* reloaded */");
     page.reload();
     until_gone("/* reloaded */");
     client.wait_until_ready();
-    client.write("SELECT SLEEP(60) /* closed tab */");
+    client.write("SELECT /* closed tab */ SLEEP(60)");
     page.press("Ctrl+Enter");
     until_running("/* closed tab */");
     page.press("Alt+w");
@@ -108,7 +108,7 @@ fn statements_of_a_tab_share_a_session_and_those_that_lose_data_ask() {
     client.write("DELETE FROM t");
     page.press("Ctrl+Enter");
     page.wait_for("document.querySelector('dialog')");
-    assert!(page.text("dialog").contains("DELETE without WHERE"));
+    assert!(client.text("dialog").contains("DELETE without WHERE"));
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     assert_eq!(client.sent(), 2);

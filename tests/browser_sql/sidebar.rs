@@ -15,12 +15,12 @@ const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, n
 fn a_database_leads_to_its_tables_and_a_link_back() {
     let client = Client::open("sidebar_walk", SHOP);
     let page = &client.page;
-    assert_eq!(page.text("#sidebar-title"), "Databases");
+    assert_eq!(client.text("#sidebar-title"), "Databases");
     client.show_tables();
     let names = page.texts("#sidebar-list .row-name");
     assert_eq!(names, ["customers", "order items", "orders", "totals"]);
-    assert_eq!(page.text("#sidebar-title"), "sidebar_walk");
-    assert!(page.text(&row("totals")).contains("view"));
+    assert_eq!(client.text("#sidebar-title"), "sidebar_walk");
+    assert!(client.text(&row("totals")).contains("view"));
     page.click(".sidebar-head .back");
     page.wait_for("eyes.first('#sidebar-title').innerText === 'Databases'");
     assert!(page.texts(".row-name").contains(&"sidebar_walk".to_owned()));
@@ -37,10 +37,10 @@ fn sixty_tables_come_in_pages_and_a_filter_works_while_typing() {
     let page = &client.page;
     client.show_tables();
     assert_eq!(page.texts(".row-name").len(), 50);
-    assert_eq!(page.text(".pager-text"), "1–50 of 60");
+    assert_eq!(client.text(".pager-text"), "1–50 of 60");
     page.click("[aria-label='Next page']");
     assert_eq!(page.texts(".row-name").len(), 10);
-    assert_eq!(page.text(".pager-text"), "51–60 of 60");
+    assert_eq!(client.text(".pager-text"), "51–60 of 60");
     assert_eq!(page.texts(".row-name").last().unwrap(), "t_60");
     page.click("#filter");
     page.type_text("T_5");
@@ -62,7 +62,7 @@ fn a_click_on_a_table_shows_its_schema_and_leaves_the_editor_alone() {
     client.show_tables();
     page.click(&row("orders"));
     page.wait_for("eyes.first('.schema table')");
-    let schema = page.text(".schema");
+    let schema = client.text(".schema");
     for part in [
         "sidebar_schema.orders",
         "Columns (3)",
@@ -79,7 +79,7 @@ fn a_click_on_a_table_shows_its_schema_and_leaves_the_editor_alone() {
     // A foreign key leads on.
     page.click(".schema text=customers (id)");
     page.wait_for("eyes.first('.schema h2').innerText === 'sidebar_schema.customers'");
-    assert!(page.text(".schema").contains("nobody"));
+    assert!(client.text(".schema").contains("nobody"));
     assert_eq!(client.editor(), "SELECT 'mine'");
 }
 
