@@ -19,7 +19,7 @@ fn tab_visits_everything_in_order_with_a_visible_focus() {
         "#drawer",
         "#theme",
         "#help",
-        "Databases",
+        "button \"Databases\"",
         "#filter",
         "#split-sidebar",
         "#db",

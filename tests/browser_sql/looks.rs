@@ -52,6 +52,7 @@ fn results_are_accessible_in_every_look() {
     client.run("SELECT o.*, c.name FROM orders o JOIN customers c ON c.id = o.customer -- all of them\nWHERE total > 10 AND c.name LIKE 'C%'");
     client.click_cell(0, 4);
     page.press("Enter");
+    page.press("Enter");
     look(&client, "viewer");
     page.press("Escape");
     page.press("Ctrl+f");
@@ -171,6 +172,12 @@ fn a_narrow_screen_has_a_drawer_and_everything_in_reach() {
     client.until_ended(|| page.click("[data-run=totals]"));
     assert_eq!(client.editor(), "SELECT * FROM totals LIMIT 100");
     page.wait_for("eyes.cells().length > 3");
+    // The viewer takes the whole width, and Escape leads back to the cell.
+    client.click_cell(1, 0);
+    page.press("Enter");
+    page.wait_for("eyes.first('.viewer')?.offsetWidth > 340");
+    page.press("Escape");
+    page.wait_for("!eyes.first('.viewer') && document.activeElement.matches('.grid-cell')");
     page.click("#drawer");
     page.press("Escape");
     page.wait_for("!eyes.first('#sidebar') && document.activeElement.id === 'drawer'");

@@ -57,7 +57,7 @@ fn expected_csv() -> String {
 }
 
 #[test]
-fn a_failing_export_is_told_in_the_dialog_or_fails_visibly() {
+fn a_failing_export_is_seen_to_fail() {
     let client = Client::open("transfer_fail", SETUP);
     let page = &client.page;
     client.run("SELECT * FROM t");
@@ -65,15 +65,8 @@ fn a_failing_export_is_told_in_the_dialog_or_fails_visibly() {
     page.expect_error("40");
     page.click(".results-tools text=Export");
     page.click("dialog [data-action=download]");
-    // The ticket is good; the download itself is refused, so that no file appears under the name.
-    let failed = crate::support::holds_within(crate::support::PATIENCE, || {
-        page.eval("document.body.innerText.includes('export failed')") == true
-            || page
-                .requests()
-                .iter()
-                .any(|r| r.url.contains("/api/export/"))
-    });
-    assert!(failed);
+    // The browser itself downloads: it shows a failed download, and no file appears under the name.
+    assert!(!page.wait_for_download(0).completed);
     let export = page.eval("fetch('/api/export/none').then((r) => r.status)");
     assert_eq!(export, 404);
 }
