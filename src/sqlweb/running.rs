@@ -126,17 +126,22 @@ impl Running {
 
     /// `kill` says whether the server was told.
     fn stop_by(&self, cause: Cause, kill: impl FnOnce(u32) -> bool) -> bool {
+        // Noted at once, since a kill that is being sent may take its time.
+        {
+            let mut state = lock(&self.state);
+            if matches!(state.phase, Phase::Done) {
+                return false;
+            }
+            let (since, told) = (Instant::now(), false);
+            state.stop.get_or_insert(Stop { cause, since, told });
+        }
         let _sending = lock(&self.killing);
         let untold = {
-            let mut state = lock(&self.state);
-            let connection = match &state.phase {
-                Phase::Done => return false,
-                Phase::Waiting => None,
-                Phase::On(connection, _) => Some(*connection),
-            };
-            let (since, told) = (Instant::now(), false);
-            let stop = state.stop.get_or_insert(Stop { cause, since, told });
-            connection.filter(|_| !stop.told)
+            let state = lock(&self.state);
+            match (&state.phase, &state.stop) {
+                (Phase::On(connection, _), Some(stop)) if !stop.told => Some(*connection),
+                _ => None,
+            }
         };
         if let Some(connection) = untold {
             let told = kill(connection);

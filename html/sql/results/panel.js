@@ -17,7 +17,7 @@ export function openPanel(button, label, build) {
   const again = current?.button === button;
   closePanel();
   if (again) return;
-  const panel = h('div', { class: 'menu panel', role: 'dialog', 'aria-label': label });
+  const panel = h('div', { class: 'menu panel', role: 'dialog', 'aria-modal': 'false', 'aria-label': label });
   panel.append(...build(() => closePanel(true)));
   document.body.append(panel);
   current = { button, panel };
