@@ -10,16 +10,16 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::fence::forward::HOP_BY_HOP;
 use super::fence::head::Head;
 use super::fence::{Backend, Opened, Ticket};
-use super::{ClientWatch, Handler, Request};
+use super::{ClientWatch, Handler, Request, lock};
 
 /// Names the request in the process's own table. Only the fence writes it.
 const ID_HEADER: &str = "x-postern-request";
@@ -80,17 +80,25 @@ impl Workers {
             ended,
         });
         for _ in 0..count {
-            let (workers, handler, ending) = (workers.clone(), handler.clone(), ending.clone());
-            // Answers requests until the server stops.
-            thread::Builder::new()
-                .name("http-worker".into())
-                .stack_size(STACK)
-                .spawn(move || {
-                    workers.work(handler.as_ref());
-                    let _ = ending.send(());
-                })?;
+            if let Err(error) = workers.spawn(handler, &ending) {
+                workers.stop(Duration::ZERO); // those that were spawned
+                return Err(error);
+            }
         }
         Ok(workers)
+    }
+
+    fn spawn(self: &Arc<Self>, handler: &Arc<dyn Handler>, ending: &Sender<()>) -> io::Result<()> {
+        let (workers, handler, ending) = (self.clone(), handler.clone(), ending.clone());
+        // Answers requests until the server stops.
+        thread::Builder::new()
+            .name("http-worker".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                workers.work(handler.as_ref());
+                let _ = ending.send(());
+            })
+            .map(drop)
     }
 
     /// Ends the workers that are not inside a handler, and removes the socket. Returns
@@ -118,10 +126,18 @@ impl Workers {
     fn work(&self, handler: &dyn Handler) {
         while let Some(behind) = self.current() {
             match behind.server.recv() {
-                Ok(request) => self.hand_over(request, handler),
+                Ok(request) => self.hand_over_contained(request, handler),
                 Err(_) if self.is_stopping() => {}
                 Err(_) => self.revive(&behind),
             }
+        }
+    }
+
+    /// A worker outlives whatever panics; the request has answered 500 by being dropped.
+    fn hand_over_contained(&self, request: tiny_http::Request, handler: &dyn Handler) {
+        let handled = catch_unwind(AssertUnwindSafe(|| self.hand_over(request, handler)));
+        if handled.is_err() {
+            log::error!("http: a handler panicked");
         }
     }
 
@@ -131,13 +147,7 @@ impl Workers {
         };
         waiting.taken.store(true, Ordering::SeqCst);
         match Request::read(request, waiting.peer.ip(), waiting.client.clone()) {
-            // A handler that panics has answered 500 by dropping its request.
-            Ok(request) => {
-                let handled = catch_unwind(AssertUnwindSafe(|| handler.handle(request)));
-                if handled.is_err() {
-                    log::error!("http: a handler panicked");
-                }
-            }
+            Ok(request) => handler.handle(request),
             Err(error) => log::warn!("http: a request could not be read: {error}"),
         }
     }
@@ -233,7 +243,7 @@ impl Backend for Workers {
     fn open(
         &self,
         head: &Head,
-        body: usize,
+        body: &[u8],
         peer: SocketAddr,
         client: &ClientWatch,
     ) -> io::Result<Opened> {
@@ -253,7 +263,7 @@ impl Backend for Workers {
         socket.set_nonblocking(true)?;
         Ok(Opened {
             socket,
-            head: serialise(head, body, id),
+            request: serialise(head, body, id),
             ticket,
         })
     }
@@ -278,9 +288,9 @@ impl Drop for Entry {
     }
 }
 
-/// The head as tiny_http gets it: one request, one connection, plain ASCII, framing and
+/// The request as tiny_http gets it: one request, one connection, plain ASCII, framing and
 /// our own headers written afresh.
-fn serialise(head: &Head, body: usize, id: u64) -> Vec<u8> {
+fn serialise(head: &Head, body: &[u8], id: u64) -> Vec<u8> {
     let mut out = format!("{} {} HTTP/1.1\r\n", head.method, head.target);
     for (name, value) in head.headers.iter().filter(|(name, _)| passes(name)) {
         if let Some(value) = plain(name, value) {
@@ -288,10 +298,11 @@ fn serialise(head: &Head, body: usize, id: u64) -> Vec<u8> {
         }
     }
     out.push_str(&format!("{ID_HEADER}: {id}\r\n"));
-    out.push_str(&format!(
-        "content-length: {body}\r\nconnection: close\r\n\r\n"
-    ));
-    out.into_bytes()
+    out.push_str(&format!("content-length: {}\r\n", body.len()));
+    out.push_str("connection: close\r\n\r\n");
+    let mut out = out.into_bytes();
+    out.extend_from_slice(body);
+    out
 }
 
 fn passes(name: &str) -> bool {
@@ -313,9 +324,4 @@ fn plain(name: &str, value: &[u8]) -> Option<String> {
         .filter(|pair| pair.is_ascii())
         .collect();
     Some(kept.join("; "))
-}
-
-/// No lock here is held over code that could panic in the middle of a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -27,13 +27,7 @@ impl Fields {
         match self.text(name) {
             Some(text) => text,
             None => {
-                if !self
-                    .wrong
-                    .iter()
-                    .any(|w| w.starts_with(&format!("'{name}'")))
-                {
-                    self.wrong.push(format!("'{name}' is missing"));
-                }
+                self.refuse_once(name, "is missing");
                 String::new()
             }
         }
@@ -96,6 +90,14 @@ impl Fields {
     /// Records that a field is wrong in a way of its own.
     pub(crate) fn refuse(&mut self, what: &str) {
         self.wrong.push(what.to_owned());
+    }
+
+    /// Records what is wrong with the field `name` unless something was already.
+    pub(crate) fn refuse_once(&mut self, name: &str, what: &str) {
+        let field = format!("'{name}'");
+        if !self.wrong.iter().any(|wrong| wrong.starts_with(&field)) {
+            self.wrong.push(format!("{field} {what}"));
+        }
     }
 
     /// 400 with everything that was wrong.

@@ -116,6 +116,10 @@ pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
 pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
     let asked = Fields::of(&request).and_then(|mut fields| {
         let session = fields.required("session");
+        if session.is_empty() {
+            // Statements without a session would all be meant.
+            fields.refuse_once("session", "must not be empty");
+        }
         fields.done().map(|()| session)
     });
     let response = asked.map(|session| {

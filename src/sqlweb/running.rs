@@ -1,16 +1,25 @@
 //! The statements that run now: who may stop them, and how a stop meets the end of the statement.
 //!
 //! ```text
-//! Waiting ──begin──▶ On(connection) ──end──▶ Done
-//!    └────────stop────────┴──▶ the cause is kept; On: KILL QUERY is sent
+//! Waiting ◀─pause──begin─▶ On(connection) ──end──▶ Done
+//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent
+//!                               └──▶ past its grace the connection is shut down
 //! ```
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connect::Connector;
 use super::error::{Cause, DbError};
+use super::sever::Socket;
+
+/// How long a server may go on with a statement that nobody waits for after it was told to stop.
+const GRACE_UNSEEN: Duration = Duration::from_millis(750);
+
+/// The same where somebody waits for the answer and would lose the session's state with the connection.
+const GRACE_WATCHED: Duration = Duration::from_secs(10);
 
 /// Longest statement id that a client may choose, in bytes.
 pub(crate) const MAX_ID: usize = 128;
@@ -18,9 +27,13 @@ pub(crate) const MAX_ID: usize = 128;
 /// One statement on its way.
 pub(crate) struct Running {
     state: Mutex<State>,
+    /// Held while a kill is being sent.
+    killing: Mutex<()>,
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
     owner: Owner,
+    /// Whether a thread of [`stop_apart`] is at it.
+    being_stopped: AtomicBool,
 }
 
 /// To whom a statement belongs.
@@ -34,12 +47,31 @@ pub(crate) struct Owner {
 
 struct State {
     phase: Phase,
-    cause: Option<Cause>,
+    stop: Option<Stop>,
+}
+
+/// The first stop; later ones change nothing but whether the server knows.
+#[derive(Clone, Copy)]
+struct Stop {
+    cause: Cause,
+    since: Instant,
+    /// Whether the server was told.
+    told: bool,
+}
+
+impl Stop {
+    fn is_overdue(self) -> bool {
+        let grace = match self.cause {
+            Cause::ClientLeft | Cause::ShuttingDown => GRACE_UNSEEN,
+            Cause::Cancelled | Cause::TimedOut => GRACE_WATCHED,
+        };
+        self.since.elapsed() > grace
+    }
 }
 
 enum Phase {
     Waiting,
-    On(u32),
+    On(u32, Socket),
     Done,
 }
 
@@ -48,62 +80,107 @@ impl Running {
         Self {
             state: Mutex::new(State {
                 phase: Phase::Waiting,
-                cause: None,
+                stop: None,
             }),
+            killing: Mutex::new(()),
             since: Instant::now(),
             owner,
+            being_stopped: AtomicBool::new(false),
         }
     }
 
     /// The statement is about to be sent on `connection`; fails when it was stopped before.
-    pub(crate) fn begin(&self, connection: u32) -> Result<(), DbError> {
-        let mut state = self.lock();
-        if let Some(cause) = state.cause {
-            return Err(DbError::Stopped(cause));
+    pub(crate) fn begin(&self, connection: u32, socket: Socket) -> Result<(), DbError> {
+        let mut state = lock(&self.state);
+        if let Some(stop) = state.stop {
+            return Err(DbError::Stopped(stop.cause));
         }
-        state.phase = Phase::On(connection);
+        state.phase = Phase::On(connection, socket);
         Ok(())
     }
 
-    /// The server has finished with the statement. Waits for a kill that is being sent, so that it can never hit what
-    /// runs next on the same connection.
-    pub(crate) fn end(&self) -> Option<Cause> {
-        let mut state = self.lock();
-        state.phase = Phase::Done;
-        state.cause
+    /// The server has finished with the statement, or was given up. Where the connection is to be used again this waits
+    /// for a kill that is being sent, so that it can never hit what runs next.
+    pub(crate) fn end(&self, connection_lives_on: bool) -> Option<Cause> {
+        self.leave(Phase::Done, connection_lives_on)
     }
 
-    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept.
+    /// The server has finished with what comes before the statement; as [`Running::end`], but a stop still counts.
+    pub(crate) fn pause(&self, connection_lives_on: bool) -> Option<Cause> {
+        self.leave(Phase::Waiting, connection_lives_on)
+    }
+
+    fn leave(&self, phase: Phase, connection_lives_on: bool) -> Option<Cause> {
+        let sent = connection_lives_on.then(|| lock(&self.killing));
+        let mut state = lock(&self.state);
+        state.phase = phase;
+        drop(sent);
+        state.stop.map(|stop| stop.cause)
+    }
+
+    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept; a
+    /// server that could not be told is told at the next stop.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
-        let mut state = self.lock();
-        match state.phase {
-            Phase::Done => false,
-            Phase::Waiting => {
-                state.cause.get_or_insert(cause);
-                true
+        self.stop_by(cause, |connection| kill(connector, connection))
+    }
+
+    /// `kill` says whether the server was told.
+    fn stop_by(&self, cause: Cause, kill: impl FnOnce(u32) -> bool) -> bool {
+        // Noted at once, since a kill that is being sent may take its time.
+        {
+            let mut state = lock(&self.state);
+            if matches!(state.phase, Phase::Done) {
+                return false;
             }
-            Phase::On(connection) => {
-                if state.cause.is_none() {
-                    state.cause = Some(cause);
-                    if let Err(error) = connector.kill_query(connection) {
-                        log::warn!(
-                            "the statement on connection {connection} could not be stopped: {error}"
-                        );
-                    }
-                }
-                true
+            let (since, told) = (Instant::now(), false);
+            state.stop.get_or_insert(Stop { cause, since, told });
+        }
+        let _sending = lock(&self.killing);
+        let untold = {
+            let state = lock(&self.state);
+            match (&state.phase, &state.stop) {
+                (Phase::On(connection, _), Some(stop)) if !stop.told => Some(*connection),
+                _ => None,
+            }
+        };
+        if let Some(connection) = untold {
+            let told = kill(connection);
+            if let Some(stop) = &mut lock(&self.state).stop {
+                stop.told = told;
             }
         }
+        true
     }
 
     /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
     /// own thread.
     pub(crate) fn enough(&self, connector: &Arc<Connector>) {
-        let state = self.lock();
-        if let (Phase::On(connection), None) = (&state.phase, state.cause)
-            && let Err(error) = connector.kill_query(*connection)
+        let _sending = lock(&self.killing);
+        let connection = match &*lock(&self.state) {
+            State {
+                phase: Phase::On(connection, _),
+                stop: None,
+            } => *connection,
+            _ => return,
+        };
+        kill(connector, connection);
+    }
+
+    /// Whether the statement was told to stop and has not for longer than it may.
+    pub(crate) fn is_overdue(&self) -> bool {
+        let state = lock(&self.state);
+        !matches!(state.phase, Phase::Done) && state.stop.is_some_and(Stop::is_overdue)
+    }
+
+    /// Shuts the connection of an overdue statement down: a server that answers no more, or sends without end, would
+    /// hold the statement's thread for ever.
+    pub(crate) fn sever_if_overdue(&self) {
+        let state = lock(&self.state);
+        if let (Phase::On(connection, socket), Some(stop)) = (&state.phase, state.stop)
+            && stop.is_overdue()
         {
-            log::warn!("the rest of a result could not be declined: {error}");
+            log::debug!("connection {connection} did not stop and is shut down");
+            socket.shut_down();
         }
     }
 
@@ -111,16 +188,31 @@ impl Running {
     pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether the server was told.
+fn kill(connector: &Arc<Connector>, connection: u32) -> bool {
+    let told = connector.kill_query(connection);
+    if let Err(error) = &told {
+        log::warn!("the statement on connection {connection} could not be stopped: {error}");
     }
+    told.is_ok()
+}
+
+/// A panic elsewhere leaves nothing half-done behind these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
+/// There is one such thread a statement, however often it is stopped while the server does not answer.
 pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Connector>) {
+    if running.being_stopped.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let attempt = Attempt(running);
     let stopping = move || {
-        running.stop(cause, &connector);
+        attempt.0.stop(cause, &connector);
     };
     let spawned = std::thread::Builder::new()
         .name("db-kill".into())
@@ -128,6 +220,15 @@ pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Con
         .spawn(stopping);
     if let Err(error) = spawned {
         log::warn!("no thread to stop a statement: {error}");
+    }
+}
+
+/// A thread of [`stop_apart`], or what would have been one.
+struct Attempt(Arc<Running>);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.0.being_stopped.store(false, Ordering::SeqCst);
     }
 }
 
@@ -155,25 +256,31 @@ pub(crate) struct Entry<'a> {
 impl RunningMap {
     /// Enters a statement; `None` when the id is in use by the same visitor.
     pub(crate) fn enter(&self, owner: Owner, query_id: Option<&str>) -> Option<Entry<'_>> {
-        let mut inner = self.lock();
-        let id = match query_id {
-            Some(id) => format!("q{id}"),
-            None => {
-                inner.unnamed += 1;
-                format!("u{}", inner.unnamed)
-            }
+        let Some(id) = query_id else {
+            return Some(self.enter_unnamed(owner));
         };
-        let key = (owner.visitor.clone(), id);
-        if inner.map.contains_key(&key) {
-            return None;
-        }
+        let mut inner = self.lock();
+        let key = (owner.visitor.clone(), format!("q{id}"));
+        let is_free = !inner.map.contains_key(&key);
+        is_free.then(|| self.insert(&mut inner, key, owner))
+    }
+
+    /// Enters a statement that its client gave no id.
+    pub(crate) fn enter_unnamed(&self, owner: Owner) -> Entry<'_> {
+        let mut inner = self.lock();
+        inner.unnamed += 1;
+        let key = (owner.visitor.clone(), format!("u{}", inner.unnamed));
+        self.insert(&mut inner, key, owner)
+    }
+
+    fn insert(&self, inner: &mut Inner, key: (String, String), owner: Owner) -> Entry<'_> {
         let running = Arc::new(Running::new(owner));
         inner.map.insert(key.clone(), running.clone());
-        Some(Entry {
+        Entry {
             map: self,
             key,
             running,
-        })
+        }
     }
 
     /// The visitor's statement of that id, while it runs.
@@ -189,13 +296,51 @@ impl RunningMap {
         all.filter(|r| wanted(&r.owner, r)).cloned().collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
     }
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         self.map.lock().map.remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun() -> Running {
+        let running = Running::new(Owner::default());
+        running.begin(7, Socket::default()).unwrap();
+        running
+    }
+
+    #[test]
+    fn a_stop_that_the_server_did_not_hear_is_tried_again() {
+        let running = begun();
+        let mut told = Vec::new();
+        let mut tell = |heard: bool| {
+            running.stop_by(Cause::Cancelled, |connection| {
+                told.push(connection);
+                heard
+            })
+        };
+        assert!(tell(false) && tell(true) && tell(true));
+        assert_eq!(told, [7, 7]);
+        assert_eq!(running.end(true), Some(Cause::Cancelled));
+        assert!(!running.stop_by(Cause::TimedOut, |_| panic!("it has ended")));
+    }
+
+    #[test]
+    fn a_stop_between_preparing_and_running_counts() {
+        let running = begun();
+        assert_eq!(running.pause(true), None);
+        assert!(running.stop_by(Cause::ClientLeft, |_| panic!("nothing runs")));
+        assert!(matches!(
+            running.begin(7, Socket::default()),
+            Err(DbError::Stopped(Cause::ClientLeft))
+        ));
     }
 }

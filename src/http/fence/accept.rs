@@ -5,17 +5,19 @@ use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
+use rustix::net::sockopt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::socket::{wait, would_block};
-use super::{Backend, conn};
+use super::{Backend, conn, source};
+use crate::http::lock;
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
@@ -26,6 +28,13 @@ const BACK_OFF: Duration = Duration::from_millis(20);
 const SPARE_FILES: usize = 128;
 /// Open files of an exchange beside its connection: ours, and tiny_http's two.
 const EXCHANGE_FILES: usize = 3;
+/// Silence after which the kernel asks whether the client is still there.
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+/// Time between such questions; after nine without an answer the client has gone.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+/// Bytes of each body that [`Limits::bodies`] does not count: slow senders of large bodies
+/// must not keep small ones out, such as a sign-in.
+const FREE_BODY: usize = 64 * 1024;
 /// Time that connections have to end once they were shut down at the stop.
 const SHUT_TIME: Duration = Duration::from_millis(300);
 
@@ -116,6 +125,8 @@ fn accept_loop(shared: &Arc<Shared>, listener: &TcpListener, woken: &UnixStream)
             failed if would_block(&failed) => {
                 let _ = wait([(listener, PollFlags::IN), (woken, PollFlags::IN)], None);
             }
+            // The client left before we came to it: nobody else is to suffer for that.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 log::warn!("fence: cannot accept a connection: {error}");
                 shared.table.evict();
@@ -126,15 +137,12 @@ fn accept_loop(shared: &Arc<Shared>, listener: &TcpListener, woken: &UnixStream)
 }
 
 fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
-    let prepared = socket
-        .set_nonblocking(true)
-        .and_then(|()| socket.set_nodelay(true));
-    if prepared.is_err() {
+    if prepare(&socket).is_err() {
         return;
     }
-    let Some(entry) = shared.table.admit(socket, peer) else {
-        log::debug!("fence: too many connections, refused {}", peer.ip());
-        return;
+    let entry = match shared.table.admit(socket, peer) {
+        Ok(entry) => entry,
+        Err(socket) => return conn::turn_away(&socket),
     };
     let theirs = Arc::clone(shared);
     let served = Arc::clone(&entry);
@@ -154,6 +162,16 @@ fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
     }
 }
 
+/// Keep-alive probes find clients that vanished without a word while a handler is silent.
+fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(socket, PROBE_EVERY)?;
+    Ok(())
+}
+
 /// Takes a connection out of the table, also when its thread panics.
 struct Leave<'a>(&'a Table, &'a Entry);
 
@@ -170,7 +188,9 @@ pub(super) enum Phase {
     Head,
     /// It waits for a further request.
     Idle,
-    /// Its body is read, or its request is under way.
+    /// Its body is read.
+    Body,
+    /// Its request is under way.
     Busy,
     /// Its last answer is sent.
     Closing,
@@ -189,13 +209,15 @@ impl Entry {
         *lock(&self.state) = (phase, Instant::now());
     }
 
-    /// The order in which connections are given up; `None` for one that is at work.
+    /// The order in which connections are given up; `None` for one that is at work. A body
+    /// may come slowly for long, and whoever sends it need not have signed in.
     fn rank(&self) -> Option<(u8, Instant)> {
         let (phase, since) = *lock(&self.state);
         match phase {
             Phase::Head => Some((0, since)),
             Phase::Closing => Some((1, since)),
             Phase::Idle => Some((2, since)),
+            Phase::Body => Some((3, since)),
             Phase::Busy => None,
         }
     }
@@ -229,13 +251,13 @@ impl Table {
         }
     }
 
-    /// `None` over a cap. At the cap of all, the oldest connection that does no work is
-    /// given up for the new one.
-    fn admit(&self, socket: TcpStream, peer: SocketAddr) -> Option<Arc<Entry>> {
+    /// Gives the socket back over a cap. At the cap of all, the oldest connection that does
+    /// no work is given up for the new one.
+    fn admit(&self, socket: TcpStream, peer: SocketAddr) -> Result<Arc<Entry>, TcpStream> {
         let mut inner = lock(&self.inner);
-        let full = inner.entries.len() >= self.max && !inner.evict();
-        if full || inner.is_crowded(peer.ip(), self.per_source) {
-            return None;
+        let crowded = inner.is_crowded(peer.ip(), self.per_source);
+        if crowded || (inner.entries.len() >= self.max && !inner.evict()) {
+            return Err(socket);
         }
         inner.next += 1;
         let entry = Arc::new(Entry {
@@ -245,7 +267,7 @@ impl Table {
             state: Mutex::new((Phase::Head, Instant::now())),
         });
         inner.entries.insert(entry.id, Arc::clone(&entry));
-        Some(entry)
+        Ok(entry)
     }
 
     fn evict(&self) {
@@ -297,13 +319,14 @@ impl Inner {
         true
     }
 
-    fn is_crowded(&self, source: IpAddr, max: usize) -> bool {
-        let same = |entry: &&Arc<Entry>| entry.peer.ip() == source;
-        !source.to_canonical().is_loopback() && self.entries.values().filter(same).count() >= max
+    fn is_crowded(&self, peer: IpAddr, max: usize) -> bool {
+        let one = source(peer);
+        let same = |entry: &&Arc<Entry>| source(entry.peer.ip()) == one;
+        !one.is_loopback() && self.entries.values().filter(same).count() >= max
     }
 }
 
-/// Bytes of request bodies held at once.
+/// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
 #[derive(Default)]
 pub(super) struct Bodies(AtomicUsize);
 
@@ -323,9 +346,13 @@ pub(super) struct HeldBody<'a> {
 }
 
 impl HeldBody<'_> {
-    /// False when all bodies together would be over `max`.
+    /// False when it is large and all bodies together are over `max`.
     pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
-        let more = bytes.saturating_sub(self.bytes);
+        let counted = bytes.saturating_sub(FREE_BODY);
+        if counted == 0 {
+            return true;
+        }
+        let more = counted.saturating_sub(self.bytes);
         self.bytes += more;
         self.all.fetch_add(more, Ordering::Relaxed) + more <= max
     }
@@ -397,7 +424,111 @@ fn raise_open_files(wanted: usize) -> usize {
     usize::try_from(now.min(wanted)).unwrap_or(usize::MAX)
 }
 
-/// No lock here is held over code that could panic in the middle of a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket() -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).unwrap()
+    }
+
+    fn admit(table: &Table, peer: &str) -> Option<Arc<Entry>> {
+        table.admit(socket(), peer.parse().unwrap()).ok()
+    }
+
+    fn holds(table: &Table, entry: &Entry) -> bool {
+        lock(&table.inner).entries.contains_key(&entry.id)
+    }
+
+    #[test]
+    fn a_source_has_its_share_and_loopback_has_all() {
+        let table = Table::new(6, 2);
+        let first = admit(&table, "192.0.2.1:1").unwrap();
+        assert!(admit(&table, "192.0.2.1:2").is_some());
+        assert!(admit(&table, "192.0.2.1:3").is_none());
+        assert!(admit(&table, "192.0.2.2:1").is_some());
+        for port in 1..=3 {
+            assert!(admit(&table, &format!("127.0.0.1:{port}")).is_some());
+        }
+        assert!(admit(&table, "192.0.2.1:4").is_none());
+        assert!(
+            holds(&table, &first),
+            "a source over its share costs nobody else"
+        );
+        table.remove(first.id);
+        assert!(admit(&table, "192.0.2.1:5").is_some());
+    }
+
+    #[test]
+    fn at_the_cap_the_oldest_incomplete_head_goes_and_work_stays() {
+        let table = Table::new(4, 4);
+        let entries: Vec<_> = (1..=4)
+            .map(|port| admit(&table, &format!("127.0.0.1:{port}")).unwrap())
+            .collect();
+        entries[0].enter(Phase::Busy);
+        entries[1].enter(Phase::Idle);
+        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
+        let mut late = Vec::new();
+        for wanted in [[true, true, false, true], [true, true, false, false]] {
+            late.push(admit(&table, "127.0.0.1:9").unwrap());
+            assert_eq!(left(), wanted);
+        }
+        late.iter().for_each(|entry| entry.enter(Phase::Busy));
+        late.push(admit(&table, "127.0.0.1:9").unwrap());
+        assert_eq!(left(), [true, false, false, false]);
+        late.iter().for_each(|entry| entry.enter(Phase::Busy));
+        assert!(admit(&table, "127.0.0.1:9").is_none());
+    }
+
+    #[test]
+    fn a_body_that_is_read_gives_way_last() {
+        let table = Table::new(3, 3);
+        let entries: Vec<_> = [Phase::Busy, Phase::Body, Phase::Idle]
+            .into_iter()
+            .map(|phase| {
+                let entry = admit(&table, "127.0.0.1:1").unwrap();
+                entry.enter(phase);
+                entry
+            })
+            .collect();
+        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
+        for wanted in [[true, true, false], [true, false, false]] {
+            admit(&table, "127.0.0.1:9").unwrap().enter(Phase::Busy);
+            assert_eq!(left(), wanted);
+        }
+    }
+
+    /// One household or host has a /64 of IPv6 for itself.
+    #[test]
+    fn addresses_of_one_ipv6_network_are_one_source() {
+        let table = Table::new(9, 2);
+        assert!(admit(&table, "[2001:db8::1]:1").is_some());
+        assert!(admit(&table, "[2001:db8::2]:1").is_some());
+        assert!(admit(&table, "[2001:db8::ffff:3]:1").is_none());
+        assert!(admit(&table, "[2001:db8:0:1::1]:1").is_some());
+        assert!(admit(&table, "[::ffff:192.0.2.1]:1").is_some());
+        assert!(admit(&table, "192.0.2.1:2").is_some());
+        assert!(admit(&table, "192.0.2.1:3").is_none());
+    }
+
+    #[test]
+    fn bodies_and_exchanges_give_back_what_they_held() {
+        let bodies = Bodies::default();
+        let mut one = bodies.hold();
+        let large = |bytes| FREE_BODY + bytes;
+        assert!(one.grow_to(large(60), 100) && one.grow_to(large(60), 100));
+        assert!(!bodies.hold().grow_to(large(41), 100));
+        assert!(bodies.hold().grow_to(large(40), 100));
+        let mut greedy = bodies.hold();
+        assert!(!greedy.grow_to(large(1000), 100));
+        assert!(bodies.hold().grow_to(FREE_BODY, 100), "a small one passes");
+        drop(greedy);
+        assert!(bodies.hold().grow_to(large(40), 100));
+        let exchanges = Exchanges::new(1);
+        let slot = exchanges.enter();
+        assert!(slot.is_some() && exchanges.enter().is_none());
+        drop(slot);
+        assert!(exchanges.enter().is_some());
+    }
 }

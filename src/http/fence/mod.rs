@@ -28,12 +28,14 @@ mod accept;
 mod conn;
 mod date;
 mod exchange;
+#[cfg(target_os = "linux")]
+mod sockdiag;
 mod socket;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 
 pub(super) use accept::{Fence, Front};
@@ -79,13 +81,25 @@ impl From<Refusal> for ApiError {
     }
 }
 
+/// Who counts as one where connections or attempts are counted by source: an IPv4 address,
+/// or an IPv6 /64, of which one host may use every address.
+pub fn source(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) if !ip.is_loopback() => {
+            let network = ip.to_bits() >> 64 << 64;
+            Ipv6Addr::from_bits(network).into()
+        }
+        other => other,
+    }
+}
+
 /// What stands behind the fence.
 pub(super) trait Backend: Send + Sync {
-    /// Opens the way for one checked request whose body has `body` bytes.
+    /// Opens the way for one checked request.
     fn open(
         &self,
         head: &Head,
-        body: usize,
+        body: &[u8],
         peer: SocketAddr,
         client: &ClientWatch,
     ) -> io::Result<Opened>;
@@ -95,8 +109,8 @@ pub(super) trait Backend: Send + Sync {
 pub(super) struct Opened {
     /// Where the request is written to and the answer comes from.
     pub(super) socket: UnixStream,
-    /// The head as the backend wants it; the body follows as it is.
-    pub(super) head: Vec<u8>,
+    /// The request as the backend wants it, to be written there.
+    pub(super) request: Vec<u8>,
     /// Kept while the request is under way.
     pub(super) ticket: Box<dyn Ticket>,
 }
