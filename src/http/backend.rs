@@ -10,16 +10,16 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::fence::forward::HOP_BY_HOP;
 use super::fence::head::Head;
 use super::fence::{Backend, Opened, Ticket};
-use super::{ClientWatch, Handler, Request};
+use super::{ClientWatch, Handler, Request, lock};
 
 /// Names the request in the process's own table. Only the fence writes it.
 const ID_HEADER: &str = "x-postern-request";
@@ -80,17 +80,25 @@ impl Workers {
             ended,
         });
         for _ in 0..count {
-            let (workers, handler, ending) = (workers.clone(), handler.clone(), ending.clone());
-            // Answers requests until the server stops.
-            thread::Builder::new()
-                .name("http-worker".into())
-                .stack_size(STACK)
-                .spawn(move || {
-                    workers.work(handler.as_ref());
-                    let _ = ending.send(());
-                })?;
+            if let Err(error) = workers.spawn(handler, &ending) {
+                workers.stop(Duration::ZERO); // those that were spawned
+                return Err(error);
+            }
         }
         Ok(workers)
+    }
+
+    fn spawn(self: &Arc<Self>, handler: &Arc<dyn Handler>, ending: &Sender<()>) -> io::Result<()> {
+        let (workers, handler, ending) = (self.clone(), handler.clone(), ending.clone());
+        // Answers requests until the server stops.
+        thread::Builder::new()
+            .name("http-worker".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                workers.work(handler.as_ref());
+                let _ = ending.send(());
+            })
+            .map(drop)
     }
 
     /// Ends the workers that are not inside a handler, and removes the socket. Returns
@@ -118,10 +126,18 @@ impl Workers {
     fn work(&self, handler: &dyn Handler) {
         while let Some(behind) = self.current() {
             match behind.server.recv() {
-                Ok(request) => self.hand_over(request, handler),
+                Ok(request) => self.hand_over_contained(request, handler),
                 Err(_) if self.is_stopping() => {}
                 Err(_) => self.revive(&behind),
             }
+        }
+    }
+
+    /// A worker outlives whatever panics; the request has answered 500 by being dropped.
+    fn hand_over_contained(&self, request: tiny_http::Request, handler: &dyn Handler) {
+        let handled = catch_unwind(AssertUnwindSafe(|| self.hand_over(request, handler)));
+        if handled.is_err() {
+            log::error!("http: a handler panicked");
         }
     }
 
@@ -131,13 +147,7 @@ impl Workers {
         };
         waiting.taken.store(true, Ordering::SeqCst);
         match Request::read(request, waiting.peer.ip(), waiting.client.clone()) {
-            // A handler that panics has answered 500 by dropping its request.
-            Ok(request) => {
-                let handled = catch_unwind(AssertUnwindSafe(|| handler.handle(request)));
-                if handled.is_err() {
-                    log::error!("http: a handler panicked");
-                }
-            }
+            Ok(request) => handler.handle(request),
             Err(error) => log::warn!("http: a request could not be read: {error}"),
         }
     }
@@ -314,9 +324,4 @@ fn plain(name: &str, value: &[u8]) -> Option<String> {
         .filter(|pair| pair.is_ascii())
         .collect();
     Some(kept.join("; "))
-}
-
-/// No lock here is held over code that could panic in the middle of a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

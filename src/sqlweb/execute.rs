@@ -5,15 +5,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::catalogue;
-use super::connect::Link;
+use super::connect::{Connector, Link, OWN_SILENCE};
 use super::error::{Cause, DbError};
 use super::gate::{self, Dialect, Passed, StatementKind};
 use super::readonly;
-use super::running::{Entry, Owner, stop_apart};
+use super::running::{Entry, Owner, Running, stop_apart};
 use super::service::Service;
 use super::sessions::{CheckOut, Wanted};
 use super::statement::{self, Done, RowSink, Stops};
-use crate::http::{ApiError, ClientWatch};
+use crate::http::{ApiError, ClientWatch, GoneGuard};
+
+/// `ER_QUERY_INTERRUPTED`.
+const INTERRUPTED: u16 = 1317;
 
 /// One statement as a request has it.
 pub(crate) struct Job {
@@ -48,11 +51,7 @@ pub(crate) fn execute(
 ) -> Result<Vec<Value>, ApiError> {
     let examined = examine(service, &job.sql)?;
     let entry = enter(service, job)?;
-    let _leaving = {
-        let (running, connector) = (entry.running.clone(), service.connector.clone());
-        // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
-        client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
-    };
+    let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
     let wanted = Wanted {
         owner: &job.owner,
         database: job.db.as_deref(),
@@ -74,6 +73,37 @@ fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, D
     let status = outcome.as_ref().map_or_else(DbError::status, |_| 200);
     let age = entry.running.age();
     log::debug!("{kind} of {bytes} bytes: {status} after {age:.3?}");
+}
+
+/// Stops `running` when `client` goes, as long as the guard is held.
+pub(crate) fn stopped_when_gone(
+    client: &ClientWatch,
+    running: &Arc<Running>,
+    connector: &Arc<Connector>,
+) -> GoneGuard {
+    let (running, connector) = (running.clone(), connector.clone());
+    // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
+    client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
+}
+
+/// Does `work` on `link`, where a stop of `running` reaches it; the statement itself may still follow.
+pub(crate) fn stoppable<T>(
+    running: &Running,
+    link: &mut Link,
+    work: impl FnOnce(&mut Link) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    running.begin(link.id(), link.socket.clone())?;
+    let outcome = work(link);
+    let lives_on = match &outcome {
+        Ok(_) => true,
+        Err(error) => error.leaves_connection_usable(),
+    };
+    match (outcome, running.pause(lives_on)) {
+        (Err(DbError::Statement(error)), Some(cause)) if error.code == INTERRUPTED => {
+            Err(DbError::Stopped(cause))
+        }
+        (outcome, _) => outcome,
+    }
 }
 
 fn on_link(
@@ -114,9 +144,15 @@ fn read_only(
     if let StatementKind::Use(db) = &passed.kind {
         return change_database(link, db, sink);
     }
-    // Preparing runs constant functions already, so the server may refuse here too.
-    let outcome =
-        readonly::prepare(&mut link.conn, &job.sql).and_then(|()| run(job, sink, stops, link));
+    // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
+    // stop must reach it.
+    let outcome = stoppable(stops.running, link, |link| {
+        link.socket.set_patience(None);
+        let prepared = readonly::prepare(&mut link.conn, &job.sql);
+        link.socket.set_patience(Some(OWN_SILENCE));
+        prepared
+    })
+    .and_then(|()| run(job, sink, stops, link));
     readonly::told(outcome, passed.kind.name())
 }
 
@@ -235,9 +271,9 @@ pub(crate) fn api_error(error: &DbError) -> ApiError {
             "error",
             json!({"errno": server.code, "sqlstate": server.state}),
         ),
-        // What the server says of a statement that was killed (ER_QUERY_INTERRUPTED).
+        // What the server says of a statement that was killed.
         (DbError::Stopped(_), None) => {
-            told.with("error", json!({"errno": 1317, "sqlstate": "70100"}))
+            told.with("error", json!({"errno": INTERRUPTED, "sqlstate": "70100"}))
         }
         _ => told,
     }

@@ -20,14 +20,6 @@ impl LazyStream {
         Self::Waiting(Box::new(request), head)
     }
 
-    /// Answers a HEAD request.
-    pub(crate) fn only_head(mut self) {
-        match self.flush() {
-            Ok(()) => self.finish(),
-            Err(error) => log::debug!("a head could not be sent: {error}"),
-        }
-    }
-
     /// Ends a stream cleanly.
     pub(crate) fn finish(self) {
         if let Self::Begun(stream) = self

@@ -132,7 +132,11 @@ impl<'a> Out<'a> {
 
 /// Monotonic time to a few milliseconds, which costs a quarter of the exact one: it is asked for at every row.
 fn coarse_now() -> Duration {
-    let now = clock_gettime(ClockId::MonotonicCoarse);
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::MonotonicCoarse;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    let now = clock_gettime(clock);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     let nanos = u32::try_from(now.tv_nsec).unwrap_or(0);
     Duration::new(seconds, nanos)

@@ -24,12 +24,10 @@ impl Fields {
 
     /// A text that must be there and not empty.
     pub(crate) fn required(&mut self, name: &str) -> String {
-        match self.members.get(name) {
-            None | Some(Value::Null) => self.refuse(&format!("'{name}' is missing")),
-            Some(Value::String(text)) if text.is_empty() => {
-                self.refuse(&format!("'{name}' is empty"));
-            }
-            Some(_) => return self.text(name).unwrap_or_default(),
+        match self.text(name) {
+            Some(text) if !text.is_empty() => return text,
+            Some(_) => self.refuse_once(name, "must not be empty"),
+            None => self.refuse_once(name, "is missing"),
         }
         String::new()
     }
@@ -91,6 +89,14 @@ impl Fields {
     /// Records that a field is wrong in a way of its own.
     pub(crate) fn refuse(&mut self, what: &str) {
         self.wrong.push(what.to_owned());
+    }
+
+    /// Records what is wrong with the field `name` unless something was already.
+    pub(crate) fn refuse_once(&mut self, name: &str, what: &str) {
+        let field = format!("'{name}'");
+        if !self.wrong.iter().any(|wrong| wrong.starts_with(&field)) {
+            self.wrong.push(format!("{field} {what}"));
+        }
     }
 
     /// 400 with everything that was wrong.

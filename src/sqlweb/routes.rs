@@ -231,7 +231,8 @@ fn catalogue_answer(
     let named: Vec<String> = names.iter().filter_map(given).collect();
     let at_work = service.clone();
     service.apart(request, move |request| {
-        let response = match at_work.on_spare(|conn| ask(conn, &named)) {
+        let client = request.client().clone();
+        let response = match at_work.on_spare(&client, |conn| ask(conn, &named)) {
             Ok(data) => Response::ok(data),
             Err(error) => Response::error(&found_status(error)),
         };

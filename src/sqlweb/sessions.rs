@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connect::{Connector, Link};
 use super::contain::contained;
-use super::error::DbError;
+use super::error::{Cause, DbError};
 use super::running::Owner;
 use super::statement::run_silently;
 
@@ -44,8 +44,21 @@ struct State {
 }
 
 enum Slot {
-    Busy { closing: bool },
+    Busy {
+        closing: bool,
+    },
     Idle(Parked),
+    /// The connection was given up and nobody was there to be told; the session's next statement is.
+    Gone(Instant),
+}
+
+impl Slot {
+    fn is_old(&self) -> bool {
+        match self {
+            Self::Busy { .. } => false,
+            Self::Idle(Parked { since, .. }) | Self::Gone(since) => since.elapsed() > SESSION_IDLE,
+        }
+    }
 }
 
 struct Parked {
@@ -115,7 +128,7 @@ impl Sessions {
                 drop(state);
                 drop(parked);
             }
-            None => {}
+            Some(Slot::Gone(_)) | None => {}
         }
     }
 
@@ -125,7 +138,7 @@ impl Sessions {
         let old: Vec<Owner> = state
             .sessions
             .iter()
-            .filter(|(_, slot)| matches!(slot, Slot::Idle(p) if p.since.elapsed() > SESSION_IDLE))
+            .filter(|(_, slot)| slot.is_old())
             .map(|(owner, _)| owner.clone())
             .collect();
         let mut closed: Vec<Option<Slot>> = Vec::new();
@@ -225,6 +238,12 @@ impl Sessions {
         let now_busy = Slot::Busy { closing: false };
         match state.sessions.insert(owner.clone(), now_busy) {
             Some(Slot::Idle(parked)) => Ok(Some(parked)),
+            Some(Slot::Gone(_)) => {
+                state.sessions.remove(owner);
+                drop(state);
+                self.turn.notify_all();
+                Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into())))
+            }
             _ => Ok(None),
         }
     }
@@ -242,7 +261,14 @@ impl Sessions {
         })
     }
 
-    fn put_back(&self, owner: Option<Owner>, link: Option<Link>, database: Option<String>) {
+    /// Takes a connection back, or notes that a session has none any more: `untold` when nobody was told.
+    fn put_back(
+        &self,
+        owner: Option<Owner>,
+        link: Option<Link>,
+        database: Option<String>,
+        untold: bool,
+    ) {
         let mut state = self.lock();
         let parked = link.map(|link| Parked {
             link,
@@ -256,6 +282,10 @@ impl Sessions {
                 match parked {
                     Some(parked) if !closing => {
                         state.sessions.insert(owner, Slot::Idle(parked));
+                        None
+                    }
+                    None if untold && !closing && !self.stateless => {
+                        state.sessions.insert(owner, Slot::Gone(Instant::now()));
                         None
                     }
                     other => other,
@@ -336,8 +366,10 @@ impl Lease<'_> {
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
             self.link = None;
         }
+        let untold = matches!(error, Some(DbError::GivenUp(Cause::ClientLeft)));
         let (owner, link) = (self.owner.take(), self.link.take());
-        self.sessions.put_back(owner, link, self.database.take());
+        let database = self.database.take();
+        self.sessions.put_back(owner, link, database, untold);
     }
 }
 
@@ -346,7 +378,7 @@ impl Drop for Lease<'_> {
         let link = self.link.take();
         drop(link);
         if let Some(owner) = self.owner.take() {
-            self.sessions.put_back(Some(owner), None, None);
+            self.sessions.put_back(Some(owner), None, None, false);
         }
     }
 }

@@ -77,14 +77,10 @@ pub(crate) fn run(
         (Err(DbError::Statement(error)), Some(cause)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(cause))
         }
-        (Err(DbError::Lost(_)), Some(cause)) => Err(DbError::Lost(given_up(cause))),
+        (Err(DbError::Lost(_)), Some(cause)) => Err(DbError::GivenUp(cause)),
         (Err(error), _) => Err(error),
         (Ok(()), _) => Ok(link.conn.warnings()),
     }
-}
-
-fn given_up(cause: Cause) -> String {
-    format!("{}, but the server did not obey", cause.sentence())
 }
 
 /// Runs a statement of ours whose rows do not matter.
@@ -189,7 +185,7 @@ fn decline_rest(
         stops.running.enough(stops.connector);
     }
     let deadline = stops.harmless.then(|| Instant::now() + DECLINED);
-    while let Some(row) = result.next() {
+    for row in result.by_ref() {
         match row {
             Err(mysql::Error::MySqlError(error))
                 if stops.harmless && was_interrupted(error.code) => {}

@@ -51,7 +51,7 @@ export class Health {
   #seen = false;
   state = 'connecting';
 
-  /** @param {{health: () => Promise<{info: object, ms: number}>}} api @param {(info: object) => void} onInfo */
+  /** @param {{health: () => Promise<{info: object, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: object) => void} onInfo */
   constructor(api, onInfo) {
     this.#api = api;
     this.onInfo = onInfo;
@@ -68,13 +68,14 @@ export class Health {
     this.#later(RETRY_MS[0]);
   }
 
-  /** Asks now. */
-  async check() {
+  /** Asks now. @param {boolean} [doubtful] whether the database is asked too: the info comes without it */
+  async check(doubtful = this.state === 'database') {
     if (this.#checking || this.state === 'ended') return;
     this.#checking = true;
     clearTimeout(this.#timer);
     try {
       const { info, ms } = await this.#api.health();
+      if (doubtful) await this.#api.databases();
       this.#found(info, ms);
     } catch (error) {
       this.#missed(error);
