@@ -149,6 +149,27 @@ fn a_script_gives_a_list_of_results_and_stops_at_an_error() {
 }
 
 #[test]
+fn a_procedure_gives_all_its_results_and_warnings_are_told() {
+    let client = Client::open(
+        "results_call",
+        "CREATE PROCEDURE two() BEGIN SELECT 1 AS a; SELECT 2 AS b, 3 AS c; END",
+    );
+    let page = &client.page;
+    client.run("CALL two()");
+    assert_eq!(client.headers(), ["a"]);
+    page.click(".results-tab text=Results 2");
+    client.settle();
+    assert_eq!(client.cells(), [["2", "3"]]);
+    client.run("SELECT 1 / 0 AS q, CAST('x' AS INT) AS n");
+    assert!(client.text(".results-status").contains("2 warnings"));
+    page.click(".results-tab text=Messages");
+    assert!(client.text(".messages-list").contains("Division by 0"));
+    client.run("SELECT 1 AS none WHERE FALSE");
+    assert!(client.text(".grid").contains("No rows"));
+    assert_eq!(client.headers(), ["none"]);
+}
+
+#[test]
 fn explain_is_a_readable_tree() {
     let client = Client::open(
         "results_plan",

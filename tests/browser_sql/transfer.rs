@@ -103,6 +103,14 @@ fn copies_reach_the_clipboard_as_tab_separated_text() {
     page.click(".results-tools text=Copy");
     page.click(".panel [data-format=markdown]");
     page.wait_for("navigator.clipboard.readText().then((text) => text.startsWith('| id |'))");
+    page.click(".results-tools text=Copy");
+    page.click(".panel text=Row");
+    page.click(".panel [data-format=insert]");
+    copied("INSERT INTO t (`id`, `txt`, `amount`) VALUES\n  (1, 'a,b', 0.1250);\n");
+    page.click(".results-tools text=Copy");
+    page.click(".panel text=Row");
+    page.click(".panel [data-format=json]");
+    copied("[\n  {\"id\": 1, \"txt\": \"a,b\", \"amount\": \"0.1250\"}\n]\n");
     // The link of a statement fills in the same again.
     page.click("#more");
     page.click(".menu text=Copy link to this statement");

@@ -49,6 +49,9 @@ function onOutside(event) {
   if (!current.panel.contains(event.target) && !current.button.contains(event.target)) closePanel();
 }
 
+// It hangs from a button that has moved.
+addEventListener('resize', () => closePanel());
+
 /** Closes the open panel, if any. @param {boolean} [refocus] */
 export function closePanel(refocus = false) {
   if (!current) return;

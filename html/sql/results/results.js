@@ -99,7 +99,7 @@ class ResultArea {
   #welcome() {
     return h('div', { class: 'empty' }, icon('table'),
       h('p', { text: 'Results appear here.' }),
-      h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table.' }));
+      h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table; ▶ beside it does the same.' }));
   }
 
   /** The status line names the server's version; a page without an answer does without. */
@@ -174,7 +174,7 @@ class ResultArea {
   #showPlan(result) {
     const nodes = planOf(result);
     if (!nodes) return;
-    const element = h('div', { class: 'plan', tabindex: 0 });
+    const element = h('div', { class: 'plan', tabindex: 0, role: 'region', 'aria-label': 'Plan' });
     showPlan(element, nodes);
     this.tabs.add('plan', { title: 'Plan', icon: 'plan', element, rank: RANK.plan });
     this.tabs.activate('plan');
@@ -227,7 +227,7 @@ class ResultArea {
     const jump = offset === undefined || offset === null ? null : h('button', {
       type: 'button', class: 'button', text: 'Go to the place', on: { click: () => this.#gotoError({ run, index, offset }) },
     });
-    return h('div', { class: 'error-panel', tabindex: 0 },
+    return h('div', { class: 'error-panel', tabindex: 0, role: 'region', 'aria-label': 'Error' },
       h('p', { class: 'error-message' }, icon('error'), h('span', { text: message })),
       facts && h('p', { class: 'dim', text: facts }), jump,
       sql && h('pre', { class: 'error-sql' }, ...markedSql(sql, offset)));
