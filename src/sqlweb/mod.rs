@@ -49,7 +49,6 @@ use error::DbError;
 use facts::Facts;
 pub use options::{Options, Target, TlsMode};
 use service::Service;
-use sessions::Sessions;
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
 pub const FIRST_PORT: u16 = 8306;
@@ -130,13 +129,7 @@ impl From<DbError> for StartError {
 /// Connects to the database and serves the web client.
 pub fn start(options: Options) -> Result<Running, StartError> {
     let connector = Arc::new(Connector::new(&options));
-    let mut link = connector.connect()?;
-    let facts = Facts::ask(&mut link.conn)?;
-    if options.readonly {
-        // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut link.conn, &facts)?;
-    }
-    drop(link);
+    let facts = ask_facts(&connector, options.readonly)?;
     let listener = listen(options.listen)?;
     let addr = listener.local_addr().map_err(system)?;
     let access = options
@@ -144,30 +137,15 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         .then(|| Access::new(addr.port()))
         .transpose()
         .map_err(|_| StartError::System("the system gives no random bytes".into()))?;
-    let hosts = host_policy(&options, addr)?;
-    let service = Arc::new(Service {
-        sessions: Sessions::new(connector.clone(), options.readonly),
-        connector,
-        facts,
-        target: options.target,
-        user: options.user,
-        database: options.database,
-        readonly: options.readonly,
-        query_timeout: options.query_timeout,
-        run_dir: options.run_dir.clone(),
-        running: running::RunningMap::default(),
-        tickets: export::Tickets::default(),
-        access,
-        threads: std::sync::atomic::AtomicUsize::new(0),
-    });
     let config = ServerConfig {
         listener,
-        hosts,
+        hosts: host_policy(&options, addr)?,
         check_other_users: options.check_other_users,
-        run_dir: options.run_dir,
+        run_dir: options.run_dir.clone(),
         workers: WORKERS,
         limits: Limits::default(),
     };
+    let service = Arc::new(Service::new(options, connector, facts, access));
     let server = Server::start(config, Arc::new(routes::Routes::new(&service))).map_err(system)?;
     let watcher = watcher(&service)?;
     let url = format!("http://{}/", shown(addr));
@@ -179,6 +157,16 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         service,
         watcher: Some(watcher),
     })
+}
+
+fn ask_facts(connector: &Arc<Connector>, readonly: bool) -> Result<Facts, DbError> {
+    let mut link = connector.connect()?;
+    let facts = Facts::ask(&mut link.conn)?;
+    if readonly {
+        // Shows at the start, not at the first statement, that this server cannot be made read-only.
+        readonly::make_read_only(&mut link.conn, &facts)?;
+    }
+    Ok(facts)
 }
 
 impl Running {

@@ -14,7 +14,7 @@ use super::execute::{api_error, refused, stoppable, stopped_when_gone};
 use super::export::Tickets;
 use super::facts::Facts;
 use super::gate::Dialect;
-use super::options::Target;
+use super::options::{Options, Target};
 use super::running::{Owner, RunningMap, stop_apart};
 use super::sessions::{Sessions, Wanted};
 use crate::http::{ApiError, ClientWatch, Request, Response};
@@ -47,6 +47,30 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// With nothing running.
+    pub(crate) fn new(
+        options: Options,
+        connector: Arc<Connector>,
+        facts: Facts,
+        access: Option<Access>,
+    ) -> Service {
+        Service {
+            sessions: Sessions::new(connector.clone(), options.readonly),
+            connector,
+            facts,
+            target: options.target,
+            user: options.user,
+            database: options.database,
+            readonly: options.readonly,
+            query_timeout: options.query_timeout,
+            run_dir: options.run_dir,
+            running: RunningMap::default(),
+            tickets: Tickets::default(),
+            access,
+            threads: AtomicUsize::new(0),
+        }
+    }
+
     /// What the gate's lexer takes for granted on a connection of ours.
     pub(crate) fn dialect(&self, no_backslash_escapes: bool) -> Dialect {
         Dialect {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::accept::{Entry, HeldBody, Phase, Shared};
+use super::accept::{Entry, Phase, Shared};
 use super::body::{Body, Framing};
+use super::budget::HeldBody;
 use super::exchange::{Exchange, Outcome};
 use super::forward::Forward;
 use super::head::{Head, HeadScan, Version};

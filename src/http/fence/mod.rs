@@ -3,8 +3,8 @@
 //! Pure parts, bytes in and verdicts out, without sockets or clocks: [`head`] (request and
 //! response heads), [`body`] (framing), [`target`] (paths and queries), [`policy`] (Host,
 //! Origin, Sec-Fetch), [`forward`] (how an answer is passed on), the parser of [`peer`].
-//! Around them the parts that own sockets: `accept` (listener and connection table), `conn`
-//! (the loop of one connection) and `exchange` (one request and its answer).
+//! Around them the parts that own sockets: `accept` (listener and connection table, within the
+//! `budget`), `conn` (the loop of one connection) and `exchange` (one request and its answer).
 //!
 //! ```text
 //!          head complete        checks pass, body read       answer ended, keep-alive
@@ -25,6 +25,7 @@ pub mod policy;
 pub mod target;
 
 mod accept;
+mod budget;
 mod conn;
 mod date;
 mod exchange;
