@@ -30,7 +30,7 @@ fn post(client: &mut Client, path: &str, body: Value) -> (u16, Value) {
 }
 
 fn count(db: &MariaDb, sql: &str) -> u64 {
-    db.value(sql).parse().unwrap()
+    db.value(sql).parse().expect("a count")
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Invisible mode, and the API against its own description.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

@@ -3,10 +3,12 @@
 #![allow(
     clippy::as_conversions,
     clippy::indexing_slicing,
+    clippy::unwrap_used,
     reason = "test code: a panic is how a test reports"
 )]
 
 #[path = "support/fake_mysql.rs"]
+#[allow(unused_imports, reason = "each test file takes what it needs")]
 mod fake_mysql;
 mod support;
 

@@ -28,6 +28,11 @@ const OWN_PREFIX: &str = "x-postern-";
 /// Bytes of stack of a worker: handlers run there.
 const STACK: usize = 1024 * 1024;
 
+/// Pause between two attempts to make a listener: what it wants for, files or threads, must first be given back.
+const BACK_OFF: Duration = Duration::from_millis(20);
+/// Time in which a lost listener's threads come with the requests that they had begun to read.
+const LATE_REQUESTS: Duration = Duration::from_millis(200);
+
 static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
 
 /// tiny_http and what it needs.
@@ -128,8 +133,23 @@ impl Workers {
             match behind.server.recv() {
                 Ok(request) => self.hand_over_contained(request, handler),
                 Err(_) if self.is_stopping() => {}
-                Err(_) => self.revive(&behind),
+                Err(_) => self.leave(&behind, handler),
             }
+        }
+    }
+
+    /// Called away from a listener: a new one must be there, and what the old one took in must not be forgotten.
+    fn leave(&self, dead: &Arc<Behind>, handler: &dyn Handler) {
+        while !self.revive(dead) && !self.is_stopping() {
+            thread::sleep(BACK_OFF);
+        }
+        let until = Instant::now() + LATE_REQUESTS;
+        let mut left = LATE_REQUESTS;
+        while !left.is_zero() {
+            if let Ok(Some(request)) = dead.server.recv_timeout(left) {
+                self.hand_over_contained(request, handler);
+            }
+            left = until.saturating_duration_since(Instant::now());
         }
     }
 
@@ -183,23 +203,28 @@ impl Workers {
 
     /// tiny_http's accept thread ends at its first error or panic, and its listener with
     /// it: a new one takes over, and workers that wait at the old one are called away.
-    fn revive(&self, dead: &Arc<Behind>) {
+    /// False when there is no listener and none can be made now.
+    fn revive(&self, dead: &Arc<Behind>) -> bool {
         let mut current = lock(&self.current);
         let is_current = current.as_ref().is_some_and(|now| Arc::ptr_eq(now, dead));
         if !is_current || UnixStream::connect(&dead.socket).is_ok() {
-            return;
+            return true;
         }
         match Behind::open(&self.run_dir) {
             Ok(behind) => {
                 log::warn!("http: the listener behind the fence was lost and made anew");
                 *current = Some(Arc::new(behind));
             }
-            Err(error) => log::error!("http: no listener behind the fence: {error}"),
+            Err(error) => {
+                log::error!("http: no listener behind the fence: {error}");
+                return false;
+            }
         }
         drop(current);
         for _ in 0..self.count {
             dead.server.unblock();
         }
+        true
     }
 }
 

@@ -49,6 +49,7 @@ export class Health {
   #tries = 0;
   #checking = false;
   #seen = false;
+  #doubtful = false;
   state = 'connecting';
 
   /** @param {{health: () => Promise<{info: object, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: object) => void} onInfo */
@@ -68,14 +69,20 @@ export class Health {
     this.#later(RETRY_MS[0]);
   }
 
-  /** Asks now. @param {boolean} [doubtful] whether the database is asked too: the info comes without it */
-  async check(doubtful = this.state === 'database') {
+  /** Told by any request that the database did not answer: it is asked too, for the info comes without it. */
+  doubt() {
+    this.#doubtful = true;
+    this.check();
+  }
+
+  /** Asks now. */
+  async check() {
     if (this.#checking || this.state === 'ended') return;
     this.#checking = true;
     clearTimeout(this.#timer);
     try {
       const { info, ms } = await this.#api.health();
-      if (doubtful) await this.#api.databases();
+      if (this.#doubtful) await this.#api.databases();
       this.#found(info, ms);
     } catch (error) {
       this.#missed(error);
@@ -87,6 +94,7 @@ export class Health {
   #found(info, ms) {
     const back = this.state === 'offline' || this.state === 'database';
     this.#tries = 0;
+    this.#doubtful = false;
     this.#set('connected', `connected ${formatMs(ms)}`);
     if (back) announce('Connected again', 'good');
     this.onInfo(info);
