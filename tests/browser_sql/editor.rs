@@ -72,6 +72,19 @@ fn tables_and_columns_are_completed() {
 }
 
 #[test]
+fn running_a_statement_closes_the_completions() {
+    let client = Client::open("editor_too_late", PEOPLE);
+    let page = &client.page;
+    page.expect_error("400");
+    page.click("textarea.editor-area");
+    page.type_text("SELECT CONCA");
+    page.wait_for("eyes.first('.completion')");
+    client.until_ended(|| page.press("Ctrl+Enter"));
+    assert_eq!(page.eval("eyes.first('.completion')"), json!(null));
+    assert_eq!(client.editor(), "SELECT CONCA");
+}
+
+#[test]
 fn an_error_stands_by_the_editor_with_its_place_marked() {
     let client = Client::open("editor_error", PEOPLE);
     let page = &client.page;
