@@ -832,3 +832,29 @@ fn a_clean_end_within_two_seconds() {
         db.running("end_me") == 0
     });
 }
+
+#[test]
+fn a_killed_statement_that_the_server_calls_a_success_is_told_apart() {
+    let db = database("api_killed");
+    let postern = Postern::on(db, &[]);
+    let mut other = postern.client();
+    let waiting = std::thread::spawn(move || {
+        let sql = "SELECT BENCHMARK(2000000000, MD5('kill_bench')) AS b";
+        post(
+            &mut other,
+            "/api/query",
+            json!({"sql": sql, "query_id": "b"}),
+        )
+    });
+    wait_until(SOON, "the statement runs", || db.running("kill_bench") == 1);
+    let mut client = postern.client();
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "b"})).0,
+        200
+    );
+    let (status, body) = waiting.join().unwrap();
+    let noted = body["data"]["warnings"]
+        .to_string()
+        .contains("told to stop");
+    assert!(status == 400 || noted, "{body}");
+}

@@ -162,11 +162,19 @@ fn run(
     stops: &Stops<'_>,
     link: &mut Link,
 ) -> Result<Vec<Value>, DbError> {
-    match statement::run(link, &job.sql, sink, stops)? {
-        0 => Ok(Vec::new()),
-        _ => catalogue::warnings(&mut link.conn),
+    let ended = statement::run(link, &job.sql, sink, stops)?;
+    let mut warnings = match ended.warnings {
+        0 => Vec::new(),
+        _ => catalogue::warnings(&mut link.conn)?,
+    };
+    if ended.stopped.is_some() {
+        warnings.push(json!({"level": "Note", "code": null, "message": STOPPED_YET_ENDED}));
     }
+    Ok(warnings)
 }
+
+/// `SLEEP` and `BENCHMARK` return a value when they are killed, so the server reports success.
+const STOPPED_YET_ENDED: &str = "the statement was told to stop, and the server says that it ended; its result may be cut short";
 
 /// `USE` by the protocol's own command, since not every server can prepare the statement.
 fn change_database(
