@@ -5,6 +5,8 @@ import { formatBytes, formatCount } from './figures.js';
 /** Tables on one page of the list, and databases: few servers have more than fit a list. */
 const PAGE = 50;
 const DATABASE_PAGE = 500;
+/** When details take longer than this, the names are shown first. */
+const DETAILS_LATE_MS = 200;
 const KINDS = { table: 'Table', view: 'View', sequence: 'Sequence' };
 
 /** The sidebar in `#sidebar`. */
@@ -61,7 +63,26 @@ export class Sidebar {
   async showTables(db, fresh = false) {
     const turn = this.#enter(db);
     this.#head();
-    await this.#load(turn, async () => { this.#tables = await this.#catalogue.tables(db, fresh); });
+    await this.#load(turn, async () => {
+      const names = setTimeout(() => this.#showNames(turn, db), DETAILS_LATE_MS);
+      try {
+        this.#tables = await this.#catalogue.tables(db, fresh);
+      } finally {
+        clearTimeout(names);
+      }
+    });
+  }
+
+  /** Shows a database's tables by name while their details are on the way. */
+  async #showNames(turn, db) {
+    try {
+      const names = await this.#catalogue.tableNames(db);
+      if (turn !== this.#turn || this.#tables.length || !this.list.hasAttribute('aria-busy')) return;
+      this.#tables = names.map((name) => ({ name, kind: 'table' }));
+      this.#render();
+    } catch {
+      // The request for the details tells the same failure.
+    }
   }
 
   /** Asks the server again for what is shown. */
