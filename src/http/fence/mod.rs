@@ -14,7 +14,7 @@
 //!  refusal, lingering close                              close or reset
 //! ```
 //!
-//! Nothing here knows tiny_http: what is behind the fence is a [`Backend`].
+//! Nothing here knows tiny_http: what is behind the fence is a `Backend`.
 
 pub mod body;
 pub mod forward;
