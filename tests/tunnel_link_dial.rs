@@ -654,3 +654,104 @@ fn a_link_can_be_joined_to_the_signal() {
     reading.join().unwrap();
     assert_prompt(begun);
 }
+
+/// The server's end of TLS by the library alone.
+fn bare_tls(socket: TcpStream) -> rustls::StreamOwned<rustls::ServerConnection, TcpStream> {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let (chain, key) = &CERTIFICATES.good;
+    let chain = CertificateDer::pem_file_iter(chain)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(key).unwrap())
+        .unwrap();
+    let connection = rustls::ServerConnection::new(std::sync::Arc::new(config)).unwrap();
+    rustls::StreamOwned::new(connection, socket)
+}
+
+#[test]
+fn a_goodbye_of_tls_in_place_of_an_answer_ends_the_dial() {
+    let (address, server) = server(|socket| {
+        let mut stream = bare_tls(socket);
+        read_head(&mut stream);
+        stream.conn.send_close_notify();
+        // In one piece with bytes that mean nothing any more.
+        let mut last = Vec::new();
+        stream.conn.write_tls(&mut last).unwrap();
+        last.extend([0; 100]);
+        stream.sock.write_all(&last).unwrap();
+        let _ = stream.sock.read_to_end(&mut Vec::new());
+    });
+    let error = within(PATIENCE, "a dial", move || {
+        dialled(true, address, &options()).unwrap_err()
+    });
+    assert!(
+        matches!(
+            error,
+            DialError::Broken {
+                stage: Stage::Upgrade,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    server.join().unwrap();
+}
+
+/// TLS has messages of its own to answer: the reading half leaves them to the ordered writer.
+#[test]
+fn keys_of_tls_may_change_at_any_time() {
+    let (address, server) = server(|socket| {
+        let mut stream = bare_tls(socket);
+        let request = read_head(&mut stream);
+        stream.write_all(switching(&request).as_bytes()).unwrap();
+        for round in 0..100u8 {
+            stream.conn.refresh_traffic_keys().unwrap();
+            stream
+                .write_all(&frame(0x82, None, &[round; 1000]))
+                .unwrap();
+            assert_eq!(read_frame(&mut stream), (0x82, vec![round; 1000]));
+        }
+    });
+    let (mut reader, writer) = dialled(true, address, &options()).unwrap();
+    for round in 0..100u8 {
+        let mut payload = read_exactly(&mut reader, 1000);
+        assert_eq!(payload, [round; 1000]);
+        writer.write(&mut payload).unwrap();
+    }
+    server.join().unwrap();
+}
+
+/// A record that was changed on its way ends the link; nothing of it is delivered.
+#[test]
+fn damaged_records_are_an_error() {
+    let (address, server) = server(|socket| {
+        let mut stream = bare_tls(socket);
+        let request = read_head(&mut stream);
+        stream.write_all(switching(&request).as_bytes()).unwrap();
+        // The upgrade is done when the client's first frame is there.
+        read_frame(&mut stream);
+        stream
+            .conn
+            .writer()
+            .write_all(&frame(0x82, None, b"secret"))
+            .unwrap();
+        let mut record = Vec::new();
+        stream.conn.write_tls(&mut record).unwrap();
+        *record.last_mut().unwrap() ^= 1;
+        stream.sock.write_all(&record).unwrap();
+        let _ = stream.sock.read_to_end(&mut Vec::new());
+    });
+    let (mut reader, writer) = dialled(true, address, &options()).unwrap();
+    writer.write(&mut [1]).unwrap();
+    let error = reader.read(&mut [0; 9]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    drop((reader, writer));
+    server.join().unwrap();
+}

@@ -157,7 +157,8 @@ impl<'a> Handshake<'a> {
                 return Err(Failure::Tls(error));
             }
             match io::Read::read_to_end(&mut tls.reader(), &mut self.input) {
-                Ok(_) => {}
+                // The end of TLS: what follows is nothing (RFC 8446 §6.1).
+                Ok(_) => return Ok(0),
                 Err(error) if socket::would_block(&error) => {}
                 Err(error) => return Err(error.into()),
             }

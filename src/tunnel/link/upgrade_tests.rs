@@ -148,7 +148,7 @@ fn our_own_request_is_accepted_and_its_answer_too() {
         panic!("{head:?}");
     };
     assert!(
-        !answer.contains("Protocol"),
+        !answer.contains("Sec-WebSocket-Protocol"),
         "a chisel server does not echo it"
     );
     assert_eq!(
