@@ -104,6 +104,11 @@ impl<'a> Handshake<'a> {
         }
     }
 
+    /// Whether something came that nobody has asked for yet.
+    pub(super) fn has_input(&self) -> bool {
+        !self.input.is_empty()
+    }
+
     /// Ends the connection so that the peer sees what was sent last: a close with unread input
     /// would take it away again (RFC 9112 §9.6).
     pub(super) fn linger(mut self, time: Duration) {
