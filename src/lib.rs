@@ -2,10 +2,11 @@
 //! MySQL-protocol databases, and tunnels that share a local application.
 //!
 //! Rooms, imports point downward only: [`cli`], [`sqlweb`], [`plugin`],
-//! [`http`], [`vault`].
+//! [`tunnel`], [`http`], [`vault`].
 
 pub mod cli;
 pub mod http;
 pub mod plugin;
 pub mod sqlweb;
+pub mod tunnel;
 pub mod vault;
