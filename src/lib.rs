@@ -8,4 +8,5 @@ pub mod cli;
 pub mod http;
 pub mod plugin;
 pub mod sqlweb;
+pub mod tunnel;
 pub mod vault;

@@ -1,0 +1,1 @@
+//! Whole connections over in-memory pipes.
