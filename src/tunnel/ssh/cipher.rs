@@ -119,7 +119,7 @@ impl Open {
         }
     }
 
-    /// Checks and decrypts one packet in place: its length, its body, and its tag.
+    /// Checks one packet (length, body, tag) and decrypts its body in place.
     pub(super) fn open(&mut self, sequence: u32, packet: &mut [u8]) -> Result<(), Error> {
         match self {
             Self::Chacha(key) => {
@@ -218,7 +218,7 @@ mod tests {
                 let length = open.length(sequence, bytes[..LENGTH].try_into().unwrap());
                 assert_eq!(length, 32);
                 open.open(sequence, &mut bytes).unwrap();
-                assert_eq!(bytes[..36], packet()[..36]);
+                assert_eq!(bytes[LENGTH..36], packet()[LENGTH..36]);
             }
         }
     }

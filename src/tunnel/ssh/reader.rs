@@ -335,9 +335,12 @@ impl Reader {
         let id = fields.uint32()?;
         fields.end()?;
         if kind == msg::CHANNEL_EOF {
-            let event = lock().peer_eof(id).ok_or(UNKNOWN_CHANNEL)?;
-            let again = std::mem::replace(&mut self.flows.entry(id).or_default().ended, true);
-            return Ok(if again { Event::Quiet } else { event });
+            let flow = self.flows.entry(id).or_default();
+            let event = lock().peer_eof(id, flow.received);
+            return match std::mem::replace(&mut flow.ended, true) {
+                true => Err(Error::Protocol("a channel ended twice")),
+                false => event.ok_or(UNKNOWN_CHANNEL),
+            };
         }
         let flow = self.flows.remove(&id).unwrap_or_default();
         let event = lock().peer_close(id, flow.received);

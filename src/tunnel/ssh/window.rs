@@ -63,6 +63,7 @@ pub(super) struct Window {
     size: u64,
     /// When the window was last moved, and what had been consumed then.
     mark: Option<(Instant, u64)>,
+    ended: bool,
 }
 
 impl Window {
@@ -78,6 +79,7 @@ impl Window {
             consumed: 0,
             size,
             mark: None,
+            ended: false,
         })
     }
 
@@ -103,7 +105,7 @@ impl Window {
         self.consumed += count;
         budget.charged = budget.charged.saturating_sub(count);
         let (since, consumed_then) = *self.mark.get_or_insert((now, self.consumed - count));
-        if self.granted - self.consumed > self.size / 2 {
+        if self.ended || self.granted - self.consumed > self.size / 2 {
             return None;
         }
         let drained = self.consumed - consumed_then;
@@ -135,6 +137,7 @@ impl Window {
 
     /// The peer sends no more: only what it has sent stays charged.
     pub(super) fn end(&mut self, received: u64, budget: &mut Budget) {
+        self.ended = true;
         let unused = self.granted.saturating_sub(received.max(self.consumed));
         self.granted -= unused;
         budget.charged = budget.charged.saturating_sub(unused);

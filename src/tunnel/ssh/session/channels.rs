@@ -179,10 +179,15 @@ impl Session {
         entry.receives().then(|| entry.receive.granted())
     }
 
-    /// The peer has sent EOF.
-    pub(in crate::tunnel::ssh) fn peer_eof(&self, channel: u32) -> Option<Event<'static>> {
-        let entry = self.channels.table.get(&channel);
+    /// The peer has sent EOF, after so many bytes of data.
+    pub(in crate::tunnel::ssh) fn peer_eof(
+        &mut self,
+        channel: u32,
+        received: u64,
+    ) -> Option<Event<'static>> {
+        let entry = self.channels.table.get_mut(&channel);
         let entry = entry.filter(|entry| entry.receives())?;
+        entry.receive.end(received, &mut self.channels.budget);
         Some(match entry.released {
             true => Event::Quiet,
             false => Event::Eof {
@@ -352,29 +357,41 @@ impl Channels {
             .get_mut(&channel.0)
             .filter(|entry| entry.is_writable())
             .ok_or(Error::NoChannel(channel))?;
-        let may_queue = match std::mem::replace(&mut entry.wait, Wait::No) {
-            Wait::Called => true,
-            Wait::Line => {
-                entry.wait = Wait::Line;
-                false
-            }
-            Wait::No | Wait::Window => alone,
+        let called = entry.wait == Wait::Called;
+        let mut turn = match (entry.wait, alone) {
+            (Wait::Line, _) | (Wait::No | Wait::Window, false) => 0,
+            (Wait::Called, false) => TURN,
+            (_, true) => usize::MAX,
         };
+        if entry.wait != Wait::Line {
+            entry.wait = Wait::No;
+        }
         let mut rest = data;
         while let Some(piece) = entry.piece(rest) {
-            if !entry.send(channel.0, piece, data.len(), may_queue, out) {
-                if entry.wait != Wait::Line {
-                    entry.wait = Wait::Line;
-                    self.line.push_back(channel.0);
-                }
+            if !entry.send(channel.0, piece, data.len(), turn, out) {
+                let unused = called && rest.len() == data.len();
+                self.stand_in_line(channel.0, unused);
                 return Ok(data.len() - rest.len());
             }
+            turn = turn.saturating_sub(piece.len());
             rest = rest.get(piece.len()..).unwrap_or_default();
         }
         if !rest.is_empty() {
             entry.wait = Wait::Window;
         }
         Ok(data.len() - rest.len())
+    }
+
+    /// A channel that was called and found no room keeps its place.
+    fn stand_in_line(&mut self, id: u32, unused_turn: bool) {
+        let Some(entry) = self.table.get_mut(&id) else {
+            return;
+        };
+        match std::mem::replace(&mut entry.wait, Wait::Line) {
+            Wait::Line => {}
+            _ if unused_turn => self.line.push_front(id),
+            _ => self.line.push_back(id),
+        }
     }
 
     /// The writer has taken `size` bytes of this channel's bulk data.
@@ -387,7 +404,7 @@ impl Channels {
     /// Calls as many waiting channels as fit into `room`. One that is called and then leaves
     /// queues EOF or CLOSE, the taking of which calls the next.
     pub(super) fn wake(&mut self, room: usize, woken: &mut Vec<ChannelId>) {
-        let mut turns = room / limits::MAX_DATA;
+        let mut turns = room / TURN;
         while turns > 0
             && let Some(id) = self.line.pop_front()
         {
@@ -506,20 +523,13 @@ impl Channel {
     }
 
     /// Queues one packet of a write of `whole` bytes, if there is room for it.
-    fn send(
-        &mut self,
-        id: u32,
-        piece: &[u8],
-        whole: usize,
-        may_queue: bool,
-        out: &mut Output,
-    ) -> bool {
+    fn send(&mut self, id: u32, piece: &[u8], whole: usize, turn: usize, out: &mut Output) -> bool {
         let head = self.data_head(piece.len());
         // Never ahead of this channel's own bulk data.
         let small = whole <= limits::INTERACTIVE && self.queued == 0;
         if !(small && out.interactive(&head, piece)) {
             let room = limits::BULK_QUEUE_OF_ONE.saturating_sub(self.queued);
-            if !may_queue || piece.len() > room.min(out.bulk_room()) {
+            if piece.len() > room.min(out.bulk_room()).min(turn) {
                 return false;
             }
             self.queued += out.bulk(id, &[&head, piece]);
@@ -563,6 +573,10 @@ fn refuse(out: &mut Output, remote: u32, why: Refusal, text: &str) {
     message.put_string(b"");
     out.urgent(&[&message]);
 }
+
+/// Bytes of bulk data that a channel may queue each time it is called, while others wait.
+/// Default 64 KiB: a batch.
+const TURN: usize = limits::BATCH;
 
 /// [`limits::MAX_DATA`] as it is announced.
 const MAX_DATA: u32 = 32 * 1024;
