@@ -65,6 +65,8 @@ bench:
 
 # A private MariaDB with sample data and the web client on it, until Ctrl-C. ARGS go to postern mysql.
 demo:
+	@tests/setup.sh demo
+	@$(MAKE) --no-print-directory all
 	@tests/demo/run.sh $(ARGS)
 
 lint:

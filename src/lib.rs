@@ -2,7 +2,7 @@
 //! MySQL-protocol databases, and tunnels that share a local application.
 //!
 //! Rooms, imports point downward only: [`cli`], [`sqlweb`], [`plugin`],
-//! [`http`], [`vault`].
+//! [`tunnel`], [`http`], [`vault`].
 
 pub mod cli;
 pub mod http;

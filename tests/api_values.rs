@@ -1,7 +1,7 @@
 //! Value fidelity of `POST /api/query`: every column type at its extremes, and the forms that clients lose.
 //!
 //! Values: integers within ±(2^53-1), FLOAT and DOUBLE are numbers; larger integers and DECIMAL are strings, digit for
-//! digit; dates, times and YEAR are strings in the server's own form; binary is `0x…`; text is UTF-8.
+//! digit; dates, times and YEAR are strings in the server's own form; binary is `0x` and upper-case digits; text is UTF-8.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use support::{MariaDb, Postern};
 fn web() -> &'static Postern {
     static WEB: OnceLock<Postern> = OnceLock::new();
     WEB.get_or_init(|| {
-        MariaDb::shared().exec("CREATE DATABASE vals");
+        MariaDb::shared().exec("CREATE DATABASE IF NOT EXISTS vals");
         Postern::on(MariaDb::shared(), &[])
     })
 }
@@ -436,7 +436,7 @@ fn text_is_utf_8_whatever_the_character_set() {
 
 #[test]
 fn binary_is_hexadecimal() {
-    let point = "0x000000000101000000000000000000f03f0000000000000040";
+    let point = "0x000000000101000000000000000000F03F0000000000000040";
     check_columns(
         "bytes",
         vec![
@@ -449,7 +449,7 @@ fn binary_is_hexadecimal() {
                 "BIT(64)",
                 vec![
                     ("0", json!("0x0000000000000000")),
-                    ("~0", json!("0xffffffffffffffff")),
+                    ("~0", json!("0xFFFFFFFFFFFFFFFF")),
                     ("1", json!("0x0000000000000001")),
                 ],
             ),
@@ -457,7 +457,7 @@ fn binary_is_hexadecimal() {
                 "BINARY(4)",
                 vec![
                     ("''", json!("0x00000000")),
-                    ("X'00ff'", json!("0x00ff0000")),
+                    ("X'00ff'", json!("0x00FF0000")),
                     ("'text'", json!("0x74657874")),
                 ],
             ),
@@ -465,8 +465,8 @@ fn binary_is_hexadecimal() {
                 "VARBINARY(20)",
                 vec![
                     ("''", json!("0x")),
-                    ("X'fffe80'", json!("0xfffe80")),
-                    ("'é'", json!("0xc3a9")),
+                    ("X'fffe80'", json!("0xFFFE80")),
+                    ("'é'", json!("0xC3A9")),
                 ],
             ),
             ("TINYBLOB", vec![("X'00'", json!("0x00"))]),
@@ -474,13 +474,13 @@ fn binary_is_hexadecimal() {
                 "BLOB",
                 vec![
                     ("''", json!("0x")),
-                    ("X'c328'", json!("0xc328")),
-                    ("X'F09F9880'", json!("0xf09f9880")),
+                    ("X'c328'", json!("0xC328")),
+                    ("X'F09F9880'", json!("0xF09F9880")),
                 ],
             ),
             (
                 "MEDIUMBLOB",
-                vec![("REPEAT(X'00ff10', 3)", json!("0x00ff1000ff1000ff10"))],
+                vec![("REPEAT(X'00ff10', 3)", json!("0x00FF1000FF1000FF10"))],
             ),
             ("LONGBLOB", vec![("X'00'", json!("0x00"))]),
             (
@@ -499,7 +499,7 @@ fn binary_is_hexadecimal() {
                 "GEOMETRYCOLLECTION",
                 vec![(
                     "ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 2))')",
-                    json!("0x000000000107000000010000000101000000000000000000f03f0000000000000040"),
+                    json!("0x000000000107000000010000000101000000000000000000F03F0000000000000040"),
                 )],
             ),
         ],
@@ -528,9 +528,9 @@ fn expressions_follow_the_same_rules() {
         ("''", json!("")),
         ("_latin1 X'E9'", json!("é")),
         ("_utf8mb4 X'F09F9880'", json!("😀")),
-        ("X'00ff'", json!("0x00ff")),
+        ("X'00ff'", json!("0x00FF")),
         ("b'101'", json!("0x05")),
-        ("BINARY 'é'", json!("0xc3a9")),
+        ("BINARY 'é'", json!("0xC3A9")),
         (
             "CAST('2024-01-01 00:00:00.5' AS DATETIME(3))",
             json!("2024-01-01 00:00:00.500"),
@@ -712,7 +712,7 @@ fn a_cell_of_16_mib_arrives_whole() {
     assert!(text.len() == SIZE && text.chars().all(|c| c == 'é'));
     let hex = cell(&format!("REPEAT(X'00ff', {})", SIZE / 2));
     let hex = hex.as_str().unwrap().strip_prefix("0x").unwrap();
-    assert!(hex.len() == 2 * SIZE && hex.as_bytes().chunks(4).all(|c| c == b"00ff"));
+    assert!(hex.len() == 2 * SIZE && hex.as_bytes().chunks(4).all(|c| c == b"00FF"));
 }
 
 #[test]

@@ -51,8 +51,9 @@ fn every_raw_request_is_treated_as_written() {
 
 fn run(server: &Fixture, case: &Case) -> Result<(), String> {
     let before = server.reached.load(Ordering::SeqCst);
-    let mut client = server.connect();
-    client.send(&bytes(&case.send, server.addr.port()));
+    let bytes = bytes(&case.send, server.addr.port());
+    let mut client = server.connect(); // after that, as the time to the head is short
+    client.send(&bytes);
     let seen = answers(&mut client, case)?;
     let reached = server.reached.load(Ordering::SeqCst) - before;
     if seen != case.status || reached != case.reached {

@@ -412,7 +412,10 @@ fn slow_work_does_not_block_light_answers() {
     });
     let began = Instant::now();
     assert_eq!(server.get("/light").status, 200);
-    assert!(began.elapsed() < Duration::from_millis(500));
+    assert!(
+        began.elapsed() < PATIENCE / 2,
+        "it waited for the slow ones"
+    );
     for _ in &slow {
         go.send(()).unwrap();
     }

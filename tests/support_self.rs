@@ -178,5 +178,9 @@ fn a_running_client_is_seen_from_outside_and_ends_when_asked() {
     assert_eq!(postern.client().get("/api/info").status(), 200);
     assert!(postern.rss_kib() > 0 && postern.peak_rss_kib() >= postern.rss_kib());
     assert!(postern.threads() > 0 && postern.fds() > 0 && postern.alive());
+    let home = postern.home().path().to_owned();
     assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
+    assert!(home.is_dir(), "what it left can be looked at");
+    drop(postern);
+    assert!(!home.exists());
 }

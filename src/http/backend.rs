@@ -233,7 +233,7 @@ impl Backend for Workers {
     fn open(
         &self,
         head: &Head,
-        body: usize,
+        body: &[u8],
         peer: SocketAddr,
         client: &ClientWatch,
     ) -> io::Result<Opened> {
@@ -253,7 +253,7 @@ impl Backend for Workers {
         socket.set_nonblocking(true)?;
         Ok(Opened {
             socket,
-            head: serialise(head, body, id),
+            request: serialise(head, body, id),
             ticket,
         })
     }
@@ -278,9 +278,9 @@ impl Drop for Entry {
     }
 }
 
-/// The head as tiny_http gets it: one request, one connection, plain ASCII, framing and
+/// The request as tiny_http gets it: one request, one connection, plain ASCII, framing and
 /// our own headers written afresh.
-fn serialise(head: &Head, body: usize, id: u64) -> Vec<u8> {
+fn serialise(head: &Head, body: &[u8], id: u64) -> Vec<u8> {
     let mut out = format!("{} {} HTTP/1.1\r\n", head.method, head.target);
     for (name, value) in head.headers.iter().filter(|(name, _)| passes(name)) {
         if let Some(value) = plain(name, value) {
@@ -288,10 +288,11 @@ fn serialise(head: &Head, body: usize, id: u64) -> Vec<u8> {
         }
     }
     out.push_str(&format!("{ID_HEADER}: {id}\r\n"));
-    out.push_str(&format!(
-        "content-length: {body}\r\nconnection: close\r\n\r\n"
-    ));
-    out.into_bytes()
+    out.push_str(&format!("content-length: {}\r\n", body.len()));
+    out.push_str("connection: close\r\n\r\n");
+    let mut out = out.into_bytes();
+    out.extend_from_slice(body);
+    out
 }
 
 fn passes(name: &str) -> bool {

@@ -3,11 +3,17 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::thread;
 
 use serde::de::DeserializeOwned;
 
 use super::fence::target::Target;
 use super::{ApiError, ClientWatch, Response, ResponseHead, Stream};
+
+/// Bytes of an answer that the Unix socket takes without waiting for the client.
+const LIGHT: usize = 128 * 1024;
+/// Bytes of stack of a thread that writes one large answer.
+const ANSWER_STACK: usize = 96 * 1024;
 
 /// A request method.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,8 +199,16 @@ impl Request {
         if self.method != Method::Head {
             bytes.extend_from_slice(&body);
         }
-        if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
-            log::debug!("http: an answer was not sent: {error}");
+        let heavy = bytes.len() > LIGHT;
+        let mut write = move || {
+            if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
+                log::debug!("http: an answer was not sent: {error}");
+            }
+        };
+        if heavy {
+            write_elsewhere(write);
+        } else {
+            write();
         }
     }
 }
@@ -207,6 +221,18 @@ impl Drop for Request {
                 "the request was not answered: this is a fault of the program",
             )));
         }
+    }
+}
+
+/// A client that reads slowly must not hold a worker. The thread ends with the answer;
+/// where none is to be had, the answer breaks off and its client is told so.
+fn write_elsewhere(write: impl FnOnce() + Send + 'static) {
+    let spawned = thread::Builder::new()
+        .name("http-answer".into())
+        .stack_size(ANSWER_STACK)
+        .spawn(write);
+    if let Err(error) = spawned {
+        log::warn!("http: no thread for a large answer: {error}");
     }
 }
 

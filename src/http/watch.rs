@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -125,8 +126,10 @@ impl Slot {
     fn run(&self) {
         let mut callback = lock(&self.callback);
         *lock(&self.runner) = Some(thread::current().id());
-        if let Some(f) = callback.take() {
-            f();
+        if let Some(f) = callback.take()
+            && catch_unwind(AssertUnwindSafe(f)).is_err()
+        {
+            log::error!("http: a callback for a client that has gone panicked");
         }
         *lock(&self.runner) = None;
     }
@@ -158,4 +161,68 @@ fn run_elsewhere(slots: Vec<Arc<Slot>>) {
 /// A panic in a callback poisons nothing that matters: the state is consistent between calls.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::time::Duration;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn callbacks_run_once_or_at_once_or_not_at_all() {
+        let watch = ClientWatch::new();
+        let (told, heard) = channel();
+        let (early, dropped, late) = (told.clone(), told.clone(), told);
+        let kept = watch.on_gone(move || early.send("early").unwrap());
+        drop(watch.on_gone(move || dropped.send("dropped").unwrap()));
+        assert!(!watch.is_gone());
+        watch.fire();
+        watch.fire();
+        assert_eq!(heard.recv_timeout(PATIENCE), Ok("early"));
+        drop(watch.on_gone(move || late.send("late").unwrap()));
+        assert_eq!(heard.recv_timeout(PATIENCE), Ok("late"));
+        drop(kept);
+        assert_eq!(
+            heard.recv_timeout(PATIENCE),
+            Err(RecvTimeoutError::Disconnected)
+        );
+    }
+
+    #[test]
+    fn dropping_a_guard_waits_for_a_callback_that_runs() {
+        let watch = ClientWatch::new();
+        let (begun, has_begun) = channel();
+        let (release, released) = channel::<()>();
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        let guard = watch.on_gone(move || {
+            begun.send(()).unwrap();
+            released.recv_timeout(PATIENCE).unwrap();
+            end.store(true, Ordering::SeqCst);
+        });
+        watch.fire();
+        has_begun.recv_timeout(PATIENCE).unwrap();
+        let dropping = thread::spawn(move || drop(guard));
+        release.send(()).unwrap();
+        dropping.join().unwrap();
+        assert!(ended.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn a_request_that_ended_forgets_its_callbacks() {
+        let watch = ClientWatch::new();
+        let (told, heard) = channel::<()>();
+        let guard = watch.on_gone(move || told.send(()).unwrap());
+        watch.disarm();
+        watch.fire();
+        drop(guard);
+        assert_eq!(
+            heard.recv_timeout(PATIENCE),
+            Err(RecvTimeoutError::Disconnected)
+        );
+    }
 }

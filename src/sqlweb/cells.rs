@@ -145,7 +145,7 @@ pub(crate) struct Record {
     pub(crate) names: Vec<String>,
     /// How each column's cells are written.
     pub(crate) kinds: Vec<Kind>,
-    /// Each name as the JSON member it becomes, with its colon.
+    /// What stands before each cell: the brace or comma, the name and the colon.
     keys: Vec<Vec<u8>>,
 }
 
@@ -153,9 +153,12 @@ impl Record {
     /// The record of rows with these columns.
     pub(crate) fn of(columns: &[Column]) -> Self {
         let names = unique_names(columns);
-        let key = |name: &String| format!("{}:", serde_json::json!(name)).into_bytes();
+        let key = |(i, name): (usize, &String)| {
+            let before = if i == 0 { '{' } else { ',' };
+            format!("{before}{}:", serde_json::json!(name)).into_bytes()
+        };
         Self {
-            keys: names.iter().map(key).collect(),
+            keys: names.iter().enumerate().map(key).collect(),
             kinds: columns.iter().map(Kind::of).collect(),
             names,
         }
@@ -163,11 +166,7 @@ impl Record {
 
     /// Writes one row as a JSON object keyed by column name.
     pub(crate) fn json(&self, out: &mut Out<'_>, row: &Row) -> std::io::Result<()> {
-        out.push(b"{");
         for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {
-            if i > 0 {
-                out.push(b",");
-            }
             out.push(key);
             match row.as_ref(i) {
                 Some(Value::Bytes(bytes)) => json(out, *kind, bytes)?,
@@ -251,6 +250,11 @@ fn without_zerofill(mut bytes: &[u8]) -> &[u8] {
 
 /// Writes bytes as a JSON string; what is not UTF-8 becomes U+FFFD.
 fn json_text(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
+    // Most cells are short ASCII without anything to escape: one pass, one copy.
+    if bytes.len() <= PIECE && bytes.iter().all(|b| b.is_ascii() && !needs_escape(b)) {
+        out.push_quoted(bytes);
+        return Ok(());
+    }
     out.push(b"\"");
     if std::str::from_utf8(bytes).is_ok() {
         escaped(out, bytes)?;

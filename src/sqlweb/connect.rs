@@ -11,8 +11,9 @@ use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 use zeroize::Zeroizing;
 
 use super::contain::contained;
-use super::error::{DbError, io_sentence};
+use super::error::{DbError, NOT_MYSQL, io_sentence, plain};
 use super::options::{Options, Target, TlsMode};
+use super::sever::Socket;
 
 /// Database connections that may exist at once, without the short ones that only send `KILL QUERY`.
 pub(crate) const MAX_CONNECTIONS: usize = 32;
@@ -20,14 +21,32 @@ pub(crate) const MAX_CONNECTIONS: usize = 32;
 /// Time for one TCP connect to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time for TCP, TLS and sign-in together: a server that accepts and then says nothing must not hold a request.
+/// Time for TCP, TLS and sign-in together, on all addresses of the name.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Longest silence of the server during the sign-in. Shorter than [`HANDSHAKE_TIMEOUT`], so that a server that accepts
+/// and says nothing is told from one that is slow, and its thread ends; longer than a server takes that waits for the
+/// name service to say who is calling.
+const SIGN_IN_SILENCE: Duration = Duration::from_secs(15);
+
+/// Longest silence of the server in answer to a statement of ours. A person's statement may take for ever.
+pub(crate) const OWN_SILENCE: Duration = Duration::from_secs(60);
+
+/// Time for the connection that a `KILL QUERY` goes over, and again for its answer: who waits for that must not wait
+/// for long.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Largest packet taken from or sent to the server, in bytes; a row is held whole, so this bounds what one row may cost.
-const MAX_PACKET: usize = 256 << 20;
+pub(crate) const MAX_PACKET: usize = 256 << 20;
 
 /// Idle time before the kernel probes a silent server, in milliseconds.
 const KEEPALIVE_MS: u32 = 30_000;
+
+/// Time between two such probes, in seconds.
+const PROBE_INTERVAL_S: u32 = 10;
+
+/// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
+const PROBES: u32 = 3;
 
 /// Stack of the thread that signs in: the driver with a TLS handshake needs about 60 KiB in a debug build.
 const STACK: usize = 512 << 10;
@@ -54,6 +73,8 @@ pub(crate) struct Link {
     pub(crate) conn: Conn,
     /// Whether its current database may differ from the one it was made with, which only a new connection restores.
     pub(crate) moved: bool,
+    /// The connection's socket, for what the driver does not offer.
+    pub(crate) socket: Socket,
     _permit: Permit,
 }
 
@@ -91,13 +112,15 @@ impl Connector {
 
     /// A new counted connection. Fails with [`DbError::Busy`] at the cap.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<Link, DbError> {
-        let permit = self.permit()?;
-        self.connect_with(permit)
+        let link = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT)?;
+        link.socket.set_patience(Some(OWN_SILENCE));
+        Ok(link)
     }
 
     /// Stops what the connection `id` is running, over a connection of its own outside the cap.
     pub(crate) fn kill_query(self: &Arc<Self>, id: u32) -> Result<(), DbError> {
-        let mut link = self.connect_with(Permit(None))?;
+        let mut link = self.connect_with(Permit(None), KILL_TIMEOUT)?;
+        link.socket.set_patience(Some(KILL_TIMEOUT));
         super::statement::run_silently(&mut link.conn, &format!("KILL QUERY {id}"))
     }
 
@@ -111,12 +134,13 @@ impl Connector {
     }
 
     /// Connects on a thread of its own, since the driver's handshake cannot be given a deadline; a thread that is
-    /// left behind keeps its permit until the server lets it go, so that there are never more than the cap.
-    fn connect_with(self: &Arc<Self>, permit: Permit) -> Result<Link, DbError> {
+    /// left behind keeps its permit until it ends, so that there are never more than the cap.
+    fn connect_with(self: &Arc<Self>, permit: Permit, timeout: Duration) -> Result<Link, DbError> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let this = self.clone();
         let signing_in = move || {
             let made = contained(|| this.sign_in()).map(|conn| Link {
+                socket: Socket::of(&conn),
                 conn,
                 moved: false,
                 _permit: permit,
@@ -128,11 +152,11 @@ impl Connector {
             .stack_size(STACK)
             .spawn(signing_in)
             .map_err(|error| self.unreachable(&format!("no thread: {error}")))?;
-        match receiver.recv_timeout(HANDSHAKE_TIMEOUT) {
+        match receiver.recv_timeout(timeout) {
             Ok(made) => made,
             Err(RecvTimeoutError::Timeout) => Err(self.unreachable(&format!(
                 "no complete handshake within {} s",
-                HANDSHAKE_TIMEOUT.as_secs()
+                timeout.as_secs()
             ))),
             Err(RecvTimeoutError::Disconnected) => Err(self.unreachable("the handshake failed")),
         }
@@ -142,14 +166,9 @@ impl Connector {
         let Target::Tcp { host, port } = &self.target else {
             return self.dial(None);
         };
-        let mut last = None;
-        for address in self.resolve(host, *port)? {
-            match self.dial(Some(address)) {
-                Err(DbError::Unreachable(why)) => last = Some(DbError::Unreachable(why)),
-                other => return other,
-            }
-        }
-        Err(last.unwrap_or_else(|| self.unreachable("the name has no address")))
+        let addresses = self.resolve(host, *port)?;
+        first_reached(addresses, |address| self.dial(Some(address)))
+            .unwrap_or_else(|| Err(self.unreachable("the name has no address")))
     }
 
     /// Resolved here since the driver gives up at the first address that refuses.
@@ -164,7 +183,7 @@ impl Connector {
         }
         let addresses = (host, port)
             .to_socket_addrs()
-            .map_err(|_| self.unreachable(&format!("the host name '{host}' was not found")))?;
+            .map_err(|_| self.unreachable("the host name was not found"))?;
         Ok(addresses.collect())
     }
 
@@ -176,18 +195,35 @@ impl Connector {
                 TlsMode::Prefer => known != ABSENT,
                 TlsMode::Require | TlsMode::Verify => true,
             };
+        if with_tls && self.tls == TlsMode::Verify {
+            readable_trust_store()?;
+        }
         match Conn::new(self.opts(address, with_tls)) {
-            Ok(conn) => {
-                if with_tls {
-                    self.offers_tls.store(OFFERED, Ordering::SeqCst);
-                }
-                Ok(conn)
+            Ok(conn) if with_tls => {
+                self.offers_tls.store(OFFERED, Ordering::SeqCst);
+                self.fresh(conn)
             }
+            Ok(conn) => Ok(conn),
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
                 self.without_tls(address, known)
             }
             Err(error) => Err(self.refused(error, address)),
         }
+    }
+
+    /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
+    /// could answer in the server's place. Nobody can have known in advance what is asked here.
+    fn fresh(&self, mut conn: Conn) -> Result<Conn, DbError> {
+        let asked = unguessable()?;
+        let answer = super::statement::rows(&mut conn, &format!("SELECT '{asked}'"))?;
+        let told = answer.first().and_then(|row| row.get_opt::<String, _>(0));
+        if told.is_some_and(|told| told.is_ok_and(|told| told == asked)) {
+            return Ok(conn);
+        }
+        Err(DbError::Tls(format!(
+            "something on the way to {} answered in the server's place before TLS had begun",
+            self.target
+        )))
     }
 
     /// `prefer` falls back when the server does not offer TLS, but never on a server that once did.
@@ -210,8 +246,7 @@ impl Connector {
 
     fn opts(&self, address: Option<SocketAddr>, with_tls: bool) -> OptsBuilder {
         let refuse_files = LocalInfileHandler::new(|_, _| {
-            Err(std::io::Error::new(
-                std::io::ErrorKind::PermissionDenied,
+            Err(std::io::Error::other(
                 "the server asked for a local file, which is never given",
             ))
         });
@@ -222,6 +257,8 @@ impl Connector {
             .prefer_socket(false)
             .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
             .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
+            // Without a handle on the socket it could not be lifted again.
+            .read_timeout(Socket::can_be_had().then_some(SIGN_IN_SILENCE))
             .max_allowed_packet(Some(MAX_PACKET))
             .stmt_cache_size(Some(0))
             .local_infile_handler(Some(refuse_files))
@@ -234,12 +271,13 @@ impl Connector {
             (Target::Unix(path), _) => builder.socket(Some(path.to_string_lossy())),
             (Target::Tcp { host, port }, Some(address)) => builder
                 .ip_or_hostname(Some(self.dialled_name(host, address.ip())))
+                .bind_address(self.family(address))
                 .tcp_port(*port),
             (Target::Tcp { host, port }, None) => {
                 builder.ip_or_hostname(Some(host.clone())).tcp_port(*port)
             }
         };
-        builder.ssl_opts(with_tls.then(|| self.ssl_opts()))
+        probed(builder).ssl_opts(with_tls.then(|| self.ssl_opts()))
     }
 
     /// A verified certificate is for the name; everything else takes the address that was resolved.
@@ -249,6 +287,16 @@ impl Connector {
         } else {
             ip.to_string()
         }
+    }
+
+    /// Where the driver resolves the name itself, an address to bind to makes it keep to that family, and go on from an
+    /// address that refuses.
+    fn family(&self, address: SocketAddr) -> Option<SocketAddr> {
+        let any = match address {
+            SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        (self.tls == TlsMode::Verify).then_some(SocketAddr::new(any, 0))
     }
 
     fn ssl_opts(&self) -> SslOpts {
@@ -262,12 +310,14 @@ impl Connector {
     /// The full exchange of `caching_sha2_password` without TLS would encrypt the password with a key that anybody on
     /// the way can replace. Naming a key file that cannot exist makes the driver stop before it sends anything.
     fn key_rule(&self, address: Option<SocketAddr>, with_tls: bool) -> Option<PathBuf> {
-        let local = address.is_none_or(|a| a.ip().is_loopback());
-        (!with_tls && !local && self.tls != TlsMode::Off).then(|| PathBuf::from(NO_KEY))
+        let allowed = with_tls || takes_any_key(self.tls, address.map(|a| a.ip()));
+        (!allowed).then(|| PathBuf::from(NO_KEY))
     }
 
     fn refused(&self, error: mysql::Error, address: Option<SocketAddr>) -> DbError {
-        match error {
+        // What the transport reports comes wrapped; what the driver cannot parse does not.
+        let of_transport = matches!(error, mysql::Error::CodecError(_));
+        match plain(error) {
             mysql::Error::MySqlError(error) => DbError::Denied(error),
             mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
                 self.unreachable(&io_sentence(&kind.into()))
@@ -297,7 +347,9 @@ impl Connector {
                     self.target
                 ))
             }
-            mysql::Error::IoError(error) => self.io_refused(&error),
+            mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
+            mysql::Error::CodecError(_) => self.unreachable(NOT_MYSQL),
+            mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
             other => self.unreachable(&other.to_string()),
         }
     }
@@ -310,8 +362,15 @@ impl Connector {
     }
 
     /// rustls hands its errors through as input/output errors of the kind "invalid data".
-    fn io_refused(&self, error: &std::io::Error) -> DbError {
-        if error.kind() == std::io::ErrorKind::InvalidData && self.tls != TlsMode::Off {
+    fn io_refused(&self, error: &std::io::Error, of_transport: bool) -> DbError {
+        if error.kind() == std::io::ErrorKind::WouldBlock {
+            return self.unreachable(&format!(
+                "the server was silent for {} s during the sign-in",
+                SIGN_IN_SILENCE.as_secs()
+            ));
+        }
+        let is_invalid = error.kind() == std::io::ErrorKind::InvalidData;
+        if is_invalid && of_transport && self.tls != TlsMode::Off {
             return DbError::Tls(format!("TLS with {} failed: {error}", self.target));
         }
         self.unreachable(&io_sentence(error))
@@ -322,8 +381,66 @@ impl Connector {
     }
 }
 
+/// Whether a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
+/// person has said that encryption does not matter. No address is a Unix socket.
+fn takes_any_key(tls: TlsMode, address: Option<IpAddr>) -> bool {
+    tls == TlsMode::Off || address.is_none_or(|ip| ip.to_canonical().is_loopback())
+}
+
+/// Dials one address after the other until one is reached, whatever comes of it then; the last failure otherwise.
+fn first_reached<T>(
+    addresses: Vec<SocketAddr>,
+    dial: impl Fn(SocketAddr) -> Result<T, DbError>,
+) -> Option<Result<T, DbError>> {
+    let mut last = None;
+    for address in addresses {
+        let outcome = dial(address);
+        let reached = !matches!(outcome, Err(DbError::Unreachable(_)));
+        last = Some(outcome);
+        if reached {
+            break;
+        }
+    }
+    last
+}
+
+/// With the kernel's probes of a silent server.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn probed(builder: OptsBuilder) -> OptsBuilder {
+    builder
+        .tcp_keepalive_probe_interval_secs(Some(PROBE_INTERVAL_S))
+        .tcp_keepalive_probe_count(Some(PROBES))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn probed(builder: OptsBuilder) -> OptsBuilder {
+    builder
+}
+
+/// 32 hexadecimal digits.
+fn unguessable() -> Result<String, DbError> {
+    let bytes: [u8; 16] = ring::rand::generate(&ring::rand::SystemRandom::new())
+        .map_err(|_| DbError::Tls("the system gives no random bytes".into()))?
+        .expose();
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// A path under a file, so that nothing can ever be there.
 const NO_KEY: &str = "/dev/null/no-unverified-server-key";
+
+/// The driver would not say which file it could not read.
+fn readable_trust_store() -> Result<(), DbError> {
+    let Some(path) = trust_store() else {
+        return Ok(());
+    };
+    std::fs::File::open(&path).map(drop).map_err(|error| {
+        DbError::Tls(format!(
+            "the trusted certificates in {} cannot be read: {}",
+            path.display(),
+            io_sentence(&error)
+        ))
+    })
+}
 
 /// The certificates that `--tls verify` trusts beside the built-in public ones: `SSL_CERT_FILE`, else the system's bundle.
 fn trust_store() -> Option<PathBuf> {
@@ -339,4 +456,48 @@ fn trust_store() -> Option<PathBuf> {
     .iter()
     .map(PathBuf::from)
     .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_from_the_wire_is_taken_where_nobody_is_on_the_way() {
+        let ip = |text: &str| Some(text.parse().unwrap());
+        for tls in [TlsMode::Prefer, TlsMode::Require, TlsMode::Verify] {
+            assert!(takes_any_key(tls, None));
+            assert!(takes_any_key(tls, ip("127.0.0.1")));
+            assert!(takes_any_key(tls, ip("127.8.9.10")));
+            assert!(takes_any_key(tls, ip("::1")));
+            assert!(takes_any_key(tls, ip("::ffff:127.0.0.1")));
+            assert!(!takes_any_key(tls, ip("10.0.0.1")));
+            assert!(!takes_any_key(tls, ip("0.0.0.0")));
+            assert!(!takes_any_key(tls, ip("fe80::1")));
+            assert!(!takes_any_key(tls, ip("::ffff:10.0.0.1")));
+        }
+        assert!(takes_any_key(TlsMode::Off, ip("10.0.0.1")));
+    }
+
+    #[test]
+    fn the_next_address_is_dialled_when_one_is_not_reached() {
+        let addresses: Vec<SocketAddr> = ["[::1]:1", "127.0.0.1:2", "127.0.0.1:3"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        let not_reached = || DbError::Unreachable("refused".into());
+        let second = first_reached(addresses.clone(), |address| match address.port() {
+            1 => Err(not_reached()),
+            port => Ok(port),
+        });
+        assert_eq!(second.unwrap().unwrap(), 2);
+        // An account that is refused is refused; the next address gets no password.
+        let denied = first_reached(addresses.clone(), |address| match address.port() {
+            1 => Err::<u16, _>(DbError::Auth("no".into())),
+            _ => Err(not_reached()),
+        });
+        assert!(matches!(denied, Some(Err(DbError::Auth(_)))));
+        let none = first_reached(addresses, |_| Err::<u16, _>(not_reached()));
+        assert!(matches!(none, Some(Err(DbError::Unreachable(_)))));
+    }
 }

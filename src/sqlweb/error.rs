@@ -113,28 +113,66 @@ impl DbError {
 
     /// Whether the connection it happened on can serve another statement.
     pub(crate) fn leaves_connection_usable(&self) -> bool {
-        matches!(
-            self,
-            Self::Statement(_)
-                | Self::ReadOnly(..)
-                | Self::Stopped(_)
-                | Self::Request(_)
-                | Self::Client(_)
-        )
+        match self {
+            Self::Statement(error) => !ends_connection(error.code),
+            Self::ReadOnly(..) | Self::Stopped(_) | Self::Request(_) | Self::Client(_) => true,
+            _ => false,
+        }
     }
 }
+
+/// What is said of a server that the driver cannot follow.
+pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
 
 /// An error of the driver that came while a connection was in use.
 impl From<mysql::Error> for DbError {
     fn from(error: mysql::Error) -> Self {
-        match error {
+        match plain(error) {
             mysql::Error::MySqlError(error) => Self::Statement(error),
             mysql::Error::IoError(error) => Self::Lost(io_sentence(&error)),
             mysql::Error::DriverError(error) => Self::Lost(error.to_string()),
-            mysql::Error::CodecError(error) => Self::Lost(error.to_string()),
-            other => Self::Lost(format!("{other}")),
+            mysql::Error::CodecError(error) => Self::Lost(packet_sentence(&error.to_string())),
+            other => Self::Lost(other.to_string()),
         }
     }
+}
+
+/// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
+fn packet_sentence(driver_says: &str) -> String {
+    if driver_says.contains("larger than max_allowed_packet") {
+        let most = super::connect::MAX_PACKET >> 20;
+        return format!(
+            "a row is larger than {most} MiB, the most that is taken; select less of it"
+        );
+    }
+    format!("{NOT_MYSQL} ({driver_says})")
+}
+
+/// The driver wraps what went wrong with the socket, and with TLS, into its errors of the packet layer.
+pub(crate) fn plain(error: mysql::Error) -> mysql::Error {
+    use std::error::Error as _;
+    let mysql::Error::CodecError(codec) = &error else {
+        return error;
+    };
+    match codec
+        .source()
+        .and_then(|e| e.downcast_ref::<std::io::Error>())
+    {
+        None => error,
+        Some(io) => {
+            let copy = match io.raw_os_error() {
+                Some(code) => std::io::Error::from_raw_os_error(code),
+                None => std::io::Error::new(io.kind(), io.to_string()),
+            };
+            mysql::Error::IoError(copy)
+        }
+    }
+}
+
+/// Errors after which the server ends the connection (MariaDB and MySQL error codes 1053 shutdown, 1080 forced close,
+/// 1152 to 1161 communication, 1184 new aborted connection, 1927 killed, 4031 idle for too long).
+fn ends_connection(code: u16) -> bool {
+    matches!(code, 1053 | 1080 | 1152..=1161 | 1184 | 1927 | 4031)
 }
 
 /// The system's text for an input or output error, without its number.
@@ -148,8 +186,17 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
         ErrorKind::HostUnreachable => "no route to host".into(),
         ErrorKind::NetworkUnreachable => "network is unreachable".into(),
         ErrorKind::ConnectionReset => "connection reset by the server".into(),
-        ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+        // The driver's word for a packet that is shorter than what it should hold.
+        ErrorKind::UnexpectedEof if error.to_string().starts_with("can't parse") => {
+            NOT_MYSQL.into()
+        }
+        ErrorKind::InvalidData => format!("{NOT_MYSQL} ({error})"),
+        ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionAborted => {
             "the server closed the connection".into()
+        }
+        // The driver's word for an end of the stream within a packet.
+        _ if error.to_string() == "bytes remaining on stream" => {
+            "the server closed the connection within a packet".into()
         }
         _ => error.to_string(),
     }

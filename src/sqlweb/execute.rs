@@ -9,7 +9,7 @@ use super::connect::Link;
 use super::error::{Cause, DbError};
 use super::gate::{self, Dialect, Passed, StatementKind};
 use super::readonly;
-use super::running::{Entry, Owner};
+use super::running::{Entry, Owner, stop_apart};
 use super::service::Service;
 use super::sessions::{CheckOut, Wanted};
 use super::statement::{self, Done, RowSink, Stops};
@@ -46,9 +46,8 @@ pub(crate) fn execute(
     let entry = enter(service, job)?;
     let _leaving = {
         let (running, connector) = (entry.running.clone(), service.connector.clone());
-        client.on_gone(move || {
-            running.stop(Cause::ClientLeft, &connector);
-        })
+        // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
+        client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
     };
     let wanted = Wanted {
         owner: &job.owner,

@@ -2,7 +2,7 @@
 
 use mysql::{Conn, Row};
 
-use super::error::DbError;
+use super::error::{DbError, NOT_MYSQL};
 use super::gate::Dialect;
 use super::readonly::pinned_mode;
 use super::statement::rows;
@@ -36,7 +36,7 @@ impl Facts {
             let row = answer.first()?;
             row.get_opt::<String, _>(i)?.ok()
         };
-        let version = text(0).unwrap_or_default();
+        let version = text(0).ok_or_else(|| DbError::Lost(NOT_MYSQL.into()))?;
         let zone = match text(1).unwrap_or_default() {
             zone if zone == "SYSTEM" => text(3).unwrap_or(zone),
             zone => zone,
@@ -46,7 +46,7 @@ impl Facts {
             version,
             time_zone: zone,
             pinned_mode: pinned_mode(&text(2).unwrap_or_default()),
-            can_write: can_write(&grants(conn)),
+            can_write: can_write(&grants(conn)?),
         })
     }
 
@@ -60,11 +60,14 @@ impl Facts {
     }
 }
 
-/// The account's grants, one text a line; empty when they cannot be read.
-fn grants(conn: &mut Conn) -> Vec<String> {
-    let answer = rows(conn, "SHOW GRANTS").unwrap_or_default();
+/// The account's grants, one text a line; empty when the server refuses to tell them.
+fn grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
+    let answer = match rows(conn, "SHOW GRANTS") {
+        Err(error) if error.leaves_connection_usable() => Vec::new(),
+        answer => answer?,
+    };
     let first = |row: &Row| row.get_opt::<String, _>(0).and_then(Result::ok);
-    answer.iter().filter_map(first).collect()
+    Ok(answer.iter().filter_map(first).collect())
 }
 
 /// Privileges that change nothing in the server (MariaDB and MySQL, "GRANT").

@@ -32,6 +32,7 @@ mod routes;
 mod running;
 mod service;
 mod sessions;
+mod sever;
 mod statement;
 
 use std::fmt;

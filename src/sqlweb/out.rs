@@ -1,7 +1,9 @@
 //! Buffered output of a streamed answer: large writes while rows come fast, prompt ones while they come slowly.
 
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes gathered before they are written; large enough that system calls do not show, small enough to hold for each
 /// of 32 statements.
@@ -19,7 +21,7 @@ pub(crate) struct Out<'a> {
     target: &'a mut dyn Write,
     /// A second copy of what is written, while one is kept.
     copy: Option<tempfile::SpooledTempFile>,
-    flushed_at: Instant,
+    flushed_at: Duration,
     untouched: bool,
 }
 
@@ -30,7 +32,7 @@ impl<'a> Out<'a> {
             buffer: Vec::with_capacity(FULL + 2 * PIECE),
             target,
             copy: None,
-            flushed_at: Instant::now(),
+            flushed_at: coarse_now(),
             untouched: true,
         }
     }
@@ -38,6 +40,14 @@ impl<'a> Out<'a> {
     /// Appends without writing. What is appended between two calls of a `flush_…` should stay near [`PIECE`].
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Appends between double quotes.
+    pub(crate) fn push_quoted(&mut self, bytes: &[u8]) {
+        self.buffer.reserve(bytes.len() + 2);
+        self.buffer.push(b'"');
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.push(b'"');
     }
 
     /// Writes when the buffer is full.
@@ -48,12 +58,16 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Writes when the buffer is full or has waited long enough.
+    /// Writes when the buffer is full or has waited long enough. Call once a row.
     pub(crate) fn flush_if_due(&mut self) -> io::Result<()> {
-        if self.buffer.len() >= FULL || self.flushed_at.elapsed() >= PROMPT {
+        if self.buffer.len() >= FULL || self.has_waited() {
             self.flush()?;
         }
         Ok(())
+    }
+
+    fn has_waited(&self) -> bool {
+        coarse_now().saturating_sub(self.flushed_at) >= PROMPT
     }
 
     /// Whether nothing has been written yet.
@@ -73,7 +87,7 @@ impl<'a> Out<'a> {
         self.target.write_all(&self.buffer)?;
         self.target.flush()?;
         self.buffer.clear();
-        self.flushed_at = Instant::now();
+        self.flushed_at = coarse_now();
         Ok(())
     }
 
@@ -105,4 +119,16 @@ impl<'a> Out<'a> {
         }
         Ok(())
     }
+}
+
+/// Monotonic time to a few milliseconds, which costs a quarter of the exact one: it is asked for at every row.
+fn coarse_now() -> Duration {
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::MonotonicCoarse;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    let now = clock_gettime(clock);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u32::try_from(now.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanos)
 }

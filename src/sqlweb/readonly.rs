@@ -50,14 +50,13 @@ pub(crate) fn make_read_only(conn: &mut Conn, facts: &Facts) -> Result<(), DbErr
          SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID()"
     );
     let answer = rows(conn, &setting)?;
-    let own = conn.connection_id();
+    let own = conn.connection_id().to_string();
     let confirmed = answer.first().is_some_and(|row| {
-        row.get::<i64, _>(0) == Some(1)
-            && row
-                .get::<String, _>(1)
-                .is_some_and(|m| same_modes(&m, mode))
-            && row.get::<String, _>(2).as_deref() == Some("utf8mb4")
-            && row.get::<u64, _>(3) == Some(u64::from(own))
+        let text = |i: usize| row.get_opt::<String, _>(i).and_then(Result::ok);
+        text(0).as_deref() == Some("1")
+            && text(1).is_some_and(|modes| same_modes(&modes, mode))
+            && text(2).as_deref() == Some("utf8mb4")
+            && text(3) == Some(own)
     });
     if !confirmed {
         return Err(DbError::ReadOnly(

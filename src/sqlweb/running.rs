@@ -3,14 +3,22 @@
 //! ```text
 //! Waiting ──begin──▶ On(connection) ──end──▶ Done
 //!    └────────stop────────┴──▶ the cause is kept; On: KILL QUERY is sent
+//!                         └──▶ past its grace the connection is shut down
 //! ```
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connect::Connector;
 use super::error::{Cause, DbError};
+use super::sever::Socket;
+
+/// How long a server may go on with a statement that nobody waits for after it was told to stop.
+const GRACE_UNSEEN: Duration = Duration::from_millis(750);
+
+/// The same where somebody waits for the answer and would lose the session's state with the connection.
+const GRACE_WATCHED: Duration = Duration::from_secs(10);
 
 /// Longest statement id that a client may choose, in bytes.
 pub(crate) const MAX_ID: usize = 128;
@@ -18,6 +26,8 @@ pub(crate) const MAX_ID: usize = 128;
 /// One statement on its way.
 pub(crate) struct Running {
     state: Mutex<State>,
+    /// Held while a kill is being sent.
+    killing: Mutex<()>,
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
     owner: Owner,
@@ -34,12 +44,29 @@ pub(crate) struct Owner {
 
 struct State {
     phase: Phase,
-    cause: Option<Cause>,
+    stop: Option<Stop>,
+}
+
+/// The first stop; later ones change nothing.
+#[derive(Clone, Copy)]
+struct Stop {
+    cause: Cause,
+    since: Instant,
+}
+
+impl Stop {
+    fn is_overdue(self) -> bool {
+        let grace = match self.cause {
+            Cause::ClientLeft | Cause::ShuttingDown => GRACE_UNSEEN,
+            Cause::Cancelled | Cause::TimedOut => GRACE_WATCHED,
+        };
+        self.since.elapsed() > grace
+    }
 }
 
 enum Phase {
     Waiting,
-    On(u32),
+    On(u32, Socket),
     Done,
 }
 
@@ -48,62 +75,84 @@ impl Running {
         Self {
             state: Mutex::new(State {
                 phase: Phase::Waiting,
-                cause: None,
+                stop: None,
             }),
+            killing: Mutex::new(()),
             since: Instant::now(),
             owner,
         }
     }
 
     /// The statement is about to be sent on `connection`; fails when it was stopped before.
-    pub(crate) fn begin(&self, connection: u32) -> Result<(), DbError> {
-        let mut state = self.lock();
-        if let Some(cause) = state.cause {
-            return Err(DbError::Stopped(cause));
+    pub(crate) fn begin(&self, connection: u32, socket: Socket) -> Result<(), DbError> {
+        let mut state = lock(&self.state);
+        if let Some(stop) = state.stop {
+            return Err(DbError::Stopped(stop.cause));
         }
-        state.phase = Phase::On(connection);
+        state.phase = Phase::On(connection, socket);
         Ok(())
     }
 
-    /// The server has finished with the statement. Waits for a kill that is being sent, so that it can never hit what
-    /// runs next on the same connection.
-    pub(crate) fn end(&self) -> Option<Cause> {
-        let mut state = self.lock();
+    /// The server has finished with the statement, or was given up. Where the connection is to be used again this waits
+    /// for a kill that is being sent, so that it can never hit what runs next.
+    pub(crate) fn end(&self, connection_lives_on: bool) -> Option<Cause> {
+        let sent = connection_lives_on.then(|| lock(&self.killing));
+        let mut state = lock(&self.state);
         state.phase = Phase::Done;
-        state.cause
+        drop(sent);
+        state.stop.map(|stop| stop.cause)
     }
 
     /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
-        let mut state = self.lock();
-        match state.phase {
-            Phase::Done => false,
-            Phase::Waiting => {
-                state.cause.get_or_insert(cause);
-                true
-            }
-            Phase::On(connection) => {
-                if state.cause.is_none() {
-                    state.cause = Some(cause);
-                    if let Err(error) = connector.kill_query(connection) {
-                        log::warn!(
-                            "the statement on connection {connection} could not be stopped: {error}"
-                        );
-                    }
-                }
-                true
-            }
+        let _sending = lock(&self.killing);
+        let (is_first, connection) = {
+            let mut state = lock(&self.state);
+            let connection = match &state.phase {
+                Phase::Done => return false,
+                Phase::Waiting => None,
+                Phase::On(connection, _) => Some(*connection),
+            };
+            let since = Instant::now();
+            let is_first = state.stop.is_none();
+            state.stop.get_or_insert(Stop { cause, since });
+            (is_first, connection)
+        };
+        if let Some(connection) = connection.filter(|_| is_first) {
+            kill(connector, connection);
         }
+        true
     }
 
     /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
     /// own thread.
     pub(crate) fn enough(&self, connector: &Arc<Connector>) {
-        let state = self.lock();
-        if let (Phase::On(connection), None) = (&state.phase, state.cause)
-            && let Err(error) = connector.kill_query(*connection)
+        let _sending = lock(&self.killing);
+        let connection = match &*lock(&self.state) {
+            State {
+                phase: Phase::On(connection, _),
+                stop: None,
+            } => *connection,
+            _ => return,
+        };
+        kill(connector, connection);
+    }
+
+    /// Whether the statement was told to stop and has not for longer than it may.
+    pub(crate) fn is_overdue(&self) -> bool {
+        let state = lock(&self.state);
+        !matches!(state.phase, Phase::Done) && state.stop.is_some_and(Stop::is_overdue)
+    }
+
+    /// Shuts the connection of an overdue statement down: a server that answers no more, or sends without end, would
+    /// hold the statement's thread for ever.
+    pub(crate) fn sever_if_overdue(&self) {
+        let state = lock(&self.state);
+        if let (Phase::On(connection, socket), Some(stop)) = (&state.phase, state.stop)
+            && stop.is_overdue()
         {
-            log::warn!("the rest of a result could not be declined: {error}");
+            log::debug!("connection {connection} did not stop and is shut down");
+            socket.shut_down();
         }
     }
 
@@ -111,10 +160,17 @@ impl Running {
     pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+fn kill(connector: &Arc<Connector>, connection: u32) {
+    if let Err(error) = connector.kill_query(connection) {
+        log::warn!("the statement on connection {connection} could not be stopped: {error}");
     }
+}
+
+/// A panic elsewhere leaves nothing half-done behind these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
@@ -189,8 +245,8 @@ impl RunningMap {
         all.filter(|r| wanted(&r.owner, r)).cloned().collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
     }
 }
 

@@ -123,6 +123,9 @@ impl Service {
                 stop_apart(running, Cause::TimedOut, self.connector.clone());
             }
         }
+        for running in self.running.filter(|_, running| running.is_overdue()) {
+            running.sever_if_overdue();
+        }
         self.sessions.expire();
     }
 }

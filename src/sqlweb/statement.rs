@@ -3,14 +3,19 @@
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, QueryResult, Row, Text};
 
-use super::connect::{Connector, Link};
+use super::connect::{Connector, Link, OWN_SILENCE};
 use super::contain::contained;
 use super::error::{Cause, DbError};
 use super::running::Running;
+
+/// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
+/// those on their way have arrived.
+const DECLINED: Duration = Duration::from_secs(30);
 
 /// Takes the result sets of one statement, row by row.
 pub(crate) trait RowSink {
@@ -60,15 +65,26 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
 ) -> Result<u16, DbError> {
-    stops.running.begin(link.id())?;
+    stops.running.begin(link.id(), link.socket.clone())?;
+    link.socket.set_patience(None);
     let outcome = contained(|| pump(&mut link.conn, sql, sink, stops));
-    match (outcome, stops.running.end()) {
+    link.socket.set_patience(Some(OWN_SILENCE));
+    let lives_on = match &outcome {
+        Ok(()) => true,
+        Err(error) => error.leaves_connection_usable(),
+    };
+    match (outcome, stops.running.end(lives_on)) {
         (Err(DbError::Statement(error)), Some(cause)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(cause))
         }
+        (Err(DbError::Lost(_)), Some(cause)) => Err(DbError::Lost(given_up(cause))),
         (Err(error), _) => Err(error),
         (Ok(()), _) => Ok(link.conn.warnings()),
     }
+}
+
+fn given_up(cause: Cause) -> String {
+    format!("{}, but the server did not obey", cause.sentence())
 }
 
 /// Runs a statement of ours whose rows do not matter.
@@ -96,7 +112,8 @@ fn was_interrupted(code: u16) -> bool {
     matches!(code, 1317 | 1969 | 1968 | 3024)
 }
 
-/// The result is kept from its own destructor, which would go on reading while a panic unwinds.
+/// The result is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that
+/// sends without end. What is not dropped then is the list of its columns.
 fn pump(
     conn: &mut Conn,
     sql: &str,
@@ -111,8 +128,13 @@ fn pump(
             one_set(&mut result, sink, stops)
         };
         if let Err(error) = ended {
-            drain(&mut result, stops, &error);
-            drop(ManuallyDrop::into_inner(result));
+            if matches!(error, DbError::Client(_)) {
+                stops.running.stop(Cause::ClientLeft, stops.connector);
+                drain(&mut result, stops)?;
+            }
+            if error.leaves_connection_usable() {
+                drop(ManuallyDrop::into_inner(result));
+            }
             return Err(error);
         }
     }
@@ -166,23 +188,40 @@ fn decline_rest(
     if stops.harmless {
         stops.running.enough(stops.connector);
     }
-    for row in result.by_ref() {
+    let deadline = stops.harmless.then(|| Instant::now() + DECLINED);
+    while let Some(row) = result.next() {
         match row {
             Err(mysql::Error::MySqlError(error))
                 if stops.harmless && was_interrupted(error.code) => {}
             Err(error) => return Err(error.into()),
-            Ok(_) => {}
+            Ok(_) => in_time(stops, deadline)?,
         }
     }
     Ok(())
 }
 
-/// After a failure of the client's side the statement is killed before the rest is read, which then is short.
-fn drain(result: &mut QueryResult<'_, '_, '_, Text>, stops: &Stops<'_>, error: &DbError) {
-    if matches!(error, DbError::Client(_)) {
-        stops.running.stop(Cause::ClientLeft, stops.connector);
-        while has_set(result) {
-            for _ in result.by_ref() {}
+/// After a failure of the client's side the statement was killed; the rest, which then is short, is read and dropped.
+fn drain(result: &mut QueryResult<'_, '_, '_, Text>, stops: &Stops<'_>) -> Result<(), DbError> {
+    while has_set(result) {
+        for row in result.by_ref() {
+            match row {
+                Ok(_) => in_time(stops, None)?,
+                Err(mysql::Error::MySqlError(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
+    Ok(())
+}
+
+/// Fails where the server goes on sending after it was told to stop. The connection, in the middle of a result, is of
+/// no more use then.
+fn in_time(stops: &Stops<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
+    let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
+    if late || stops.running.is_overdue() {
+        return Err(DbError::Lost(
+            "the server goes on sending after it was told to stop".into(),
+        ));
+    }
+    Ok(())
 }

@@ -1,6 +1,5 @@
 //! Tunnels: the protocol of both ends.
-//!
-//! [`ssh`] is the protocol as a state machine. It knows nothing of the links that carry it
-//! nor of who uses it.
 
+pub mod link;
+pub mod remote;
 pub mod ssh;

@@ -119,6 +119,8 @@ fn database(rows: u64, tables: u64) -> MariaDb {
         args: vec![
             "--innodb-buffer-pool-size=512M".to_owned(),
             "--table-definition-cache=8000".to_owned(),
+            // 5,000 files fewer to make; the catalogue is the same.
+            "--innodb-file-per-table=0".to_owned(),
             "--table-open-cache=4000".to_owned(),
         ],
         ..Options::default()
@@ -134,7 +136,7 @@ fn database(rows: u64, tables: u64) -> MariaDb {
     ));
     db.exec("CREATE DATABASE many");
     let script: Vec<String> = (0..tables)
-        .map(|n| format!("CREATE TABLE many.t_{n:05} (id INT PRIMARY KEY, name VARCHAR(40), at DATETIME, KEY (name)) ENGINE=Aria TRANSACTIONAL=0"))
+        .map(|n| format!("CREATE TABLE many.t_{n:05} (id INT PRIMARY KEY, name VARCHAR(40), at DATETIME, KEY (name))"))
         .collect();
     for part in script.chunks(200) {
         db.exec(&part.join(";"));

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -18,19 +18,23 @@ use tempfile::TempDir;
 
 use super::holds_within;
 
-/// Runs "$@", reports its process id on the first line of standard output, kills it once standard input closes.
+/// Runs "$@", reports its process id on the first line of standard output (before the program can print anything
+/// itself), kills it once standard input closes.
 /// Its own output goes nowhere else, so that the program's streams end when the program does.
 const WATCHDOG: &str = r#"
 exec 3<&0 </dev/null
-sh -c 'echo "$$"; exec "$@"' sh "$@" 3<&- &
+sh -c 'echo "$$"; exec "$@"' program "$@" 3<&- &
 pid=$!
-{ read -r _ <&3; kill -9 "$pid"; } >/dev/null 2>&1 &
+{ read -r _ <&3; trap '' TERM; kill -9 "$pid"; exit 0; } >/dev/null 2>&1 &
 watch=$!
 exec >/dev/null 2>&1
 wait "$pid"
 status=$?
 kill "$watch"
-test -z "$LEASH_DIR" || rm -rf "$LEASH_DIR" || { sleep 1; rm -rf "$LEASH_DIR"; }
+wait "$watch" && owner=gone || owner=here
+if [ "$LEASH_REMOVES" = always ] || [ "$LEASH_REMOVES" = "$owner" ]; then
+    rm -rf "$LEASH_DIR" || { sleep 1; rm -rf "$LEASH_DIR"; }
+fi
 exit "$status"
 "#;
 
@@ -85,6 +89,8 @@ pub struct Leash {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     dir: Option<TempDir>,
+    /// The directory that the watchdog removes, and when: `always`, or when the owner is `gone`.
+    removes: (PathBuf, &'static str),
 }
 
 impl Leash {
@@ -95,6 +101,7 @@ impl Leash {
             args: Vec::new(),
             env: Vec::new(),
             dir: None,
+            removes: (PathBuf::new(), "never"),
         }
     }
 
@@ -117,7 +124,15 @@ impl Leash {
     /// Hands over the directory that goes with the program: the watchdog removes it once the program has ended.
     #[must_use]
     pub fn owning(mut self, dir: TempDir) -> Leash {
+        self.removes = (dir.path().to_owned(), "always");
         self.dir = Some(dir);
+        self
+    }
+
+    /// Names a directory that the test removes itself, unless it cannot: when it is killed, or never drops a static.
+    #[must_use]
+    pub fn lending(mut self, dir: &Path) -> Leash {
+        self.removes = (dir.to_owned(), "gone");
         self
     }
 
@@ -129,10 +144,8 @@ impl Leash {
             .arg(&self.program)
             .args(&self.args)
             .envs(self.env)
-            .env(
-                "LEASH_DIR",
-                self.dir.as_ref().map_or(Path::new(""), TempDir::path),
-            )
+            .env("LEASH_DIR", self.removes.0)
+            .env("LEASH_REMOVES", self.removes.1)
             // Out of the terminal's process group: Ctrl-C ends the test process, and the pipe ends the rest.
             .process_group(0)
             .stdin(Stdio::piped())

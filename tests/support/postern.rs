@@ -160,6 +160,7 @@ impl Postern {
         let mut leash = Leash::new(binary())
             .args(["mysql", "--no-open", "--listen", "127.0.0.1:0"])
             .args(args);
+        leash = leash.lending(home.path());
         for (name, value) in home.environment() {
             leash = leash.env(name, value);
         }

@@ -1,6 +1,9 @@
 // Statements that lose data at one stroke, for the question before they run.
 import { tokens } from './lexer.js';
 
+/** Words in front of a statement that is executed all the same. */
+const WRAPPERS = new Set(['WITH', 'ANALYZE', 'EXPLAIN']);
+
 /**
  * @param {string} sql one statement
  * @returns {{statement: string, reason: string}|null}
@@ -11,8 +14,9 @@ export function dangerOf(sql) {
   if (first === 'DROP') return { statement: `DROP ${second ?? ''}`.trim(), reason: 'It removes what it names with everything in it.' };
   if (first === 'TRUNCATE') return { statement: 'TRUNCATE', reason: 'It removes every row and cannot be rolled back.' };
   if (first === 'CREATE' && second === 'OR' && words[3] === 'TABLE') return { statement: 'CREATE OR REPLACE TABLE', reason: 'It drops a table of that name with everything in it.' };
-  const verb = first === 'WITH' || (first === 'SET' && second === 'STATEMENT') ? words.find((word) => word === 'DELETE' || word === 'UPDATE') : first;
-  if (first === 'EXPLAIN' || words.includes('WHERE')) return null;
+  if (words.includes('WHERE') || (first === 'EXPLAIN' && second !== 'ANALYZE')) return null;
+  const inside = WRAPPERS.has(first) || (first === 'SET' && second === 'STATEMENT');
+  const verb = inside ? words.find((word) => word === 'DELETE' || word === 'UPDATE') : first;
   if (verb === 'DELETE') return { statement: 'DELETE without WHERE', reason: 'It removes every row of the table.' };
   if (verb === 'UPDATE') return { statement: 'UPDATE without WHERE', reason: 'It changes every row of the table.' };
   return null;
@@ -24,16 +28,9 @@ function topLevelWords(sql) {
   let depth = 0;
   for (const { type, start, end } of tokens(sql)) {
     const text = sql.slice(start, end);
-    if (type === 'comment' && /^\/\*M?!/.test(text)) return topLevelWords(opened(sql, start, end, text));
     if (text === '(') depth += 1;
     else if (text === ')') depth -= 1;
     else if (depth === 0 && (type === 'keyword' || type === 'identifier')) words.push(text.toUpperCase());
   }
   return words;
-}
-
-/** An executable comment with its marks blanked out: the server runs what is inside. */
-function opened(sql, start, end, text) {
-  const inner = text.replace(/^\/\*M?!\d*/, ' ').replace(/\*\/$/, ' ');
-  return `${sql.slice(0, start)} ${inner} ${sql.slice(end)}`;
 }

@@ -1,4 +1,4 @@
-// Generated from src/sqlweb/gate/functions.rs; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
+// Generated from src/sqlweb/gate; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
 
 /** Names that may stand before a parenthesis, with the versions that have them built in. */
 export const GROUPS = [
@@ -13,7 +13,7 @@ export const GROUPS = [
   { mariadb: [10, 0, 12], mysql: [5, 6, 3], adjacent: false, names: "FROM_BASE64 INET6_ATON INET6_NTOA IS_IPV4 IS_IPV4_COMPAT IS_IPV4_MAPPED IS_IPV6 TO_BASE64" },
   { mariadb: [10, 2, 2], mysql: [8, 0, 2], adjacent: true, names: "CUME_DIST DENSE_RANK FIRST_VALUE LAG LEAD NTH_VALUE NTILE PERCENT_RANK RANK" },
   { mariadb: [10, 2, 2], mysql: [8, 0, 2], adjacent: false, names: "LAST_VALUE ROW_NUMBER" },
-  { mariadb: [10, 2, 7], mysql: [5, 7, 8], adjacent: false, names: "JSON_ARRAY JSON_ARRAY_APPEND JSON_ARRAY_INSERT JSON_CONTAINS JSON_CONTAINS_PATH JSON_DEPTH JSON_EXTRACT JSON_INSERT JSON_KEYS JSON_LENGTH JSON_MERGE JSON_OBJECT JSON_QUOTE JSON_REMOVE JSON_REPLACE JSON_SEARCH JSON_SET JSON_TYPE JSON_UNQUOTE JSON_VALID" },
+  { mariadb: [10, 2, 7], mysql: [5, 7, 8], adjacent: false, names: "JSON_ARRAY JSON_ARRAY_APPEND JSON_ARRAY_INSERT JSON_CONTAINS JSON_CONTAINS_PATH JSON_DEPTH JSON_EXTRACT JSON_INSERT JSON_KEYS JSON_LENGTH JSON_OBJECT JSON_QUOTE JSON_REMOVE JSON_REPLACE JSON_SEARCH JSON_SET JSON_TYPE JSON_UNQUOTE JSON_VALID" },
   { mariadb: [10, 4, 5], mysql: [5, 7, 22], adjacent: false, names: "JSON_MERGE_PATCH JSON_MERGE_PRESERVE" },
   { mariadb: [10, 10, 3], mysql: [5, 7, 22], adjacent: false, names: "JSON_PRETTY" },
   { mariadb: [10, 5, 0], mysql: [5, 7, 22], adjacent: true, names: "JSON_ARRAYAGG JSON_OBJECTAGG" },
@@ -23,7 +23,7 @@ export const GROUPS = [
   { mariadb: [11, 1, 1], mysql: [8, 0, 17], adjacent: false, names: "JSON_SCHEMA_VALID" },
   { mariadb: null, mysql: [8, 0, 17], adjacent: false, names: "JSON_SCHEMA_VALIDATION_REPORT" },
   { mariadb: null, mysql: [8, 0, 13], adjacent: false, names: "JSON_STORAGE_FREE JSON_STORAGE_SIZE" },
-  { mariadb: [10, 2, 7], mysql: null, adjacent: false, names: "JSON_COMPACT JSON_DETAILED JSON_EXISTS JSON_LOOSE JSON_QUERY" },
+  { mariadb: [10, 2, 7], mysql: null, adjacent: false, names: "JSON_COMPACT JSON_DETAILED JSON_EXISTS JSON_LOOSE JSON_MERGE JSON_QUERY" },
   { mariadb: [10, 7, 1], mysql: null, adjacent: false, names: "JSON_EQUALS JSON_NORMALIZE NATURAL_SORT_KEY SFORMAT" },
   { mariadb: [11, 2, 1], mysql: null, adjacent: false, names: "JSON_ARRAY_INTERSECT JSON_KEY_VALUE JSON_OBJECT_FILTER_KEYS JSON_OBJECT_TO_ARRAY" },
   { mariadb: [10, 0, 5], mysql: [8, 0, 4], adjacent: false, names: "REGEXP_INSTR REGEXP_REPLACE REGEXP_SUBSTR" },
@@ -86,3 +86,12 @@ export const REFUSED = {
   WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS: "it waits for replication",
   WSREP_SYNC_WAIT_UPTO_GTID: "it waits for replication",
 };
+
+/** See src/sqlweb/gate/words.rs. */
+export const DENIED = "ALTER ANALYZE CALL CHANGE CREATE DELETE DROP GRANT INFILE INSERT INTO KILL LOAD LOCK OPTIMIZE OUTFILE PROCEDURE PURGE RELEASE RENAME REPLACE RESIGNAL REVOKE SIGNAL TRIGGER UNLOCK UPDATE";
+
+/** See src/sqlweb/gate/words.rs. */
+export const SHOWN = "ALL AUTHORS BINARY BINLOG CHARACTER CHARSET CLIENT_STATISTICS COLLATION COLUMNS CONTRIBUTORS COUNT CREATE DATABASES ENGINE ENGINES ERRORS EVENTS EXPLAIN EXTENDED FIELDS FULL FUNCTION GLOBAL GRANTS INDEX INDEXES INDEX_STATISTICS KEYS LOCAL LOCALES MASTER METADATA_LOCK_INFO OPEN PACKAGE PLUGINS PRIVILEGES PROCEDURE PROCESSLIST PROFILE PROFILES QUERY_CACHE_INFO QUERY_RESPONSE_TIME RELAYLOG REPLICA REPLICAS SCHEMAS SESSION SLAVE SLAVES STATUS STORAGE TABLE TABLES TABLE_STATISTICS TRIGGERS USER_STATISTICS USER_VARIABLES VARIABLES WARNINGS WSREP_MEMBERSHIP WSREP_STATUS";
+
+/** See src/sqlweb/gate/words.rs. */
+export const SHOWN_CREATE = "DATABASE EVENT FUNCTION LIBRARY PACKAGE PROCEDURE SCHEMA SEQUENCE SERVER TABLE TRIGGER USER VIEW";

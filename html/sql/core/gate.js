@@ -1,7 +1,7 @@
 // Layer 1 of the read-only mode: what the page refuses to send. The server
 // checks again (src/sqlweb/gate) and the database a third time. No DOM.
 
-import { GROUPS, REFUSED } from "./functions.js";
+import * as LISTS from "./functions.js";
 import { Lexer } from "./lexer.js";
 
 /**
@@ -12,15 +12,9 @@ import { Lexer } from "./lexer.js";
 
 const words = (text) => new Set(text.split(" "));
 
-const DENIED = words("ALTER ANALYZE CALL CHANGE CREATE DELETE DROP GRANT INFILE INSERT INTO KILL LOAD LOCK OPTIMIZE "
-  + "OUTFILE PROCEDURE PURGE RELEASE RENAME REPLACE RESIGNAL REVOKE SIGNAL TRIGGER UNLOCK UPDATE");
-const SHOWN = words("ALL AUTHORS BINARY BINLOG CHARACTER CHARSET CLIENT_STATISTICS COLLATION COLUMNS CONTRIBUTORS COUNT "
-  + "CREATE DATABASES ENGINE ENGINES ERRORS EVENTS EXPLAIN EXTENDED FIELDS FULL FUNCTION GLOBAL GRANTS INDEX INDEXES "
-  + "INDEX_STATISTICS KEYS LOCAL LOCALES MASTER METADATA_LOCK_INFO OPEN PACKAGE PLUGINS PRIVILEGES PROCEDURE "
-  + "PROCESSLIST PROFILE PROFILES QUERY_CACHE_INFO QUERY_RESPONSE_TIME RELAYLOG REPLICA REPLICAS SCHEMAS SESSION SLAVE "
-  + "SLAVES STATUS STORAGE TABLE TABLES TABLE_STATISTICS TRIGGERS USER_STATISTICS USER_VARIABLES VARIABLES WARNINGS "
-  + "WSREP_MEMBERSHIP WSREP_STATUS");
-const SHOWN_CREATE = words("DATABASE EVENT FUNCTION LIBRARY PACKAGE PROCEDURE SCHEMA SEQUENCE SERVER TABLE TRIGGER USER VIEW");
+const DENIED = words(LISTS.DENIED);
+const SHOWN = words(LISTS.SHOWN);
+const SHOWN_CREATE = words(LISTS.SHOWN_CREATE);
 const QUERIES = words("SELECT WITH VALUES TABLE");
 const CONSTRUCTORS = words("GEOMETRYCOLLECTION LINESTRING MULTILINESTRING MULTIPOINT MULTIPOLYGON POLYGON");
 const PLAIN = new Set(["word", "name", "quoted", "number", "variable"]);
@@ -44,7 +38,7 @@ const ONE = "one statement at a time; send them one by one";
 
 /** @type {Map<string, {mariadb: number[]|null, mysql: number[]|null, adjacent: boolean}>} */
 const FUNCTIONS = new Map();
-for (const group of GROUPS) {
+for (const group of LISTS.GROUPS) {
   for (const name of group.names.split(" ")) FUNCTIONS.set(name, group);
 }
 
@@ -245,7 +239,7 @@ class Checker {
     if (this.#isColumnList()) return;
     if (token.kind !== "word") stop("a quoted name may be a stored function; write a built-in one without quotes");
     const known = FUNCTIONS.get(asciiUpper(text));
-    if (!known) stop(REFUSED[asciiUpper(text)] ?? "not a built-in function known to be harmless");
+    if (!known) stop(LISTS.REFUSED[asciiUpper(text)] ?? "not a built-in function known to be harmless");
     if (!onServer(known, this.server)) {
       stop("not built into this server, so it may be a stored function, which may write");
     }

@@ -1,8 +1,8 @@
 // Quoting of identifiers and literals as the database reads them.
 import { RESERVED } from './words.js';
 
-/** Names that need no quotes: they do not begin with a digit, which the lexer could read as a number. */
-const PLAIN = /^[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
+/** Names that need no quotes; not with a digit in front, which reads as a number, nor with `$`, which MySQL gives up. */
+const PLAIN = /^[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
 
 /**
  * Quotes an identifier with backquotes, only when it needs them.

@@ -3,6 +3,8 @@
 /** How many schemas are kept; the oldest makes room. A schema is a few kB. */
 const MAX_SCHEMAS = 400;
 
+const NONE = [];
+
 /** Cache in front of the API's catalogue requests. One request under way serves everyone who asks. */
 export class Catalogue {
   #api;
@@ -18,7 +20,7 @@ export class Catalogue {
 
   /** @returns {string[]} names known so far */
   get databaseNames() {
-    return this.#databases ?? [];
+    return this.#databases ?? NONE;
   }
 
   /** @param {string} db @returns {{name: string, kind: string}[]|undefined} tables known so far */

@@ -52,7 +52,7 @@ export class Completion {
   /** Handles a key; true when it was for the list. @param {KeyboardEvent} event */
   key(event) {
     if (event.isComposing) return false;
-    const ask = (event.key === ' ' && event.ctrlKey) || (event.key === '/' && event.altKey);
+    const ask = (event.key === ' ' && event.ctrlKey) || (event.code === 'Slash' && event.altKey);
     if (ask) return this.#ask();
     if (!this.isOpen || event.ctrlKey || event.metaKey || event.altKey) {
       this.#soon.cancel();

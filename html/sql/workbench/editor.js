@@ -147,7 +147,9 @@ export class Editor {
   /** One-based line and column of an offset, as people count. @param {number} offset */
   position(offset) {
     const line = this.lineOf(offset);
-    return { line: line + 1, column: Array.from(this.#text.slice(this.#lines[line], offset)).length + 1 };
+    const start = this.#lines[line];
+    const units = offset - start;
+    return { line: line + 1, column: (units > MAX_LINE ? units : Array.from(this.#text.slice(start, offset)).length) + 1 };
   }
 
   /** Where the character at `offset` is painted, in the window's px, or null where it is not. @param {number} offset */

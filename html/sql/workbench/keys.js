@@ -23,7 +23,7 @@ export const KEYS = [
   { group: 'Tabs', keys: [ALT, 'N'], what: 'New query tab', command: 'newTab', match: (e) => alt(e) && e.code === 'KeyN' },
   { group: 'Tabs', keys: [ALT, 'W'], what: 'Close the tab', command: 'closeTab', match: (e) => alt(e) && e.code === 'KeyW' },
   { group: 'Tabs', keys: [ALT, 'Z'], what: 'Reopen the tab closed last', command: 'reopenTab', match: (e) => alt(e) && e.code === 'KeyZ' },
-  { group: 'Tabs', keys: [ALT, 'Page Up / Page Down'], what: 'Previous, next tab', command: 'moveTab', match: (e) => alt(e) && (e.key === 'PageUp' || e.key === 'PageDown') },
+  { group: 'Tabs', keys: [ALT, 'PgUp', 'PgDn'], what: 'Previous, next tab', command: 'moveTab', match: (e) => alt(e) && (e.key === 'PageUp' || e.key === 'PageDown') },
   { group: 'Tabs', keys: ['F2'], what: 'Rename the tab', command: 'rename', match: (e) => bare(e) && e.key === 'F2' },
   { group: 'Around', keys: ['F6'], what: 'Next area: tables, editor, results (Shift: back)', command: 'area', match: (e) => !mod(e) && !e.altKey && e.key === 'F6' },
   { group: 'Around', keys: ['F4'], what: 'History', command: 'history', match: (e) => bare(e) && e.key === 'F4' },
@@ -40,7 +40,7 @@ export const KEYS = [
 ];
 
 function mod(event) {
-  return (isMac ? event.metaKey || event.ctrlKey : event.ctrlKey) && !event.altKey;
+  return (event.metaKey || event.ctrlKey) && !event.altKey;
 }
 
 function alt(event) {

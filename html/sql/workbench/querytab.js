@@ -125,12 +125,13 @@ export class QueryTab {
     const at = span ? { start: statement.start + span.start, end: statement.start + Math.max(span.end, span.start + 1) } : null;
     this.editor.mark(at ? [{ ...at, kind: 'error' }] : []);
     if (at && this.app.active === this) this.editor.reveal(at.start);
-    this.showMessage({ text, at: at ? at.start : undefined });
+    this.showMessage({ text, at: at?.start ?? statement.start });
   }
 
   /** An error tab of the results asks for its place, which may have moved with an edit since. */
-  #goTo({ offset }) {
-    if (Number.isFinite(offset) && offset <= this.editor.text.length) this.editor.select(offset);
+  #goTo({ run, index, offset }) {
+    const at = run.places[index] + offset;
+    if (!this.script && at >= 0 && at <= this.editor.text.length) this.editor.select(at);
   }
 
   /** Takes a script that is too large to edit. @param {{name: string, text: string, shown: string}} script */

@@ -1,5 +1,6 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
-import { checkReadOnly } from '../core/gate.js';
+import { checkReadOnly, serverFromVersion } from '../core/gate.js';
+import { errorSpan } from '../core/errors.js';
 import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
@@ -21,12 +22,15 @@ const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
 
-/** The layer-1 refusal of a statement in read-only mode, or null. @param {string} sql @returns {string|null} */
-export function refusal(sql) {
-  const found = checkReadOnly(sql);
-  if (!found) return null;
-  const message = found.message.startsWith('read-only mode:') ? found.message : `read-only mode: ${found.message}`;
-  return /\bpage\b/.test(message) ? message : `${message} (refused by the page; nothing was sent)`;
+/**
+ * The refusal of a statement in read-only mode by the page, the first of the three layers; null when it may be sent.
+ * @param {string} sql
+ * @param {string} version the server's, as the API gives it
+ * @returns {string|null}
+ */
+export function refusal(sql, version) {
+  const found = checkReadOnly(sql, serverFromVersion(version));
+  return found && `read-only mode: ${found.statement} refused by the page, nothing was sent: ${found.message}`;
 }
 
 /** The dangerous ones among statements. @param {Statement[]} statements */
@@ -47,11 +51,12 @@ export class Run {
   #abort = new AbortController();
   #cancelled = false;
   #timer = 0;
+  #grace = 0;
   #now = { index: 0, rows: 0, bytes: 0, sql: '' };
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
-   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
+   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, version: string, plan: boolean,
    *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
    *   onDatabase: (db: string) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
    */
@@ -62,35 +67,48 @@ export class Run {
     this.db = options.db;
     this.session = options.session;
     this.statements = options.statements.map(({ sql }) => sql);
+    /** Where each statement sent begins in the editor's text; what EXPLAIN puts in front lies before it. */
+    this.places = options.statements.map(({ start, end, sql }) => start - (sql.length - (end - start)));
     this.startedAt = Date.now();
     this.began = performance.now();
   }
 
   /** Runs to the end. @returns {Promise<{failed: number, cancelled: boolean, elapsedMs: number, done: number}>} */
   async start() {
-    const { statements, results } = this.#options;
-    let failed = 0;
-    let done = 0;
+    const { results } = this.#options;
+    let counts = { failed: 1, done: 0 };
+    let end;
     results.begin(this);
     this.#timer = setInterval(() => this.#report(), TICK_MS);
-    for (const [index, statement] of statements.entries()) {
+    try {
+      counts = await this.#each();
+    } finally {
+      clearInterval(this.#timer);
+      clearTimeout(this.#grace);
+      end = { cancelled: this.#cancelled, elapsedMs: performance.now() - this.began };
+      results.end(this, end);
+    }
+    return { ...counts, ...end };
+  }
+
+  async #each() {
+    let failed = 0;
+    let done = 0;
+    for (const [index, statement] of this.#options.statements.entries()) {
       if (this.#cancelled) break;
       done += 1;
       if (await this.#one(index, statement)) continue;
       failed += 1;
       if (this.#options.stopOnError) break;
     }
-    clearInterval(this.#timer);
-    const end = { cancelled: this.#cancelled, elapsedMs: performance.now() - this.began };
-    results.end(this, end);
-    return { failed, done, ...end };
+    return { failed, done };
   }
 
   /** One statement; true when it succeeded. */
   async #one(index, statement) {
     this.#now = { index, rows: 0, bytes: 0, sql: statement.sql };
     this.#report();
-    const refused = this.#options.readOnly ? refusal(statement.sql) : null;
+    const refused = this.#options.readOnly ? refusal(statement.sql, this.#options.version) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
     const answer = await this.#send(statement.sql);
@@ -126,7 +144,7 @@ export class Run {
 
   #fail(index, statement, message, error, ms) {
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
-    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: statement.start });
+    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
     if (!this.#cancelled) this.#options.onError(statement, text);
     return false;
@@ -154,7 +172,7 @@ export class Run {
     if (this.#cancelled) return;
     this.#cancelled = true;
     this.#report();
-    setTimeout(() => this.#abort.abort(), CANCEL_GRACE_MS);
+    this.#grace = setTimeout(() => this.#abort.abort(), CANCEL_GRACE_MS);
     const queryId = this.#queryId;
     try {
       if (queryId) await this.#api.cancel(queryId);

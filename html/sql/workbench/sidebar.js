@@ -2,8 +2,9 @@
 import { byId, debounce, fill, h, icon, iconButton } from '../../common/dom.js';
 import { formatBytes, formatCount } from './figures.js';
 
-/** Tables on one page of the list. */
+/** Tables on one page of the list, and databases: few servers have more than fit a list. */
 const PAGE = 50;
+const DATABASE_PAGE = 500;
 const KINDS = { table: 'Table', view: 'View', sequence: 'Sequence' };
 
 /** The sidebar in `#sidebar`. */
@@ -30,7 +31,7 @@ export class Sidebar {
     this.head = h('div', { class: 'sidebar-head' });
     this.list = h('ul', { class: 'sidebar-list', id: 'sidebar-list' });
     this.note = h('div', { class: 'sidebar-note' });
-    this.pager = h('div', { class: 'pager', role: 'group', 'aria-label': 'Pages of tables' });
+    this.pager = h('div', { class: 'pager', role: 'group', 'aria-label': 'Pages' });
     fill(this.host, this.head, h('div', { class: 'sidebar-filter' }, icon('search'), this.filter), this.list, this.note, this.pager);
     this.#listen();
   }
@@ -128,11 +129,16 @@ export class Sidebar {
     return words.length ? all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))) : all;
   }
 
+  get #pageSize() {
+    return this.#db === null ? DATABASE_PAGE : PAGE;
+  }
+
   #render() {
     const found = this.#matching();
-    const pages = Math.max(1, Math.ceil(found.length / PAGE));
+    const size = this.#pageSize;
+    const pages = Math.max(1, Math.ceil(found.length / size));
     this.#page = Math.min(this.#page, pages - 1);
-    const paged = this.#db === null ? found : found.slice(this.#page * PAGE, (this.#page + 1) * PAGE);
+    const paged = found.slice(this.#page * size, (this.#page + 1) * size);
     const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.name : null;
     fill(this.list, paged.map((entry) => this.#row(entry)));
     const rows = [...this.list.querySelectorAll('.row-main')];
@@ -165,11 +171,12 @@ export class Sidebar {
   }
 
   #renderPager(total) {
-    this.pager.hidden = this.#db === null || total <= PAGE;
+    const size = this.#pageSize;
+    this.pager.hidden = total <= size;
     if (this.pager.hidden) return;
-    const from = this.#page * PAGE;
-    const to = Math.min(total, from + PAGE);
-    const go = (by) => () => { this.#page += by; this.#render(); this.list.scrollTop = 0; this.#on.announce(`Tables ${this.#page * PAGE + 1} to ${Math.min(total, (this.#page + 1) * PAGE)}`); };
+    const from = this.#page * size;
+    const to = Math.min(total, from + size);
+    const go = (by) => () => { this.#page += by; this.#render(); this.list.scrollTop = 0; this.#on.announce(`${this.#page * size + 1} to ${Math.min(total, (this.#page + 1) * size)} of ${total}`); };
     const hadFocus = this.pager.contains(document.activeElement) ? document.activeElement.dataset.way : null;
     fill(this.pager,
       iconButton('chevron-left', 'Previous page', go(-1), { disabled: from === 0, 'data-way': 'previous' }),

@@ -1,31 +1,52 @@
 // The strip of query tabs: a tablist with arrow keys, rename, close.
-import { byId, fill, h, icon } from '../../common/dom.js';
+import { byId, h, icon } from '../../common/dom.js';
+
+/** Elements by tab: they are kept, since replacing one between two clicks would swallow a double click. */
+const ELEMENTS = new WeakMap();
 
 /**
  * Draws the strip. A tablist may own tabs only, so the crosses are for the pointer; keys: Delete, the menu, the shortcut.
- * in `#tabs`.
  * @param {import('./querytab.js').QueryTab[]} tabs
  * @param {import('./querytab.js').QueryTab} active
- * @param {{activate: (tab: object) => void, close: (tab: object) => void, rename: (tab: object) => void, add: () => void}} on
+ * @param {{activate: (tab: object, focus?: boolean) => void, close: (tab: object) => void, rename: (tab: object) => void}} on
  */
 export function drawTabs(tabs, active, on) {
   const host = byId('tabs');
   const focused = host.contains(document.activeElement);
-  fill(host, tabs.map((tab) => tabElement(tab, tab === active, on)));
+  const wanted = tabs.map((tab) => elementOf(tab, on));
+  if (wanted.length !== host.children.length || wanted.some((element, i) => host.children[i] !== element)) host.replaceChildren(...wanted);
+  tabs.forEach((tab, i) => update(wanted[i], tab, tab === active));
   host.onkeydown = (event) => stripKey(event, tabs, active, on);
-  const current = host.querySelector('[aria-selected="true"]');
-  current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  if (focused) current?.focus();
+  const current = byId(`tab-${active.id}`);
+  current.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  if (focused) current.focus();
 }
 
-function tabElement(tab, isActive, on) {
-  const state = tab.run ? 'running' : tab.news ? 'has new results' : '';
+function elementOf(tab, on) {
+  if (!ELEMENTS.has(tab)) ELEMENTS.set(tab, tabElement(tab, on));
+  return ELEMENTS.get(tab);
+}
+
+function tabElement(tab, on) {
   const button = h('button', {
-    type: 'button', role: 'tab', id: `tab-${tab.id}`, 'aria-selected': String(isActive), 'aria-controls': `panel-${tab.id}`, tabindex: isActive ? '0' : '-1',
-    title: 'Double click or F2 renames', on: { click: () => on.activate(tab), dblclick: () => on.rename(tab), auxclick: (event) => { if (event.button === 1) on.close(tab); } },
-  }, h('span', { class: `tab-dot ${tab.run ? 'running' : tab.news ? 'news' : ''}` }), h('span', { class: 'tab-name', text: tab.name }), state && h('span', { class: 'visually-hidden', text: `, ${state}` }));
-  const close = h('button', { type: 'button', class: 'tab-close', tabindex: '-1', 'aria-hidden': 'true', 'aria-label': `Close ${tab.name}`, title: 'Close tab', on: { click: () => on.close(tab) } }, icon('close'));
-  return h('div', { class: isActive ? 'tab active' : 'tab', role: 'presentation' }, button, close);
+    type: 'button', role: 'tab', id: `tab-${tab.id}`, 'aria-controls': `panel-${tab.id}`, title: 'Double click or F2 renames',
+    on: { click: () => on.activate(tab), dblclick: () => on.rename(tab), auxclick: (event) => { if (event.button === 1) on.close(tab); } },
+  }, h('span', { class: 'query-tab-dot' }), h('span', { class: 'query-tab-name' }), h('span', { class: 'visually-hidden' }));
+  const close = h('button', { type: 'button', class: 'query-tab-close', tabindex: '-1', 'aria-hidden': 'true', title: 'Close tab', on: { click: () => on.close(tab) } }, icon('close'));
+  return h('div', { role: 'presentation' }, button, close);
+}
+
+function update(element, tab, isActive) {
+  const [button, close] = element.children;
+  const [dot, name, state] = button.children;
+  const mark = tab.run ? 'running' : tab.news ? 'news' : '';
+  element.className = isActive ? 'query-tab active' : 'query-tab';
+  button.setAttribute('aria-selected', String(isActive));
+  button.tabIndex = isActive ? 0 : -1;
+  dot.className = `query-tab-dot ${mark}`;
+  name.textContent = tab.name;
+  state.textContent = { running: ', running', news: ', has new results', '': '' }[mark];
+  close.setAttribute('aria-label', `Close ${tab.name}`);
 }
 
 function stripKey(event, tabs, active, on) {

@@ -22,7 +22,7 @@ export function wireToolbar(commands, settings, on) {
   byId('new-tab').addEventListener('click', () => commands.newTab());
   byId('new-tab').title = `New query tab (${keyText('newTab')})`;
   byId('more').addEventListener('click', () => openMenu(byId('more'), on.menu()));
-  byId('db').addEventListener('change', () => on.setDatabase(byId('db').value));
+  byId('db').addEventListener('change', () => { drawn = {}; on.setDatabase(byId('db').value); });
   wireLimit(settings, on);
 }
 
@@ -45,8 +45,13 @@ function confirmUnlimited() {
   });
 }
 
+/** What the selector offers; it is drawn again only when that changes, never under an open list. */
+let drawn = {};
+
 /** Offers the databases in the tab's selector. @param {string[]} names @param {string} current */
 export function drawDatabases(names, current) {
+  if (drawn.names === names && drawn.current === current) return;
+  drawn = { names, current };
   const all = current && !names.includes(current) ? [current, ...names] : names;
   fill(byId('db'), h('option', { value: '', text: 'no database' }), all.map((name) => h('option', { value: name, text: name })));
   byId('db').value = current;

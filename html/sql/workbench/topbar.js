@@ -103,7 +103,9 @@ export class Health {
 
   #later(ms) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (document.hidden ? this.#later(ms) : this.check()), ms);
+    // A hidden page that is well asks nothing; one that lost its server goes on trying.
+    const idle = () => document.hidden && this.state === 'connected';
+    this.#timer = setTimeout(() => (idle() ? this.#later(ms) : this.check()), ms);
   }
 
   #set(state, text, detail = '') {

@@ -4,18 +4,15 @@ import { announce, notify } from '../../common/announce.js';
 import { confirmDialog, promptDialog } from '../../common/dialog.js';
 import { addEntry } from '../core/history.js';
 import { selectAll } from '../core/identifiers.js';
-import { splitScript } from '../core/lexer.js';
-import { scriptBatches } from '../core/script.js';
 import { withoutSecrets } from '../core/secrets.js';
 import { Catalogue } from './catalogue.js';
 import { readLink, writeLink } from './deeplink.js';
+import { Execution } from './execution.js';
 import { chooseFile, readScript, saveScript } from './files.js';
-import { formatMs } from './figures.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { showHistory, showSettings } from './panels.js';
 import { QueryTab } from './querytab.js';
-import { Run, dangers, refusal } from './runner.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
 import { MAX_KEPT_TEXT, saveSettings } from './store.js';
@@ -24,8 +21,6 @@ import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
 
 /** Pause after typing before tabs are saved, in ms. */
 const SAVE_MS = 400;
-/** Pause of a long script check between two slices, in ms: lets the page paint and take keys. */
-const BREATH_MS = 0;
 /** The most query tabs; each holds a database session while it is used, and the server has 32. */
 const MAX_TABS = 24;
 /** Closed tabs that can be opened again. */
@@ -45,6 +40,7 @@ export class Workbench {
     this.workspace = workspace;
     this.settings = settings;
     this.catalogue = new Catalogue(api);
+    this.execution = new Execution(this);
     this.tabs = [];
     this.active = null;
     this.#history = workspace.history();
@@ -101,9 +97,9 @@ export class Workbench {
 
   #commands() {
     return {
-      run: () => this.runTarget(),
-      runAll: () => this.runAll(),
-      explain: () => this.explain(),
+      run: () => this.run('target'),
+      runAll: () => this.run('all'),
+      explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
       save: () => saveScript(this.active.name, this.active.script?.text ?? this.active.editor.text),
@@ -182,7 +178,7 @@ export class Workbench {
     if (tab !== this.active) this.active?.show(false);
     this.active = tab;
     tab.show(true);
-    this.#drawTabs();
+    this.drawTabs();
     this.#drawDatabases();
     this.drawState(tab);
     this.#saveSoon();
@@ -208,7 +204,7 @@ export class Workbench {
       this.active = null;
       this.activate(this.tabs[Math.min(at, this.tabs.length - 1)]);
       this.active.editor.area.focus();
-    } else this.#drawTabs();
+    } else this.drawTabs();
     this.#saveSoon();
   }
 
@@ -222,11 +218,12 @@ export class Workbench {
     const name = (await promptDialog({ title: 'Rename tab', label: 'Name', value: tab.name, action: 'Rename', maxLength: 60 }))?.trim();
     if (!name) return;
     tab.rename(name);
-    this.#drawTabs();
+    this.drawTabs();
     this.#saveSoon();
   }
 
-  #drawTabs() {
+  /** Draws the strip of tabs. */
+  drawTabs() {
     drawTabs(this.tabs, this.active, {
       activate: (tab, focus) => { this.activate(tab); if (focus) byId(`tab-${tab.id}`).focus(); },
       close: (tab) => this.closeTab(tab),
@@ -271,120 +268,23 @@ export class Workbench {
     this.#saveSoon();
   }
 
-  // --- running
+  // --- what runs
 
-  /** Runs the selection, or the statement at the cursor. */
-  runTarget() {
-    const tab = this.active;
-    if (tab.script) return this.runAll();
-    const { start, end } = tab.editor.selection;
-    if (start !== end && tab.editor.text.slice(start, end).trim()) {
-      const statements = splitScript(tab.editor.text.slice(start, end)).map((part) => ({ ...part, start: part.start + start, end: part.end + start }));
-      return this.#run(tab, statements);
-    }
-    const statement = tab.target();
-    return this.#run(tab, statement ? [statement] : []);
+  /** Runs statements of a tab, the active one's unless told. @param {string} what one of target, all, explain */
+  run(what) {
+    return this.execution[what](this.active);
   }
 
-  /** Runs everything in the tab. */
-  async runAll() {
-    const tab = this.active;
-    if (tab.run) return this.#run(tab, []);
-    const statements = [];
-    for (const batch of scriptBatches(tab.script?.text ?? tab.editor.text)) {
-      for (const statement of batch) statements.push(statement);
-      await new Promise((resume) => { setTimeout(resume, BREATH_MS); });
-    }
-    return this.#run(tab, statements);
-  }
-
-  /** Shows how the server would execute the statement at the cursor. */
-  explain() {
-    const statement = this.active.target();
-    if (!statement) return this.#run(this.active, []);
-    const already = /^\s*(?:EXPLAIN|ANALYZE|DESCRIBE|DESC)\b/i.test(statement.sql);
-    return this.#run(this.active, [{ ...statement, sql: already ? statement.sql : `EXPLAIN FORMAT=JSON ${statement.sql}` }], { plan: true });
-  }
-
-  async #run(tab, statements, { plan = false } = {}) {
-    if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
-    if (!statements.length) return this.#nothingToRun(tab);
-    tab.showMessage(null);
-    tab.editor.mark([]);
-    if (statements.length === 1 && this.readOnly && this.#refuse(tab, statements[0])) return undefined;
-    if (!await this.#confirmed(statements)) return undefined;
-    if (tab.run || !this.tabs.includes(tab)) return undefined;
-    return this.#start(tab, statements, plan);
-  }
-
-  #nothingToRun(tab) {
-    tab.showMessage({ text: 'Nothing to run: write a statement, or double click a table on the left.', kind: 'warn' });
-    tab.editor.area.focus();
-  }
-
-  #refuse(tab, statement) {
-    const message = refusal(statement.sql);
-    if (!message) return false;
-    tab.showError(statement, message);
-    announce(message, 'bad');
-    return true;
-  }
-
-  async #confirmed(statements) {
-    if (this.readOnly || !this.settings.confirmDanger) return true;
-    const found = [];
-    for (let at = 0; at < statements.length; at += 500) {
-      found.push(...dangers(statements.slice(at, at + 500)));
-      if (statements.length > 500) await new Promise((resume) => { setTimeout(resume, BREATH_MS); });
-    }
-    if (!found.length) return true;
-    const [first] = found;
-    const text = found.length === 1 ? `${first.reason} Run it?` : `${found.length} of ${statements.length} statements lose data at one stroke. Run them?`;
-    const detail = found.slice(0, 20).map(({ sql }) => (sql.length > 600 ? `${sql.slice(0, 600)} …` : sql)).join(';\n');
-    return confirmDialog({ title: found.length === 1 ? first.statement : 'Data will be lost', text, detail, action: 'Run' });
-  }
-
-  async #start(tab, statements, plan) {
-    tab.sessionUsed = true;
-    tab.progress = null;
-    tab.run = new Run(this.api, {
-      statements, plan, db: tab.db, session: tab.session, limit: this.settings.limit || null, readOnly: this.readOnly, stopOnError: this.settings.stopOnError, results: tab.results,
-      onProgress: (progress) => { tab.progress = progress; this.drawState(tab); },
-      onOutcome: (outcome) => this.#remember(tab, outcome),
-      onDatabase: (db) => { tab.db = db; this.tabChanged(tab); },
-      onDictionary: () => { tab.dictionary = true; },
-      onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
-    });
-    this.drawState(tab);
-    this.#drawTabs();
-    const { run } = tab;
-    const end = await run.start();
-    if (tab.run === run) this.#ended(tab, end, statements.length);
-  }
-
-  /** An EXPLAIN put in front of a statement is not in the editor: its marks are found in the statement itself. */
-  #unexplained(statement) {
-    const length = statement.end - statement.start;
-    return statement.sql.length > length ? { ...statement, sql: statement.sql.slice(-length) } : statement;
-  }
-
-  #ended(tab, { failed, cancelled, elapsedMs, done }, count) {
-    tab.run = null;
-    tab.news = tab !== this.active;
-    tab.summary = summary({ failed, cancelled, elapsedMs, done, count });
-    announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
-    this.drawState(tab);
-    this.#drawTabs();
-    if (tab.dictionary) {
-      tab.dictionary = false;
-      this.catalogue.forget();
-      this.sidebar.refresh().then(() => this.catalogue.databases()).then(() => this.#drawDatabases(), () => {});
-    }
-  }
-
-  #remember(tab, { sql, ms, rows, error }) {
+  /** Keeps a statement in the history. @param {QueryTab} tab @param {import('./runner.js').Outcome} outcome */
+  remember(tab, { sql, ms, rows, error }) {
     this.#history = addEntry(this.#history, { sql: withoutSecrets(sql.length > 50_000 ? sql.slice(0, 50_000) : sql), db: tab.db, at: Date.now(), ms: Math.round(ms), rows, error });
     this.#saveSoon();
+  }
+
+  /** A statement changed the dictionary: what was known of it is asked for again. */
+  dictionaryChanged() {
+    this.catalogue.forget();
+    this.sidebar.refresh().then(() => this.catalogue.databases()).then(() => this.#drawDatabases(), () => {});
   }
 
   // --- tables
@@ -412,7 +312,7 @@ export class Workbench {
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
-    this.#run(tab, [{ start: 0, end: sql.length, sql }]);
+    this.execution.run(tab, [{ start: 0, end: sql.length, sql }]);
   }
 
   // --- files, links, history
@@ -428,7 +328,7 @@ export class Workbench {
       if (script.large) tab.setScript(script);
       else tab.editor.setText(script.text);
       tab.generated = false;
-      this.#drawTabs();
+      this.drawTabs();
       this.tabChanged(tab);
       notify(script.large ? `${script.name} opened; Run executes the whole file` : `${script.name} opened`, 'good');
     } catch (error) {
@@ -487,12 +387,4 @@ export class Workbench {
       tab.sessionUsed = false;
     }
   }
-}
-
-function summary({ failed, cancelled, elapsedMs, done, count }) {
-  const time = formatMs(elapsedMs);
-  const of = count > 1 ? `${done.toLocaleString('en')} of ${count.toLocaleString('en')} statements` : '';
-  if (cancelled) return ['Cancelled', of, `after ${time}`].filter(Boolean).join(' · ');
-  if (failed) return [count > 1 ? `${failed} failed` : 'Failed', of, time].filter(Boolean).join(' · ');
-  return ['Done', of, time].filter(Boolean).join(' · ');
 }

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
+use rustix::net::sockopt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::limits::Limits;
@@ -26,6 +27,10 @@ const BACK_OFF: Duration = Duration::from_millis(20);
 const SPARE_FILES: usize = 128;
 /// Open files of an exchange beside its connection: ours, and tiny_http's two.
 const EXCHANGE_FILES: usize = 3;
+/// Silence after which the kernel asks whether the client is still there.
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+/// Time between such questions; after nine without an answer the client has gone.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// Time that connections have to end once they were shut down at the stop.
 const SHUT_TIME: Duration = Duration::from_millis(300);
 
@@ -116,6 +121,8 @@ fn accept_loop(shared: &Arc<Shared>, listener: &TcpListener, woken: &UnixStream)
             failed if would_block(&failed) => {
                 let _ = wait([(listener, PollFlags::IN), (woken, PollFlags::IN)], None);
             }
+            // The client left before we came to it: nobody else is to suffer for that.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 log::warn!("fence: cannot accept a connection: {error}");
                 shared.table.evict();
@@ -126,15 +133,12 @@ fn accept_loop(shared: &Arc<Shared>, listener: &TcpListener, woken: &UnixStream)
 }
 
 fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
-    let prepared = socket
-        .set_nonblocking(true)
-        .and_then(|()| socket.set_nodelay(true));
-    if prepared.is_err() {
+    if prepare(&socket).is_err() {
         return;
     }
-    let Some(entry) = shared.table.admit(socket, peer) else {
-        log::debug!("fence: too many connections, refused {}", peer.ip());
-        return;
+    let entry = match shared.table.admit(socket, peer) {
+        Ok(entry) => entry,
+        Err(socket) => return conn::turn_away(&socket),
     };
     let theirs = Arc::clone(shared);
     let served = Arc::clone(&entry);
@@ -152,6 +156,16 @@ fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
         shared.table.evict();
         thread::sleep(BACK_OFF);
     }
+}
+
+/// Keep-alive probes find clients that vanished without a word while a handler is silent.
+fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(socket, PROBE_EVERY)?;
+    Ok(())
 }
 
 /// Takes a connection out of the table, also when its thread panics.
@@ -229,13 +243,13 @@ impl Table {
         }
     }
 
-    /// `None` over a cap. At the cap of all, the oldest connection that does no work is
-    /// given up for the new one.
-    fn admit(&self, socket: TcpStream, peer: SocketAddr) -> Option<Arc<Entry>> {
+    /// Gives the socket back over a cap. At the cap of all, the oldest connection that does
+    /// no work is given up for the new one.
+    fn admit(&self, socket: TcpStream, peer: SocketAddr) -> Result<Arc<Entry>, TcpStream> {
         let mut inner = lock(&self.inner);
-        let full = inner.entries.len() >= self.max && !inner.evict();
-        if full || inner.is_crowded(peer.ip(), self.per_source) {
-            return None;
+        let crowded = inner.is_crowded(peer.ip(), self.per_source);
+        if crowded || (inner.entries.len() >= self.max && !inner.evict()) {
+            return Err(socket);
         }
         inner.next += 1;
         let entry = Arc::new(Entry {
@@ -245,7 +259,7 @@ impl Table {
             state: Mutex::new((Phase::Head, Instant::now())),
         });
         inner.entries.insert(entry.id, Arc::clone(&entry));
-        Some(entry)
+        Ok(entry)
     }
 
     fn evict(&self) {
@@ -323,7 +337,7 @@ pub(super) struct HeldBody<'a> {
 }
 
 impl HeldBody<'_> {
-    /// False when all bodies together would be over `max`.
+    /// False when all bodies together are over `max`.
     pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         self.bytes += more;
@@ -400,4 +414,76 @@ fn raise_open_files(wanted: usize) -> usize {
 /// No lock here is held over code that could panic in the middle of a change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket() -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).unwrap()
+    }
+
+    fn admit(table: &Table, peer: &str) -> Option<Arc<Entry>> {
+        table.admit(socket(), peer.parse().unwrap()).ok()
+    }
+
+    fn holds(table: &Table, entry: &Entry) -> bool {
+        lock(&table.inner).entries.contains_key(&entry.id)
+    }
+
+    #[test]
+    fn a_source_has_its_share_and_loopback_has_all() {
+        let table = Table::new(6, 2);
+        let first = admit(&table, "192.0.2.1:1").unwrap();
+        assert!(admit(&table, "192.0.2.1:2").is_some());
+        assert!(admit(&table, "192.0.2.1:3").is_none());
+        assert!(admit(&table, "192.0.2.2:1").is_some());
+        for port in 1..=3 {
+            assert!(admit(&table, &format!("127.0.0.1:{port}")).is_some());
+        }
+        assert!(admit(&table, "192.0.2.1:4").is_none());
+        assert!(
+            holds(&table, &first),
+            "a source over its share costs nobody else"
+        );
+        table.remove(first.id);
+        assert!(admit(&table, "192.0.2.1:5").is_some());
+    }
+
+    #[test]
+    fn at_the_cap_the_oldest_incomplete_head_goes_and_work_stays() {
+        let table = Table::new(4, 4);
+        let entries: Vec<_> = (1..=4)
+            .map(|port| admit(&table, &format!("127.0.0.1:{port}")).unwrap())
+            .collect();
+        entries[0].enter(Phase::Busy);
+        entries[1].enter(Phase::Idle);
+        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
+        let mut late = Vec::new();
+        for wanted in [[true, true, false, true], [true, true, false, false]] {
+            late.push(admit(&table, "127.0.0.1:9").unwrap());
+            assert_eq!(left(), wanted);
+        }
+        late.iter().for_each(|entry| entry.enter(Phase::Busy));
+        late.push(admit(&table, "127.0.0.1:9").unwrap());
+        assert_eq!(left(), [true, false, false, false]);
+        late.iter().for_each(|entry| entry.enter(Phase::Busy));
+        assert!(admit(&table, "127.0.0.1:9").is_none());
+    }
+
+    #[test]
+    fn bodies_and_exchanges_give_back_what_they_held() {
+        let bodies = Bodies::default();
+        let mut one = bodies.hold();
+        assert!(one.grow_to(60, 100) && one.grow_to(60, 100));
+        assert!(!bodies.hold().grow_to(41, 100));
+        assert!(bodies.hold().grow_to(40, 100));
+        let exchanges = Exchanges::new(1);
+        let slot = exchanges.enter();
+        assert!(slot.is_some() && exchanges.enter().is_none());
+        drop(slot);
+        assert!(exchanges.enter().is_some());
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::accept::{Entry, Phase, Shared};
+use super::accept::{Entry, HeldBody, Phase, Shared};
 use super::body::{Body, Framing};
 use super::exchange::{Exchange, Outcome};
 use super::forward::Forward;
@@ -51,6 +51,13 @@ pub(super) fn serve(shared: &Shared, entry: &Entry) {
     connection.end(end);
 }
 
+/// Tells a client that there is no room for it, as far as that goes without waiting.
+pub(super) fn turn_away(mut socket: &TcpStream) {
+    let refusal = Refusal::new(503, "too many connections: try again later");
+    let _ = socket.write(&refusal_bytes(refusal, false));
+    let _ = socket.shutdown(Shutdown::Write);
+}
+
 struct Connection<'a> {
     shared: &'a Shared,
     entry: &'a Entry,
@@ -59,7 +66,7 @@ struct Connection<'a> {
     inbox: Vec<u8>,
 }
 
-impl Connection<'_> {
+impl<'a> Connection<'a> {
     fn run(&mut self) -> End {
         if let Err(end) = self.check_user() {
             return end;
@@ -99,7 +106,7 @@ impl Connection<'_> {
         let target = Target::parse(&head.target)?;
         let shared = self.shared;
         shared.hosts.check(head, &target.path, shared.port)?;
-        let body = self.read_body(head)?;
+        let (body, _held) = self.read_body(head)?;
         self.exchange(head, body)
     }
 
@@ -126,9 +133,11 @@ impl Connection<'_> {
         }
     }
 
-    fn read_body(&mut self, head: &Head) -> Result<Vec<u8>, End> {
+    /// The body, and its share of what all bodies may take.
+    fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
         let limits = &self.shared.limits;
-        if matches!(head.framing, Framing::Length(n) if usize::try_from(n).is_ok_and(|n| n > limits.body))
+        if let Framing::Length(length) = head.framing
+            && usize::try_from(length).is_ok_and(|length| length > limits.body)
         {
             return Err(self.too_large().into());
         }
@@ -139,16 +148,19 @@ impl Connection<'_> {
         let mut held = self.shared.bodies.hold();
         let mut bytes = Vec::new();
         let mut progress = Progress::begin(self);
-        while !self.take_body(&mut body, &mut bytes)? {
+        loop {
+            let whole = self.take_body(&mut body, &mut bytes)?;
             if !held.grow_to(bytes.len(), limits.bodies) {
                 return Err(Refusal::new(503, "too many large requests at once").into());
+            }
+            if whole {
+                return Ok((bytes, held));
             }
             progress.note(self, bytes.len());
             if !self.fill(progress.until)? {
                 return Err(late(true, "the request body"));
             }
         }
-        Ok(bytes)
     }
 
     /// Moves what has arrived of the body; true when it is whole.
@@ -173,42 +185,33 @@ impl Connection<'_> {
     }
 
     fn exchange(&mut self, head: &Head, body: Vec<u8>) -> Result<(), End> {
-        let busy = || Refusal::new(503, "too busy: try again");
         let _slot = self.shared.exchanges.enter().ok_or_else(busy)?;
         let watch = ClientWatch::new();
-        let backend = &self.shared.backend;
-        let opened = backend.open(head, body.len(), self.entry.peer, &watch);
-        let Opened {
-            socket,
-            head: mut request,
-            ticket,
-        } = opened.map_err(|error| {
-            log::warn!("fence: cannot reach the workers: {error}");
-            busy()
-        })?;
-        request.extend_from_slice(&body);
-        drop(body);
+        let opened = self.open(head, body, &watch)?;
         let outcome = Exchange {
             limits: &self.shared.limits,
             client: self.socket,
-            behind: &socket,
-            ticket: ticket.as_ref(),
+            behind: &opened.socket,
+            ticket: opened.ticket.as_ref(),
             watch: &watch,
             inbox: &mut self.inbox,
-            request,
+            request: opened.request,
             sent: 0,
             forward: Forward::new(head, !self.shared.is_stopping()),
             gone: None,
         }
         .run();
         watch.disarm();
-        match outcome {
-            Outcome::Done { keep_alive: true } => Ok(()),
-            Outcome::Done { keep_alive: false } => Err(End::Finished),
-            Outcome::Aborted if head.version == Version::Http10 => Err(End::Reset),
-            Outcome::Aborted | Outcome::Gone => Err(End::Silent),
-            Outcome::Refused(refusal) => Err(refusal.into()),
-        }
+        after(outcome, head.version)
+    }
+
+    fn open(&self, head: &Head, body: Vec<u8>, watch: &ClientWatch) -> Result<Opened, Refusal> {
+        let backend = &self.shared.backend;
+        let opened = backend.open(head, &body, self.entry.peer, watch);
+        opened.map_err(|error| {
+            log::warn!("fence: cannot reach the workers: {error}");
+            busy()
+        })
     }
 
     /// Waits for more; false when `until` has passed.
@@ -300,6 +303,21 @@ impl Connection<'_> {
         }
         Ok(())
     }
+}
+
+/// How a connection goes on after an exchange.
+fn after(outcome: Outcome, version: Version) -> Result<(), End> {
+    match outcome {
+        Outcome::Done { keep_alive: true } => Ok(()),
+        Outcome::Done { keep_alive: false } => Err(End::Finished),
+        Outcome::Aborted if version == Version::Http10 => Err(End::Reset),
+        Outcome::Aborted | Outcome::Gone => Err(End::Silent),
+        Outcome::Refused(refusal) => Err(refusal.into()),
+    }
+}
+
+fn busy() -> Refusal {
+    Refusal::new(503, "too busy: try again")
 }
 
 /// Holds a body to its pace: so many bytes in each stretch of time.

@@ -28,6 +28,8 @@ mod accept;
 mod conn;
 mod date;
 mod exchange;
+#[cfg(target_os = "linux")]
+mod sockdiag;
 mod socket;
 
 use std::borrow::Cow;
@@ -81,11 +83,11 @@ impl From<Refusal> for ApiError {
 
 /// What stands behind the fence.
 pub(super) trait Backend: Send + Sync {
-    /// Opens the way for one checked request whose body has `body` bytes.
+    /// Opens the way for one checked request.
     fn open(
         &self,
         head: &Head,
-        body: usize,
+        body: &[u8],
         peer: SocketAddr,
         client: &ClientWatch,
     ) -> io::Result<Opened>;
@@ -95,8 +97,8 @@ pub(super) trait Backend: Send + Sync {
 pub(super) struct Opened {
     /// Where the request is written to and the answer comes from.
     pub(super) socket: UnixStream,
-    /// The head as the backend wants it; the body follows as it is.
-    pub(super) head: Vec<u8>,
+    /// The request as the backend wants it, to be written there.
+    pub(super) request: Vec<u8>,
     /// Kept while the request is under way.
     pub(super) ticket: Box<dyn Ticket>,
 }

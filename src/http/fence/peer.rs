@@ -1,7 +1,8 @@
 //! Whose process is at the other end of a loopback connection (Linux).
 //!
-//! The kernel lists every TCP socket with its owner in `/proc/net/tcp` and `tcp6`. Nothing
-//! is cached: ports are used again by others.
+//! The kernel is asked about the one connection (`sockdiag`); where it cannot be, it lists
+//! every TCP socket with its owner in `/proc/net/tcp` and `tcp6`. Nothing is cached: ports
+//! are used again by others.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -35,7 +36,9 @@ pub fn check(client: SocketAddr, ours: SocketAddr) -> Result<(), Refusal> {
             "another user of this host: start with --allow-other-users to let them in",
         )),
         Ok(_) => Err(unknown("the connection's owner is not known")),
-        Err(_) => Err(unknown("/proc/net/tcp cannot be read")),
+        Err(_) => Err(unknown(
+            "the kernel does not tell whose connection this is, and /proc/net/tcp cannot be read",
+        )),
     }
 }
 
@@ -52,9 +55,27 @@ fn owner_with_retry(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<O
     }
 }
 
+/// One question to the kernel, else its table.
+fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
+    match asked(client, ours) {
+        Some(owner) => Ok(Some(owner)),
+        None => listed(client, ours),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn asked(client: SocketAddr, ours: SocketAddr) -> Option<Owner> {
+    super::sockdiag::owner(client, ours).ok().flatten()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn asked(_client: SocketAddr, _ours: SocketAddr) -> Option<Owner> {
+    None
+}
+
 /// A socket of the IPv6 family may carry IPv4: it is then listed in the other table, with
 /// mapped addresses.
-fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
+fn listed(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<Owner>> {
     if client.ip().to_canonical().is_ipv4() {
         let found = lookup("/proc/net/tcp", &key(client, ours, false))?;
         if found.is_some() {

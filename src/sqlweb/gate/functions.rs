@@ -98,11 +98,23 @@ pub(super) fn as_javascript() -> String {
         let _ = writeln!(out, "  {name}: {reason:?},");
     }
     out.push_str("};\n");
+    let lists = [
+        ("DENIED", words::DENIED),
+        ("SHOWN", words::SHOWN),
+        ("SHOWN_CREATE", words::SHOWN_CREATE),
+    ];
+    for (name, list) in lists {
+        let _ = write!(
+            out,
+            "\n/** See src/sqlweb/gate/words.rs. */\nexport const {name} = {:?};\n",
+            list.join(" ")
+        );
+    }
     out
 }
 
 const HEADER: &str = "\
-// Generated from src/sqlweb/gate/functions.rs; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
+// Generated from src/sqlweb/gate; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
 
 /** Names that may stand before a parenthesis, with the versions that have them built in. */
 export const GROUPS = [
@@ -225,7 +237,7 @@ const GROUPS: &[Group] = &[
     Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), adjacent: false, names: &[
         "JSON_ARRAY", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT", "JSON_CONTAINS",
         "JSON_CONTAINS_PATH", "JSON_DEPTH", "JSON_EXTRACT", "JSON_INSERT", "JSON_KEYS",
-        "JSON_LENGTH", "JSON_MERGE", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
+        "JSON_LENGTH", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
         "JSON_SEARCH", "JSON_SET", "JSON_TYPE", "JSON_UNQUOTE", "JSON_VALID",
     ] },
     Group { mariadb: Some((10, 4, 5)), mysql: Some((5, 7, 22)), adjacent: false, names: &[
@@ -256,7 +268,7 @@ const GROUPS: &[Group] = &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",
     ] },
     Group { mariadb: Some((10, 2, 7)), mysql: None, adjacent: false, names: &[
-        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
+        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_MERGE", "JSON_QUERY",
     ] },
     Group { mariadb: Some((10, 7, 1)), mysql: None, adjacent: false, names: &[
         "JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT",

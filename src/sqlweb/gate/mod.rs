@@ -81,7 +81,11 @@ impl Dialect {
             text
         };
         let mut parts = number.splitn(3, '.').map(leading_number);
-        let version = (parts.next()??, parts.next()??, parts.next()??);
+        let version = (
+            parts.next()??,
+            parts.next()??,
+            parts.next().flatten().unwrap_or(0),
+        );
         Some(if mariadb {
             Self::mariadb(version)
         } else {
@@ -224,6 +228,7 @@ mod tests {
             read("8.0.36-0ubuntu0.22.04.1"),
             Some(Dialect::mysql((8, 0, 36)))
         );
+        assert_eq!(read("10.6-MariaDB"), Some(Dialect::mariadb((10, 6, 0))));
         assert_eq!(read("nonsense"), None);
         assert_eq!(read(""), None);
     }

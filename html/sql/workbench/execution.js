@@ -1,0 +1,143 @@
+// From a command to a run: what is executed, the checks before it, and what the tab shows of it.
+import { announce, notify } from '../../common/announce.js';
+import { confirmDialog } from '../../common/dialog.js';
+import { splitScript } from '../core/lexer.js';
+import { pause, scriptStatements } from '../core/script.js';
+import { formatMs } from './figures.js';
+import { Run, dangers, refusal } from './runner.js';
+
+/** Statements looked at for danger between two pauses. */
+const SLICE = 200;
+
+/** @typedef {import('./querytab.js').QueryTab} QueryTab */
+
+/** Executes for the tabs of a workbench. */
+export class Execution {
+  #bench;
+
+  /** @param {import('./workbench.js').Workbench} bench */
+  constructor(bench) {
+    this.#bench = bench;
+  }
+
+  /** Runs the selection, or the statement at the cursor. @param {QueryTab} tab */
+  target(tab) {
+    if (tab.script) return this.all(tab);
+    const { start, end } = tab.editor.selection;
+    if (start !== end && tab.editor.text.slice(start, end).trim()) {
+      const statements = splitScript(tab.editor.text.slice(start, end)).map((part) => ({ ...part, start: part.start + start, end: part.end + start }));
+      return this.run(tab, statements);
+    }
+    const statement = tab.target();
+    return this.run(tab, statement ? [statement] : []);
+  }
+
+  /** Runs everything in the tab. @param {QueryTab} tab */
+  async all(tab) {
+    if (tab.run) return this.run(tab, []);
+    return this.run(tab, await scriptStatements(tab.script?.text ?? tab.editor.text));
+  }
+
+  /** Shows how the server would execute the statement at the cursor. @param {QueryTab} tab */
+  explain(tab) {
+    const statement = tab.target();
+    if (!statement) return this.run(tab, []);
+    const already = /^\s*(?:EXPLAIN|ANALYZE|DESCRIBE|DESC)\b/i.test(statement.sql);
+    return this.run(tab, [{ ...statement, sql: already ? statement.sql : `EXPLAIN FORMAT=JSON ${statement.sql}` }], { plan: true });
+  }
+
+  /**
+   * Runs statements after the checks of the page: a refusal in read-only mode, a question before data is lost.
+   * @param {QueryTab} tab
+   * @param {import('./runner.js').Statement[]} statements
+   * @param {{plan?: boolean}} [options]
+   */
+  async run(tab, statements, { plan = false } = {}) {
+    if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
+    if (!statements.length) return this.#nothingToRun(tab);
+    tab.showMessage(null);
+    tab.editor.mark([]);
+    if (statements.length === 1 && this.#bench.readOnly && this.#refuse(tab, statements[0])) return undefined;
+    if (!await this.#confirmed(statements)) return undefined;
+    if (tab.run || !this.#bench.tabs.includes(tab)) return undefined;
+    return this.#start(tab, statements, plan);
+  }
+
+  #nothingToRun(tab) {
+    tab.showMessage({ text: 'Nothing to run: write a statement, or double click a table on the left.', kind: 'warn' });
+    tab.editor.area.focus();
+  }
+
+  #refuse(tab, statement) {
+    const message = refusal(statement.sql, this.#bench.info.version);
+    if (!message) return false;
+    tab.showError(statement, message);
+    announce(message, 'bad');
+    return true;
+  }
+
+  async #confirmed(statements) {
+    if (this.#bench.readOnly || !this.#bench.settings.confirmDanger) return true;
+    const found = [];
+    for (let at = 0; at < statements.length; at += SLICE) {
+      found.push(...dangers(statements.slice(at, at + SLICE)));
+      if (statements.length > SLICE) await pause();
+    }
+    if (!found.length) return true;
+    const [first] = found;
+    const text = found.length === 1 ? `${first.reason} Run it?` : `${found.length} of ${statements.length} statements lose data at one stroke. Run them?`;
+    const detail = found.slice(0, 20).map(({ sql }) => (sql.length > 600 ? `${sql.slice(0, 600)} …` : sql)).join(';\n');
+    return confirmDialog({ title: found.length === 1 ? first.statement : 'Data will be lost', text, detail, action: 'Run' });
+  }
+
+  async #start(tab, statements, plan) {
+    tab.sessionUsed = true;
+    tab.progress = null;
+    tab.run = new Run(this.#bench.api, {
+      statements, plan, db: tab.db, session: tab.session, limit: this.#bench.settings.limit || null, readOnly: this.#bench.readOnly, version: this.#bench.info.version, stopOnError: this.#bench.settings.stopOnError, results: tab.results,
+      onProgress: (progress) => { tab.progress = progress; this.#bench.drawState(tab); },
+      onOutcome: (outcome) => this.#bench.remember(tab, outcome),
+      onDatabase: (db) => { tab.db = db; this.#bench.tabChanged(tab); },
+      onDictionary: () => { tab.dictionary = true; },
+      onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
+    });
+    this.#bench.drawState(tab);
+    this.#bench.drawTabs();
+    const { run } = tab;
+    const end = await run.start().catch((error) => this.#broke(error));
+    if (tab.run === run) this.#ended(tab, end, statements.length);
+  }
+
+  /** A mistake of ours must not leave the tab running for ever. */
+  #broke(error) {
+    notify(`The page failed to show the answer: ${error.message}. Run the statement again.`, 'bad');
+    console.error(error);
+    return { failed: 1, done: 1, cancelled: false, elapsedMs: 0 };
+  }
+
+  /** An EXPLAIN put in front of a statement is not in the editor: its marks are found in the statement itself. */
+  #unexplained(statement) {
+    const length = statement.end - statement.start;
+    return statement.sql.length > length ? { ...statement, sql: statement.sql.slice(-length) } : statement;
+  }
+
+  #ended(tab, { failed, cancelled, elapsedMs, done }, count) {
+    tab.run = null;
+    tab.news = tab !== this.#bench.active;
+    tab.summary = summary({ failed, cancelled, elapsedMs, done, count });
+    // The result area speaks for the tab that is seen.
+    if (tab.news) announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
+    this.#bench.drawState(tab);
+    this.#bench.drawTabs();
+    if (tab.dictionary) this.#bench.dictionaryChanged();
+    tab.dictionary = false;
+  }
+}
+
+function summary({ failed, cancelled, elapsedMs, done, count }) {
+  const time = formatMs(elapsedMs);
+  const of = count > 1 ? `${done.toLocaleString('en')} of ${count.toLocaleString('en')} statements` : '';
+  if (cancelled) return ['Cancelled', of, `after ${time}`].filter(Boolean).join(' · ');
+  if (failed) return [count > 1 ? `${failed} failed` : 'Failed', of, time].filter(Boolean).join(' · ');
+  return ['Done', of, time].filter(Boolean).join(' · ');
+}

@@ -1,0 +1,247 @@
+//! The address of a tunnel server.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::limits::MAX_HOST;
+
+/// A parsed `ws://` or `wss://` URL.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    /// TLS (`wss`).
+    pub secure: bool,
+    /// A host name or an IP address; no brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Path and query, beginning with `/`.
+    pub path: String,
+}
+
+impl Endpoint {
+    /// Reads a URL: `ws`, `wss`, or `http`, `https` for the same, or no scheme, which is `ws`.
+    ///
+    /// The error says what is wrong with it.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("ws", url));
+        let secure = match scheme.to_ascii_lowercase().as_str() {
+            "ws" | "http" => false,
+            "wss" | "https" => true,
+            _ => {
+                return Err(format!(
+                    "unknown scheme '{scheme}': give ws://HOST:PORT or wss://HOST:PORT"
+                ));
+            }
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if authority.contains('@') {
+            return Err(
+                "credentials have no place in the server's URL: give them with --auth".to_owned(),
+            );
+        }
+        let (host, port) = split_port(authority)?;
+        Ok(Self {
+            secure,
+            host: checked_host(host)?,
+            port: port.unwrap_or(if secure { 443 } else { 80 }),
+            path: checked_path(path)?,
+        })
+    }
+
+    /// `host:port`, brackets where needed.
+    pub fn authority(&self) -> String {
+        authority(&self.host, self.port)
+    }
+
+    /// The host as an HTTP `Host` header has it: without the port that the scheme implies.
+    pub(super) fn host_header(&self) -> String {
+        let implied = if self.secure { 443 } else { 80 };
+        match self.port == implied {
+            true => bracketed(&self.host),
+            false => self.authority(),
+        }
+    }
+
+    /// Whether it can only be this machine.
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.host)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.secure { "wss" } else { "ws" };
+        write!(f, "{scheme}://{}", self.authority())?;
+        match self.path.as_str() {
+            "/" => Ok(()),
+            path => f.write_str(path),
+        }
+    }
+}
+
+impl std::str::FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(url: &str) -> Result<Self, String> {
+        Self::parse(url)
+    }
+}
+
+/// `host:port`, with brackets around an IPv6 address.
+pub(super) fn authority(host: &str, port: u16) -> String {
+    format!("{}:{port}", bracketed(host))
+}
+
+fn bracketed(host: &str) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]"),
+        false => host.to_owned(),
+    }
+}
+
+/// `localhost`, what ends in `.localhost` (RFC 6761 §6.3), and the loopback addresses.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => name == "localhost" || name.ends_with(".localhost"),
+    }
+}
+
+/// Splits `host`, `host:port`, `[v6]`, `[v6]:port`.
+pub(super) fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
+    let malformed = || format!("malformed address '{authority}': give HOST:PORT or [IPV6]:PORT");
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (host, after) = rest.split_once(']').ok_or_else(malformed)?;
+        host.parse::<Ipv6Addr>().map_err(|_| malformed())?;
+        let port = match after {
+            "" => None,
+            _ => Some(port(after.strip_prefix(':').ok_or_else(malformed)?)?),
+        };
+        return Ok((host, port));
+    }
+    match authority.split_once(':') {
+        None => Ok((authority, None)),
+        Some((_, more)) if more.contains(':') => Err(malformed()),
+        Some((host, digits)) => Ok((host, Some(port(digits)?))),
+    }
+}
+
+/// 1 to 65535, digits only.
+pub(crate) fn port(digits: &str) -> Result<u16, String> {
+    let number = match digits.bytes().all(|b| b.is_ascii_digit()) {
+        true => digits.parse().unwrap_or(0),
+        false => 0,
+    };
+    match number {
+        0 => Err(format!("'{digits}' is no port: give 1 to 65535")),
+        number => Ok(number),
+    }
+}
+
+pub(super) fn checked_host(host: &str) -> Result<String, String> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    if host.parse::<IpAddr>().is_ok() {
+        return Ok(host.to_owned());
+    }
+    match host {
+        "" => Err("the host is missing".to_owned()),
+        _ if host.len() > MAX_HOST => Err("the host name is too long".to_owned()),
+        _ if !host.bytes().all(legal) => {
+            Err(format!("'{}' is no host name", host.escape_default()))
+        }
+        _ => Ok(host.to_owned()),
+    }
+}
+
+/// A fragment never goes over the wire (RFC 6455 §3).
+fn checked_path(path: &str) -> Result<String, String> {
+    if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
+        return Err(format!(
+            "'{}' is no path of a tunnel server",
+            path.escape_default()
+        ));
+    }
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    Ok(format!("{slash}{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read() {
+        let table = [
+            ("ws://example.org", "ws://example.org:80"),
+            ("wss://example.org", "wss://example.org:443"),
+            ("http://10.0.0.1:62888", "ws://10.0.0.1:62888"),
+            ("HTTPS://a-b.c_d", "wss://a-b.c_d:443"),
+            ("example.org:8080", "ws://example.org:8080"),
+            ("127.0.0.1", "ws://127.0.0.1:80"),
+            ("ws://[::1]", "ws://[::1]:80"),
+            (
+                "wss://[2001:db8::1]:7/x?y=%20z",
+                "wss://[2001:db8::1]:7/x?y=%20z",
+            ),
+            ("ws://h?q", "ws://h:80/?q"),
+            ("ws://h/", "ws://h:80"),
+        ];
+        for (url, shown) in table {
+            assert_eq!(Endpoint::parse(url).unwrap().to_string(), shown, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused() {
+        for url in [
+            "",
+            "ws://",
+            "ws:///x",
+            "ftp://h",
+            "ws://h:",
+            "ws://h:0",
+            "ws://h:65536",
+            "ws://h:+1",
+            "ws://h:1:2",
+            "::1",
+            "ws://[::1",
+            "ws://[::1]x",
+            "ws://[h]:1",
+            "ws://u:p@h",
+            "ws://h/a b",
+            "ws://h/#f",
+            "ws://h\r\n",
+            "ws://ä",
+        ] {
+            assert!(Endpoint::parse(url).is_err(), "{url}");
+        }
+        assert!(Endpoint::parse(&format!("ws://{}", "a".repeat(254))).is_err());
+    }
+
+    #[test]
+    fn loopback_is_known() {
+        for host in [
+            "localhost",
+            "LOCALHOST.",
+            "a.localhost",
+            "127.8.8.8",
+            "::1",
+            "::ffff:127.0.0.1",
+        ] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["localhost.example", "128.0.0.1", "::2", "notlocalhost"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_host_header_leaves_out_what_is_implied() {
+        let host = |url| Endpoint::parse(url).unwrap().host_header();
+        assert_eq!(host("ws://h"), "h");
+        assert_eq!(host("ws://h:443"), "h:443");
+        assert_eq!(host("wss://[::1]:443"), "[::1]");
+    }
+}

@@ -1,0 +1,338 @@
+//! What can go wrong, told apart so that a user knows what to try.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What was being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Finding the addresses of a host.
+    Resolve,
+    /// Opening a TCP connection.
+    Connect,
+    /// Waiting for an HTTP proxy's answer to CONNECT.
+    Proxy,
+    /// The TLS handshake.
+    Tls,
+    /// The HTTP upgrade to a WebSocket.
+    Upgrade,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resolve => "name resolution",
+            Self::Connect => "TCP connect",
+            Self::Proxy => "proxy CONNECT",
+            Self::Tls => "TLS handshake",
+            Self::Upgrade => "WebSocket upgrade",
+        })
+    }
+}
+
+/// Why [`dial`](super::dial) has no link.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DialError {
+    /// [`Cancel`](super::Cancel) was given.
+    Cancelled,
+    /// An option cannot be used; nothing was sent.
+    Settings(String),
+    /// This machine is short of something: descriptors, threads, memory.
+    Resources(io::Error),
+    /// The host has no address.
+    Resolve {
+        /// The host, or the proxy's.
+        host: String,
+        /// The resolver's words.
+        reason: String,
+    },
+    /// No address took the connection.
+    Connect {
+        /// Host and port.
+        to: String,
+        /// Every address that was tried, with what it answered.
+        tried: Vec<(SocketAddr, io::Error)>,
+    },
+    /// Nothing, or not enough, came in time.
+    TimedOut {
+        /// What was waited for.
+        stage: Stage,
+        /// The limit.
+        after: Duration,
+    },
+    /// The connection broke.
+    Broken {
+        /// What was being done.
+        stage: Stage,
+        /// How.
+        error: io::Error,
+    },
+    /// The proxy wants other credentials (407).
+    ProxyCredentials {
+        /// The proxy's host and port.
+        proxy: String,
+    },
+    /// The proxy does not let the connection through.
+    ProxyRefused {
+        /// The proxy's host and port.
+        proxy: String,
+        /// Its HTTP status.
+        status: u16,
+        /// The phrase beside it.
+        reason: String,
+    },
+    /// The proxy's answer is no HTTP.
+    ProxyMalformed {
+        /// The proxy's host and port.
+        proxy: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The server's certificate is not trusted.
+    Certificate {
+        /// The server's host.
+        host: String,
+        /// In what way.
+        problem: CertificateProblem,
+    },
+    /// TLS failed in another way; often the server speaks none on this port.
+    Tls(String),
+    /// An HTTP answer other than 101.
+    NotATunnelServer {
+        /// Its status.
+        status: u16,
+        /// The phrase beside it.
+        reason: String,
+        /// Where it redirects to.
+        location: Option<String>,
+    },
+    /// The answer is no HTTP, or a 101 that does not fit the request.
+    BadUpgrade(String),
+}
+
+/// What is wrong with a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CertificateProblem {
+    /// No trusted authority signed it.
+    UnknownIssuer,
+    /// It is no longer valid.
+    Expired,
+    /// It is not valid yet.
+    NotYetValid,
+    /// It is for other names.
+    WrongName,
+    /// It was revoked.
+    Revoked,
+    /// Something else, in the library's words.
+    Other(String),
+}
+
+impl fmt::Display for CertificateProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownIssuer => f.write_str(
+                "no trusted authority signed it (name your own authority's certificate in SSL_CERT_FILE)",
+            ),
+            Self::Expired => f.write_str("it has expired (or this machine's clock is wrong)"),
+            Self::NotYetValid => f.write_str("it is not valid yet (is this machine's clock right?)"),
+            Self::WrongName => f.write_str("it was issued for another name"),
+            Self::Revoked => f.write_str("it was revoked"),
+            Self::Other(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl fmt::Display for DialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::Settings(reason) => f.write_str(reason),
+            Self::Resources(error) => write!(f, "this machine is short of resources: {error}"),
+            Self::Resolve { host, reason } => {
+                write!(f, "cannot find the address of {host}: {reason}")
+            }
+            Self::Connect { to, tried } => connect(f, to, tried),
+            Self::TimedOut { stage, after } => {
+                write!(f, "no {stage} within {} s", after.as_secs_f32())
+            }
+            Self::Broken { stage, error } => {
+                write!(f, "the connection broke during {stage}: {error}")
+            }
+            Self::ProxyCredentials { proxy } => {
+                write!(
+                    f,
+                    "the proxy {proxy} wants other credentials (407): give them as http://USER:PASS@{proxy}"
+                )
+            }
+            Self::ProxyRefused {
+                proxy,
+                status,
+                reason,
+            } => {
+                write!(
+                    f,
+                    "the proxy {proxy} refused the connection: {status} {reason}"
+                )
+            }
+            Self::ProxyMalformed { proxy, reason } => {
+                write!(f, "{proxy} does not answer like an HTTP proxy: {reason}")
+            }
+            Self::Certificate { host, problem } => {
+                write!(f, "the certificate of {host} is not trusted: {problem}")
+            }
+            Self::Tls(reason) => write!(f, "TLS failed: {reason}"),
+            Self::NotATunnelServer {
+                status,
+                reason,
+                location,
+            } => {
+                write!(f, "not a tunnel server: it answered {status}")?;
+                match reason.is_empty() {
+                    true => {}
+                    false => write!(f, " {reason}")?,
+                }
+                match location {
+                    None => Ok(()),
+                    Some(location) => write!(f, " and redirects to {location}"),
+                }
+            }
+            Self::BadUpgrade(reason) => write!(f, "not a tunnel server: {reason}"),
+        }
+    }
+}
+
+fn connect(f: &mut fmt::Formatter<'_>, to: &str, tried: &[(SocketAddr, io::Error)]) -> fmt::Result {
+    write!(f, "cannot connect to {to}")?;
+    for (index, (address, error)) in tried.iter().enumerate() {
+        let before = if index == 0 { ": " } else { ", " };
+        match tried.len() {
+            1 => write!(f, "{before}{}", plain(error))?,
+            _ => write!(f, "{before}{address} {}", plain(error))?,
+        }
+    }
+    Ok(())
+}
+
+/// Without the number that the standard library appends.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::TimedOut => "timed out".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl std::error::Error for DialError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Resources(error) | Self::Broken { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why [`accept`](super::accept) gave up on a connection. Nobody needs to be told but the log.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// [`Cancel`](super::Cancel) was given.
+    Cancelled,
+    /// The handshake took longer than allowed.
+    TimedOut(Stage),
+    /// The connection broke, or this machine is short of descriptors.
+    Io(io::Error),
+    /// The TLS handshake failed.
+    Tls(String),
+    /// What came is no HTTP; it was answered with this status.
+    Malformed {
+        /// The status.
+        status: u16,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl fmt::Display for AcceptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::TimedOut(stage) => write!(f, "the client did not finish the {stage} in time"),
+            Self::Io(error) => write!(f, "the connection broke: {error}"),
+            Self::Tls(reason) => write!(f, "TLS failed: {reason}"),
+            Self::Malformed { status, reason } => write!(f, "refused with {status}: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for AcceptError {}
+
+/// A broken rule of RFC 6455; it comes inside an [`io::Error`] of kind `InvalidData`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// §5.2: a reserved bit without an extension that gives it a meaning.
+    ReservedBit,
+    /// §5.2: an opcode without a meaning.
+    Opcode,
+    /// §5.2: a length not in the shortest form.
+    Length,
+    /// A payload over [`MAX_FRAME`](super::MAX_FRAME).
+    TooLong,
+    /// §5.1: a client's frame without a mask.
+    Unmasked,
+    /// §5.1: a server's frame with a mask.
+    Masked,
+    /// §5.5: a control frame in fragments or over 125 bytes.
+    Control,
+    /// §5.4: a continuation of nothing.
+    Continuation,
+    /// §5.4: a new message inside another.
+    Interleaved,
+    /// A text message: the tunnel's are binary.
+    Text,
+    /// §5.5.1, §7.4: a close frame of one byte, or with a code that none may send.
+    Close,
+}
+
+impl FrameError {
+    /// The status code of the close frame that answers it (§7.4.1).
+    pub(super) fn code(self) -> u16 {
+        match self {
+            Self::Text => 1003,
+            Self::TooLong => 1009,
+            _ => 1002,
+        }
+    }
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self {
+            Self::ReservedBit => "a frame with a reserved bit",
+            Self::Opcode => "a frame of unknown kind",
+            Self::Length => "a frame whose length is not in the shortest form",
+            Self::TooLong => "a frame over 64 MiB",
+            Self::Unmasked => "a client's frame without a mask",
+            Self::Masked => "a server's frame with a mask",
+            Self::Control => "a control frame in fragments or over 125 bytes",
+            Self::Continuation => "a continuation of no message",
+            Self::Interleaved => "a message inside another",
+            Self::Text => "a text message",
+            Self::Close => "a malformed close frame",
+        };
+        write!(f, "the peer broke the WebSocket protocol: {what}")
+    }
+}
+
+impl std::error::Error for FrameError {}
+
+impl From<FrameError> for io::Error {
+    fn from(error: FrameError) -> Self {
+        Self::new(io::ErrorKind::InvalidData, error)
+    }
+}

@@ -1,0 +1,506 @@
+//! What a tunnel forwards: a remote, in chisel's text form and in its configuration's JSON.
+//!
+//! Only reverse TCP remotes are spoken. *Local* is the side of the server, which listens there;
+//! *remote* is what the client connects to.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What a client calls itself in its configuration.
+const VERSION: &str = "0.0.0-src";
+/// Remotes in one configuration. Default 128: more than the 100 applications of one client.
+pub const MAX_REMOTES: usize = 128;
+/// Bytes of a host (RFC 1035 §2.3.4).
+const MAX_HOST: usize = 253;
+/// Every interface of the server: where a remote listens that names no host.
+const ANY: &str = "0.0.0.0";
+/// The client itself: where a remote leads that names no host.
+const HERE: &str = "127.0.0.1";
+const HINT: &str =
+    "give R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT, as in R:8080:localhost:80";
+
+/// One reverse TCP remote.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Remote {
+    /// Where the server listens; an IPv6 address has no brackets here.
+    pub local_host: String,
+    /// The port that the server listens on.
+    pub local_port: u16,
+    /// What the client connects to; an IPv6 address has no brackets here.
+    pub remote_host: String,
+    /// The port that the client connects to.
+    pub remote_port: u16,
+}
+
+/// Why a remote cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// Not a remote: its text, and what is wrong with it.
+    Malformed(String, &'static str),
+    /// A remote of a kind that is not served: its text, and the kind.
+    Unsupported(String, &'static str),
+    /// A configuration that is no JSON of the known shape.
+    Json(String),
+    /// More than [`MAX_REMOTES`].
+    TooMany(usize),
+}
+
+impl fmt::Display for RemoteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(text, reason) => {
+                write!(f, "remote '{text}' is malformed: {reason}; {HINT}")
+            }
+            Self::Unsupported(text, kind) => {
+                write!(
+                    f,
+                    "remote '{text}' is not supported: {kind}; only reverse TCP is: {HINT}"
+                )
+            }
+            Self::Json(reason) => write!(f, "malformed configuration: {reason}"),
+            Self::TooMany(count) => write!(
+                f,
+                "{count} remotes in one configuration, {MAX_REMOTES} are allowed"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RemoteError {}
+
+impl Remote {
+    /// The address that the server listens on, `host:port`.
+    pub fn local(&self) -> String {
+        address(&self.local_host, self.local_port)
+    }
+
+    /// The address that the client connects to, `host:port`: also the text that opens a stream.
+    pub fn target(&self) -> String {
+        address(&self.remote_host, self.remote_port)
+    }
+
+    /// The text that permissions are checked against, and that a denial names: `R:host:port`.
+    pub fn permission(&self) -> String {
+        format!("R:{}", self.local())
+    }
+}
+
+/// The complete text form; it reads back as the same remote.
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "R:{}:{}", self.local(), self.target())
+    }
+}
+
+/// Reads the text form from the back, as chisel does: ports first, then the hosts beside them.
+///
+/// | text | listens on | leads to |
+/// |---|---|---|
+/// | `R:80` | `0.0.0.0:80` | `127.0.0.1:80` |
+/// | `R:8080:80` | `0.0.0.0:8080` | `127.0.0.1:80` |
+/// | `R:host:80` | `0.0.0.0:80` | `host:80` |
+/// | `R:8080:host:80` | `0.0.0.0:8080` | `host:80` |
+/// | `R:1.2.3.4:8080:host:80` | `1.2.3.4:8080` | `host:80` |
+///
+/// `R:host:8080:80` leads to `host:80`: the first host met from the back is the remote's.
+impl FromStr for Remote {
+    type Err = RemoteError;
+
+    fn from_str(text: &str) -> Result<Self, RemoteError> {
+        let malformed = |reason| RemoteError::Malformed(shown(text), reason);
+        let unsupported = |kind| RemoteError::Unsupported(shown(text), kind);
+        let reversed = text.strip_prefix("R:");
+        let parts = split(reversed.unwrap_or(text)).map_err(malformed)?;
+        // As in chisel, the names count only in their place.
+        match (parts.first(), parts.last()) {
+            (_, Some(&"socks")) => return Err(unsupported("SOCKS")),
+            (Some(&"stdio"), _) => return Err(unsupported("standard input and output")),
+            _ => {}
+        }
+        let found = from_the_back(&parts).map_err(|problem| match problem {
+            Problem::Malformed(reason) => malformed(reason),
+            Problem::Unsupported(kind) => unsupported(kind),
+        })?;
+        match reversed {
+            Some(_) => Ok(found),
+            None => Err(unsupported("a forward remote")),
+        }
+    }
+}
+
+enum Problem {
+    Malformed(&'static str),
+    Unsupported(&'static str),
+}
+
+fn from_the_back(parts: &[&str]) -> Result<Remote, Problem> {
+    let (mut ports, mut hosts) = (Vec::new(), Vec::new());
+    for part in parts.iter().rev() {
+        let part = without_protocol(part)?;
+        match port(part) {
+            Some(_) if ports.len() == 2 => return Err(Problem::Malformed("three ports")),
+            Some(port) => ports.push(port),
+            None if ports.is_empty() => {
+                return Err(Problem::Malformed("it does not end in a port"));
+            }
+            None if hosts.len() == 2 => return Err(Problem::Malformed("three hosts")),
+            None => hosts.push(host(part).map_err(Problem::Malformed)?),
+        }
+    }
+    let (mut ports, mut hosts) = (ports.into_iter(), hosts.into_iter());
+    let remote_port = ports
+        .next()
+        .ok_or(Problem::Malformed("the port is missing"))?;
+    Ok(Remote {
+        remote_host: hosts.next().unwrap_or_else(|| HERE.to_owned()),
+        local_host: hosts.next().unwrap_or_else(|| ANY.to_owned()),
+        local_port: ports.next().unwrap_or(remote_port),
+        remote_port,
+    })
+}
+
+/// Splits at the colons outside brackets, into one to four parts.
+fn split(text: &str) -> Result<Vec<&str>, &'static str> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    loop {
+        let end = match rest.strip_prefix('[') {
+            Some(inner) => inner.find(']').ok_or("a bracket is not closed")? + 2,
+            None => rest.find(':').unwrap_or(rest.len()),
+        };
+        let (part, after) = rest.split_at(end);
+        parts.push(part);
+        match after.split_once(':') {
+            _ if parts.iter().any(|part| part.is_empty()) => return Err("a part is empty"),
+            None if after.is_empty() && parts.len() <= 4 => return Ok(parts),
+            Some((stray, next)) if parts.len() < 4 && stray.is_empty() => rest = next,
+            _ => return Err("it has too many parts"),
+        }
+    }
+}
+
+/// Takes `/tcp` off; `/udp` is refused.
+fn without_protocol(part: &str) -> Result<&str, Problem> {
+    match part.rsplit_once('/') {
+        None => Ok(part),
+        Some((part, protocol)) if protocol.eq_ignore_ascii_case("tcp") => Ok(part),
+        Some((_, protocol)) if protocol.eq_ignore_ascii_case("udp") => {
+            Err(Problem::Unsupported("UDP"))
+        }
+        Some(_) => Err(Problem::Malformed("the protocol is unknown")),
+    }
+}
+
+fn port(part: &str) -> Option<u16> {
+    let digits = part.bytes().all(|b| b.is_ascii_digit());
+    part.parse().ok().filter(|&port| digits && port > 0)
+}
+
+/// A name, an IPv4 address, or an IPv6 address in brackets, which are taken off.
+fn host(part: &str) -> Result<String, &'static str> {
+    if let Some(inner) = part
+        .strip_prefix('[')
+        .and_then(|part| part.strip_suffix(']'))
+    {
+        inner
+            .parse::<Ipv6Addr>()
+            .map_err(|_| "the brackets hold no IPv6 address")?;
+        return Ok(inner.to_owned());
+    }
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    match part {
+        _ if part.len() > MAX_HOST => Err("a host name is too long"),
+        _ if part.bytes().all(|b| b.is_ascii_digit()) => Err("a port is not in 1 to 65535"),
+        _ if part.bytes().all(legal) => Ok(part.to_owned()),
+        _ => Err("a host name has a character that none has"),
+    }
+}
+
+fn address(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
+/// What a stranger sent, fit for a log line.
+fn shown(text: &str) -> String {
+    let short: String = text.chars().take(100).collect();
+    short.escape_default().to_string()
+}
+
+/// The data of the `config` request.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    #[serde(default)]
+    version: String,
+    /// A client without remotes sends null.
+    #[serde(default)]
+    remotes: Option<Vec<Wire>>,
+}
+
+/// A remote as the configuration has it: all keys always sent, none needed.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+struct Wire {
+    local_host: String,
+    local_port: String,
+    local_proto: String,
+    remote_host: String,
+    remote_port: String,
+    remote_proto: String,
+    socks: bool,
+    reverse: bool,
+    stdio: bool,
+}
+
+/// The JSON of a client's `config` request.
+pub fn encode_config(remotes: &[Remote]) -> Vec<u8> {
+    let config = Config {
+        version: VERSION.to_owned(),
+        remotes: Some(remotes.iter().map(Wire::from).collect()),
+    };
+    // Strings and booleans: there is nothing in it that could fail.
+    serde_json::to_vec(&config).unwrap_or_default()
+}
+
+/// Reads a client's `config` request. The first remote of another kind than reverse TCP makes
+/// it an error whose text may be sent to the client.
+pub fn decode_config(data: &[u8]) -> Result<Vec<Remote>, RemoteError> {
+    let config: Config =
+        serde_json::from_slice(data).map_err(|error| RemoteError::Json(error.to_string()))?;
+    let remotes = config.remotes.unwrap_or_default();
+    if remotes.len() > MAX_REMOTES {
+        return Err(RemoteError::TooMany(remotes.len()));
+    }
+    remotes.iter().map(Remote::try_from).collect()
+}
+
+impl From<&Remote> for Wire {
+    fn from(remote: &Remote) -> Self {
+        let bracketed = |host: &str| match host.contains(':') {
+            true => format!("[{host}]"),
+            false => host.to_owned(),
+        };
+        Self {
+            local_host: bracketed(&remote.local_host),
+            local_port: remote.local_port.to_string(),
+            local_proto: "tcp".to_owned(),
+            remote_host: bracketed(&remote.remote_host),
+            remote_port: remote.remote_port.to_string(),
+            remote_proto: "tcp".to_owned(),
+            socks: false,
+            reverse: true,
+            stdio: false,
+        }
+    }
+}
+
+impl TryFrom<&Wire> for Remote {
+    type Error = RemoteError;
+
+    fn try_from(wire: &Wire) -> Result<Self, RemoteError> {
+        let text = || {
+            shown(&format!(
+                "{}:{}:{}:{}",
+                wire.local_host, wire.local_port, wire.remote_host, wire.remote_port
+            ))
+        };
+        let malformed = |reason| RemoteError::Malformed(text(), reason);
+        let tcp = |protocol: &str| matches!(protocol, "" | "tcp");
+        let unsupported = match wire {
+            _ if wire.socks => Some("SOCKS"),
+            _ if wire.stdio => Some("standard input and output"),
+            _ if !wire.reverse => Some("a forward remote"),
+            _ if !tcp(&wire.local_proto) || !tcp(&wire.remote_proto) => Some("UDP"),
+            _ => None,
+        };
+        if let Some(kind) = unsupported {
+            return Err(RemoteError::Unsupported(text(), kind));
+        }
+        let read_port = |text: &str| port(text).ok_or("a port is not in 1 to 65535");
+        Ok(Self {
+            local_host: wire_host(&wire.local_host, ANY).map_err(malformed)?,
+            local_port: read_port(&wire.local_port).map_err(malformed)?,
+            remote_host: wire_host(&wire.remote_host, HERE).map_err(malformed)?,
+            remote_port: read_port(&wire.remote_port).map_err(malformed)?,
+        })
+    }
+}
+
+/// An IPv6 address comes with brackets or without.
+fn wire_host(text: &str, default: &str) -> Result<String, &'static str> {
+    match text {
+        "" => Ok(default.to_owned()),
+        _ if text.parse::<IpAddr>().is_ok() => Ok(text.to_owned()),
+        _ => host(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(text: &str) -> Result<Remote, RemoteError> {
+        text.parse()
+    }
+
+    #[test]
+    fn the_text_form_is_read_from_the_back() {
+        let table = [
+            ("R:80", "R:0.0.0.0:80:127.0.0.1:80"),
+            ("R:8080:80", "R:0.0.0.0:8080:127.0.0.1:80"),
+            ("R:host:80", "R:0.0.0.0:80:host:80"),
+            ("R:8080:host:80", "R:0.0.0.0:8080:host:80"),
+            ("R:1.2.3.4:8080:host:80", "R:1.2.3.4:8080:host:80"),
+            ("R:host:8080:80", "R:0.0.0.0:8080:host:80"),
+            ("R:62889:localhost:4000", "R:0.0.0.0:62889:localhost:4000"),
+            (
+                "R:127.0.0.1:7000:192.168.1.9:3306/tcp",
+                "R:127.0.0.1:7000:192.168.1.9:3306",
+            ),
+            ("R:[::]:7000:[::1]:80", "R:[::]:7000:[::1]:80"),
+            ("R:[fe80::1]:80/TCP", "R:0.0.0.0:80:[fe80::1]:80"),
+        ];
+        for (text, complete) in table {
+            let remote = read(text).unwrap();
+            assert_eq!(remote.to_string(), complete, "{text}");
+            assert_eq!(read(complete).unwrap(), remote, "{complete}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_remote_is_refused() {
+        for text in [
+            "",
+            "R:",
+            "R::80",
+            "R:80:",
+            "R:0",
+            "R:65536",
+            "R:host",
+            "R:80:host",
+            "R:1:2:3",
+            "R:a:b:c:80",
+            "R:1:a:2:b:3",
+            "R:[::1:80",
+            "R:[::1]x:80",
+            "R:[x]:80",
+            "R:h h:80",
+            "R:80/sctp",
+            "R:+80",
+            "R:a:a:a:80",
+            "R:\u{e4}:80",
+            "R:[]:80",
+            "R:a/b:80",
+            "R:[::1]]:80",
+        ] {
+            assert!(
+                matches!(read(text), Err(RemoteError::Malformed(..))),
+                "{text}: {:?}",
+                read(text)
+            );
+        }
+    }
+
+    #[test]
+    fn other_kinds_are_named() {
+        for (text, kind) in [
+            ("R:socks", "SOCKS"),
+            ("R:5000:socks", "SOCKS"),
+            ("socks", "SOCKS"),
+            ("stdio:host:22", "standard input and output"),
+            ("3000", "a forward remote"),
+            ("3000:host:80", "a forward remote"),
+            ("R:53:1.1.1.1:53/udp", "UDP"),
+        ] {
+            assert_eq!(
+                read(text),
+                Err(RemoteError::Unsupported(text.to_owned(), kind)),
+                "{text}"
+            );
+            assert!(
+                read(text)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("only reverse TCP")
+            );
+        }
+    }
+
+    #[test]
+    fn the_configuration_has_exactly_the_known_keys() {
+        let remotes = [
+            read("R:127.0.0.1:7000:10.0.0.5:80").unwrap(),
+            read("R:[::1]:1:[::2]:2").unwrap(),
+        ];
+        let data = encode_config(&remotes);
+        let value: serde_json::Value = serde_json::from_slice(&data).unwrap();
+        let wire = |local, local_port, remote, remote_port| {
+            json!({"LocalHost": local, "LocalPort": local_port, "LocalProto": "tcp",
+                "RemoteHost": remote, "RemotePort": remote_port, "RemoteProto": "tcp",
+                "Socks": false, "Reverse": true, "Stdio": false})
+        };
+        let expected = [
+            wire("127.0.0.1", "7000", "10.0.0.5", "80"),
+            wire("[::1]", "1", "[::2]", "2"),
+        ];
+        assert_eq!(value, json!({"Version": "0.0.0-src", "Remotes": expected}));
+        assert_eq!(decode_config(&data).unwrap(), remotes);
+    }
+
+    #[test]
+    fn a_configuration_is_read_with_care() {
+        let one = |remote: serde_json::Value| {
+            decode_config(json!({"Remotes": [remote]}).to_string().as_bytes())
+        };
+        let good = json!({"LocalPort": "1", "RemotePort": "2", "Reverse": true, "More": 1});
+        assert_eq!(one(good).unwrap()[0].to_string(), "R:0.0.0.0:1:127.0.0.1:2");
+        for (key, value) in [
+            ("Reverse", json!(false)),
+            ("Socks", json!(true)),
+            ("Stdio", json!(true)),
+            ("LocalProto", json!("udp")),
+            ("LocalPort", json!("")),
+            ("RemotePort", json!("70000")),
+            ("LocalPort", json!(80)),
+            ("LocalHost", json!("a b")),
+            ("RemoteHost", json!("x\r\ny")),
+        ] {
+            let mut remote = json!({"LocalPort": "1", "RemotePort": "2", "Reverse": true});
+            remote[key] = value.clone();
+            assert!(one(remote).is_err(), "{key} {value}");
+        }
+        assert_eq!(
+            decode_config(br#"{"Version":"1","Remotes":null}"#).unwrap(),
+            []
+        );
+        assert!(decode_config(b"").is_err());
+        assert!(decode_config(b"[]").is_err());
+        let many = json!({"Remotes": vec![json!({}); MAX_REMOTES + 1]}).to_string();
+        assert_eq!(
+            decode_config(many.as_bytes()),
+            Err(RemoteError::TooMany(MAX_REMOTES + 1))
+        );
+    }
+
+    #[test]
+    fn permissions_and_targets_are_plain_text() {
+        let remote = read("R:7000:[::1]:80").unwrap();
+        assert_eq!(remote.permission(), "R:0.0.0.0:7000");
+        assert_eq!(remote.target(), "[::1]:80");
+    }
+
+    #[test]
+    fn a_malicious_text_is_fit_for_the_log() {
+        let error = read(&format!("R:\r\n{}", "x".repeat(1000)))
+            .unwrap_err()
+            .to_string();
+        assert!(!error.contains('\n') && error.len() < 400);
+    }
+}

@@ -1,0 +1,170 @@
+import { completionContext, completionItems, matchScore } from '../../html/sql/core/complete.js';
+import { dangerOf } from '../../html/sql/core/danger.js';
+import { errorSpan } from '../../html/sql/core/errors.js';
+import { Highlighter } from '../../html/sql/core/highlight.js';
+import { MAX_ENTRIES, MAX_SQL, addEntry, readHistory, searchHistory } from '../../html/sql/core/history.js';
+import { quoteIdentifier, selectAll, unquoteIdentifier } from '../../html/sql/core/identifiers.js';
+import { scriptStatements } from '../../html/sql/core/script.js';
+import { withoutSecrets } from '../../html/sql/core/secrets.js';
+import { tokens } from '../../html/sql/core/lexer.js';
+import { assert, test } from './shim.mjs';
+
+const TABLES = { shop: [{ name: 'customers', kind: 'table' }, { name: 'Orders', kind: 'table' }, { name: 'order', kind: 'table' }], hr: [{ name: 'staff', kind: 'view' }] };
+const COLUMNS = { customers: ['id', 'name', 'key'], Orders: ['id', 'customer_id', 'total'], staff: ['salary'] };
+const catalogue = {
+  db: 'shop',
+  databases: ['hr', 'shop'],
+  tables: (db) => TABLES[db],
+  columns: (db, table) => (COLUMNS[table] ?? []).map((name) => ({ name, type: 'int' })),
+};
+
+/** Completes at the `|` of the text. */
+function complete(marked, known = catalogue) {
+  const caret = marked.indexOf('|');
+  const sql = marked.replace('|', '');
+  const context = completionContext(sql, caret);
+  if (!context) return { context: null, labels: [], inserts: [], missing: [] };
+  const { items, missing } = completionItems(context, known);
+  return { context, labels: items.map(({ label }) => label), inserts: items.map(({ insert }) => insert), missing, taken: items[0] && sql.slice(0, context.from) + items[0].insert + sql.slice(context.to) };
+}
+
+test('a qualified name offers the columns of its alias, table or the tables of its database', () => {
+  const cases = [
+    ['SELECT o.| FROM orders o', ['id', 'customer_id', 'total']],
+    ['SELECT o.cu| FROM customers c JOIN orders AS o ON 1', ['customer_id']],
+    ['SELECT customers.n| FROM shop.customers', ['name']],
+    ['SELECT * FROM hr.|', ['staff']],
+    ['SELECT hr.staff.| FROM x', ['salary']],
+    ['SELECT `o`.| FROM `orders` `o`', ['id', 'customer_id', 'total']],
+    ['UPDATE customers c SET c.na|', ['name']],
+    ['SELECT (SELECT o.tot| FROM orders o WHERE o.id = c.id) FROM customers c', ['total']],
+  ];
+  for (const [marked, expected] of cases) assert.deepEqual(complete(marked).labels, expected, marked);
+});
+
+test('tables stand where a table is named, columns where an expression is', () => {
+  for (const marked of ['SELECT * FROM cu|', 'SELECT * FROM orders, cu|', 'INSERT INTO cu|', 'DESC cu|', 'SELECT * FROM orders JOIN cu|', 'UPDATE cu|']) {
+    assert.equal(complete(marked).labels[0], 'customers', marked);
+  }
+  assert.equal(complete('SELECT na| FROM customers').labels[0], 'name');
+  assert.equal(complete('SELECT 1 FROM customers ORDER BY id DESC, na|').labels[0], 'name');
+  assert.equal(complete('INSERT INTO customers VALUES (1) ON DUPLICATE KEY UPDATE na|').labels[0], 'name');
+  assert.equal(complete('USE s|').labels[0], 'shop');
+  assert.equal(complete('SELECT * FROM customers w|').labels[0], 'WHERE');
+});
+
+test('nothing is offered in strings, comments, numbers and variables', () => {
+  for (const marked of ["SELECT 'cu|'", "SELECT 'cu|", '-- cu|', 'SELECT /* cu| */ 1', '# cu|\nSELECT 1', 'SELECT 12|', 'SELECT @cu|', 'SELECT "it|']) {
+    assert.deepEqual(complete(marked).labels, [], marked);
+  }
+  assert.ok(complete("SELECT 'x', na| FROM customers").labels.includes('name'));
+});
+
+test('what is taken replaces the word and is quoted when it must be', () => {
+  assert.equal(complete('SELECT ke| FROM customers').inserts.find((insert) => insert.startsWith('`')), '`key`');
+  assert.equal(complete('SELECT * FROM `cu|').taken, 'SELECT * FROM customers');
+  assert.equal(complete('SELECT o.cu|stom FROM orders o').taken, 'SELECT o.customer_id FROM orders o');
+});
+
+test('only tables that exist have their columns asked for', () => {
+  const unknown = { ...catalogue, tables: () => undefined, columns: () => undefined };
+  assert.deepEqual(complete('SELECT o.| FROM orders o', unknown).missing, [{ db: 'shop' }]);
+  assert.deepEqual(complete('WITH w AS (SELECT 1) SELECT w.| FROM w', { ...catalogue, columns: () => undefined }).missing, []);
+  assert.deepEqual(complete('SELECT o.| FROM orders o', { ...catalogue, columns: () => undefined }).missing, [{ db: 'shop', table: 'Orders' }]);
+});
+
+test('a name already typed is not offered again, better matches come first', () => {
+  assert.deepEqual(complete('SELECT o.total| FROM orders o').labels, []);
+  assert.deepEqual(['name', 'first_name', 'rename', 'n_a_m_e', 'x'].map((label) => matchScore(label, 'name')), [0, 1, 2, 3, -1]);
+});
+
+test('identifiers are quoted only when they need it', () => {
+  const cases = [['orders', 'orders'], ['order', '`order`'], ['Select', '`Select`'], ['a b', '`a b`'], ['a`b', '`a``b`'], ['1st', '`1st`'], ['größe', 'größe'], ['$x', '`$x`'], ['x$', 'x$'], ['a-b', '`a-b`'], ['rank', '`rank`'], ['', '``']];
+  for (const [name, quoted] of cases) {
+    assert.equal(quoteIdentifier(name), quoted);
+    assert.equal(unquoteIdentifier(quoted), name);
+  }
+  assert.equal(selectAll('orders'), 'SELECT * FROM orders LIMIT 100');
+  assert.equal(selectAll('my table'), 'SELECT * FROM `my table` LIMIT 100');
+});
+
+test('statements that lose data are named', () => {
+  const cases = [
+    ['DROP TABLE t', 'DROP TABLE'], ['drop database x', 'DROP DATABASE'], ['/* x */ TRUNCATE t', 'TRUNCATE'], ['DELETE FROM t', 'DELETE without WHERE'],
+    ['UPDATE t SET a = (SELECT 1 FROM b WHERE c = 1)', 'UPDATE without WHERE'], ['DELETE FROM t WHERE id = 1', null], ['UPDATE t SET a = 1 WHERE b', null],
+    ['SELECT 1', null], ["SELECT 'DROP TABLE t'", null], ['EXPLAIN DELETE FROM t', null], ['UPDATE t SET `where` = 1', 'UPDATE without WHERE'],
+    ['WITH x AS (SELECT 1 WHERE 1) DELETE FROM t', 'DELETE without WHERE'], ['CREATE OR REPLACE TABLE t (a INT)', 'CREATE OR REPLACE TABLE'], ['CREATE OR REPLACE VIEW v AS SELECT 1', null],
+    ['ANALYZE DELETE FROM t', 'DELETE without WHERE'], ['SET STATEMENT max_statement_time=1 FOR UPDATE t SET a = 1', 'UPDATE without WHERE'],
+    ['/*!50000 DROP TABLE t */', 'DROP TABLE'], ['', null],
+  ];
+  for (const [sql, expected] of cases) assert.equal(dangerOf(sql)?.statement ?? null, expected, sql);
+});
+
+test('the place of an error is found from the message', () => {
+  const at = (sql, message) => { const span = errorSpan(sql, message); return span && sql.slice(span.start, span.end); };
+  const near = (text, line) => `You have an error in your SQL syntax; … near '${text}' at line ${line}`;
+  assert.equal(at('SELECT 1\nFORM t', near('FORM t', 2)), 'FORM');
+  assert.equal(at('SELECT a FROM a\nWHERE a a', near('a', 2)), 'a');
+  assert.equal(at('SELECT * FROM', near('', 1)), 'FROM');
+  assert.equal(at("SELECT 'it''s' x y", near('y', 1)), 'y');
+  assert.equal(at('SELECT x.nosuch FROM t x', "Unknown column 'x.nosuch' in 'SELECT'"), 'nosuch');
+  assert.equal(at('SELECT * FROM `no such`', "Table 'shop.no such' doesn't exist"), '`no such`');
+  assert.equal(at('SELECT nofunc(1)', 'FUNCTION shop.nofunc does not exist'), 'nofunc');
+  assert.equal(at('SELECT 1', 'Lost connection'), null);
+});
+
+test('passwords never reach the storage', () => {
+  const cases = [
+    ["CREATE USER 'a'@'%' IDENTIFIED BY 'geheim'", "CREATE USER 'a'@'%' IDENTIFIED BY '***'"],
+    ["SET PASSWORD FOR 'a'@'%' = PASSWORD('geheim')", "SET PASSWORD FOR 'a'@'%' = PASSWORD('***')"],
+    ["ALTER USER a IDENTIFIED VIA ed25519 USING PASSWORD ( \"geheim\" )", "ALTER USER a IDENTIFIED VIA ed25519 USING PASSWORD ( '***' )"],
+    ["CHANGE MASTER TO MASTER_USER='r', MASTER_PASSWORD = 'geheim', MASTER_HOST='h'", null],
+    ["GRANT ALL ON *.* TO a IDENTIFIED BY PASSWORD '*geheim'", "GRANT ALL ON *.* TO a IDENTIFIED BY PASSWORD '***'"],
+    ["CREATE USER a IDENTIFIED BY 'geheim", "CREATE USER a IDENTIFIED BY '***'"],
+    ["SELECT 'identified'; SELECT 'x'", "SELECT 'identified'; SELECT 'x'"],
+  ];
+  for (const [sql, expected] of cases) {
+    assert.ok(!withoutSecrets(sql).includes('geheim'), sql);
+    if (expected !== null) assert.equal(withoutSecrets(sql), expected);
+  }
+});
+
+test('the history keeps its caps, joins repeats and is searched by words', () => {
+  const entry = (sql, at = 1) => ({ sql, db: 'shop', at, ms: 1, rows: 1, error: null });
+  let list = [];
+  for (let i = 0; i < MAX_ENTRIES + 50; i += 1) list = addEntry(list, entry(`SELECT ${i}`, i));
+  assert.equal(list.length, MAX_ENTRIES);
+  assert.equal(addEntry(list, entry(list[0].sql, 9)).length, MAX_ENTRIES);
+  assert.equal(addEntry([], entry('x'.repeat(MAX_SQL + 1)))[0].cut, true);
+  assert.deepEqual(searchHistory([entry('SELECT a FROM b'), entry('UPDATE b')], 'FROM select').length, 1);
+  assert.deepEqual(readHistory('nonsense'), []);
+  assert.equal(readHistory([null, { sql: 1 }, entry('SELECT 1')]).length, 1);
+});
+
+test('colours of a part are those of the whole, after edits too', () => {
+  const line = "SELECT 'it''s; -- no', `a b`, 12.5 /* c */ FROM t WHERE x = @y; -- z\n";
+  let text = line.repeat(1500);
+  const highlighter = new Highlighter();
+  const check = (start, end) => {
+    while (!highlighter.advance(start, 5));
+    const expected = tokens(text).filter((token) => token.end > start && token.start < end && token.end <= end);
+    const actual = highlighter.spans(start, end).filter((span) => span.start < end && span.end <= end);
+    assert.deepEqual(actual.slice(0, -1), expected.slice(0, actual.length - 1));
+  };
+  highlighter.setText(text);
+  check(60 * line.length, 70 * line.length);
+  check(1400 * line.length, 1420 * line.length);
+  text = `${text.slice(0, 5000)}/*${text.slice(5000)}`;
+  highlighter.setText(text);
+  check(0, 3000);
+  text = text.replace('/*', '');
+  highlighter.setText(text);
+  check(1400 * line.length, 1420 * line.length);
+});
+
+test('a long script is split whole', async () => {
+  const text = "INSERT INTO t VALUES ('a;b');\n".repeat(20000);
+  const found = await scriptStatements(text);
+  assert.equal(found.length, 20000);
+  assert.equal(text.slice(found[19999].start, found[19999].end), found[19999].sql);
+});

@@ -1,0 +1,858 @@
+//! A scripted server that speaks the MySQL protocol, for what no installed server does: MySQL 8's sign-in, and
+//! everything a hostile server may send.
+//!
+//! It shares no code with the driver under test. Every command is recorded; a [`Twist`] may answer in place of the
+//! usual answers. All threads and sockets end with the [`Fake`].
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "test support: each test binary uses a part of it, and a panic is how a test reports"
+)]
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ring::digest::{self, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// The user and password that the fake takes.
+pub const USER: &str = "app";
+/// See [`USER`].
+pub const PASSWORD: &str = "correct horse";
+
+/// Capability flags (protocol documentation, "Capabilities Flags").
+pub mod capability {
+    pub const LONG_PASSWORD: u32 = 1;
+    pub const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub const LOCAL_FILES: u32 = 1 << 7;
+    pub const PROTOCOL_41: u32 = 1 << 9;
+    pub const SSL: u32 = 1 << 11;
+    pub const TRANSACTIONS: u32 = 1 << 13;
+    pub const SECURE_CONNECTION: u32 = 1 << 15;
+    pub const MULTI_STATEMENTS: u32 = 1 << 16;
+    pub const MULTI_RESULTS: u32 = 1 << 17;
+    pub const PS_MULTI_RESULTS: u32 = 1 << 18;
+    pub const PLUGIN_AUTH: u32 = 1 << 19;
+    pub const CONNECT_ATTRS: u32 = 1 << 20;
+    /// What MySQL 8 announces that matters here, without TLS.
+    pub const MYSQL_8: u32 = LONG_PASSWORD
+        | CONNECT_WITH_DB
+        | LOCAL_FILES
+        | PROTOCOL_41
+        | TRANSACTIONS
+        | SECURE_CONNECTION
+        | MULTI_STATEMENTS
+        | MULTI_RESULTS
+        | PS_MULTI_RESULTS
+        | PLUGIN_AUTH
+        | CONNECT_ATTRS;
+}
+
+/// `SERVER_MORE_RESULTS_EXISTS`.
+const MORE_RESULTS: u16 = 8;
+
+/// A command as the client sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// COM_QUIT, or the end of the stream.
+    Quit,
+    /// COM_INIT_DB.
+    InitDb(String),
+    /// COM_QUERY.
+    Query(String),
+    /// COM_PING.
+    Ping,
+    /// COM_STMT_PREPARE.
+    Prepare(String),
+    /// COM_STMT_CLOSE.
+    Close,
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// Anything else.
+    Other(u8),
+}
+
+/// What happened on the way, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A connection was accepted.
+    Connected(u32),
+    /// The client switched to TLS.
+    Secured(u32),
+    /// The client's first proof: user and authentication data.
+    Proof(u32, Vec<u8>),
+    /// A packet of the sign-in after that.
+    Reply(u32, Vec<u8>),
+    /// A command.
+    Said(u32, Command),
+    /// The connection has ended, from either side.
+    Ended(u32),
+}
+
+/// How accounts sign in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `mysql_native_password` from the greeting on.
+    Native,
+    /// `caching_sha2_password`, the password in the server's cache.
+    Sha2Fast,
+    /// `caching_sha2_password`, the whole password wanted.
+    Sha2Full,
+    /// Greets with `mysql_native_password` and switches to `caching_sha2_password` (fast).
+    NativeToSha2,
+    /// Greets with `mysql_native_password` and switches to `caching_sha2_password` (full).
+    NativeToSha2Full,
+    /// Greets with `caching_sha2_password` and switches to `mysql_native_password`.
+    Sha2ToNative,
+    /// Asks for a plugin of this name with a switch.
+    Switch(&'static str),
+}
+
+/// Answers a command in place of the usual answer; false to leave it to that.
+pub type Twist = Arc<dyn Fn(&mut Wire, &Command) -> io::Result<bool> + Send + Sync>;
+
+/// Replaces a whole connection.
+pub type Opening = Arc<dyn Fn(&mut TcpStream, u32) -> io::Result<()> + Send + Sync>;
+
+/// What the fake does.
+#[derive(Clone)]
+pub struct Script {
+    /// The address to listen on.
+    pub ip: IpAddr,
+    /// The version it greets with.
+    pub version: String,
+    /// How accounts sign in.
+    pub method: Method,
+    /// TLS, where it offers it; by connection number, so that it can stop to.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// The last connection that TLS is offered to.
+    pub tls_until: u32,
+    /// Bytes that somebody on the way sends along with the greeting.
+    pub injected: Vec<u8>,
+    /// The key pair of the full exchange without TLS.
+    pub rsa: Option<Arc<Rsa>>,
+    /// Answers that differ from the usual.
+    pub twist: Option<Twist>,
+    /// While it is true, new connections are accepted and hear nothing.
+    pub mute: Option<Arc<AtomicBool>>,
+    /// Whatever happens in place of a greeting.
+    pub opening: Option<Opening>,
+}
+
+impl Default for Script {
+    fn default() -> Script {
+        Script {
+            ip: Ipv4Addr::LOCALHOST.into(),
+            version: "8.0.36".to_owned(),
+            method: Method::Native,
+            tls: None,
+            tls_until: u32::MAX,
+            injected: Vec::new(),
+            rsa: None,
+            twist: None,
+            mute: None,
+            opening: None,
+        }
+    }
+}
+
+impl Script {
+    /// Usual answers but for `twist`.
+    pub fn twisted(
+        twist: impl Fn(&mut Wire, &Command) -> io::Result<bool> + Send + Sync + 'static,
+    ) -> Script {
+        Script {
+            twist: Some(Arc::new(twist)),
+            ..Script::default()
+        }
+    }
+
+    /// No MySQL at all: `opening` has the raw connection.
+    pub fn raw(
+        opening: impl Fn(&mut TcpStream, u32) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Script {
+        Script {
+            opening: Some(Arc::new(opening)),
+            ..Script::default()
+        }
+    }
+}
+
+/// The running fake; it ends when dropped.
+pub struct Fake {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    script: Script,
+    stopping: AtomicBool,
+    next: AtomicU32,
+    events: Mutex<Vec<Event>>,
+    changed: Condvar,
+    open: Mutex<HashMap<u32, TcpStream>>,
+}
+
+impl Fake {
+    /// Starts on a free port.
+    pub fn start(script: Script) -> Fake {
+        let listener = TcpListener::bind((script.ip, 0)).expect("the address is this machine's");
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            script,
+            stopping: AtomicBool::new(false),
+            next: AtomicU32::new(1),
+            events: Mutex::default(),
+            changed: Condvar::new(),
+            open: Mutex::default(),
+        });
+        let accepting = shared.clone();
+        let acceptor = std::thread::spawn(move || accept(&listener, &accepting));
+        Fake {
+            address,
+            shared,
+            acceptor: Some(acceptor),
+        }
+    }
+
+    /// `HOST:PORT`.
+    pub fn target(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Everything so far.
+    pub fn events(&self) -> Vec<Event> {
+        self.shared.events.lock().unwrap().clone()
+    }
+
+    /// The commands so far, of all connections.
+    pub fn commands(&self) -> Vec<Command> {
+        let said = |event| match event {
+            Event::Said(_, command) => Some(command),
+            _ => None,
+        };
+        self.events().into_iter().filter_map(said).collect()
+    }
+
+    /// The replies of the sign-ins so far.
+    pub fn replies(&self) -> Vec<Vec<u8>> {
+        let reply = |event| match event {
+            Event::Reply(_, bytes) => Some(bytes),
+            _ => None,
+        };
+        self.events().into_iter().filter_map(reply).collect()
+    }
+
+    /// Forgets what happened.
+    pub fn forget(&self) {
+        self.shared.events.lock().unwrap().clear();
+    }
+
+    /// Connections that are open now.
+    pub fn open(&self) -> usize {
+        self.shared.open.lock().unwrap().len()
+    }
+
+    /// Waits for an event, and says whether it came.
+    pub fn sees(&self, patience: Duration, wanted: impl Fn(&Event) -> bool) -> bool {
+        let deadline = Instant::now() + patience;
+        let mut events = self.shared.events.lock().unwrap();
+        while !events.iter().any(&wanted) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            events = self.shared.changed.wait_timeout(events, left).unwrap().0;
+        }
+        true
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        // Wakes the accepting thread, which then waits for the others.
+        let _ = TcpStream::connect(self.address);
+        if let Some(acceptor) = self.acceptor.take() {
+            let _ = acceptor.join();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    for stream in listener.incoming() {
+        if shared.stopping.load(Ordering::SeqCst) {
+            break;
+        }
+        let Ok(stream) = stream else { continue };
+        let number = shared.next.fetch_add(1, Ordering::SeqCst);
+        let handle = stream.try_clone().unwrap();
+        shared.open.lock().unwrap().insert(number, handle);
+        shared.note(Event::Connected(number));
+        let serving = shared.clone();
+        threads.push(std::thread::spawn(move || {
+            // A client that goes away is how most tests end.
+            let _ = serve(stream, number, &serving);
+            if let Some(handle) = serving.open.lock().unwrap().remove(&number) {
+                let _ = handle.shutdown(Shutdown::Both);
+            }
+            serving.note(Event::Ended(number));
+        }));
+    }
+    for stream in shared.open.lock().unwrap().values() {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    for thread in threads {
+        let _ = thread.join();
+    }
+}
+
+impl Shared {
+    fn note(&self, event: Event) {
+        self.events.lock().unwrap().push(event);
+        self.changed.notify_all();
+    }
+}
+
+fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    if let Some(opening) = &shared.script.opening {
+        return opening(&mut stream, number);
+    }
+    let mute = shared.script.mute.as_ref();
+    if mute.is_some_and(|mute| mute.load(Ordering::SeqCst)) {
+        return stream.read(&mut [0]).map(|_| ());
+    }
+    let mut wire = Wire {
+        stream: Stream::Plain(stream),
+        seq: 0,
+        number,
+        shared: shared.clone(),
+    };
+    wire.sign_in()?;
+    loop {
+        let command = wire.command()?;
+        wire.shared.note(Event::Said(number, command.clone()));
+        if command == Command::Quit {
+            return Ok(());
+        }
+        let twisted = match shared.script.twist.clone() {
+            Some(twist) => twist(&mut wire, &command)?,
+            None => false,
+        };
+        if !twisted {
+            wire.usual(&command)?;
+        }
+    }
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+    /// In between.
+    None,
+}
+
+/// One connection, packet by packet.
+pub struct Wire {
+    stream: Stream,
+    seq: u8,
+    number: u32,
+    shared: Arc<Shared>,
+}
+
+impl Wire {
+    /// The connection's number, which is also its MySQL connection id.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether the fake is being ended.
+    pub fn stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Sends bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+            Stream::None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Sends one packet with the next sequence number.
+    pub fn send(&mut self, payload: &[u8]) -> io::Result<()> {
+        let packet = framed(self.seq, payload);
+        self.seq = self.seq.wrapping_add(1);
+        self.raw(&packet)
+    }
+
+    /// The sequence number of the next packet.
+    pub fn seq(&self) -> u8 {
+        self.seq
+    }
+
+    /// Jumps to another sequence number.
+    pub fn set_seq(&mut self, seq: u8) {
+        self.seq = seq;
+    }
+
+    fn exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.read_exact(bytes),
+            Stream::Tls(stream) => stream.read_exact(bytes),
+            Stream::None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Reads one packet.
+    pub fn receive(&mut self) -> io::Result<Vec<u8>> {
+        let mut head = [0; 4];
+        self.exact(&mut head)?;
+        let length = u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize;
+        let mut payload = vec![0; length];
+        self.exact(&mut payload)?;
+        self.seq = head[3].wrapping_add(1);
+        Ok(payload)
+    }
+
+    /// Waits until the client has closed; what it still sends is recorded as replies.
+    pub fn wait_for_end(&mut self) -> io::Result<()> {
+        loop {
+            let packet = self.receive()?;
+            self.shared.note(Event::Reply(self.number, packet));
+        }
+    }
+
+    fn command(&mut self) -> io::Result<Command> {
+        let packet = match self.receive() {
+            Ok(packet) => packet,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Command::Quit),
+            Err(error) => return Err(error),
+        };
+        let text = || String::from_utf8_lossy(&packet[1..]).into_owned();
+        Ok(match packet.first() {
+            None | Some(1) => Command::Quit,
+            Some(2) => Command::InitDb(text()),
+            Some(3) => Command::Query(text()),
+            Some(0x0e) => Command::Ping,
+            Some(0x16) => Command::Prepare(text()),
+            Some(0x19) => Command::Close,
+            Some(0x1f) => Command::Reset,
+            Some(other) => Command::Other(*other),
+        })
+    }
+
+    // ---- signing in
+
+    fn offers_tls(&self) -> Option<Arc<ServerConfig>> {
+        let offered = self.number <= self.shared.script.tls_until;
+        self.shared.script.tls.clone().filter(|_| offered)
+    }
+
+    fn nonce(&self) -> [u8; 20] {
+        let mut nonce = *b"abcdefghijklmnopqrst";
+        nonce[0] = b'0' + (self.number % 10) as u8;
+        nonce
+    }
+
+    fn sign_in(&mut self) -> io::Result<()> {
+        use Method::*;
+        let method = self.shared.script.method;
+        let tls = self.offers_tls();
+        let greeted = match method {
+            Sha2Fast | Sha2Full | Sha2ToNative => "caching_sha2_password",
+            _ => "mysql_native_password",
+        };
+        let greeting = self.greeting(greeted, tls.is_some());
+        let injected = self.shared.script.injected.clone();
+        self.raw(&[framed(0, &greeting), injected].concat())?;
+        let mut answer = self.receive()?;
+        let wants = match answer.get(..4) {
+            Some(flags) => u32::from_le_bytes(flags.try_into().unwrap()),
+            // A client that leaves says goodbye where it can.
+            None => return Err(io::ErrorKind::ConnectionAborted.into()),
+        };
+        if wants & capability::SSL != 0 {
+            self.secure(tls.expect("a client asks for what was offered"))?;
+            answer = self.receive()?;
+        }
+        if answer.len() < 34 {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        let (user, proof) = user_and_proof(&answer);
+        self.shared.note(Event::Proof(self.number, proof.clone()));
+        let nonce = self.nonce();
+        let accepted = user == USER
+            && match method {
+                Native => proof == native_proof(&nonce),
+                Sha2Fast => proof == sha2_proof(&nonce) && self.fast()?,
+                Sha2Full => self.full(&nonce)?,
+                NativeToSha2 => {
+                    self.switch("caching_sha2_password", SECOND)? == sha2_proof(SECOND)
+                        && self.fast()?
+                }
+                NativeToSha2Full => {
+                    self.switch("caching_sha2_password", SECOND)?;
+                    self.full(SECOND)?
+                }
+                Sha2ToNative => {
+                    self.switch("mysql_native_password", SECOND)? == native_proof(SECOND)
+                }
+                Switch(plugin) => {
+                    self.switch(plugin, SECOND)?;
+                    false
+                }
+            };
+        if accepted {
+            return self.ok();
+        }
+        self.error(
+            1045,
+            "28000",
+            &format!("Access denied for user '{user}'@'fake' (using password: YES)"),
+        )?;
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    /// Protocol::HandshakeV10.
+    fn greeting(&self, plugin: &str, tls: bool) -> Vec<u8> {
+        let nonce = self.nonce();
+        let capabilities = capability::MYSQL_8 | if tls { capability::SSL } else { 0 };
+        let [c0, c1, c2, c3] = capabilities.to_le_bytes();
+        let mut packet = vec![10];
+        packet.extend(self.shared.script.version.as_bytes());
+        packet.push(0);
+        packet.extend(self.number.to_le_bytes());
+        packet.extend(&nonce[..8]);
+        packet.extend([0, c0, c1, 0xff, 2, 0, c2, c3, 21]);
+        packet.extend([0; 10]);
+        packet.extend(&nonce[8..]);
+        packet.push(0);
+        packet.extend(plugin.as_bytes());
+        packet.push(0);
+        packet
+    }
+
+    fn secure(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
+        let Stream::Plain(stream) = std::mem::replace(&mut self.stream, Stream::None) else {
+            panic!("TLS inside TLS");
+        };
+        let session = ServerConnection::new(config).map_err(io::Error::other)?;
+        self.stream = Stream::Tls(Box::new(StreamOwned::new(session, stream)));
+        self.shared.note(Event::Secured(self.number));
+        Ok(())
+    }
+
+    fn reply(&mut self) -> io::Result<Vec<u8>> {
+        let reply = self.receive()?;
+        self.shared.note(Event::Reply(self.number, reply.clone()));
+        Ok(reply)
+    }
+
+    /// Protocol::AuthSwitchRequest.
+    fn switch(&mut self, plugin: &str, nonce: &[u8]) -> io::Result<Vec<u8>> {
+        self.send(&[&[0xfe], plugin.as_bytes(), &[0], nonce, &[0]].concat())?;
+        self.reply()
+    }
+
+    /// `caching_sha2_password` finds the password in its cache.
+    fn fast(&mut self) -> io::Result<bool> {
+        self.send(&[1, 3])?;
+        Ok(true)
+    }
+
+    /// `caching_sha2_password` wants the password itself: in clear inside TLS, else under its public key.
+    fn full(&mut self, nonce: &[u8]) -> io::Result<bool> {
+        self.send(&[1, 4])?;
+        let reply = self.reply()?;
+        if matches!(self.stream, Stream::Tls(_)) {
+            return Ok(reply == [PASSWORD.as_bytes(), &[0]].concat());
+        }
+        let rsa = self
+            .shared
+            .script
+            .rsa
+            .clone()
+            .expect("a key for the exchange without TLS");
+        if reply != [2] {
+            return Ok(false);
+        }
+        self.send(&[&[1], rsa.public.as_slice()].concat())?;
+        let masked = rsa.decrypt(&self.reply()?);
+        let clear: Vec<u8> = masked
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| byte ^ nonce[at % nonce.len()])
+            .collect();
+        Ok(clear == [PASSWORD.as_bytes(), &[0]].concat())
+    }
+
+    // ---- usual answers
+
+    /// What a healthy MySQL 8 would say, as far as the program asks.
+    pub fn usual(&mut self, command: &Command) -> io::Result<()> {
+        match command {
+            Command::Query(sql) => self.usual_query(&sql.clone()),
+            Command::Prepare(_) => {
+                // One statement without parameters and columns.
+                self.send(&[0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+            }
+            Command::Close => Ok(()),
+            _ => self.ok(),
+        }
+    }
+
+    fn usual_query(&mut self, sql: &str) -> io::Result<()> {
+        if sql.starts_with("SELECT VERSION()") {
+            let version = self.shared.script.version.clone();
+            let row = [version.as_str(), "SYSTEM", "STRICT_TRANS_TABLES", "UTC"];
+            return self.rows(&row.map(Some));
+        }
+        if sql == "SHOW GRANTS" {
+            return self.rows(&[Some("GRANT SELECT ON *.* TO `app`@`%`")]);
+        }
+        if sql.contains("SET SESSION TRANSACTION READ ONLY") {
+            self.further_ok()?;
+            self.further_ok()?;
+            let id = self.number.to_string();
+            return self.rows(&["1", "STRICT_TRANS_TABLES", "utf8mb4", &id].map(Some));
+        }
+        if let Some(literal) = sql.strip_prefix("SELECT '") {
+            return self.rows(&[literal.strip_suffix('\'')]);
+        }
+        if sql.starts_with("SELECT") || sql.starts_with("SHOW") {
+            return self.rows(&[Some("fine")]);
+        }
+        self.ok()
+    }
+
+    /// OK packet.
+    pub fn ok(&mut self) -> io::Result<()> {
+        self.ok_with(0)
+    }
+
+    /// OK packet with more results to follow.
+    pub fn further_ok(&mut self) -> io::Result<()> {
+        self.ok_with(MORE_RESULTS)
+    }
+
+    fn ok_with(&mut self, flags: u16) -> io::Result<()> {
+        let [f0, f1] = (flags | 2).to_le_bytes();
+        self.send(&[0, 0, 0, f0, f1, 0, 0])
+    }
+
+    /// ERR packet.
+    pub fn error(&mut self, code: u16, state: &str, message: &str) -> io::Result<()> {
+        let code = code.to_le_bytes();
+        self.send(
+            &[
+                &[0xff],
+                &code[..],
+                b"#",
+                state.as_bytes(),
+                message.as_bytes(),
+            ]
+            .concat(),
+        )
+    }
+
+    /// EOF packet.
+    pub fn eof(&mut self) -> io::Result<()> {
+        self.send(&[0xfe, 0, 0, 2, 0])
+    }
+
+    /// The head of a result with these columns, all of them text.
+    pub fn head(&mut self, names: &[&[u8]]) -> io::Result<()> {
+        self.send(&[names.len() as u8])?;
+        for name in names {
+            self.send(&column(name, 0xfd))?;
+        }
+        self.eof()
+    }
+
+    /// A whole result of one row.
+    pub fn rows(&mut self, row: &[Option<&str>]) -> io::Result<()> {
+        let names: Vec<String> = (1..=row.len()).map(|n| format!("c{n}")).collect();
+        let names: Vec<&[u8]> = names.iter().map(|n| n.as_bytes()).collect();
+        self.head(&names)?;
+        let values: Vec<Option<&[u8]>> = row.iter().map(|v| v.map(str::as_bytes)).collect();
+        self.row(&values)?;
+        self.eof()
+    }
+
+    /// One row of text.
+    pub fn row(&mut self, values: &[Option<&[u8]>]) -> io::Result<()> {
+        self.send(&row(values))
+    }
+}
+
+/// The nonce after a switch.
+const SECOND: &[u8; 20] = b"ABCDEFGHIJKLMNOPQRST";
+
+/// A packet with its header.
+pub fn framed(seq: u8, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_le_bytes();
+    [&[length[0], length[1], length[2], seq], payload].concat()
+}
+
+/// Protocol::ColumnDefinition41 of a column of a type.
+pub fn column(name: &[u8], kind: u8) -> Vec<u8> {
+    let mut packet = Vec::new();
+    for part in [b"def".as_slice(), b"", b"t", b"t", name, name] {
+        lenenc(&mut packet, part);
+    }
+    packet.extend([0x0c, 45, 0, 0, 4, 0, 0, kind, 0, 0, 0, 0, 0]);
+    packet
+}
+
+/// Text protocol row.
+pub fn row(values: &[Option<&[u8]>]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    for value in values {
+        match value {
+            Some(bytes) => lenenc(&mut packet, bytes),
+            None => packet.push(0xfb),
+        }
+    }
+    packet
+}
+
+fn lenenc(packet: &mut Vec<u8>, bytes: &[u8]) {
+    match bytes.len() {
+        short @ 0..251 => packet.push(short as u8),
+        long @ 251..65536 => {
+            packet.push(0xfc);
+            packet.extend((long as u16).to_le_bytes());
+        }
+        longer => {
+            packet.push(0xfe);
+            packet.extend((longer as u64).to_le_bytes());
+        }
+    }
+    packet.extend(bytes);
+}
+
+/// Protocol::HandshakeResponse41: the user's name and the authentication data.
+fn user_and_proof(answer: &[u8]) -> (String, Vec<u8>) {
+    let rest = &answer[32..];
+    let end = rest.iter().position(|b| *b == 0).unwrap();
+    let (user, rest) = (&rest[..end], &rest[end + 1..]);
+    let length = rest[0] as usize;
+    let user = String::from_utf8_lossy(user).into_owned();
+    (user, rest[1..=length].to_vec())
+}
+
+/// `SHA1(password) XOR SHA1(nonce || SHA1(SHA1(password)))`.
+fn native_proof(nonce: &[u8]) -> Vec<u8> {
+    let once = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, PASSWORD.as_bytes());
+    let twice = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, once.as_ref());
+    let salted = [nonce, twice.as_ref()].concat();
+    xor(
+        once.as_ref(),
+        digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, &salted).as_ref(),
+    )
+}
+
+/// `SHA256(password) XOR SHA256(SHA256(SHA256(password)) || nonce)`.
+fn sha2_proof(nonce: &[u8]) -> Vec<u8> {
+    let once = digest::digest(&SHA256, PASSWORD.as_bytes());
+    let twice = digest::digest(&SHA256, once.as_ref());
+    let salted = [twice.as_ref(), nonce].concat();
+    xor(once.as_ref(), digest::digest(&SHA256, &salted).as_ref())
+}
+
+fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
+    a.iter().zip(b).map(|(a, b)| a ^ b).collect()
+}
+
+/// An RSA key pair made by the `openssl` command.
+pub struct Rsa {
+    key: PathBuf,
+    public: Vec<u8>,
+    _dir: tempfile::TempDir,
+}
+
+impl Rsa {
+    /// A fresh pair.
+    pub fn new() -> Arc<Rsa> {
+        let dir = tempfile::tempdir().unwrap();
+        openssl(dir.path(), "genrsa -out key.pem 2048");
+        openssl(dir.path(), "rsa -in key.pem -pubout -out public.pem");
+        Arc::new(Rsa {
+            key: dir.path().join("key.pem"),
+            public: std::fs::read(dir.path().join("public.pem")).unwrap(),
+            _dir: dir,
+        })
+    }
+
+    /// RSA-OAEP, as the protocol has it: SHA-1 and no label.
+    fn decrypt(&self, sealed: &[u8]) -> Vec<u8> {
+        let mut child = Process::new("openssl")
+            .args([
+                "pkeyutl",
+                "-decrypt",
+                "-pkeyopt",
+                "rsa_padding_mode:oaep",
+                "-inkey",
+            ])
+            .arg(&self.key)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("openssl is installed; run tests/setup.sh");
+        child.stdin.take().unwrap().write_all(sealed).unwrap();
+        child.wait_with_output().unwrap().stdout
+    }
+}
+
+/// A certificate for 127.0.0.1, signed by nobody, and what rustls needs to serve with it.
+pub fn tls() -> Arc<ServerConfig> {
+    let dir = tempfile::tempdir().unwrap();
+    openssl(
+        dir.path(),
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=fake \
+         -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem",
+    );
+    let certificate = CertificateDer::from_pem_file(dir.path().join("cert.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(dir.path().join("key.pem")).unwrap();
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key);
+    Arc::new(config.unwrap())
+}
+
+/// Runs one `openssl` command in `dir`.
+pub fn openssl(dir: &Path, arguments: &str) {
+    let done = Process::new("openssl")
+        .args(arguments.split_whitespace())
+        .current_dir(dir)
+        .output()
+        .expect("openssl is installed; run tests/setup.sh");
+    assert!(
+        done.status.success(),
+        "openssl {arguments}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+}
