@@ -184,15 +184,16 @@ impl Session {
         &mut self,
         channel: u32,
         received: u64,
-    ) -> Option<Event<'static>> {
-        let entry = self.channels.table.get_mut(&channel);
-        let entry = entry.filter(|entry| entry.receives())?;
+    ) -> Result<Event<'static>, Error> {
+        let Some(entry) = receiving(&mut self.channels.table, self.channels.next, channel)? else {
+            return Ok(Event::Quiet);
+        };
+        let released = entry.released;
         entry.receive.end(received, &mut self.channels.budget);
-        Some(match entry.released {
+        let channel = ChannelId(channel);
+        Ok(match released {
             true => Event::Quiet,
-            false => Event::Eof {
-                channel: ChannelId(channel),
-            },
+            false => Event::Eof { channel },
         })
     }
 
@@ -202,19 +203,19 @@ impl Session {
         &mut self,
         channel: u32,
         received: u64,
-    ) -> Option<Event<'static>> {
-        let entry = self.channels.table.get_mut(&channel);
-        let entry = entry.filter(|entry| entry.receives())?;
+    ) -> Result<Event<'static>, Error> {
+        let Some(entry) = receiving(&mut self.channels.table, self.channels.next, channel)? else {
+            return Ok(Event::Quiet);
+        };
         entry.close_received = true;
         entry.send_close(channel, &mut self.out);
         entry.receive.end(received, &mut self.channels.budget);
         if entry.released {
             self.channels.remove(channel);
-            return Some(Event::Quiet);
+            return Ok(Event::Quiet);
         }
-        Some(Event::Closed {
-            channel: ChannelId(channel),
-        })
+        let channel = ChannelId(channel);
+        Ok(Event::Closed { channel })
     }
 }
 
@@ -240,6 +241,9 @@ impl Channels {
         }
         let id = fields.uint32()?;
         match kind {
+            msg::CHANNEL_WINDOW_ADJUST | msg::CHANNEL_REQUEST if self.is_past(id) => {
+                Ok(Event::Quiet)
+            }
             msg::CHANNEL_OPEN_CONFIRMATION => self.confirmed(id, fields, out),
             msg::CHANNEL_OPEN_FAILURE => self.refused(id, fields),
             msg::CHANNEL_WINDOW_ADJUST => self.adjusted(id, fields),
@@ -461,6 +465,13 @@ impl Channels {
         u32::try_from(size).unwrap_or(u32::MAX)
     }
 
+    /// Whether the peer has closed this channel. Some peers go on speaking of one for a
+    /// moment, which is not worth all the others.
+    fn is_past(&self, id: u32) -> bool {
+        let gone = |entry: &Channel| entry.close_received;
+        id < self.next && self.table.get(&id).is_none_or(gone)
+    }
+
     /// A channel that the peer may speak of.
     fn live(&mut self, id: u32) -> Result<&mut Channel, Error> {
         self.table
@@ -562,6 +573,20 @@ impl Channel {
         } else {
             out.urgent(&[&message]);
         }
+    }
+}
+
+/// The channel that the peer ends; none when it has done so before.
+fn receiving(
+    table: &mut HashMap<u32, Channel>,
+    next: u32,
+    id: u32,
+) -> Result<Option<&mut Channel>, Error> {
+    match table.get_mut(&id) {
+        Some(entry) if entry.close_received => Ok(None),
+        Some(entry) if entry.receives() => Ok(Some(entry)),
+        None if id < next => Ok(None),
+        _ => Err(UNKNOWN_CHANNEL),
     }
 }
 
