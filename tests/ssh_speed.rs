@@ -1,6 +1,6 @@
 //! How fast one core seals and opens, without any socket; printed, and held to a low bound.
 
-#![allow(clippy::as_conversions, clippy::cast_precision_loss)]
+#![allow(clippy::as_conversions, clippy::unwrap_used)]
 
 mod ssh_support;
 
