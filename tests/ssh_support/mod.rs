@@ -12,6 +12,9 @@ use postern::tunnel::ssh::{
     self, ChannelId, Config, Error, Event, KeyKind, Reader, RequestId, ServerKey, Session, Writer,
 };
 
+/// 1 MiB.
+pub(crate) const MIB: usize = 1024 * 1024;
+
 /// What an end was told, as values of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
@@ -248,6 +251,64 @@ impl Pair {
         self.run(usize::MAX);
         self.server.told.retain(|told| *told != Told::Opened(down));
         (up, down)
+    }
+}
+
+/// Writes what is admitted of `data` from `at` on.
+pub(crate) fn pump(end: &mut End, channel: ChannelId, data: &[u8], at: &mut usize) {
+    *at += end
+        .session
+        .borrow_mut()
+        .write(channel, &data[*at..])
+        .unwrap();
+}
+
+/// Sends data both ways at once, running `beside` at every step; checks that all arrives.
+pub(crate) fn transfer(
+    pair: &mut Pair,
+    size: usize,
+    piece: usize,
+    mut beside: impl FnMut(&mut Pair, usize),
+) {
+    let (up, down) = pair.channel();
+    let data = pattern(size);
+    let (mut sent_up, mut sent_down) = (0, 0);
+    let (mut got_up, mut got_down) = (Vec::new(), Vec::new());
+    let mut steps = 0;
+    while got_up.len() < size || got_down.len() < size {
+        if sent_up < size {
+            pump(&mut pair.client, up, &data, &mut sent_up);
+        }
+        if sent_down < size {
+            pump(&mut pair.server, down, &data, &mut sent_down);
+        }
+        let moved = pair.step(piece);
+        assert!(
+            moved,
+            "stuck at {} and {} of {size}",
+            got_up.len(),
+            got_down.len()
+        );
+        got_up.extend(pair.server.take_data(down));
+        got_down.extend(pair.client.take_data(up));
+        assert_eq!((pair.client.failure(), pair.server.failure()), (None, None));
+        beside(pair, steps);
+        steps += 1;
+    }
+    assert!(got_up == data && got_down == data);
+    for (end, channel) in [(&pair.client, up), (&pair.server, down)] {
+        end.session.borrow_mut().close(channel).unwrap();
+    }
+    pair.run(usize::MAX);
+    pair.client.told();
+    pair.server.told();
+}
+
+/// Both ends have forgotten every channel.
+pub(crate) fn assert_clean(pair: &Pair) {
+    for end in [&pair.client, &pair.server] {
+        let session = end.session.borrow();
+        assert_eq!((session.channels(), session.window_bytes()), (0, 0));
     }
 }
 

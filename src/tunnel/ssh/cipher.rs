@@ -66,7 +66,7 @@ fn has_aes() -> bool {
 
 /// Seals packets in one direction, in order.
 pub(super) enum Seal {
-    Gcm(LessSafeKey, Invocation),
+    Gcm(Box<LessSafeKey>, Invocation),
     Chacha(chacha::SealingKey),
 }
 
@@ -99,7 +99,7 @@ impl Seal {
 
 /// Opens packets of one direction, in order.
 pub(super) enum Open {
-    Gcm(LessSafeKey, Invocation),
+    Gcm(Box<LessSafeKey>, Invocation),
     Chacha(chacha::OpeningKey),
 }
 
@@ -148,13 +148,13 @@ impl Open {
     }
 }
 
-fn gcm(cipher: Cipher, key: &[u8]) -> Result<LessSafeKey, Error> {
+fn gcm(cipher: Cipher, key: &[u8]) -> Result<Box<LessSafeKey>, Error> {
     let algorithm = match cipher {
         Cipher::Aes128Gcm => &AES_128_GCM,
         _ => &AES_256_GCM,
     };
     let key = UnboundKey::new(algorithm, key).map_err(|_| Error::BadKey)?;
-    Ok(LessSafeKey::new(key))
+    Ok(Box::new(LessSafeKey::new(key)))
 }
 
 fn pair(key: &[u8]) -> Result<&[u8; 64], Error> {

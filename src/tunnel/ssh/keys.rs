@@ -348,6 +348,61 @@ mod tests {
         );
     }
 
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+        (0..hex.len()).step_by(2).map(digits).collect()
+    }
+
+    #[test]
+    fn signatures_of_another_implementation_verify() {
+        let vectors = include_str!("vectors/signatures.txt").lines().skip(1);
+        let mut seen = Vec::new();
+        for vector in vectors {
+            let [name, blob, message, signature] = vector.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{vector}");
+            };
+            let find = |algorithm: &HostKeyAlgorithm| algorithm.name() == name;
+            let algorithm = HostKeyAlgorithm::ALL.into_iter().find(find).unwrap();
+            let key = HostKey::new(&bytes(blob));
+            let (mut message, signature) = (bytes(message), bytes(signature));
+            assert_eq!(
+                key.verify(algorithm, &message, &signature),
+                Ok(()),
+                "{name}"
+            );
+            for cut in 0..signature.len() {
+                assert!(key.verify(algorithm, &message, &signature[..cut]).is_err());
+            }
+            message[0] ^= 1;
+            let changed = key.verify(algorithm, &message, &signature);
+            assert_eq!(changed, Err(Error::BadSignature), "{name}");
+            seen.push(algorithm);
+        }
+        assert!(
+            HostKeyAlgorithm::ALL
+                .iter()
+                .all(|wanted| seen.contains(wanted))
+        );
+    }
+
+    #[test]
+    fn an_rsa_key_does_not_verify_under_the_hash_that_was_not_agreed() {
+        let vector = include_str!("vectors/signatures.txt")
+            .lines()
+            .nth(1)
+            .unwrap();
+        let [name, blob, message, signature] = vector.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{vector}");
+        };
+        assert_eq!(name, "rsa-sha2-256");
+        let verdict = HostKey::new(&bytes(blob)).verify(
+            HostKeyAlgorithm::RsaSha512,
+            &bytes(message),
+            &bytes(signature),
+        );
+        assert_eq!(verdict, Err(Error::BadSignature));
+    }
+
     #[test]
     fn a_private_key_is_not_printed() {
         let key = ServerKey::generate(KeyKind::Ed25519).unwrap();

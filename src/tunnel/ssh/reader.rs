@@ -334,17 +334,19 @@ impl Reader {
         let mut fields = Fields::after_kind(self.input.at(payload));
         let id = fields.uint32()?;
         fields.end()?;
-        if kind == msg::CHANNEL_EOF {
-            let flow = self.flows.entry(id).or_default();
-            let event = lock().peer_eof(id, flow.received);
-            return match std::mem::replace(&mut flow.ended, true) {
-                true => Err(Error::Protocol("a channel ended twice")),
-                false => event.ok_or(UNKNOWN_CHANNEL),
-            };
+        let mut session = lock();
+        if kind == msg::CHANNEL_CLOSE {
+            let flow = self.flows.remove(&id).unwrap_or_default();
+            return session.peer_close(id, flow.received);
         }
-        let flow = self.flows.remove(&id).unwrap_or_default();
-        let event = lock().peer_close(id, flow.received);
-        event.ok_or(UNKNOWN_CHANNEL)
+        if session.receivable(id).is_none() {
+            return session.peer_eof(id, 0);
+        }
+        let flow = self.flows.entry(id).or_default();
+        match std::mem::replace(&mut flow.ended, true) {
+            true => Ok(Event::Quiet),
+            false => session.peer_eof(id, flow.received),
+        }
     }
 
     fn new_keys<S: DerefMut<Target = Session>>(
@@ -397,6 +399,11 @@ impl Reader {
         self.waiting = session.awaits_verdict();
         self.stage = Stage::Packets;
         Ok(event)
+    }
+
+    #[cfg(test)]
+    pub(super) fn input(&self) -> &[u8] {
+        self.input.at(0..limits::INPUT)
     }
 
     /// Passwords do not stay in the buffer.

@@ -64,6 +64,11 @@ impl Writer {
         self.woken.drain(..)
     }
 
+    #[cfg(test)]
+    pub(super) fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
     fn seal(&mut self) -> Result<(), Error> {
         let form = match self.seal {
             None => Form::Plain,

@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use super::Session;
+use super::channel::{Channel, Stage, Wait};
 use crate::tunnel::ssh::error::{Error, Refusal};
 use crate::tunnel::ssh::event::{ChannelId, Event};
 use crate::tunnel::ssh::limits::{self, ChannelLimits};
@@ -28,44 +29,8 @@ pub(super) struct Channels {
     budget: Budget,
     /// Channels that wait for room in the output, the longest waiting first.
     line: VecDeque<u32>,
-}
-
-struct Channel {
-    stage: Stage,
-    /// The peer's number for it.
-    remote: u32,
-    /// Bytes that may still be sent.
-    send_window: u32,
-    /// Bytes of data in one packet to the peer.
-    max_data: usize,
-    /// Bytes in the bulk queue.
-    queued: usize,
-    wait: Wait,
-    receive: Window,
-    eof_sent: bool,
-    close_sent: bool,
-    close_received: bool,
-    /// This side has called `close`.
-    released: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Opening,
-    Offered,
-    Live,
-}
-
-/// Why the last write was cut short.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    No,
-    /// The peer's window is empty.
-    Window,
-    /// In line for room in the output.
-    Line,
-    /// Told that there is room.
-    Called,
+    /// A channel that was called has queued nothing: the next one's turn.
+    turn_unused: bool,
 }
 
 impl Session {
@@ -184,15 +149,16 @@ impl Session {
         &mut self,
         channel: u32,
         received: u64,
-    ) -> Option<Event<'static>> {
-        let entry = self.channels.table.get_mut(&channel);
-        let entry = entry.filter(|entry| entry.receives())?;
+    ) -> Result<Event<'static>, Error> {
+        let Some(entry) = receiving(&mut self.channels.table, self.channels.next, channel)? else {
+            return Ok(Event::Quiet);
+        };
+        let released = entry.released;
         entry.receive.end(received, &mut self.channels.budget);
-        Some(match entry.released {
+        let channel = ChannelId(channel);
+        Ok(match released {
             true => Event::Quiet,
-            false => Event::Eof {
-                channel: ChannelId(channel),
-            },
+            false => Event::Eof { channel },
         })
     }
 
@@ -202,19 +168,19 @@ impl Session {
         &mut self,
         channel: u32,
         received: u64,
-    ) -> Option<Event<'static>> {
-        let entry = self.channels.table.get_mut(&channel);
-        let entry = entry.filter(|entry| entry.receives())?;
+    ) -> Result<Event<'static>, Error> {
+        let Some(entry) = receiving(&mut self.channels.table, self.channels.next, channel)? else {
+            return Ok(Event::Quiet);
+        };
         entry.close_received = true;
         entry.send_close(channel, &mut self.out);
         entry.receive.end(received, &mut self.channels.budget);
         if entry.released {
             self.channels.remove(channel);
-            return Some(Event::Quiet);
+            return Ok(Event::Quiet);
         }
-        Some(Event::Closed {
-            channel: ChannelId(channel),
-        })
+        let channel = ChannelId(channel);
+        Ok(Event::Closed { channel })
     }
 }
 
@@ -225,6 +191,7 @@ impl Channels {
             next: 0,
             budget: Budget::new(limits),
             line: VecDeque::new(),
+            turn_unused: false,
         }
     }
 
@@ -240,6 +207,9 @@ impl Channels {
         }
         let id = fields.uint32()?;
         match kind {
+            msg::CHANNEL_WINDOW_ADJUST | msg::CHANNEL_REQUEST if self.is_past(id) => {
+                Ok(Event::Quiet)
+            }
             msg::CHANNEL_OPEN_CONFIRMATION => self.confirmed(id, fields, out),
             msg::CHANNEL_OPEN_FAILURE => self.refused(id, fields),
             msg::CHANNEL_WINDOW_ADJUST => self.adjusted(id, fields),
@@ -366,6 +336,7 @@ impl Channels {
         if entry.wait != Wait::Line {
             entry.wait = Wait::No;
         }
+        let queued = entry.queued;
         let mut rest = data;
         while let Some(piece) = entry.piece(rest) {
             if !entry.send(channel.0, piece, data.len(), turn, out) {
@@ -379,6 +350,7 @@ impl Channels {
         if !rest.is_empty() {
             entry.wait = Wait::Window;
         }
+        self.turn_unused |= called && entry.queued == queued && !self.line.is_empty();
         Ok(data.len() - rest.len())
     }
 
@@ -401,9 +373,15 @@ impl Channels {
         }
     }
 
+    /// Whether somebody is to be called although nothing was taken.
+    pub(super) fn owes_turn(&self) -> bool {
+        self.turn_unused
+    }
+
     /// Calls as many waiting channels as fit into `room`. One that is called and then leaves
     /// queues EOF or CLOSE, the taking of which calls the next.
     pub(super) fn wake(&mut self, room: usize, woken: &mut Vec<ChannelId>) {
+        self.turn_unused = false;
         let mut turns = room / TURN;
         while turns > 0
             && let Some(id) = self.line.pop_front()
@@ -461,6 +439,13 @@ impl Channels {
         u32::try_from(size).unwrap_or(u32::MAX)
     }
 
+    /// Whether the peer has closed this channel. Some peers go on speaking of one for a
+    /// moment, which is not worth all the others.
+    fn is_past(&self, id: u32) -> bool {
+        let gone = |entry: &Channel| entry.close_received;
+        id < self.next && self.table.get(&id).is_none_or(gone)
+    }
+
     /// A channel that the peer may speak of.
     fn live(&mut self, id: u32) -> Result<&mut Channel, Error> {
         self.table
@@ -477,91 +462,17 @@ impl Channels {
     }
 }
 
-impl Channel {
-    fn new(stage: Stage, receive: Window) -> Self {
-        Self {
-            stage,
-            remote: 0,
-            send_window: 0,
-            max_data: 0,
-            queued: 0,
-            wait: Wait::No,
-            receive,
-            eof_sent: false,
-            close_sent: false,
-            close_received: false,
-            released: false,
-        }
-    }
-
-    /// Notes what the peer said of itself.
-    fn meet(&mut self, remote: u32, window: u32, max_data: u32) -> Result<(), Error> {
-        if max_data == 0 {
-            return Err(Error::Protocol("a channel takes packets of zero bytes"));
-        }
-        self.remote = remote;
-        self.send_window = window;
-        let max_data = usize::try_from(max_data).unwrap_or(usize::MAX);
-        self.max_data = max_data.min(limits::MAX_DATA);
-        Ok(())
-    }
-
-    /// Whether the peer may send data, EOF and CLOSE.
-    fn receives(&self) -> bool {
-        self.stage == Stage::Live && !self.close_received
-    }
-
-    fn is_writable(&self) -> bool {
-        self.stage == Stage::Live && !self.eof_sent && !self.close_sent && !self.close_received
-    }
-
-    /// The next packet's data; none when there is none or the window is empty.
-    fn piece<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
-        let window = usize::try_from(self.send_window).unwrap_or(usize::MAX);
-        let size = rest.len().min(self.max_data).min(window);
-        rest.get(..size).filter(|piece| !piece.is_empty())
-    }
-
-    /// Queues one packet of a write of `whole` bytes, if there is room for it.
-    fn send(&mut self, id: u32, piece: &[u8], whole: usize, turn: usize, out: &mut Output) -> bool {
-        let head = self.data_head(piece.len());
-        // Never ahead of this channel's own bulk data.
-        let small = whole <= limits::INTERACTIVE && self.queued == 0;
-        if !(small && out.interactive(&head, piece)) {
-            let room = limits::BULK_QUEUE_OF_ONE.saturating_sub(self.queued);
-            if piece.len() > room.min(out.bulk_room()).min(turn) {
-                return false;
-            }
-            self.queued += out.bulk(id, &[&head, piece]);
-        }
-        let size = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-        self.send_window = self.send_window.saturating_sub(size);
-        true
-    }
-
-    /// RFC 4254 §5.2.
-    fn data_head(&self, size: usize) -> [u8; 9] {
-        let [a, b, c, d] = self.remote.to_be_bytes();
-        let size = u32::try_from(size).expect("a packet's data is capped");
-        let [e, f, g, h] = size.to_be_bytes();
-        [msg::CHANNEL_DATA, a, b, c, d, e, f, g, h]
-    }
-
-    fn send_close(&mut self, id: u32, out: &mut Output) {
-        if !std::mem::replace(&mut self.close_sent, true) {
-            self.send_last(id, msg::CHANNEL_CLOSE, out);
-        }
-    }
-
-    /// Queues EOF or CLOSE behind this channel's data.
-    fn send_last(&mut self, id: u32, kind: u8, out: &mut Output) {
-        let [a, b, c, d] = self.remote.to_be_bytes();
-        let message = [kind, a, b, c, d];
-        if self.queued > 0 {
-            self.queued += out.bulk(id, &[&message]);
-        } else {
-            out.urgent(&[&message]);
-        }
+/// The channel that the peer ends; none when it has done so before.
+fn receiving(
+    table: &mut HashMap<u32, Channel>,
+    next: u32,
+    id: u32,
+) -> Result<Option<&mut Channel>, Error> {
+    match table.get_mut(&id) {
+        Some(entry) if entry.close_received => Ok(None),
+        Some(entry) if entry.receives() => Ok(Some(entry)),
+        None if id < next => Ok(None),
+        _ => Err(UNKNOWN_CHANNEL),
     }
 }
 

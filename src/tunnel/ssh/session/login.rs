@@ -124,7 +124,8 @@ impl Login {
                 Self::Service(_) | Self::Asked | Self::Refused | Self::Undecided,
                 msg::USERAUTH_BANNER,
             ) => Ok(Event::Quiet),
-            (Self::Waiting, msg::SERVICE_REQUEST) => self.serve(fields, out),
+            // Some clients ask for the service again before every attempt.
+            (Self::Waiting | Self::Failed(_), msg::SERVICE_REQUEST) => self.serve(fields, out),
             (Self::Failed(tries), msg::USERAUTH_REQUEST) => {
                 let tries = *tries;
                 self.attempt(tries, fields, out)
@@ -153,7 +154,9 @@ impl Login {
         let mut accept = vec![msg::SERVICE_ACCEPT];
         accept.put_string(USERAUTH_SERVICE.as_bytes());
         out.urgent(&[&accept]);
-        *self = Self::Failed(Tries::default());
+        if matches!(self, Self::Waiting) {
+            *self = Self::Failed(Tries::default());
+        }
         Ok(Event::Quiet)
     }
 

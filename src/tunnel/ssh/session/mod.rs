@@ -7,6 +7,7 @@
 //!                          └───────────── KEXINIT of either side ────────┘
 //! ```
 
+mod channel;
 mod channels;
 mod keys;
 mod login;
@@ -89,9 +90,10 @@ impl Session {
         })
     }
 
-    /// Whether the writer would find something to write.
+    /// Whether [`Writer::fill`](super::Writer::fill) is to be called: there is something to
+    /// write, or a stream to wake.
     pub fn has_output(&self) -> bool {
-        self.out.is_ready()
+        self.out.is_ready() || self.channels.owes_turn()
     }
 
     /// Whether both sides may open channels and send requests.
@@ -176,10 +178,12 @@ impl Session {
         let taken = self
             .out
             .take(batch, |channel, size| channels.freed(channel, size));
+        if taken || self.channels.owes_turn() {
+            self.channels.wake(self.out.bulk_room(), woken);
+        }
         if !taken {
             return Ok(false);
         }
-        self.channels.wake(self.out.bulk_room(), woken);
         self.sent += wide(batch.bytes.len());
         if batch.keys.is_some() {
             self.sent = 0;
