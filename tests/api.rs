@@ -30,7 +30,7 @@ fn post(client: &mut Client, path: &str, body: Value) -> (u16, Value) {
 }
 
 fn count(db: &MariaDb, sql: &str) -> u64 {
-    db.value(sql).parse().unwrap()
+    db.value(sql).parse().expect("a count")
 }
 
 #[test]
@@ -161,6 +161,31 @@ fn a_failure_after_rows_ends_the_same_document() {
     let rows = body["data"]["rows"].as_array().unwrap();
     assert_eq!(body["data"]["count"], rows.len());
     assert!(rows.len() > 1000 && rows.len() < 50_000, "{}", rows.len());
+}
+
+/// The server sends the columns of these before it evaluates anything.
+#[test]
+fn a_failure_before_the_first_row_has_a_status_of_its_own() {
+    let db = database("api_early");
+    db.exec(
+        "CREATE OR REPLACE FUNCTION api_early.fails() RETURNS INT NO SQL BEGIN SIGNAL SQLSTATE '45000'; RETURN 1; END",
+    );
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    for (sql, sqlstate) in [
+        ("INSERT INTO t (id) VALUES (1) RETURNING id, v", "23000"),
+        ("SELECT fails() AS x", "45000"),
+        ("SELECT (SELECT id FROM t) AS x", "21000"),
+    ] {
+        let (status, body) = post(
+            &mut client,
+            "/api/query",
+            json!({"sql": sql, "db": "api_early"}),
+        );
+        assert_eq!((status, &body["code"]), (400, &json!(400)), "{sql}: {body}");
+        assert_eq!(body["error"]["sqlstate"], sqlstate, "{body}");
+        assert!(body.get("data").is_none(), "{body}");
+    }
 }
 
 #[test]
@@ -306,6 +331,92 @@ fn closing_a_session_rolls_back_and_stops_its_statement() {
     );
 }
 
+/// Statements outside a session have the empty id inside, which nobody may name.
+#[test]
+fn an_empty_session_or_query_id_names_nothing() {
+    let db = database("api_empty_id");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let runs = std::thread::spawn({
+        let mut client = postern.client();
+        move || client.query_ok("api_empty_id", "SELECT SLEEP(1) AS outside_a_session")
+    });
+    wait_until(SOON, "the statement runs", || {
+        db.running("outside_a_session") == 1
+    });
+    for (path, field) in [
+        ("/api/session/close", "session"),
+        ("/api/cancel", "query_id"),
+    ] {
+        let (status, body) = post(&mut client, path, json!({field: ""}));
+        assert_eq!(status, 400, "{body}");
+        assert_eq!(body["message"], format!("'{field}' must not be empty"));
+    }
+    let data = runs.join().unwrap();
+    assert_eq!(data["rows"][0]["outside_a_session"], 0);
+}
+
+/// The connection goes on to serve others: what comes next must not run in a database that somebody else chose.
+#[test]
+fn a_use_outside_a_session_ends_with_its_request() {
+    let postern = Postern::on(database("api_use"), &[]);
+    let mut client = postern.client();
+    let mut ask = |sql: &str| post(&mut client, "/api/query", json!({"sql": sql})).1;
+    for _ in 0..4 {
+        assert_eq!(ask("USE api_use")["code"], 200);
+        let data = &ask("SELECT DATABASE() AS d")["data"];
+        assert_eq!(data["rows"][0]["d"], Value::Null);
+    }
+}
+
+/// Nothing of ours comes between two statements of a session in one database.
+#[test]
+fn a_session_sees_the_row_count_of_its_statement_before() {
+    let postern = Postern::on(database("api_row_count"), &[]);
+    let mut client = postern.client();
+    let mut ask = |sql: &str, db: &str| {
+        let body = json!({"sql": sql, "db": db, "session": "s"});
+        let (status, body) = post(&mut client, "/api/query", body);
+        assert_eq!(status, 200, "{sql}: {body}");
+        body.pointer("/data/rows/0/x").cloned().unwrap_or_default()
+    };
+    ask("UPDATE t SET v = 'new'", "api_row_count");
+    assert_eq!(ask("SELECT ROW_COUNT() AS x", "api_row_count"), 3);
+    // The database that is asked for holds, whatever the session did itself.
+    for moving in ["USE mysql", "PREPARE p FROM 'USE mysql'", "EXECUTE p"] {
+        ask(moving, "api_row_count");
+        let now = ask("SELECT DATABASE() AS x", "api_row_count");
+        assert_eq!(now, "api_row_count", "after {moving}");
+    }
+    assert_eq!(ask("SELECT DATABASE() AS x", "mysql"), "mysql");
+    assert_eq!(ask("SELECT COUNT(*) AS x FROM t", "api_row_count"), 3);
+}
+
+/// A role that is not the default one can be taken with `SET ROLE` at any time.
+#[test]
+fn can_write_counts_every_role_that_may_be_taken() {
+    let db = database("api_roles");
+    db.exec(
+        "CREATE ROLE api_writer; GRANT INSERT ON api_roles.* TO api_writer; \
+         CREATE ROLE api_middle; GRANT api_writer TO api_middle; \
+         CREATE ROLE `api reader`; GRANT SELECT ON api_roles.* TO `api reader`; \
+         CREATE USER api_r1@'%' IDENTIFIED BY 'pw'; GRANT api_writer TO api_r1@'%'; \
+         CREATE USER api_r2@'%' IDENTIFIED BY 'pw'; GRANT api_middle TO api_r2@'%'; \
+         CREATE USER api_r3@'%' IDENTIFIED BY 'pw'; GRANT `api reader` TO api_r3@'%'",
+    );
+    for (user, can_write) in [("api_r1", true), ("api_r2", true), ("api_r3", false)] {
+        let account = [db.target(), "--db-user".into(), user.into()];
+        let mut args: Vec<&str> = account.iter().map(String::as_str).collect();
+        args.extend(["--db-pass", "pw", "--readonly"]);
+        let postern = Postern::start(&args, &[]);
+        let info = postern.client().get("/api/info").data();
+        assert_eq!(info["can_write"], can_write, "{user}");
+        // The look at the roles leaves nothing behind.
+        let role = postern.client().query_ok("", "SELECT CURRENT_ROLE() AS x");
+        assert_eq!(role["rows"][0]["x"], Value::Null, "{user}");
+    }
+}
+
 #[test]
 fn cancel_stops_the_statement_on_the_server() {
     let db = database("api_cancel");
@@ -316,7 +427,7 @@ fn cancel_stops_the_statement_on_the_server() {
         post(
             &mut other,
             "/api/query",
-            json!({"sql": "SELECT SLEEP(60) AS cancel_me", "query_id": "q1"}),
+            json!({"sql": "SELECT SUM(SLEEP(60)) AS cancel_me FROM api_cancel.t", "query_id": "q1"}),
         )
     });
     wait_until(SOON, "the statement runs", || db.running("cancel_me") == 1);
@@ -581,6 +692,9 @@ fn a_ticket_is_good_for_one_download() {
         .unwrap()
         .to_owned();
     assert!(ticket.len() >= 32);
+    // A look at the link neither runs the statement nor uses the ticket up.
+    let look = client.send("HEAD", &format!("/api/export/{ticket}"), &[], b"");
+    assert_eq!((look.status(), look.header("allow")), (405, Some("GET")));
     let download = client.get(&format!("/api/export/{ticket}"));
     assert_eq!(download.text(), "id\r\n1\r\n2\r\n3\r\n");
     assert_eq!(client.get(&format!("/api/export/{ticket}")).status(), 404);
@@ -690,17 +804,22 @@ fn large_cells_arrive_whole_and_memory_stays_flat() {
 #[test]
 fn a_clean_end_within_two_seconds() {
     let db = database("api_end");
+    const STATEMENTS: usize = 32;
     let mut postern = Postern::on(db, &[]);
-    let mut client = postern.client();
-    let _waiting = std::thread::spawn(move || {
-        let _ = client.try_send(
-            "POST",
-            "/api/query",
-            &[("Content-Type", "application/json")],
-            br#"{"sql":"SELECT SLEEP(60) AS end_me"}"#,
-        );
+    for _ in 0..STATEMENTS {
+        let mut client = postern.client();
+        let _waiting = std::thread::spawn(move || {
+            let _ = client.try_send(
+                "POST",
+                "/api/query",
+                &[("Content-Type", "application/json")],
+                br#"{"sql":"SELECT SLEEP(60) AS end_me"}"#,
+            );
+        });
+    }
+    wait_until(SOON, "the statements run", || {
+        db.running("end_me") == STATEMENTS
     });
-    wait_until(SOON, "the statement runs", || db.running("end_me") == 1);
     let started = Instant::now();
     let status = postern.stop().expect("it ends by itself");
     assert_eq!(status.code(), Some(0));
@@ -712,4 +831,30 @@ fn a_clean_end_within_two_seconds() {
     wait_until(SOON, "nothing is left on the server", || {
         db.running("end_me") == 0
     });
+}
+
+#[test]
+fn a_killed_statement_that_the_server_calls_a_success_is_told_apart() {
+    let db = database("api_killed");
+    let postern = Postern::on(db, &[]);
+    let mut other = postern.client();
+    let waiting = std::thread::spawn(move || {
+        let sql = "SELECT BENCHMARK(2000000000, MD5('kill_bench')) AS b";
+        post(
+            &mut other,
+            "/api/query",
+            json!({"sql": sql, "query_id": "b"}),
+        )
+    });
+    wait_until(SOON, "the statement runs", || db.running("kill_bench") == 1);
+    let mut client = postern.client();
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "b"})).0,
+        200
+    );
+    let (status, body) = waiting.join().unwrap();
+    let noted = body["data"]["warnings"]
+        .to_string()
+        .contains("told to stop");
+    assert!(status == 400 || noted, "{body}");
 }

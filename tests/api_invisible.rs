@@ -1,12 +1,15 @@
 //! Invisible mode, and the API against its own description.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::mariadb::MariaDb;
 use support::postern::Postern;
+use support::wait_until;
 
 #[test]
 fn everything_but_the_sign_in_page_needs_a_session() {
@@ -94,6 +97,32 @@ fn the_link_opens_once_a_session_each_and_sessions_are_apart() {
     stranger.set_cookie(&format!("postern_{}=guess", postern.port()));
     assert_eq!(stranger.get("/api/info").status(), 401);
     assert!(!postern.stderr().contains("code="), "{}", postern.stderr());
+}
+
+#[test]
+fn the_log_tells_what_was_done_and_no_secret() {
+    let postern = Postern::on(MariaDb::shared(), &["-v"]);
+    let mut client = postern.client();
+    client.query_ok("", "SELECT 'of the heart' AS x");
+    let body = json!({"sql": "SELECT 1", "ticket": true});
+    let ticket = client.post("/api/export", &body).data()["ticket"].to_string();
+    let ticket = ticket.trim_matches('"');
+    assert_eq!(client.get(&format!("/api/export/{ticket}")).status(), 200);
+    assert_eq!(client.get("/auth?code=guess").status(), 303);
+    wait_until(Duration::from_secs(5), "the last line is there", || {
+        postern.stderr().contains("GET /auth from")
+    });
+    let log = postern.stderr();
+    for part in [
+        "POST /api/query from 127.0.0.1",
+        "SELECT of 26 bytes: 200 after ",
+        "GET /api/export/… from",
+    ] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+    for secret in [ticket, "guess", "of the heart"] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+    }
 }
 
 #[test]

@@ -550,6 +550,43 @@ fn expressions_follow_the_same_rules() {
     }
 }
 
+/// MariaDB sends the bytes of a BIT column, and decimal digits where an expression is of that type.
+#[test]
+fn a_bit_is_hexadecimal_in_expressions_too() {
+    prepare(&[
+        "CREATE TABLE bit_max (one BIT(1), twelve BIT(12), all64 BIT(64))".to_owned(),
+        "INSERT INTO bit_max VALUES (1, 2049, ~0), (0, 49, 0)".to_owned(),
+    ]);
+    let sql = "SELECT MAX(one) a, MAX(twelve) b, MAX(all64) c, MIN(twelve) d, IF(0, one, NULL) e FROM bit_max";
+    let expected =
+        json!({"a": "0x01", "b": "0x0801", "c": "0xFFFFFFFFFFFFFFFF", "d": "0x0031", "e": null});
+    assert_eq!(query(sql)["rows"][0], expected);
+    let body = json!({"sql": sql, "db": "vals", "header": false, "null": "NULL"});
+    let export = web().client().post("/api/export", &body);
+    assert_eq!(
+        export.text(),
+        "0x01,0x0801,0xFFFFFFFFFFFFFFFF,0x0031,NULL\r\n"
+    );
+}
+
+/// The server sets the unsigned flag on a TIMESTAMP too.
+#[test]
+fn only_numbers_are_called_unsigned() {
+    prepare(&[
+        "CREATE TABLE types_of (a TIMESTAMP, b INT UNSIGNED, c DECIMAL(5,2) UNSIGNED, d YEAR, e DOUBLE UNSIGNED, f BIT(3))"
+            .to_owned(),
+    ]);
+    let expected = json!([
+        "TIMESTAMP",
+        "INT UNSIGNED",
+        "DECIMAL UNSIGNED",
+        "YEAR",
+        "DOUBLE UNSIGNED",
+        "BIT"
+    ]);
+    assert_eq!(query("SELECT * FROM types_of")["types"], expected);
+}
+
 #[test]
 fn every_byte_of_a_latin1_column_has_a_character() {
     // Five bytes that Windows' own table leaves undefined.

@@ -388,7 +388,7 @@ fn a_protocol_needs_its_plugin() {
 }
 
 #[test]
-fn an_unreachable_database_is_one_specified_line() {
+fn an_unreachable_database_is_the_specified_line_and_what_to_try() {
     let home = with_plugin();
     let port = closed_port();
     for name in ["mysql", "mariadb"] {
@@ -399,7 +399,10 @@ fn an_unreachable_database_is_one_specified_line() {
         .is(
             1,
             &format!("Connecting to 127.0.0.1:{port} as u\n"),
-            &format!("plugin error: cannot connect to 127.0.0.1:{port}: connection refused\n"),
+            &format!(
+                "plugin error: cannot connect to 127.0.0.1:{port}: connection refused\n\
+                 check that the server runs and that host and port are right\n"
+            ),
         );
     }
     let left = fs::read_dir(home.path().join("run")).unwrap().count();

@@ -1,8 +1,8 @@
 //! Servers that sign in and then misbehave. Whatever they send, the answer is a clear error, the next request is
 //! served, no file is given away, and no thread or descriptor stays behind.
 #![allow(
-    clippy::as_conversions,
     clippy::indexing_slicing,
+    clippy::unwrap_used,
     reason = "test code: a panic is how a test reports"
 )]
 
@@ -79,6 +79,14 @@ const CASES: &[Case] = &[
                 .and_then(|()| wire.eof())
         },
         told: "",
+    },
+    Case {
+        name: "10 million columns that never come",
+        send: |wire| {
+            wire.send(&[0xfe, 0x80, 0x96, 0x98, 0, 0, 0, 0, 0])
+                .and_then(|()| gone())
+        },
+        told: LOST,
     },
     Case {
         name: "2^60 columns",
@@ -401,8 +409,12 @@ fn ask_and_leave(fake: &Fake, postern: &Postern, body: &Value) {
 
 #[test]
 fn a_statement_that_never_ends_is_given_up_when_its_client_leaves() {
-    let fake = Fake::start(Script::twisted(never_ending));
-    for mode in [&[][..], &["--readonly"]] {
+    let modes = [(&[][..], None), (&["--readonly"], Some(fake_mysql::tls()))];
+    for (mode, tls) in modes {
+        let fake = Fake::start(Script {
+            tls,
+            ..Script::twisted(never_ending)
+        });
         let mut postern = on(&fake, mode);
         assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
         let before = Baseline::of(&postern);
@@ -419,6 +431,26 @@ fn a_statement_that_never_ends_is_given_up_when_its_client_leaves() {
         before.regained(&postern);
         assert!(postern.alive());
     }
+}
+
+/// A transaction must not be taken for alive because nobody was there to hear of its end.
+#[test]
+fn a_session_whose_connection_was_given_up_is_told_of_it() {
+    let fake = Fake::start(Script::twisted(never_ending));
+    let postern = on(&fake, &[]);
+    let in_session = |sql: &str| serde_json::json!({"sql": sql, "session": "s"});
+    let query = |sql: &str| {
+        let answer = postern.client().post("/api/query", &in_session(sql));
+        answer.json()
+    };
+    assert_eq!(query("START TRANSACTION")["code"], 200);
+    ask_and_leave(&fake, &postern, &in_session("SELECT 'nothing'"));
+    let told = query("COMMIT");
+    assert_eq!(told["code"], 502, "{told}");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("transaction, variables"), "{message}");
+    assert!(!fake.commands().contains(&Command::Query("COMMIT".into())));
+    assert_eq!(query("SELECT 'fine'")["code"], 200);
 }
 
 #[test]

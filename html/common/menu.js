@@ -54,6 +54,9 @@ function onKey(event) {
   event.stopPropagation();
 }
 
+// It hangs from a button that has moved.
+addEventListener('resize', () => closeMenu());
+
 /** Closes the open menu, if any. @param {boolean} [refocus] whether the focus goes back to its button */
 export function closeMenu(refocus = false) {
   if (!current) return;

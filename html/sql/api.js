@@ -24,7 +24,7 @@ export class ApiError extends Error {
 
 /**
  * @typedef {{sql: string, db?: string, limit?: number|null, session?: string, queryId?: string, signal?: AbortSignal}} Query
- * @typedef {'online'|'offline'|'unauthorized'} Reachability
+ * @typedef {'online'|'offline'|'database'|'unauthorized'} Reachability  `database`: postern answers, the database does not
  */
 
 /**
@@ -39,7 +39,7 @@ export function createApi({ onState = () => {} } = {}) {
     } catch (cause) {
       throw failure(cause, init.signal);
     }
-    onState(response.status === 401 ? 'unauthorized' : 'online');
+    onState({ 401: 'unauthorized', 502: 'database' }[response.status] ?? 'online');
     if (response.status === 401) throw new ApiError(401, 'the session has ended; sign in again with the authorization code');
     return response;
   }

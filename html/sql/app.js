@@ -20,6 +20,7 @@ const api = createApi({
   onState: (state) => {
     if (state === 'offline') health.lost();
     else if (state === 'unauthorized') signIn();
+    else if (state === 'database') health.doubt();
     else if (health.state === 'offline') health.check();
   },
 });

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 /// The longest piece of the user's own text that a message repeats, in characters.
 const QUOTE_CAP: usize = 120;
+/// The longest text of a server that a message repeats, in characters: its own have at most 512 bytes.
+const REPORT_CAP: usize = 1000;
 
 /// The end of a command that did not do what was asked.
 #[derive(Debug)]
@@ -93,8 +95,17 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// The text with control characters escaped and its end cut where it is long.
 pub(crate) fn printable(text: &str) -> String {
+    cut(text, QUOTE_CAP)
+}
+
+/// The same for what another program wrote, such as a server's own error text.
+pub(crate) fn reported(text: &str) -> String {
+    cut(text, REPORT_CAP)
+}
+
+fn cut(text: &str, cap: usize) -> String {
     let mut shown = String::new();
-    for character in text.chars().take(QUOTE_CAP) {
+    for character in text.chars().take(cap) {
         if character.is_control() || is_invisible(character) {
             // Writing to a String cannot fail.
             let _ = write!(shown, "{}", character.escape_unicode());
@@ -102,7 +113,7 @@ pub(crate) fn printable(text: &str) -> String {
             shown.push(character);
         }
     }
-    if text.chars().nth(QUOTE_CAP).is_some() {
+    if text.chars().nth(cap).is_some() {
         shown.push('…');
     }
     shown
@@ -123,5 +134,7 @@ mod tests {
         assert_eq!(quoted("a\nb\u{202e}"), "'a\\u{a}b\\u{202e}'");
         assert_eq!(quoted("käse"), "'käse'");
         assert_eq!(quoted(&"x".repeat(121)), format!("'{}…'", "x".repeat(120)));
+        assert_eq!(reported("no\u{1b}]0;x\u{7}"), "no\\u{1b}]0;x\\u{7}");
+        assert_eq!(reported(&"x".repeat(121)), "x".repeat(121));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::failure::{Failure, printable};
+use super::failure::{Failure, printable, reported};
 use super::output::print;
 use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
 use super::signals::Watch;
@@ -52,7 +52,7 @@ impl Plugin for MySql {
         options.run_dir = run_dir.path().to_owned();
         let (readonly, running) = (options.readonly, sqlweb::start(options));
         let running = running.map_err(|error| {
-            let failure = Failure::verbatim(error.to_string());
+            let failure = Failure::verbatim(reported(&error.to_string()));
             match error.hint() {
                 Some(hint) => failure.hint(hint),
                 None => failure,

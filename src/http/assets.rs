@@ -159,8 +159,8 @@ fn directory() -> Option<PathBuf> {
 fn read(dir: &Path, name: &str) -> Option<Vec<u8>> {
     let dir = dir.canonicalize().ok()?;
     let file = dir.join(safe(name)?).canonicalize().ok()?;
-    let inside = file.starts_with(&dir);
-    fs::read(file).ok().filter(|_| inside)
+    let inside = file.starts_with(&dir) && file.is_file();
+    inside.then(|| fs::read(file).ok()).flatten()
 }
 
 /// Plain segments only.

@@ -10,16 +10,16 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::fence::forward::HOP_BY_HOP;
 use super::fence::head::Head;
 use super::fence::{Backend, Opened, Ticket};
-use super::{ClientWatch, Handler, Request};
+use super::{ClientWatch, Handler, Request, lock};
 
 /// Names the request in the process's own table. Only the fence writes it.
 const ID_HEADER: &str = "x-postern-request";
@@ -27,6 +27,11 @@ const ID_HEADER: &str = "x-postern-request";
 const OWN_PREFIX: &str = "x-postern-";
 /// Bytes of stack of a worker: handlers run there.
 const STACK: usize = 1024 * 1024;
+
+/// Pause between two attempts to make a listener: what it wants for, files or threads, must first be given back.
+const BACK_OFF: Duration = Duration::from_millis(20);
+/// Time in which a lost listener's threads come with the requests that they had begun to read.
+const LATE_REQUESTS: Duration = Duration::from_millis(200);
 
 static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
 
@@ -80,17 +85,25 @@ impl Workers {
             ended,
         });
         for _ in 0..count {
-            let (workers, handler, ending) = (workers.clone(), handler.clone(), ending.clone());
-            // Answers requests until the server stops.
-            thread::Builder::new()
-                .name("http-worker".into())
-                .stack_size(STACK)
-                .spawn(move || {
-                    workers.work(handler.as_ref());
-                    let _ = ending.send(());
-                })?;
+            if let Err(error) = workers.spawn(handler, &ending) {
+                workers.stop(Duration::ZERO); // those that were spawned
+                return Err(error);
+            }
         }
         Ok(workers)
+    }
+
+    fn spawn(self: &Arc<Self>, handler: &Arc<dyn Handler>, ending: &Sender<()>) -> io::Result<()> {
+        let (workers, handler, ending) = (self.clone(), handler.clone(), ending.clone());
+        // Answers requests until the server stops.
+        thread::Builder::new()
+            .name("http-worker".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                workers.work(handler.as_ref());
+                let _ = ending.send(());
+            })
+            .map(drop)
     }
 
     /// Ends the workers that are not inside a handler, and removes the socket. Returns
@@ -118,10 +131,33 @@ impl Workers {
     fn work(&self, handler: &dyn Handler) {
         while let Some(behind) = self.current() {
             match behind.server.recv() {
-                Ok(request) => self.hand_over(request, handler),
+                Ok(request) => self.hand_over_contained(request, handler),
                 Err(_) if self.is_stopping() => {}
-                Err(_) => self.revive(&behind),
+                Err(_) => self.leave(&behind, handler),
             }
+        }
+    }
+
+    /// Called away from a listener: a new one must be there, and what the old one took in must not be forgotten.
+    fn leave(&self, dead: &Arc<Behind>, handler: &dyn Handler) {
+        while !self.revive(dead) && !self.is_stopping() {
+            thread::sleep(BACK_OFF);
+        }
+        let until = Instant::now() + LATE_REQUESTS;
+        let mut left = LATE_REQUESTS;
+        while !left.is_zero() {
+            if let Ok(Some(request)) = dead.server.recv_timeout(left) {
+                self.hand_over_contained(request, handler);
+            }
+            left = until.saturating_duration_since(Instant::now());
+        }
+    }
+
+    /// A worker outlives whatever panics; the request has answered 500 by being dropped.
+    fn hand_over_contained(&self, request: tiny_http::Request, handler: &dyn Handler) {
+        let handled = catch_unwind(AssertUnwindSafe(|| self.hand_over(request, handler)));
+        if handled.is_err() {
+            log::error!("http: a handler panicked");
         }
     }
 
@@ -131,13 +167,7 @@ impl Workers {
         };
         waiting.taken.store(true, Ordering::SeqCst);
         match Request::read(request, waiting.peer.ip(), waiting.client.clone()) {
-            // A handler that panics has answered 500 by dropping its request.
-            Ok(request) => {
-                let handled = catch_unwind(AssertUnwindSafe(|| handler.handle(request)));
-                if handled.is_err() {
-                    log::error!("http: a handler panicked");
-                }
-            }
+            Ok(request) => handler.handle(request),
             Err(error) => log::warn!("http: a request could not be read: {error}"),
         }
     }
@@ -173,23 +203,28 @@ impl Workers {
 
     /// tiny_http's accept thread ends at its first error or panic, and its listener with
     /// it: a new one takes over, and workers that wait at the old one are called away.
-    fn revive(&self, dead: &Arc<Behind>) {
+    /// False when there is no listener and none can be made now.
+    fn revive(&self, dead: &Arc<Behind>) -> bool {
         let mut current = lock(&self.current);
         let is_current = current.as_ref().is_some_and(|now| Arc::ptr_eq(now, dead));
         if !is_current || UnixStream::connect(&dead.socket).is_ok() {
-            return;
+            return true;
         }
         match Behind::open(&self.run_dir) {
             Ok(behind) => {
                 log::warn!("http: the listener behind the fence was lost and made anew");
                 *current = Some(Arc::new(behind));
             }
-            Err(error) => log::error!("http: no listener behind the fence: {error}"),
+            Err(error) => {
+                log::error!("http: no listener behind the fence: {error}");
+                return false;
+            }
         }
         drop(current);
         for _ in 0..self.count {
             dead.server.unblock();
         }
+        true
     }
 }
 
@@ -314,9 +349,4 @@ fn plain(name: &str, value: &[u8]) -> Option<String> {
         .filter(|pair| pair.is_ascii())
         .collect();
     Some(kept.join("; "))
-}
-
-/// No lock here is held over code that could panic in the middle of a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -83,11 +83,6 @@ impl ApiError {
         ApiError::new(502, message)
     }
 
-    /// 503: busy; the same request may pass later.
-    pub fn unavailable(message: impl Into<String>) -> ApiError {
-        ApiError::new(503, message)
-    }
-
     /// 504: a wait ran out.
     pub fn timeout(message: impl Into<String>) -> ApiError {
         ApiError::new(504, message)

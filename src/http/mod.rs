@@ -21,12 +21,21 @@ mod server;
 mod stream;
 mod watch;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use error::ApiError;
 pub use fence::limits::Limits;
 pub use fence::policy::{HostPolicy, InvalidHost};
+pub use fence::source;
 pub use request::{Method, Request};
 pub use response::{Response, ResponseHead};
 pub use router::Router;
 pub use server::{Handler, Server, ServerConfig};
 pub use stream::Stream;
 pub use watch::{ClientWatch, GoneGuard};
+
+/// Locks a mutex of this room. Nothing in it panics in the middle of a change, and callbacks
+/// and handlers, which may, are contained: so a poisoned lock guards what is sound.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

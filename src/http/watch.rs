@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
+
+use super::lock;
 
 /// Bytes of stack for the thread that runs callbacks: they may talk to a database over TLS.
 const CALLBACK_STACK: usize = 512 * 1024;
@@ -156,11 +158,6 @@ fn run_elsewhere(slots: Vec<Arc<Slot>>) {
     if spawned.is_err() {
         shared.iter().for_each(|slot| slot.run());
     }
-}
-
-/// A panic in a callback poisons nothing that matters: the state is consistent between calls.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::http;
+
 /// Wrong codes that one source may send in [`WINDOW`].
 const WRONG_CODES: usize = 5;
 
@@ -19,7 +21,8 @@ const MAX_VISITORS: usize = 1000;
 /// A visitor who asks for nothing this long has to sign in again.
 const VISITOR_IDLE: Duration = Duration::from_secs(12 * 3600);
 
-/// Sources whose wrong codes are remembered; beyond it the oldest are forgotten first.
+/// Sources whose wrong codes are remembered; while all of them are recent, a wrong code of any other counts as one too
+/// many.
 const MAX_SOURCES: usize = 10_000;
 
 /// The door of one web client.
@@ -95,7 +98,7 @@ impl Access {
             self.admit(visitor);
             return Ok(Entrance::Open(value));
         }
-        Ok(self.count_wrong(source))
+        Ok(self.count_wrong(http::source(source)))
     }
 
     /// Compares digests, so that neither the place of a difference nor the length shows in the time.
@@ -193,6 +196,11 @@ mod tests {
         ));
         let other: IpAddr = "10.0.0.1".parse().unwrap();
         assert_eq!(access.enter("wrong", other).unwrap(), Entrance::Wrong);
+        let tries = (1..=6).map(|i| {
+            let source = format!("2001:db8::{i}").parse().unwrap();
+            access.enter("wrong", source).unwrap()
+        });
+        assert_eq!(tries.last(), Some(Entrance::TooMany), "one network");
     }
 
     #[test]

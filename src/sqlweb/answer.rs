@@ -45,6 +45,8 @@ pub(crate) struct JsonAnswer<'a> {
     several: Option<&'a Path>,
     started: Instant,
     record: Record,
+    /// How the present set begins.
+    head: String,
     count: u64,
     done: Done,
 }
@@ -64,6 +66,7 @@ impl<'a> JsonAnswer<'a> {
             several,
             started,
             record: Record::default(),
+            head: String::new(),
             count: 0,
             done: Done::default(),
         }
@@ -118,8 +121,25 @@ impl<'a> JsonAnswer<'a> {
         let types: Vec<String> = columns.iter().map(cells::type_name).collect();
         self.record = Record::of(columns);
         let names = json!(self.record.names);
-        let head = format!(r#""columns":{names},"types":{},"rows":["#, json!(types));
-        self.out.push(head.as_bytes());
+        self.head = format!(r#""columns":{names},"types":{},"rows":["#, json!(types));
+        self.out.push(self.head.as_bytes());
+    }
+
+    /// Begins `results` with the first set as it was sent, or, where no copy of it could be kept, without its rows.
+    fn repeat_first_set(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        let copy = self.out.end_copy();
+        self.out.push(br#","results":[{"#);
+        match copy {
+            Some(copy) => self.out.replay(copy)?,
+            None => {
+                let head = std::mem::take(&mut self.head);
+                self.out.push(head.as_bytes());
+                self.out.push(br#"],"count":0,"truncated":true"#);
+            }
+        }
+        self.out.push(b"},{");
+        Ok(())
     }
 
     fn end_set(&mut self, truncated: bool) -> io::Result<()> {
@@ -144,17 +164,12 @@ impl RowSink for JsonAnswer<'_> {
             Place::Start => {
                 self.out.push(br#"{"data":{"#);
                 if let Some(dir) = self.several {
-                    self.out.start_copy(dir)?;
+                    self.out.start_copy(dir);
                 }
                 self.place = Place::Rows(1);
             }
             Place::Between(1) | Place::Rows(1) => {
-                // The copy holds the first set's members as they were sent.
-                self.out.flush()?;
-                let copied = self.out.end_copy();
-                self.out.push(br#","results":[{"#);
-                self.out.replay(copied)?;
-                self.out.push(b"},{");
+                self.repeat_first_set()?;
                 self.place = Place::Rows(2);
             }
             Place::Between(n) | Place::Rows(n) => {

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Text,
     /// Bytes, as `0x` and hexadecimal digits.
     Hex,
+    /// A BIT that arrives in decimal digits, as so many bytes in hexadecimal digits.
+    BitDigits(usize),
 }
 
 impl Kind {
@@ -41,11 +43,23 @@ impl Kind {
             | T::MYSQL_TYPE_LONG
             | T::MYSQL_TYPE_LONGLONG => Self::Integer,
             T::MYSQL_TYPE_FLOAT | T::MYSQL_TYPE_DOUBLE => Self::Float,
+            T::MYSQL_TYPE_BIT if comes_in_digits(column) => Self::BitDigits(bit_bytes(column)),
             T::MYSQL_TYPE_BIT | T::MYSQL_TYPE_GEOMETRY => Self::Hex,
             other if is_string(other) && column.character_set() == BINARY => Self::Hex,
             _ => Self::Text,
         }
     }
+}
+
+/// MariaDB sends a BIT's bytes from a column, but decimal digits from an expression such as `MAX(b)`, which has the
+/// binary flag and no column's name.
+fn comes_in_digits(column: &Column) -> bool {
+    column.flags().contains(ColumnFlags::BINARY_FLAG) && column.org_name_ref().is_empty()
+}
+
+/// The bytes that hold the declared number of bits, 1 to 64.
+fn bit_bytes(column: &Column) -> usize {
+    usize::try_from(column.column_length().div_ceil(8)).map_or(8, |bytes| bytes.clamp(1, 8))
 }
 
 fn is_string(kind: ColumnType) -> bool {
@@ -92,11 +106,28 @@ pub(crate) fn type_name(column: &Column) -> String {
         other if is_string(other) => return string_type(column, binary).into(),
         _ => "UNKNOWN",
     };
-    if flags.contains(ColumnFlags::UNSIGNED_FLAG) {
+    if flags.contains(ColumnFlags::UNSIGNED_FLAG) && is_number(column.column_type()) {
         format!("{name} UNSIGNED")
     } else {
         name.to_owned()
     }
+}
+
+/// A TIMESTAMP has the flag too.
+fn is_number(kind: ColumnType) -> bool {
+    use ColumnType as T;
+    matches!(
+        kind,
+        T::MYSQL_TYPE_TINY
+            | T::MYSQL_TYPE_SHORT
+            | T::MYSQL_TYPE_INT24
+            | T::MYSQL_TYPE_LONG
+            | T::MYSQL_TYPE_LONGLONG
+            | T::MYSQL_TYPE_FLOAT
+            | T::MYSQL_TYPE_DOUBLE
+            | T::MYSQL_TYPE_DECIMAL
+            | T::MYSQL_TYPE_NEWDECIMAL
+    )
 }
 
 fn string_type(column: &Column, binary: bool) -> &'static str {
@@ -190,9 +221,9 @@ fn json(out: &mut Out<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
             None => json_text(out, bytes)?,
         },
         Kind::Text => json_text(out, bytes)?,
-        Kind::Hex => {
+        Kind::Hex | Kind::BitDigits(_) => {
             out.push(b"\"");
-            hex(out, bytes)?;
+            binary(out, kind, bytes)?;
             out.push(b"\"");
         }
     }
@@ -306,8 +337,24 @@ fn escape(out: &mut Out<'_>, byte: u8) {
     }
 }
 
+/// Writes a value of a binary kind.
+pub(crate) fn binary(out: &mut Out<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
+    let number = match kind {
+        Kind::BitDigits(width) => number(bytes).map(|number| (number.to_be_bytes(), width)),
+        _ => None,
+    };
+    match &number {
+        Some((wide, width)) => hex(out, wide.get(wide.len() - width..).unwrap_or_default()),
+        None => hex(out, bytes),
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
 /// Writes `0x` and two digits a byte, upper case as the server's own `HEX()` has them.
-pub(crate) fn hex(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
+fn hex(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
     out.push(b"0x");
     for piece in bytes.chunks(PIECE / 2) {
         for byte in piece {

@@ -139,7 +139,12 @@ impl Connector {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let this = self.clone();
         let signing_in = move || {
-            let made = contained(|| this.sign_in()).map(|conn| Link {
+            let signed_in = contained(|| this.sign_in()).map_err(|error| match error {
+                DbError::Lost(why) => this.unreachable(&why),
+                DbError::Statement(error) => DbError::Denied(error),
+                other => other,
+            });
+            let made = signed_in.map(|conn| Link {
                 socket: Socket::of(&conn),
                 conn,
                 moved: false,
@@ -320,7 +325,7 @@ impl Connector {
         match plain(error) {
             mysql::Error::MySqlError(error) => DbError::Denied(error),
             mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
-                self.unreachable(&io_sentence(&kind.into()))
+                self.unreachable(&dial_sentence(kind))
             }
             mysql::Error::DriverError(DriverError::ConnectTimeout) => {
                 self.unreachable("connection timed out")
@@ -378,6 +383,17 @@ impl Connector {
 
     fn unreachable(&self, why: &str) -> DbError {
         DbError::Unreachable(format!("cannot connect to {}: {why}", self.target))
+    }
+}
+
+/// The driver keeps only the kind of what went wrong. Where it dialled a name of two families itself, see
+/// [`Connector::family`], the last try is in the wrong one and has a kind without a name.
+fn dial_sentence(kind: std::io::ErrorKind) -> String {
+    match io_sentence(&kind.into()) {
+        unnamed if unnamed.starts_with("uncategorized") => {
+            "none of its addresses takes the connection".into()
+        }
+        named => named,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Containment of the driver: a rogue server's packets can make it panic, which must end one request and nothing else.
 //!
-//! Known limit, mysql 28: for a result set the driver reserves memory for as many columns as the server announces. An
-//! announcement that no address space holds panics and is contained; one between the machine's memory and that
-//! (roughly 10^8 to 10^16 columns) fails in the allocator, which ends the process. Stable Rust has no way to turn a
-//! failed allocation into a panic. Such a server can thus stop this program; it learns nothing by it.
+//! Known limit, mysql 28: for a result set the driver reserves 24 bytes for each column that the server announces. A
+//! number that no address space holds (3.8e17 and more) panics and is contained, and one that memory may hold ends when
+//! the columns do not come. Between the two, from about a thousand million columns on with 24 GB of memory, the
+//! allocator fails, which ends the process: stable Rust cannot turn that into a panic. Such a server stops this program
+//! and learns nothing by it. A list of columns that really comes and never ends is held in memory until the statement is
+//! stopped or its client leaves.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

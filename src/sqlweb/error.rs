@@ -18,6 +18,8 @@ pub(crate) enum DbError {
     Auth(String),
     /// The connection ended under a statement. The statement is not repeated.
     Lost(String),
+    /// The statement was stopped, the server went on with it all the same, and its connection was closed.
+    GivenUp(Cause),
     /// The server answered a statement with an error.
     Statement(MySqlError),
     /// All connections that this program may hold are in use.
@@ -70,6 +72,11 @@ impl fmt::Display for DbError {
                 f,
                 "the database connection was lost: {why}; the statement was not repeated, so check whether it took effect"
             ),
+            Self::GivenUp(cause) => write!(
+                f,
+                "{}, but the server did not obey, so its connection was closed",
+                cause.sentence()
+            ),
             Self::Busy => write!(
                 f,
                 "all {} database connections are in use; close a query tab or wait for a statement to end",
@@ -90,7 +97,8 @@ impl DbError {
             | Self::Denied(_)
             | Self::Tls(_)
             | Self::Auth(_)
-            | Self::Lost(_) => 502,
+            | Self::Lost(_)
+            | Self::GivenUp(_) => 502,
             Self::Statement(_)
             | Self::Request(_)
             | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
@@ -180,7 +188,9 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match error.kind() {
         ErrorKind::ConnectionRefused => "connection refused".into(),
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => "connection timed out".into(),
+        ErrorKind::TimedOut => "connection timed out".into(),
+        // The read timeout of a socket.
+        ErrorKind::WouldBlock => "the server was silent for too long".into(),
         ErrorKind::NotFound => "no such file or directory".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
         ErrorKind::HostUnreachable => "no route to host".into(),

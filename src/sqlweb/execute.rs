@@ -5,15 +5,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::catalogue;
-use super::connect::Link;
+use super::connect::{Connector, Link, OWN_SILENCE};
 use super::error::{Cause, DbError};
 use super::gate::{self, Dialect, Passed, StatementKind};
 use super::readonly;
-use super::running::{Entry, Owner, stop_apart};
+use super::running::{Entry, Owner, Running, stop_apart};
 use super::service::Service;
 use super::sessions::{CheckOut, Wanted};
 use super::statement::{self, Done, RowSink, Stops};
-use crate::http::{ApiError, ClientWatch};
+use crate::http::{ApiError, ClientWatch, GoneGuard};
+
+/// `ER_QUERY_INTERRUPTED`.
+const INTERRUPTED: u16 = 1317;
 
 /// One statement as a request has it.
 pub(crate) struct Job {
@@ -29,8 +32,12 @@ pub(crate) struct Job {
 
 /// What the text is, found before anything is sent.
 struct Examined {
+    /// What kind of statement it is, for the log.
+    kind: String,
     /// Set when the statement is on the list of those that only read.
     passed: Option<Passed>,
+    /// Whether it may change the connection's current database.
+    moves: bool,
     /// Whether the number of statements hangs on a mode of the session that must be asked for.
     ask_mode: bool,
 }
@@ -44,21 +51,59 @@ pub(crate) fn execute(
 ) -> Result<Vec<Value>, ApiError> {
     let examined = examine(service, &job.sql)?;
     let entry = enter(service, job)?;
-    let _leaving = {
-        let (running, connector) = (entry.running.clone(), service.connector.clone());
-        // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
-        client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
-    };
+    let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
     let wanted = Wanted {
         owner: &job.owner,
         database: job.db.as_deref(),
     };
     let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
+    if examined.moves {
+        lease.lose_track();
+    }
     let outcome = lease
         .link()
         .and_then(|link| on_link(service, job, sink, &entry, &examined, link));
     lease.give_back(&outcome);
+    log_end(&examined.kind, job.sql.len(), &entry, &outcome);
     outcome.map_err(|error| api_error(&error))
+}
+
+/// Kind and size, but never the text: it may hold what nobody else may read.
+fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, DbError>) {
+    let status = outcome.as_ref().map_or_else(DbError::status, |_| 200);
+    let age = entry.running.age();
+    log::debug!("{kind} of {bytes} bytes: {status} after {age:.3?}");
+}
+
+/// Stops `running` when `client` goes, as long as the guard is held.
+pub(crate) fn stopped_when_gone(
+    client: &ClientWatch,
+    running: &Arc<Running>,
+    connector: &Arc<Connector>,
+) -> GoneGuard {
+    let (running, connector) = (running.clone(), connector.clone());
+    // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
+    client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
+}
+
+/// Does `work` on `link`, where a stop of `running` reaches it; the statement itself may still follow.
+pub(crate) fn stoppable<T>(
+    running: &Running,
+    link: &mut Link,
+    work: impl FnOnce(&mut Link) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    running.begin(link.id(), link.socket.clone())?;
+    let outcome = work(link);
+    let lives_on = match &outcome {
+        Ok(_) => true,
+        Err(error) => error.leaves_connection_usable(),
+    };
+    match (outcome, running.pause(lives_on)) {
+        (Err(DbError::Statement(error)), Some(cause)) if error.code == INTERRUPTED => {
+            Err(DbError::Stopped(cause))
+        }
+        (outcome, _) => outcome,
+    }
 }
 
 fn on_link(
@@ -76,11 +121,11 @@ fn on_link(
     };
     match &examined.passed {
         Some(passed) if service.readonly => read_only(service, job, sink, &stops, passed, link),
-        passed => {
+        _ => {
             if examined.ask_mode {
                 check_with_mode(service, link, &job.sql)?;
             }
-            link.moved |= passed.is_none();
+            link.moved |= examined.moves;
             run(job, sink, &stops, link)
         }
     }
@@ -99,9 +144,15 @@ fn read_only(
     if let StatementKind::Use(db) = &passed.kind {
         return change_database(link, db, sink);
     }
-    // Preparing runs constant functions already, so the server may refuse here too.
-    let outcome =
-        readonly::prepare(&mut link.conn, &job.sql).and_then(|()| run(job, sink, stops, link));
+    // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
+    // stop must reach it.
+    let outcome = stoppable(stops.running, link, |link| {
+        link.socket.set_patience(None);
+        let prepared = readonly::prepare(&mut link.conn, &job.sql);
+        link.socket.set_patience(Some(OWN_SILENCE));
+        prepared
+    })
+    .and_then(|()| run(job, sink, stops, link));
     readonly::told(outcome, passed.kind.name())
 }
 
@@ -111,11 +162,19 @@ fn run(
     stops: &Stops<'_>,
     link: &mut Link,
 ) -> Result<Vec<Value>, DbError> {
-    match statement::run(link, &job.sql, sink, stops)? {
-        0 => Ok(Vec::new()),
-        _ => catalogue::warnings(&mut link.conn),
+    let ended = statement::run(link, &job.sql, sink, stops)?;
+    let mut warnings = match ended.warnings {
+        0 => Vec::new(),
+        _ => catalogue::warnings(&mut link.conn)?,
+    };
+    if ended.stopped.is_some() {
+        warnings.push(json!({"level": "Note", "code": null, "message": STOPPED_YET_ENDED}));
     }
+    Ok(warnings)
 }
+
+/// `SLEEP` and `BENCHMARK` return a value when they are killed, so the server reports success.
+const STOPPED_YET_ENDED: &str = "the statement was told to stop, and the server says that it ended; its result may be cut short";
 
 /// `USE` by the protocol's own command, since not every server can prepare the statement.
 fn change_database(
@@ -152,16 +211,23 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
     }
     match gate::check(sql, &dialect) {
         Ok(passed) => Ok(Examined {
+            kind: passed.kind.name().to_owned(),
+            moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
             ask_mode,
         }),
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
-        Err(_) => Ok(Examined {
+        Err(refusal) => Ok(Examined {
+            moves: !STAYING.contains(&refusal.statement.as_str()),
+            kind: refusal.statement,
             passed: None,
             ask_mode,
         }),
     }
 }
+
+/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.
+const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
 
 fn one_statement(statements: usize) -> Result<(), ApiError> {
     match statements {
@@ -213,9 +279,9 @@ pub(crate) fn api_error(error: &DbError) -> ApiError {
             "error",
             json!({"errno": server.code, "sqlstate": server.state}),
         ),
-        // What the server says of a statement that was killed (ER_QUERY_INTERRUPTED).
+        // What the server says of a statement that was killed.
         (DbError::Stopped(_), None) => {
-            told.with("error", json!({"errno": 1317, "sqlstate": "70100"}))
+            told.with("error", json!({"errno": INTERRUPTED, "sqlstate": "70100"}))
         }
         _ => told,
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mysql::{Column, Row, Value as Cell};
@@ -18,13 +18,16 @@ use super::params::Fields;
 use super::query::job;
 use super::service::Service;
 use super::statement::{Done, Flow, RowSink};
-use crate::http::{ApiError, Request, Response, ResponseHead};
+use crate::http::{ApiError, Method, Request, Response, ResponseHead};
 
 /// How long a ticket can be redeemed.
 const TICKET_TIME: Duration = Duration::from_secs(60);
 
 /// Tickets that may wait at once.
 const MAX_TICKETS: usize = 100;
+
+/// Bytes of all statements that wait for their download: four of the largest.
+const MAX_WAITING: usize = 16 << 20;
 
 /// One export as asked for.
 pub(crate) struct Export {
@@ -62,14 +65,23 @@ pub(crate) fn export(service: &Arc<Service>, request: Request) {
 
 /// `GET /api/export/{ticket}`: a ticket is good once, for the visitor it was given to.
 pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
+    if *request.method() == Method::Head {
+        // A statement whose rows nobody takes would run on, and the ticket would be gone.
+        let refusal = ApiError::new(405, "a download is asked for by GET alone");
+        return request.respond(Response::error(&refusal).header("Allow", "GET"));
+    }
     let visitor = service.visitor(&request);
     let ticket = request.param("ticket").unwrap_or_default();
     match service.tickets.take(ticket, &visitor) {
         Some(export) => send(service, request, export),
-        None => request.respond(Response::error(&ApiError::not_found(
-            "this download link was used already or is older than 60 s; start the export again",
-        ))),
+        None => request.respond(no_ticket()),
     }
+}
+
+fn no_ticket() -> Response {
+    Response::error(&ApiError::not_found(
+        "this download link was used already or is older than 60 s; start the export again",
+    ))
 }
 
 fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError> {
@@ -107,13 +119,20 @@ fn stream(service: &Arc<Service>, request: Request, export: &Export) {
     match outcome {
         Ok(()) => stream.finish(),
         Err(error) => {
-            log::debug!("an export failed: {error}");
+            // Not the message: the server's texts hold values.
+            log::debug!("an export failed with status {}", error.status);
             stream.fail(Response::error(&error));
         }
     }
 }
 
 impl Export {
+    /// Bytes that it holds while it waits.
+    fn size(&self) -> usize {
+        let db = self.job.db.as_ref().map_or(0, String::len);
+        self.job.sql.len() + db + self.null.len()
+    }
+
     fn head(&self) -> ResponseHead {
         let (kind, extension) = match self.format {
             Format::Csv => ("text/csv; charset=utf-8", "csv"),
@@ -142,11 +161,13 @@ impl Tickets {
     fn issue(&self, export: Export) -> Result<String, ApiError> {
         let ticket = token(&SystemRandom::new())
             .map_err(|_| ApiError::internal("the system gives no random bytes"))?;
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|_, (_, since)| since.elapsed() < TICKET_TIME);
-        if waiting.len() >= MAX_TICKETS {
+        self.expire();
+        let mut waiting = self.lock();
+        let bytes: usize = waiting.values().map(|(waiting, _)| waiting.size()).sum();
+        if waiting.len() >= MAX_TICKETS || bytes.saturating_add(export.size()) > MAX_WAITING {
             return Err(ApiError::too_many(format!(
-                "{MAX_TICKETS} exports wait for their download already; try again in a minute"
+                "{} exports wait for their download already; try again in a minute",
+                waiting.len()
             )));
         }
         waiting.insert(ticket.clone(), (export, Instant::now()));
@@ -154,12 +175,22 @@ impl Tickets {
     }
 
     fn take(&self, ticket: &str, visitor: &str) -> Option<Export> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.lock();
         let (export, since) = waiting.get(ticket)?;
         if export.job.owner.visitor != visitor || since.elapsed() >= TICKET_TIME {
             return None;
         }
         waiting.remove(ticket).map(|(export, _)| export)
+    }
+
+    /// Forgets the exports that nobody came for.
+    pub(crate) fn expire(&self) {
+        self.lock()
+            .retain(|_, (_, since)| since.elapsed() < TICKET_TIME);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Export, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,7 +250,9 @@ impl<'a> ExportSink<'a> {
                 self.out.push(b",");
             }
             match (row.as_ref(i), kind) {
-                (Some(Cell::Bytes(bytes)), Kind::Hex) => cells::hex(&mut self.out, bytes)?,
+                (Some(Cell::Bytes(bytes)), Kind::Hex | Kind::BitDigits(_)) => {
+                    cells::binary(&mut self.out, *kind, bytes)?;
+                }
                 (Some(Cell::Bytes(bytes)), _) => cells::csv_text(&mut self.out, bytes)?,
                 _ => self.out.push(self.export.null.as_bytes()),
             }
@@ -262,4 +295,49 @@ impl RowSink for ExportSink<'_> {
     }
 
     fn done(&mut self, _done: Done) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::running::Owner;
+    use super::*;
+
+    fn export(sql: usize) -> Export {
+        Export {
+            job: Job {
+                sql: "x".repeat(sql),
+                db: None,
+                query_id: None,
+                owner: Owner::default(),
+            },
+            format: Format::Csv,
+            header: true,
+            bom: false,
+            null: String::new(),
+        }
+    }
+
+    #[test]
+    fn waiting_exports_are_bounded_by_number_and_bytes() {
+        let tickets = Tickets::default();
+        let first = tickets.issue(export(MAX_WAITING - 1)).unwrap();
+        assert_eq!(tickets.issue(export(2)).unwrap_err().status, 429);
+        assert!(tickets.issue(export(1)).is_ok());
+        assert!(tickets.take(&first, "another visitor").is_none());
+        assert!(tickets.take(&first, "").is_some());
+        assert!(tickets.take(&first, "").is_none());
+        let more = (0..MAX_TICKETS).filter(|_| tickets.issue(export(1)).is_ok());
+        assert_eq!(more.count(), MAX_TICKETS - 1);
+    }
+
+    #[test]
+    fn an_export_that_nobody_came_for_is_forgotten() {
+        let tickets = Tickets::default();
+        let ticket = tickets.issue(export(1)).unwrap();
+        let long_ago = Instant::now().checked_sub(TICKET_TIME).unwrap();
+        tickets.lock().get_mut(&ticket).unwrap().1 = long_ago;
+        assert!(tickets.take(&ticket, "").is_none());
+        tickets.expire();
+        assert!(tickets.lock().is_empty());
+    }
 }

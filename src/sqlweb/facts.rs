@@ -41,12 +41,13 @@ impl Facts {
             zone if zone == "SYSTEM" => text(3).unwrap_or(zone),
             zone => zone,
         };
+        let dialect = Dialect::from_server_version(&version).unwrap_or(UNKNOWN_SERVER);
         Ok(Self {
-            dialect: Dialect::from_server_version(&version).unwrap_or(UNKNOWN_SERVER),
             version,
             time_zone: zone,
             pinned_mode: pinned_mode(&text(2).unwrap_or_default()),
-            can_write: can_write(&grants(conn)?),
+            can_write: can_write(&grants(conn, dialect.mariadb)?),
+            dialect,
         })
     }
 
@@ -60,14 +61,57 @@ impl Facts {
     }
 }
 
-/// The account's grants, one text a line; empty when the server refuses to tell them.
-fn grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
+/// Roles that are looked into, at most; an account with more counts as one that can write.
+const MAX_ROLES: usize = 32;
+
+/// The account's grants and those of every role that it may take, one text a line; empty when the server refuses to
+/// tell them. The connection is left in a role.
+fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<Vec<String>, DbError> {
+    let mut all = told_grants(conn)?;
+    let roles: Vec<String> = all.iter().filter_map(|g| granted_role(g)).collect();
+    if roles.is_empty() {
+        return Ok(all);
+    }
+    if roles.len() > MAX_ROLES {
+        return Ok(Vec::new());
+    }
+    // MySQL takes all roles at once and shows what they come to; MariaDB takes one, and shows it with those inside it.
+    let taking = match is_mariadb {
+        true => roles
+            .iter()
+            .map(|role| format!("SET ROLE {role}"))
+            .collect(),
+        false => vec!["SET ROLE ALL".to_owned()],
+    };
+    for take in taking {
+        match rows(conn, &take) {
+            // What the role allows stays unknown.
+            Err(error) if error.leaves_connection_usable() => return Ok(Vec::new()),
+            taken => drop(taken?),
+        }
+        all.extend(told_grants(conn)?);
+    }
+    Ok(all)
+}
+
+/// What `SHOW GRANTS` says now.
+fn told_grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
     let answer = match rows(conn, "SHOW GRANTS") {
         Err(error) if error.leaves_connection_usable() => Vec::new(),
         answer => answer?,
     };
     let first = |row: &Row| row.get_opt::<String, _>(0).and_then(Result::ok);
     Ok(answer.iter().filter_map(first).collect())
+}
+
+/// The role of a line such as ``GRANT `reader` TO `me`@`%` ``, quoted as the server has quoted it.
+fn granted_role(grant: &str) -> Option<String> {
+    let rest = grant.strip_prefix("GRANT ")?;
+    let bare = masked(rest);
+    if bare.contains(" ON ") {
+        return None;
+    }
+    rest.get(..bare.find(" TO ")?).map(str::to_owned)
 }
 
 /// Privileges that change nothing in the server (MariaDB and MySQL, "GRANT").
@@ -89,38 +133,41 @@ fn can_write(grants: &[String]) -> bool {
 }
 
 fn grant_writes(grant: &str) -> bool {
+    let grant = masked(grant);
     let Some(rest) = grant.strip_prefix("GRANT ") else {
-        return !grant.starts_with("SET DEFAULT ROLE");
+        // A revocation (MySQL, partial revokes) takes away.
+        return !grant.starts_with("SET DEFAULT ROLE") && !grant.starts_with("REVOKE ");
     };
     let Some((privileges, _)) = rest.split_once(" ON ") else {
-        // A role, whose own grants follow in the list when it is active.
-        return false;
+        // A role, whose own grants follow in the list; who may hand it on may let others write.
+        return grant.contains(" WITH ADMIN OPTION");
     };
     if privileges.starts_with("PROXY") || grant.contains(" WITH GRANT OPTION") {
         return true;
     }
-    without_columns(privileges)
+    privileges
         .split(',')
         .any(|privilege| !READING.contains(&privilege.trim()))
 }
 
-/// `SELECT (a, b), INSERT (c)` without the column lists.
-fn without_columns(privileges: &str) -> String {
-    let mut depth = 0usize;
-    privileges
-        .chars()
-        .filter(|c| {
-            match c {
-                '(' => depth += 1,
-                ')' => {
-                    depth = depth.saturating_sub(1);
-                    return false;
-                }
-                _ => {}
+/// The text with everything in backquotes, and column lists such as that of `SELECT (a, b)`, turned into spaces byte by
+/// byte, so that no name is taken for a word.
+fn masked(grant: &str) -> String {
+    let (mut quoted, mut depth) = (false, 0usize);
+    let mut mask = |byte: u8| {
+        match byte {
+            b'`' => quoted = !quoted,
+            b'(' if !quoted => depth += 1,
+            b')' if !quoted => {
+                depth = depth.saturating_sub(1);
+                return ' ';
             }
-            depth == 0
-        })
-        .collect()
+            _ => {}
+        }
+        let shown = !quoted && byte != b'`' && depth == 0 && byte.is_ascii();
+        if shown { char::from(byte) } else { ' ' }
+    };
+    grant.bytes().map(&mut mask).collect()
 }
 
 #[cfg(test)]
@@ -142,6 +189,25 @@ mod tests {
         assert!(one("GRANT SELECT ON `shop`.* TO `u`@`%` WITH GRANT OPTION"));
         assert!(one("GRANT EXECUTE ON *.* TO `u`@`%`"));
         assert!(!one("GRANT `reader`@`%` TO `u`@`%`"));
+        assert!(one("GRANT `reader` TO `u`@`%` WITH ADMIN OPTION"));
+        assert!(one(
+            "GRANT SELECT (`a ON b`, `)`), INSERT (`c`) ON `t`.`x` TO `u`@`%`"
+        ));
+        assert!(!one("GRANT SELECT ON ` WITH GRANT OPTION`.* TO `u`@`%`"));
+        assert!(one("GRANT BACKUP_ADMIN,ROLE_ADMIN ON *.* TO `u`@`%`"));
+        assert!(!one("REVOKE SELECT ON `mysql`.* FROM `u`@`%`"));
         assert!(can_write(&[]));
+    }
+
+    #[test]
+    fn roles_are_named_as_the_server_quotes_them() {
+        let role = |grant: &str| granted_role(grant);
+        assert_eq!(role("GRANT `a` TO `u`@`%`").as_deref(), Some("`a`"));
+        assert_eq!(
+            role("GRANT `a`` TO é` TO `u`@`%` WITH ADMIN OPTION").as_deref(),
+            Some("`a`` TO é`")
+        );
+        assert_eq!(role("GRANT SELECT ON `t`.* TO `u`@`%`"), None);
+        assert_eq!(role("SET DEFAULT ROLE `a` FOR `u`@`%`"), None);
     }
 }

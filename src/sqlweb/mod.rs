@@ -39,6 +39,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
@@ -49,7 +50,6 @@ use error::DbError;
 use facts::Facts;
 pub use options::{Options, Target, TlsMode};
 use service::Service;
-use sessions::Sessions;
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
 pub const FIRST_PORT: u16 = 8306;
@@ -59,6 +59,10 @@ pub const LAST_PORT: u16 = 8405;
 
 /// Threads that answer light requests; everything that asks the database has a thread of its own.
 const WORKERS: usize = 2;
+
+/// Time that statements which were told to stop have for it after the HTTP side has ended, so that none goes on in a
+/// server that obeys. With the time that the HTTP side takes it stays below 2 s.
+const LAST_STATEMENTS: Duration = Duration::from_millis(800);
 
 /// A web client that is being served.
 pub struct Running {
@@ -130,13 +134,7 @@ impl From<DbError> for StartError {
 /// Connects to the database and serves the web client.
 pub fn start(options: Options) -> Result<Running, StartError> {
     let connector = Arc::new(Connector::new(&options));
-    let mut link = connector.connect()?;
-    let facts = Facts::ask(&mut link.conn)?;
-    if options.readonly {
-        // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut link.conn, &facts)?;
-    }
-    drop(link);
+    let facts = ask_facts(&connector, options.readonly)?;
     let listener = listen(options.listen)?;
     let addr = listener.local_addr().map_err(system)?;
     let access = options
@@ -144,30 +142,15 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         .then(|| Access::new(addr.port()))
         .transpose()
         .map_err(|_| StartError::System("the system gives no random bytes".into()))?;
-    let hosts = host_policy(&options, addr)?;
-    let service = Arc::new(Service {
-        sessions: Sessions::new(connector.clone(), options.readonly),
-        connector,
-        facts,
-        target: options.target,
-        user: options.user,
-        database: options.database,
-        readonly: options.readonly,
-        query_timeout: options.query_timeout,
-        run_dir: options.run_dir.clone(),
-        running: running::RunningMap::default(),
-        tickets: export::Tickets::default(),
-        access,
-        threads: std::sync::atomic::AtomicUsize::new(0),
-    });
     let config = ServerConfig {
         listener,
-        hosts,
+        hosts: host_policy(&options, addr)?,
         check_other_users: options.check_other_users,
-        run_dir: options.run_dir,
+        run_dir: options.run_dir.clone(),
         workers: WORKERS,
         limits: Limits::default(),
     };
+    let service = Arc::new(Service::new(options, connector, facts, access));
     let server = Server::start(config, Arc::new(routes::Routes::new(&service))).map_err(system)?;
     let watcher = watcher(&service)?;
     let url = format!("http://{}/", shown(addr));
@@ -181,6 +164,16 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     })
 }
 
+fn ask_facts(connector: &Arc<Connector>, readonly: bool) -> Result<Facts, DbError> {
+    let mut link = connector.connect()?;
+    let facts = Facts::ask(&mut link.conn)?;
+    if readonly {
+        // Shows at the start, not at the first statement, that this server cannot be made read-only.
+        readonly::make_read_only(&mut link.conn, &facts)?;
+    }
+    Ok(facts)
+}
+
 impl Running {
     /// Stops accepting, ends what runs, and returns when that is done: within 2 s.
     pub fn stop(mut self) {
@@ -188,6 +181,7 @@ impl Running {
         if let Some(server) = self.server.take() {
             server.stop();
         }
+        self.service.running.wait_until_empty(LAST_STATEMENTS);
         if let Some((stop, thread)) = self.watcher.take() {
             drop(stop);
             let _ = thread.join();

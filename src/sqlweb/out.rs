@@ -15,14 +15,36 @@ pub(crate) const PIECE: usize = 16 << 10;
 /// Time after which even a small buffer is written, so that a person sees rows of a slow statement.
 const PROMPT: Duration = Duration::from_millis(100);
 
+/// Largest second copy of a result set, in bytes: it lies on the disk of a machine that may be small.
+const MAX_COPY: usize = 256 << 20;
+
 /// The output buffer of one answer.
 pub(crate) struct Out<'a> {
     buffer: Vec<u8>,
     target: &'a mut dyn Write,
     /// A second copy of what is written, while one is kept.
-    copy: Option<tempfile::SpooledTempFile>,
+    copy: Option<Kept>,
     flushed_at: Duration,
     untouched: bool,
+}
+
+struct Kept {
+    file: tempfile::SpooledTempFile,
+    /// Where in the buffer the copy begins: what stands before it is not written yet, and is none of it.
+    from: usize,
+    /// Bytes kept so far.
+    size: usize,
+}
+
+impl Kept {
+    /// With what the buffer holds; nothing where it grows too large or the disk is full: the statement must not fail
+    /// for the copy's sake.
+    fn with(mut self, buffer: &[u8]) -> Option<Self> {
+        let more = buffer.get(self.from..).unwrap_or_default();
+        self.size += more.len();
+        self.from = 0;
+        (self.size <= MAX_COPY && self.file.write_all(more).is_ok()).then_some(self)
+    }
 }
 
 impl<'a> Out<'a> {
@@ -81,9 +103,7 @@ impl<'a> Out<'a> {
             return Ok(());
         }
         self.untouched = false;
-        if let Some(copy) = &mut self.copy {
-            copy.write_all(&self.buffer)?;
-        }
+        self.copy = self.copy.take().and_then(|copy| copy.with(&self.buffer));
         self.target.write_all(&self.buffer)?;
         self.target.flush()?;
         self.buffer.clear();
@@ -92,10 +112,12 @@ impl<'a> Out<'a> {
     }
 
     /// Starts to keep a second copy of what follows, in memory up to a point and then in a nameless file in `dir`.
-    pub(crate) fn start_copy(&mut self, dir: &std::path::Path) -> io::Result<()> {
-        self.flush()?;
-        self.copy = Some(tempfile::spooled_tempfile_in(FULL, dir));
-        Ok(())
+    pub(crate) fn start_copy(&mut self, dir: &std::path::Path) {
+        self.copy = Some(Kept {
+            file: tempfile::spooled_tempfile_in(FULL, dir),
+            from: self.buffer.len(),
+            size: 0,
+        });
     }
 
     /// Makes the target send its head where no byte was written yet.
@@ -104,19 +126,17 @@ impl<'a> Out<'a> {
         self.target.flush()
     }
 
-    /// Ends the copy and returns it.
+    /// Ends the copy and returns it, where it could be kept.
     pub(crate) fn end_copy(&mut self) -> Option<tempfile::SpooledTempFile> {
-        self.copy.take()
+        self.copy.take().map(|kept| kept.file)
     }
 
     /// Writes a copy that was kept, whole.
-    pub(crate) fn replay(&mut self, copy: Option<tempfile::SpooledTempFile>) -> io::Result<()> {
+    pub(crate) fn replay(&mut self, mut copy: tempfile::SpooledTempFile) -> io::Result<()> {
         use std::io::Seek;
         self.flush()?;
-        if let Some(mut copy) = copy {
-            copy.rewind()?;
-            io::copy(&mut copy, self.target)?;
-        }
+        copy.rewind()?;
+        io::copy(&mut copy, self.target)?;
         Ok(())
     }
 }
@@ -131,4 +151,29 @@ fn coarse_now() -> Duration {
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     let nanos = u32::try_from(now.tv_nsec).unwrap_or(0);
     Duration::new(seconds, nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_over_its_cap_is_given_up_and_the_output_goes_on() {
+        let mut target = Vec::new();
+        let mut out = Out::new(&mut target);
+        out.start_copy(&std::env::temp_dir());
+        out.push(b"first");
+        out.flush().unwrap();
+        if let Some(copy) = &mut out.copy {
+            copy.size = MAX_COPY - 3;
+        }
+        out.push(b"abc");
+        out.flush().unwrap();
+        assert!(out.copy.is_some());
+        out.push(b"d");
+        out.flush().unwrap();
+        assert!(out.end_copy().is_none());
+        drop(out);
+        assert_eq!(target, b"firstabcd");
+    }
 }

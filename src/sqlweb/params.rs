@@ -22,21 +22,14 @@ impl Fields {
         }
     }
 
-    /// A text that must be there.
+    /// A text that must be there and not empty.
     pub(crate) fn required(&mut self, name: &str) -> String {
         match self.text(name) {
-            Some(text) => text,
-            None => {
-                if !self
-                    .wrong
-                    .iter()
-                    .any(|w| w.starts_with(&format!("'{name}'")))
-                {
-                    self.wrong.push(format!("'{name}' is missing"));
-                }
-                String::new()
-            }
+            Some(text) if !text.is_empty() => return text,
+            Some(_) => self.refuse_once(name, "must not be empty"),
+            None => self.refuse_once(name, "is missing"),
         }
+        String::new()
     }
 
     /// A text, or nothing when it is absent, null or empty.
@@ -96,6 +89,14 @@ impl Fields {
     /// Records that a field is wrong in a way of its own.
     pub(crate) fn refuse(&mut self, what: &str) {
         self.wrong.push(what.to_owned());
+    }
+
+    /// Records what is wrong with the field `name` unless something was already.
+    pub(crate) fn refuse_once(&mut self, name: &str, what: &str) {
+        let field = format!("'{name}'");
+        if !self.wrong.iter().any(|wrong| wrong.starts_with(&field)) {
+            self.wrong.push(format!("{field} {what}"));
+        }
     }
 
     /// 400 with everything that was wrong.

@@ -115,6 +115,7 @@ pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
 /// Stops what a closed tab was running and lets go of its connection.
 pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
     let asked = Fields::of(&request).and_then(|mut fields| {
+        // Statements without a session would all be meant by an empty one.
         let session = fields.required("session");
         fields.done().map(|()| session)
     });

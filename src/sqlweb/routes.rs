@@ -56,11 +56,25 @@ impl Routes {
 
 impl Handler for Routes {
     fn handle(&self, request: Request) {
+        log_request(&request);
         match &self.service.access {
             Some(access) if !may_pass(access, &request) => turn_away(request),
             _ => self.router.handle(request),
         }
     }
+}
+
+/// Without the query, which may hold the authorization code, and without the ticket of a download.
+fn log_request(request: &Request) {
+    let path = match request.path() {
+        path if path.starts_with("/api/export/") => "/api/export/…",
+        path => path,
+    };
+    log::debug!(
+        "{} {path} from {}",
+        request.method().as_str(),
+        request.peer()
+    );
 }
 
 /// The sign-in page, what it is made of, and whoever has signed in.
@@ -217,7 +231,8 @@ fn catalogue_answer(
     let named: Vec<String> = names.iter().filter_map(given).collect();
     let at_work = service.clone();
     service.apart(request, move |request| {
-        let response = match at_work.on_spare(|conn| ask(conn, &named)) {
+        let client = request.client().clone();
+        let response = match at_work.on_spare(&client, |conn| ask(conn, &named)) {
             Ok(data) => Response::ok(data),
             Err(error) => Response::error(&found_status(error)),
         };

@@ -1,13 +1,14 @@
 //! The statements that run now: who may stop them, and how a stop meets the end of the statement.
 //!
 //! ```text
-//! Waiting ──begin──▶ On(connection) ──end──▶ Done
-//!    └────────stop────────┴──▶ the cause is kept; On: KILL QUERY is sent
-//!                         └──▶ past its grace the connection is shut down
+//! Waiting ◀─pause──begin─▶ On(connection) ──end──▶ Done
+//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent
+//!                               └──▶ past its grace the connection is shut down
 //! ```
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connect::Connector;
@@ -31,6 +32,8 @@ pub(crate) struct Running {
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
     owner: Owner,
+    /// Whether a thread of [`stop_apart`] is at it.
+    being_stopped: AtomicBool,
 }
 
 /// To whom a statement belongs.
@@ -47,11 +50,13 @@ struct State {
     stop: Option<Stop>,
 }
 
-/// The first stop; later ones change nothing.
+/// The first stop; later ones change nothing but whether the server knows.
 #[derive(Clone, Copy)]
 struct Stop {
     cause: Cause,
     since: Instant,
+    /// Whether the server was told.
+    told: bool,
 }
 
 impl Stop {
@@ -80,6 +85,7 @@ impl Running {
             killing: Mutex::new(()),
             since: Instant::now(),
             owner,
+            being_stopped: AtomicBool::new(false),
         }
     }
 
@@ -96,30 +102,52 @@ impl Running {
     /// The server has finished with the statement, or was given up. Where the connection is to be used again this waits
     /// for a kill that is being sent, so that it can never hit what runs next.
     pub(crate) fn end(&self, connection_lives_on: bool) -> Option<Cause> {
+        self.leave(Phase::Done, connection_lives_on)
+    }
+
+    /// The server has finished with what comes before the statement; as [`Running::end`], but a stop still counts.
+    pub(crate) fn pause(&self, connection_lives_on: bool) -> Option<Cause> {
+        self.leave(Phase::Waiting, connection_lives_on)
+    }
+
+    fn leave(&self, phase: Phase, connection_lives_on: bool) -> Option<Cause> {
         let sent = connection_lives_on.then(|| lock(&self.killing));
         let mut state = lock(&self.state);
-        state.phase = Phase::Done;
+        state.phase = phase;
         drop(sent);
         state.stop.map(|stop| stop.cause)
     }
 
-    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept.
+    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept; a
+    /// server that could not be told is told at the next stop.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
-        let _sending = lock(&self.killing);
-        let (is_first, connection) = {
+        self.stop_by(cause, |connection| kill(connector, connection))
+    }
+
+    /// `kill` says whether the server was told.
+    fn stop_by(&self, cause: Cause, kill: impl FnOnce(u32) -> bool) -> bool {
+        // Noted at once, since a kill that is being sent may take its time.
+        {
             let mut state = lock(&self.state);
-            let connection = match &state.phase {
-                Phase::Done => return false,
-                Phase::Waiting => None,
-                Phase::On(connection, _) => Some(*connection),
-            };
-            let since = Instant::now();
-            let is_first = state.stop.is_none();
-            state.stop.get_or_insert(Stop { cause, since });
-            (is_first, connection)
+            if matches!(state.phase, Phase::Done) {
+                return false;
+            }
+            let (since, told) = (Instant::now(), false);
+            state.stop.get_or_insert(Stop { cause, since, told });
+        }
+        let _sending = lock(&self.killing);
+        let untold = {
+            let state = lock(&self.state);
+            match (&state.phase, &state.stop) {
+                (Phase::On(connection, _), Some(stop)) if !stop.told => Some(*connection),
+                _ => None,
+            }
         };
-        if let Some(connection) = connection.filter(|_| is_first) {
-            kill(connector, connection);
+        if let Some(connection) = untold {
+            let told = kill(connection);
+            if let Some(stop) = &mut lock(&self.state).stop {
+                stop.told = told;
+            }
         }
         true
     }
@@ -162,10 +190,13 @@ impl Running {
     }
 }
 
-fn kill(connector: &Arc<Connector>, connection: u32) {
-    if let Err(error) = connector.kill_query(connection) {
+/// Whether the server was told.
+fn kill(connector: &Arc<Connector>, connection: u32) -> bool {
+    let told = connector.kill_query(connection);
+    if let Err(error) = &told {
         log::warn!("the statement on connection {connection} could not be stopped: {error}");
     }
+    told.is_ok()
 }
 
 /// A panic elsewhere leaves nothing half-done behind these locks.
@@ -174,9 +205,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
+/// There is one such thread a statement, however often it is stopped while the server does not answer.
 pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Connector>) {
+    if running.being_stopped.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let attempt = Attempt(running);
     let stopping = move || {
-        running.stop(cause, &connector);
+        attempt.0.stop(cause, &connector);
     };
     let spawned = std::thread::Builder::new()
         .name("db-kill".into())
@@ -187,10 +223,20 @@ pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Con
     }
 }
 
+/// A thread of [`stop_apart`], or what would have been one.
+struct Attempt(Arc<Running>);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.0.being_stopped.store(false, Ordering::SeqCst);
+    }
+}
+
 /// All statements on their way, by owner and the id that the client chose.
 #[derive(Default)]
 pub(crate) struct RunningMap {
     inner: Mutex<Inner>,
+    left: Condvar,
 }
 
 #[derive(Default)]
@@ -211,25 +257,31 @@ pub(crate) struct Entry<'a> {
 impl RunningMap {
     /// Enters a statement; `None` when the id is in use by the same visitor.
     pub(crate) fn enter(&self, owner: Owner, query_id: Option<&str>) -> Option<Entry<'_>> {
-        let mut inner = self.lock();
-        let id = match query_id {
-            Some(id) => format!("q{id}"),
-            None => {
-                inner.unnamed += 1;
-                format!("u{}", inner.unnamed)
-            }
+        let Some(id) = query_id else {
+            return Some(self.enter_unnamed(owner));
         };
-        let key = (owner.visitor.clone(), id);
-        if inner.map.contains_key(&key) {
-            return None;
-        }
+        let mut inner = self.lock();
+        let key = (owner.visitor.clone(), format!("q{id}"));
+        let is_free = !inner.map.contains_key(&key);
+        is_free.then(|| self.insert(&mut inner, key, owner))
+    }
+
+    /// Enters a statement that its client gave no id.
+    pub(crate) fn enter_unnamed(&self, owner: Owner) -> Entry<'_> {
+        let mut inner = self.lock();
+        inner.unnamed += 1;
+        let key = (owner.visitor.clone(), format!("u{}", inner.unnamed));
+        self.insert(&mut inner, key, owner)
+    }
+
+    fn insert(&self, inner: &mut Inner, key: (String, String), owner: Owner) -> Entry<'_> {
         let running = Arc::new(Running::new(owner));
         inner.map.insert(key.clone(), running.clone());
-        Some(Entry {
+        Entry {
             map: self,
             key,
             running,
-        })
+        }
     }
 
     /// The visitor's statement of that id, while it runs.
@@ -245,6 +297,17 @@ impl RunningMap {
         all.filter(|r| wanted(&r.owner, r)).cloned().collect()
     }
 
+    /// Waits until no statement is under way, for at most `time`.
+    pub(crate) fn wait_until_empty(&self, time: Duration) {
+        let waited = self
+            .left
+            .wait_timeout_while(self.lock(), time, |inner| !inner.map.is_empty());
+        let (inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if !inner.map.is_empty() {
+            log::warn!("{} statements have not ended in time", inner.map.len());
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
     }
@@ -253,5 +316,44 @@ impl RunningMap {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         self.map.lock().map.remove(&self.key);
+        self.map.left.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun() -> Running {
+        let running = Running::new(Owner::default());
+        running.begin(7, Socket::default()).unwrap();
+        running
+    }
+
+    #[test]
+    fn a_stop_that_the_server_did_not_hear_is_tried_again() {
+        let running = begun();
+        let mut told = Vec::new();
+        let mut tell = |heard: bool| {
+            running.stop_by(Cause::Cancelled, |connection| {
+                told.push(connection);
+                heard
+            })
+        };
+        assert!(tell(false) && tell(true) && tell(true));
+        assert_eq!(told, [7, 7]);
+        assert_eq!(running.end(true), Some(Cause::Cancelled));
+        assert!(!running.stop_by(Cause::TimedOut, |_| panic!("it has ended")));
+    }
+
+    #[test]
+    fn a_stop_between_preparing_and_running_counts() {
+        let running = begun();
+        assert_eq!(running.pause(true), None);
+        assert!(running.stop_by(Cause::ClientLeft, |_| panic!("nothing runs")));
+        assert!(matches!(
+            running.begin(7, Socket::default()),
+            Err(DbError::Stopped(Cause::ClientLeft))
+        ));
     }
 }

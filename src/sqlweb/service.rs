@@ -10,13 +10,14 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use super::access::Access;
 use super::connect::Connector;
 use super::error::{Cause, DbError};
+use super::execute::{api_error, refused, stoppable, stopped_when_gone};
 use super::export::Tickets;
 use super::facts::Facts;
 use super::gate::Dialect;
-use super::options::Target;
+use super::options::{Options, Target};
 use super::running::{Owner, RunningMap, stop_apart};
 use super::sessions::{Sessions, Wanted};
-use crate::http::{ApiError, Request, Response};
+use crate::http::{ApiError, ClientWatch, Request, Response};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.
@@ -46,6 +47,30 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// With nothing running.
+    pub(crate) fn new(
+        options: Options,
+        connector: Arc<Connector>,
+        facts: Facts,
+        access: Option<Access>,
+    ) -> Service {
+        Service {
+            sessions: Sessions::new(connector.clone(), options.readonly),
+            connector,
+            facts,
+            target: options.target,
+            user: options.user,
+            database: options.database,
+            readonly: options.readonly,
+            query_timeout: options.query_timeout,
+            run_dir: options.run_dir,
+            running: RunningMap::default(),
+            tickets: Tickets::default(),
+            access,
+            threads: AtomicUsize::new(0),
+        }
+    }
+
     /// What the gate's lexer takes for granted on a connection of ours.
     pub(crate) fn dialect(&self, no_backslash_escapes: bool) -> Dialect {
         Dialect {
@@ -89,23 +114,26 @@ impl Service {
         }
     }
 
-    /// Runs `ask` on a connection that holds no session.
+    /// Runs `ask` on a connection that holds no session, while `client` is there to be told.
     pub(crate) fn on_spare<T>(
         &self,
+        client: &ClientWatch,
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
         let nobody = Owner::default();
+        // What waits for a lock in the database, as the look at a table may, can be stopped like a statement.
+        let entry = self.running.enter_unnamed(nobody.clone());
+        let _leaving = stopped_when_gone(client, &entry.running, &self.connector);
         let wanted = Wanted {
             owner: &nobody,
             database: None,
         };
-        let mut lease = self
-            .sessions
-            .check_out(&wanted)
-            .map_err(super::execute::refused)?;
-        let outcome = lease.link().and_then(|link| ask(&mut link.conn));
+        let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;
+        let outcome = lease
+            .link()
+            .and_then(|link| stoppable(&entry.running, link, |link| ask(&mut link.conn)));
         lease.give_back(&outcome);
-        outcome.map_err(|error| super::execute::api_error(&error))
+        outcome.map_err(|error| api_error(&error))
     }
 
     /// Ends all statements and connections.
@@ -127,6 +155,7 @@ impl Service {
             running.sever_if_overdue();
         }
         self.sessions.expire();
+        self.tickets.expire();
     }
 }
 

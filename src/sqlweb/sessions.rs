@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connect::{Connector, Link};
 use super::contain::contained;
-use super::error::DbError;
+use super::error::{Cause, DbError};
 use super::running::Owner;
 use super::statement::run_silently;
 
@@ -44,13 +44,27 @@ struct State {
 }
 
 enum Slot {
-    Busy { closing: bool },
+    Busy {
+        closing: bool,
+    },
     Idle(Parked),
+    /// The connection was given up and nobody was there to be told; the session's next statement is.
+    Gone(Instant),
+}
+
+impl Slot {
+    fn is_old(&self) -> bool {
+        match self {
+            Self::Busy { .. } => false,
+            Self::Idle(Parked { since, .. }) | Self::Gone(since) => since.elapsed() > SESSION_IDLE,
+        }
+    }
 }
 
 struct Parked {
     link: Link,
     since: Instant,
+    database: Option<String>,
 }
 
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
@@ -58,6 +72,9 @@ pub(crate) struct Lease<'a> {
     sessions: &'a Sessions,
     owner: Option<Owner>,
     link: Option<Link>,
+    /// The current database of a session's connection, where it is known for certain. It is not entered again then:
+    /// that would be a statement between two of the session's, which `ROW_COUNT()` shows.
+    database: Option<String>,
 }
 
 /// What a request wants of its connection.
@@ -111,7 +128,7 @@ impl Sessions {
                 drop(state);
                 drop(parked);
             }
-            None => {}
+            Some(Slot::Gone(_)) | None => {}
         }
     }
 
@@ -121,7 +138,7 @@ impl Sessions {
         let old: Vec<Owner> = state
             .sessions
             .iter()
-            .filter(|(_, slot)| matches!(slot, Slot::Idle(p) if p.since.elapsed() > SESSION_IDLE))
+            .filter(|(_, slot)| slot.is_old())
             .map(|(owner, _)| owner.clone())
             .collect();
         let mut closed: Vec<Option<Slot>> = Vec::new();
@@ -150,7 +167,10 @@ impl Sessions {
                 let at = state.spares.iter().rposition(fits);
                 at.map(|at| state.spares.swap_remove(at))
             };
-            let Some(Parked { mut link, since }) = parked else {
+            let Some(Parked {
+                mut link, since, ..
+            }) = parked
+            else {
                 return self.lease(None, self.fresh()?);
             };
             // In read-only mode every statement resets its connection anyway.
@@ -187,13 +207,17 @@ impl Sessions {
             sessions: self,
             owner: Some(owner.clone()),
             link: None,
+            database: None,
         };
         let link = match idle {
             None => self.fresh()?,
-            Some(parked) => match self.still_there(parked) {
-                Some(link) => link,
-                None if self.stateless => self.fresh()?,
-                None => return Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into()))),
+            Some(mut parked) => match self.still_there(&mut parked) {
+                true => {
+                    lease.database = parked.database;
+                    parked.link
+                }
+                false if self.stateless => self.fresh()?,
+                false => return Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into()))),
             },
         };
         lease.link = Some(link);
@@ -214,14 +238,18 @@ impl Sessions {
         let now_busy = Slot::Busy { closing: false };
         match state.sessions.insert(owner.clone(), now_busy) {
             Some(Slot::Idle(parked)) => Ok(Some(parked)),
+            Some(Slot::Gone(_)) => {
+                state.sessions.remove(owner);
+                drop(state);
+                self.turn.notify_all();
+                Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into())))
+            }
             _ => Ok(None),
         }
     }
 
-    fn still_there(&self, parked: Parked) -> Option<Link> {
-        let Parked { mut link, since } = parked;
-        let alive = since.elapsed() < TRUSTED || contained(|| Ok(link.conn.ping()?)).is_ok();
-        alive.then_some(link)
+    fn still_there(&self, parked: &mut Parked) -> bool {
+        parked.since.elapsed() < TRUSTED || contained(|| Ok(parked.link.conn.ping()?)).is_ok()
     }
 
     fn lease(&self, owner: Option<Owner>, link: Link) -> Result<Lease<'_>, DbError> {
@@ -229,14 +257,23 @@ impl Sessions {
             sessions: self,
             owner,
             link: Some(link),
+            database: None,
         })
     }
 
-    fn put_back(&self, owner: Option<Owner>, link: Option<Link>) {
+    /// Takes a connection back, or notes that a session has none any more: `untold` when nobody was told.
+    fn put_back(
+        &self,
+        owner: Option<Owner>,
+        link: Option<Link>,
+        database: Option<String>,
+        untold: bool,
+    ) {
         let mut state = self.lock();
         let parked = link.map(|link| Parked {
             link,
             since: Instant::now(),
+            database,
         });
         let leftover = match owner {
             Some(owner) => {
@@ -245,6 +282,10 @@ impl Sessions {
                 match parked {
                     Some(parked) if !closing => {
                         state.sessions.insert(owner, Slot::Idle(parked));
+                        None
+                    }
+                    None if untold && !closing && !self.stateless => {
+                        state.sessions.insert(owner, Slot::Gone(Instant::now()));
                         None
                     }
                     other => other,
@@ -292,8 +333,16 @@ impl Lease<'_> {
             .ok_or_else(|| DbError::Lost("the connection was closed".into()))
     }
 
+    /// The statement that follows may change the current database.
+    pub(crate) fn lose_track(&mut self) {
+        self.database = None;
+    }
+
     /// Changes the current database (COM_INIT_DB).
-    pub(crate) fn enter(&mut self, database: &str) -> Result<(), DbError> {
+    fn enter(&mut self, database: &str) -> Result<(), DbError> {
+        if self.database.as_deref() == Some(database) {
+            return Ok(());
+        }
         let link = self.link()?;
         link.moved = true;
         let entered = contained(|| Ok(link.conn.select_db(database)?));
@@ -303,6 +352,8 @@ impl Lease<'_> {
         {
             self.link = None;
         }
+        let known = entered.is_ok() && !self.sessions.stateless;
+        self.database = known.then(|| database.to_owned());
         entered
     }
 
@@ -315,8 +366,10 @@ impl Lease<'_> {
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
             self.link = None;
         }
+        let untold = matches!(error, Some(DbError::GivenUp(Cause::ClientLeft)));
         let (owner, link) = (self.owner.take(), self.link.take());
-        self.sessions.put_back(owner, link);
+        let database = self.database.take();
+        self.sessions.put_back(owner, link, database, untold);
     }
 }
 
@@ -325,7 +378,7 @@ impl Drop for Lease<'_> {
         let link = self.link.take();
         drop(link);
         if let Some(owner) = self.owner.take() {
-            self.sessions.put_back(Some(owner), None);
+            self.sessions.put_back(Some(owner), None, None, false);
         }
     }
 }

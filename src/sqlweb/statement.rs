@@ -47,6 +47,14 @@ pub(crate) struct Done {
     pub(crate) last_insert_id: u64,
 }
 
+/// How a statement ended that the server calls a success.
+pub(crate) struct Ended {
+    /// Warnings that the server holds ready.
+    pub(crate) warnings: u16,
+    /// Why it was told to stop, where it was: it may have ended before, or given a result all the same.
+    pub(crate) stopped: Option<Cause>,
+}
+
 /// How a statement may be stopped while it runs.
 pub(crate) struct Stops<'a> {
     /// For the connection that sends `KILL QUERY`.
@@ -57,14 +65,14 @@ pub(crate) struct Stops<'a> {
     pub(crate) harmless: bool,
 }
 
-/// Runs `sql` on `link` and returns the number of warnings. The caller throws the link away after an error for which
+/// Runs `sql` on `link` and tells how it ended. The caller throws the link away after an error for which
 /// [`DbError::leaves_connection_usable`] is false.
 pub(crate) fn run(
     link: &mut Link,
     sql: &str,
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
-) -> Result<u16, DbError> {
+) -> Result<Ended, DbError> {
     stops.running.begin(link.id(), link.socket.clone())?;
     link.socket.set_patience(None);
     let outcome = contained(|| pump(&mut link.conn, sql, sink, stops));
@@ -77,14 +85,13 @@ pub(crate) fn run(
         (Err(DbError::Statement(error)), Some(cause)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(cause))
         }
-        (Err(DbError::Lost(_)), Some(cause)) => Err(DbError::Lost(given_up(cause))),
+        (Err(DbError::Lost(_)), Some(cause)) => Err(DbError::GivenUp(cause)),
         (Err(error), _) => Err(error),
-        (Ok(()), _) => Ok(link.conn.warnings()),
+        (Ok(()), stopped) => Ok(Ended {
+            warnings: link.conn.warnings(),
+            stopped,
+        }),
     }
-}
-
-fn given_up(cause: Cause) -> String {
-    format!("{}, but the server did not obey", cause.sentence())
 }
 
 /// Runs a statement of ours whose rows do not matter.
@@ -189,7 +196,7 @@ fn decline_rest(
         stops.running.enough(stops.connector);
     }
     let deadline = stops.harmless.then(|| Instant::now() + DECLINED);
-    while let Some(row) = result.next() {
+    for row in result.by_ref() {
         match row {
             Err(mysql::Error::MySqlError(error))
                 if stops.harmless && was_interrupted(error.code) => {}

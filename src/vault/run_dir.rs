@@ -38,7 +38,9 @@ impl RunDir {
         if let Some(Ok(made)) = in_home.map(|run| Self::create_in(&run)) {
             return Ok(made);
         }
-        Self::create_in(&std::env::temp_dir())
+        let shared = std::env::temp_dir();
+        refuse_replaceable(&shared)?;
+        Self::create_in(&shared)
     }
 
     fn create_in(parent: &Path) -> Result<Self, Error> {
@@ -67,6 +69,29 @@ impl Drop for RunDir {
             log::debug!("cannot remove {}: {error}", self.path.display());
         }
     }
+}
+
+/// Refuses a directory where others could put theirs in the place of ours: its owner may, and in one that all may
+/// write in everybody may unless it is sticky.
+#[cfg(unix)]
+fn refuse_replaceable(dir: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::metadata(dir).map_err(Error::io("read", dir))?;
+    let user = rustix::process::geteuid().as_raw();
+    let reason = if found.uid() != user && found.uid() != 0 {
+        "it belongs to another user"
+    } else if found.mode() & 0o022 != 0 && found.mode() & 0o1000 == 0 {
+        "other users can replace what is in it (it is not sticky)"
+    } else {
+        return Ok(());
+    };
+    let path = dir.to_owned();
+    Err(Error::NotPrivate { path, reason })
+}
+
+#[cfg(not(unix))]
+fn refuse_replaceable(_: &Path) -> Result<(), Error> {
+    Ok(())
 }
 
 /// A new directory; fails rather than take one that exists, so that nobody can prepare it for us.
@@ -185,6 +210,22 @@ mod tests {
         let run = RunDir::create(Some(&deep)).unwrap();
         assert!(!run.path().starts_with(parent.path()));
         std::os::unix::net::UnixListener::bind(run.path().join("a-name-of-23-bytes.sock")).unwrap();
+    }
+
+    #[test]
+    fn a_shared_directory_where_others_could_replace_ours_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        for (mode, is_fine) in [
+            (0o700, true),
+            (0o755, true),
+            (0o1777, true),
+            (0o777, false),
+            (0o770, false),
+        ] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(refuse_replaceable(dir.path()).is_ok(), is_fine, "{mode:o}");
+        }
     }
 
     #[test]

@@ -28,12 +28,12 @@ fn date_time(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
-/// Year, month and day of a count of days since 1970-01-01.
+/// Year, month and day, both from 1, of a count of days since 1970-01-01.
 ///
 /// Counts in years that begin on 1 March, so that the leap day is the last
 /// of its year, and in eras of 400 years (146,097 days), after which the
 /// Gregorian calendar repeats.
-fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
+pub(crate) fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
     const DAYS_FROM_0000_03_01: u64 = 719_468;
     const DAYS_AN_ERA: u64 = 146_097;
     let days = days_since_epoch + DAYS_FROM_0000_03_01;

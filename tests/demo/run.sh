@@ -38,6 +38,9 @@ trap 'exit 129' HUP
 as_root=''
 [ "$(id -u)" != 0 ] || as_root=--user=root
 
+# A starting server removes the temporary tables of every server it shares a temporary directory with.
+export TMPDIR="$dir"
+
 say 'preparing a private MariaDB'
 # shellcheck disable=SC2086 # an option or nothing
 mariadb-install-db --no-defaults --datadir="$dir/data" --auth-root-authentication-method=normal --skip-test-db \

@@ -12,53 +12,30 @@
     reason = "test support: each test binary uses a part of it, and a panic is how a test reports"
 )]
 
+#[path = "fake_mysql/keys.rs"]
+mod keys;
+#[path = "fake_mysql/packets.rs"]
+pub mod packets;
+#[path = "fake_mysql/sign_in.rs"]
+mod sign_in;
+
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ring::digest::{self, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+pub use keys::{Rsa, tls};
+pub use packets::{column, framed, row};
 
 /// The user and password that the fake takes.
 pub const USER: &str = "app";
 /// See [`USER`].
 pub const PASSWORD: &str = "correct horse";
-
-/// Capability flags (protocol documentation, "Capabilities Flags").
-pub mod capability {
-    pub const LONG_PASSWORD: u32 = 1;
-    pub const CONNECT_WITH_DB: u32 = 1 << 3;
-    pub const LOCAL_FILES: u32 = 1 << 7;
-    pub const PROTOCOL_41: u32 = 1 << 9;
-    pub const SSL: u32 = 1 << 11;
-    pub const TRANSACTIONS: u32 = 1 << 13;
-    pub const SECURE_CONNECTION: u32 = 1 << 15;
-    pub const MULTI_STATEMENTS: u32 = 1 << 16;
-    pub const MULTI_RESULTS: u32 = 1 << 17;
-    pub const PS_MULTI_RESULTS: u32 = 1 << 18;
-    pub const PLUGIN_AUTH: u32 = 1 << 19;
-    pub const CONNECT_ATTRS: u32 = 1 << 20;
-    /// What MySQL 8 announces that matters here, without TLS.
-    pub const MYSQL_8: u32 = LONG_PASSWORD
-        | CONNECT_WITH_DB
-        | LOCAL_FILES
-        | PROTOCOL_41
-        | TRANSACTIONS
-        | SECURE_CONNECTION
-        | MULTI_STATEMENTS
-        | MULTI_RESULTS
-        | PS_MULTI_RESULTS
-        | PLUGIN_AUTH
-        | CONNECT_ATTRS;
-}
 
 /// `SERVER_MORE_RESULTS_EXISTS`.
 const MORE_RESULTS: u16 = 8;
@@ -118,6 +95,8 @@ pub enum Method {
     Sha2ToNative,
     /// Asks for a plugin of this name with a switch.
     Switch(&'static str),
+    /// Sends these packets, whatever they are, and takes a reply between two of them.
+    Says(&'static [&'static [u8]]),
 }
 
 /// Answers a command in place of the usual answer; false to leave it to that.
@@ -463,153 +442,6 @@ impl Wire {
         })
     }
 
-    // ---- signing in
-
-    fn offers_tls(&self) -> Option<Arc<ServerConfig>> {
-        let offered = self.number <= self.shared.script.tls_until;
-        self.shared.script.tls.clone().filter(|_| offered)
-    }
-
-    fn nonce(&self) -> [u8; 20] {
-        let mut nonce = *b"abcdefghijklmnopqrst";
-        nonce[0] = b'0' + (self.number % 10) as u8;
-        nonce
-    }
-
-    fn sign_in(&mut self) -> io::Result<()> {
-        use Method::*;
-        let method = self.shared.script.method;
-        let tls = self.offers_tls();
-        let greeted = match method {
-            Sha2Fast | Sha2Full | Sha2ToNative => "caching_sha2_password",
-            _ => "mysql_native_password",
-        };
-        let greeting = self.greeting(greeted, tls.is_some());
-        let injected = self.shared.script.injected.clone();
-        self.raw(&[framed(0, &greeting), injected].concat())?;
-        let mut answer = self.receive()?;
-        let wants = match answer.get(..4) {
-            Some(flags) => u32::from_le_bytes(flags.try_into().unwrap()),
-            // A client that leaves says goodbye where it can.
-            None => return Err(io::ErrorKind::ConnectionAborted.into()),
-        };
-        if wants & capability::SSL != 0 {
-            self.secure(tls.expect("a client asks for what was offered"))?;
-            answer = self.receive()?;
-        }
-        if answer.len() < 34 {
-            return Err(io::ErrorKind::ConnectionAborted.into());
-        }
-        let (user, proof) = user_and_proof(&answer);
-        self.shared.note(Event::Proof(self.number, proof.clone()));
-        let nonce = self.nonce();
-        let accepted = user == USER
-            && match method {
-                Native => proof == native_proof(&nonce),
-                Sha2Fast => proof == sha2_proof(&nonce) && self.fast()?,
-                Sha2Full => self.full(&nonce)?,
-                NativeToSha2 => {
-                    self.switch("caching_sha2_password", SECOND)? == sha2_proof(SECOND)
-                        && self.fast()?
-                }
-                NativeToSha2Full => {
-                    self.switch("caching_sha2_password", SECOND)?;
-                    self.full(SECOND)?
-                }
-                Sha2ToNative => {
-                    self.switch("mysql_native_password", SECOND)? == native_proof(SECOND)
-                }
-                Switch(plugin) => {
-                    self.switch(plugin, SECOND)?;
-                    false
-                }
-            };
-        if accepted {
-            return self.ok();
-        }
-        self.error(
-            1045,
-            "28000",
-            &format!("Access denied for user '{user}'@'fake' (using password: YES)"),
-        )?;
-        Err(io::ErrorKind::PermissionDenied.into())
-    }
-
-    /// Protocol::HandshakeV10.
-    fn greeting(&self, plugin: &str, tls: bool) -> Vec<u8> {
-        let nonce = self.nonce();
-        let capabilities = capability::MYSQL_8 | if tls { capability::SSL } else { 0 };
-        let [c0, c1, c2, c3] = capabilities.to_le_bytes();
-        let mut packet = vec![10];
-        packet.extend(self.shared.script.version.as_bytes());
-        packet.push(0);
-        packet.extend(self.number.to_le_bytes());
-        packet.extend(&nonce[..8]);
-        packet.extend([0, c0, c1, 0xff, 2, 0, c2, c3, 21]);
-        packet.extend([0; 10]);
-        packet.extend(&nonce[8..]);
-        packet.push(0);
-        packet.extend(plugin.as_bytes());
-        packet.push(0);
-        packet
-    }
-
-    fn secure(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
-        let Stream::Plain(stream) = std::mem::replace(&mut self.stream, Stream::None) else {
-            panic!("TLS inside TLS");
-        };
-        let session = ServerConnection::new(config).map_err(io::Error::other)?;
-        self.stream = Stream::Tls(Box::new(StreamOwned::new(session, stream)));
-        self.shared.note(Event::Secured(self.number));
-        Ok(())
-    }
-
-    fn reply(&mut self) -> io::Result<Vec<u8>> {
-        let reply = self.receive()?;
-        self.shared.note(Event::Reply(self.number, reply.clone()));
-        Ok(reply)
-    }
-
-    /// Protocol::AuthSwitchRequest.
-    fn switch(&mut self, plugin: &str, nonce: &[u8]) -> io::Result<Vec<u8>> {
-        self.send(&[&[0xfe], plugin.as_bytes(), &[0], nonce, &[0]].concat())?;
-        self.reply()
-    }
-
-    /// `caching_sha2_password` finds the password in its cache.
-    fn fast(&mut self) -> io::Result<bool> {
-        self.send(&[1, 3])?;
-        Ok(true)
-    }
-
-    /// `caching_sha2_password` wants the password itself: in clear inside TLS, else under its public key.
-    fn full(&mut self, nonce: &[u8]) -> io::Result<bool> {
-        self.send(&[1, 4])?;
-        let reply = self.reply()?;
-        if matches!(self.stream, Stream::Tls(_)) {
-            return Ok(reply == [PASSWORD.as_bytes(), &[0]].concat());
-        }
-        let rsa = self
-            .shared
-            .script
-            .rsa
-            .clone()
-            .expect("a key for the exchange without TLS");
-        if reply != [2] {
-            return Ok(false);
-        }
-        self.send(&[&[1], rsa.public.as_slice()].concat())?;
-        let masked = rsa.decrypt(&self.reply()?);
-        let clear: Vec<u8> = masked
-            .iter()
-            .enumerate()
-            .map(|(at, byte)| byte ^ nonce[at % nonce.len()])
-            .collect();
-        Ok(clear == [PASSWORD.as_bytes(), &[0]].concat())
-    }
-
-    // ---- usual answers
-
     /// What a healthy MySQL 8 would say, as far as the program asks.
     pub fn usual(&mut self, command: &Command) -> io::Result<()> {
         match command {
@@ -705,154 +537,4 @@ impl Wire {
     pub fn row(&mut self, values: &[Option<&[u8]>]) -> io::Result<()> {
         self.send(&row(values))
     }
-}
-
-/// The nonce after a switch.
-const SECOND: &[u8; 20] = b"ABCDEFGHIJKLMNOPQRST";
-
-/// A packet with its header.
-pub fn framed(seq: u8, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_le_bytes();
-    [&[length[0], length[1], length[2], seq], payload].concat()
-}
-
-/// Protocol::ColumnDefinition41 of a column of a type.
-pub fn column(name: &[u8], kind: u8) -> Vec<u8> {
-    let mut packet = Vec::new();
-    for part in [b"def".as_slice(), b"", b"t", b"t", name, name] {
-        lenenc(&mut packet, part);
-    }
-    packet.extend([0x0c, 45, 0, 0, 4, 0, 0, kind, 0, 0, 0, 0, 0]);
-    packet
-}
-
-/// Text protocol row.
-pub fn row(values: &[Option<&[u8]>]) -> Vec<u8> {
-    let mut packet = Vec::new();
-    for value in values {
-        match value {
-            Some(bytes) => lenenc(&mut packet, bytes),
-            None => packet.push(0xfb),
-        }
-    }
-    packet
-}
-
-fn lenenc(packet: &mut Vec<u8>, bytes: &[u8]) {
-    match bytes.len() {
-        short @ 0..251 => packet.push(short as u8),
-        long @ 251..65536 => {
-            packet.push(0xfc);
-            packet.extend((long as u16).to_le_bytes());
-        }
-        longer => {
-            packet.push(0xfe);
-            packet.extend((longer as u64).to_le_bytes());
-        }
-    }
-    packet.extend(bytes);
-}
-
-/// Protocol::HandshakeResponse41: the user's name and the authentication data.
-fn user_and_proof(answer: &[u8]) -> (String, Vec<u8>) {
-    let rest = &answer[32..];
-    let end = rest.iter().position(|b| *b == 0).unwrap();
-    let (user, rest) = (&rest[..end], &rest[end + 1..]);
-    let length = rest[0] as usize;
-    let user = String::from_utf8_lossy(user).into_owned();
-    (user, rest[1..=length].to_vec())
-}
-
-/// `SHA1(password) XOR SHA1(nonce || SHA1(SHA1(password)))`.
-fn native_proof(nonce: &[u8]) -> Vec<u8> {
-    let once = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, PASSWORD.as_bytes());
-    let twice = digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, once.as_ref());
-    let salted = [nonce, twice.as_ref()].concat();
-    xor(
-        once.as_ref(),
-        digest::digest(&SHA1_FOR_LEGACY_USE_ONLY, &salted).as_ref(),
-    )
-}
-
-/// `SHA256(password) XOR SHA256(SHA256(SHA256(password)) || nonce)`.
-fn sha2_proof(nonce: &[u8]) -> Vec<u8> {
-    let once = digest::digest(&SHA256, PASSWORD.as_bytes());
-    let twice = digest::digest(&SHA256, once.as_ref());
-    let salted = [twice.as_ref(), nonce].concat();
-    xor(once.as_ref(), digest::digest(&SHA256, &salted).as_ref())
-}
-
-fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
-    a.iter().zip(b).map(|(a, b)| a ^ b).collect()
-}
-
-/// An RSA key pair made by the `openssl` command.
-pub struct Rsa {
-    key: PathBuf,
-    public: Vec<u8>,
-    _dir: tempfile::TempDir,
-}
-
-impl Rsa {
-    /// A fresh pair.
-    pub fn new() -> Arc<Rsa> {
-        let dir = tempfile::tempdir().unwrap();
-        openssl(dir.path(), "genrsa -out key.pem 2048");
-        openssl(dir.path(), "rsa -in key.pem -pubout -out public.pem");
-        Arc::new(Rsa {
-            key: dir.path().join("key.pem"),
-            public: std::fs::read(dir.path().join("public.pem")).unwrap(),
-            _dir: dir,
-        })
-    }
-
-    /// RSA-OAEP, as the protocol has it: SHA-1 and no label.
-    fn decrypt(&self, sealed: &[u8]) -> Vec<u8> {
-        let mut child = Process::new("openssl")
-            .args([
-                "pkeyutl",
-                "-decrypt",
-                "-pkeyopt",
-                "rsa_padding_mode:oaep",
-                "-inkey",
-            ])
-            .arg(&self.key)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("openssl is installed; run tests/setup.sh");
-        child.stdin.take().unwrap().write_all(sealed).unwrap();
-        child.wait_with_output().unwrap().stdout
-    }
-}
-
-/// A certificate for 127.0.0.1, signed by nobody, and what rustls needs to serve with it.
-pub fn tls() -> Arc<ServerConfig> {
-    let dir = tempfile::tempdir().unwrap();
-    openssl(
-        dir.path(),
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=fake \
-         -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem",
-    );
-    let certificate = CertificateDer::from_pem_file(dir.path().join("cert.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_file(dir.path().join("key.pem")).unwrap();
-    let config = ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key);
-    Arc::new(config.unwrap())
-}
-
-/// Runs one `openssl` command in `dir`.
-pub fn openssl(dir: &Path, arguments: &str) {
-    let done = Process::new("openssl")
-        .args(arguments.split_whitespace())
-        .current_dir(dir)
-        .output()
-        .expect("openssl is installed; run tests/setup.sh");
-    assert!(
-        done.status.success(),
-        "openssl {arguments}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
 }

@@ -212,7 +212,8 @@ impl MariaDb {
     }
 }
 
-fn dir_arguments(dir: &Path, port: u16) -> [String; 5] {
+/// A starting server removes the temporary tables of every server it shares a temporary directory with.
+fn dir_arguments(dir: &Path, port: u16) -> [String; 6] {
     let dir = dir.display();
     [
         format!("--datadir={dir}/data"),
@@ -220,6 +221,7 @@ fn dir_arguments(dir: &Path, port: u16) -> [String; 5] {
         format!("--pid-file={dir}/pid"),
         format!("--init-file={dir}/init.sql"),
         format!("--port={port}"),
+        format!("--tmpdir={dir}"),
     ]
 }
 
@@ -289,7 +291,9 @@ fn make_template() -> PathBuf {
     // An interrupted run must not leave half a template under the final name.
     let unfinished = templates.join(format!("unfinished-{version}"));
     let _ = std::fs::remove_dir_all(&unfinished);
+    let temporary = private_dir();
     run(tool("mariadb-install-db")
+        .env("TMPDIR", temporary.path())
         .args([
             "--no-defaults",
             "--skip-test-db",

@@ -73,7 +73,9 @@ export class GridModel {
   #fit(column, sample, most) {
     const { rows, columns } = this.result;
     const step = Math.max(1, rows.length / sample);
-    const values = Array.from({ length: Math.min(sample, rows.length) }, (_, i) => rows[Math.floor(i * step)][column]);
+    // Half of the sample is what is seen first, whatever pattern the rest has.
+    const at = (i) => (2 * i < sample ? i : Math.floor(i * step));
+    const values = Array.from({ length: Math.min(sample, rows.length) }, (_, i) => rows[at(i)][column]);
     if (rows.length) values.push(rows[rows.length - 1][column]); // counters are longest at their end
     return this.#pixels(widthInCharacters(columns[column], values, this.kinds[column], { most }));
   }

@@ -16,7 +16,7 @@ export class Messages {
   constructor() {
     this.list = h('ol', { class: 'messages-list', 'aria-label': 'Messages' });
     this.empty = h('p', { class: 'empty', text: 'What the statements report – affected rows, warnings, errors – is listed here.' });
-    this.element = h('div', { class: 'messages', tabindex: 0 }, this.empty, this.list);
+    this.element = h('div', { class: 'messages', tabindex: 0, role: 'region', 'aria-label': 'Messages' }, this.empty, this.list);
   }
 
   /** Number of entries. */

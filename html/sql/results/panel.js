@@ -17,7 +17,7 @@ export function openPanel(button, label, build) {
   const again = current?.button === button;
   closePanel();
   if (again) return;
-  const panel = h('div', { class: 'menu panel', role: 'dialog', 'aria-label': label });
+  const panel = h('div', { class: 'menu panel', role: 'dialog', 'aria-modal': 'false', 'aria-label': label });
   panel.append(...build(() => closePanel(true)));
   document.body.append(panel);
   current = { button, panel };
@@ -48,6 +48,9 @@ function onKey(event) {
 function onOutside(event) {
   if (!current.panel.contains(event.target) && !current.button.contains(event.target)) closePanel();
 }
+
+// It hangs from a button that has moved.
+addEventListener('resize', () => closePanel());
 
 /** Closes the open panel, if any. @param {boolean} [refocus] */
 export function closePanel(refocus = false) {

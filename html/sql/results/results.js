@@ -6,8 +6,6 @@
 import { fill, h, icon } from '../../common/dom.js';
 import { formatBytes } from '../core/binary.js';
 import { planOf } from '../core/plan.js';
-import { ChartView } from './chartview.js';
-import { openExport } from './exporting.js';
 import { Messages, rowsText, summary } from './messages.js';
 import { showPlan } from './planview.js';
 import { ResultView } from './resultview.js';
@@ -63,17 +61,19 @@ class ResultArea {
   #failures = 0;
   #said = 0;
   #server = '';
+  #ended = false;
   #last = ''; // what the last statement said, where no result is shown
 
   constructor(host, deps) {
     this.#deps = deps;
     this.#host = host;
     this.messages = new Messages();
-    this.chart = new ChartView();
+    this.chart = null;
+    this.chartHost = h('div', { class: 'chart-host' });
     this.tabs = new Tabs(() => this.#tabChanged());
     this.#build();
     this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
-    this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chart.element, rank: RANK.chart, onShow: () => this.chart.show(this.#charted) });
+    this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
     this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages });
     this.#askServer();
   }
@@ -99,7 +99,7 @@ class ResultArea {
   #welcome() {
     return h('div', { class: 'empty' }, icon('table'),
       h('p', { text: 'Results appear here.' }),
-      h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table.' }));
+      h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table; ▶ beside it does the same.' }));
   }
 
   /** The status line names the server's version; a page without an answer does without. */
@@ -174,7 +174,7 @@ class ResultArea {
   #showPlan(result) {
     const nodes = planOf(result);
     if (!nodes) return;
-    const element = h('div', { class: 'plan', tabindex: 0 });
+    const element = h('div', { class: 'plan', tabindex: 0, role: 'region', 'aria-label': 'Plan' });
     showPlan(element, nodes);
     this.tabs.add('plan', { title: 'Plan', icon: 'plan', element, rank: RANK.plan });
     this.tabs.activate('plan');
@@ -182,7 +182,25 @@ class ResultArea {
 
   #chartOf(result) {
     this.#charted = result;
-    if (this.tabs.active === 'chart') this.chart.show(result);
+    if (this.tabs.active === 'chart') this.#showChart();
+  }
+
+  async #showChart() {
+    const module = this.chart ? null : await this.#load(import('./chartview.js'));
+    if (this.#ended) return;
+    if (!this.chart && module) {
+      this.chart = new module.ChartView();
+      this.chartHost.append(this.chart.element);
+    }
+    this.chart?.show(this.#charted);
+  }
+
+  /** What few need at once is loaded when it is asked for; null where the server does not give it. @param {Promise<object>} module */
+  #load(module) {
+    return module.catch(() => {
+      this.#deps.notify?.('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+      return null;
+    });
   }
 
   /** @param {Run} run @param {number} index @param {{message: string, error?: object|null, sql?: string, offset?: number}} failure */
@@ -209,7 +227,7 @@ class ResultArea {
     const jump = offset === undefined || offset === null ? null : h('button', {
       type: 'button', class: 'button', text: 'Go to the place', on: { click: () => this.#gotoError({ run, index, offset }) },
     });
-    return h('div', { class: 'error-panel', tabindex: 0 },
+    return h('div', { class: 'error-panel', tabindex: 0, role: 'region', 'aria-label': 'Error' },
       h('p', { class: 'error-message' }, icon('error'), h('span', { text: message })),
       facts && h('p', { class: 'dim', text: facts }), jump,
       sql && h('pre', { class: 'error-sql' }, ...markedSql(sql, offset)));
@@ -285,13 +303,15 @@ class ResultArea {
   /** Frees what outlives the elements. */
   destroy() {
     for (const id of this.tabs.ids) this.tabs.remove(id);
-    this.chart.dispose();
+    this.#ended = true;
+    this.chart?.dispose();
     this.element.remove();
   }
 
-  #export() {
+  async #export() {
     const view = this.#view;
-    if (view) openExport(view.grid.model, view.run, this.#deps);
+    const module = view && await this.#load(import('./exporting.js'));
+    if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps);
   }
 
   #tabChanged() {

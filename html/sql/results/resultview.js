@@ -65,7 +65,12 @@ export class ResultView {
     this.#show(at);
     this.element.classList.add('viewing');
     this.grid.reveal(at);
-    if (byKey && again) this.viewer.focus();
+    if ((byKey && again) || this.#covered) this.viewer.focus();
+  }
+
+  /** On a narrow window the viewer takes the place of the grid, which cannot keep the focus then. */
+  get #covered() {
+    return !this.grid.element.checkVisibility({ visibilityProperty: true });
   }
 
   #show({ row, column }) {

@@ -54,6 +54,8 @@ export class Completion {
     if (event.isComposing) return false;
     const ask = (event.key === ' ' && event.ctrlKey) || (event.code === 'Slash' && event.altKey);
     if (ask) return this.#ask();
+    // The statement runs: a list that is open or still on its way has come too late.
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) this.close();
     if (!this.isOpen || event.ctrlKey || event.metaKey || event.altKey) {
       this.#soon.cancel();
       return false;

@@ -35,8 +35,13 @@ export const KEYS = [
   { group: 'Tables', keys: ['Backspace'], what: 'Back to the databases' },
   { group: 'Results', keys: ['↑', '↓', '←', '→'], what: 'Move in the grid; with Shift select; Home, End, Page Up, Page Down' },
   { group: 'Results', keys: [MOD, 'C'], what: 'Copy the selection as tab-separated text' },
-  { group: 'Results', keys: [MOD, 'F'], what: 'Find in the results' },
-  { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer' },
+  { group: 'Results', keys: [MOD, 'A'], what: 'Select all; Shift+Space the row, Ctrl+Space the column' },
+  { group: 'Results', keys: ['F3'], what: `Find in the results (also ${MOD} F)` },
+  { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer; Shift+F10 the menu of the cell' },
+  { group: 'Results', keys: ['Delete'], what: 'On a tab that can be closed: close it' },
+  { group: 'Column header', keys: ['Enter'], what: 'Sort: ascending, descending, as it came; with Shift by this column too' },
+  { group: 'Column header', keys: [ALT, '←', '→'], what: 'Width of a column' },
+  { group: 'Column header', keys: [ALT, 'Enter'], what: 'Fit the column to what it holds' },
 ];
 
 function mod(event) {

@@ -49,9 +49,10 @@ export class Health {
   #tries = 0;
   #checking = false;
   #seen = false;
+  #doubtful = false;
   state = 'connecting';
 
-  /** @param {{health: () => Promise<{info: object, ms: number}>}} api @param {(info: object) => void} onInfo */
+  /** @param {{health: () => Promise<{info: object, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: object) => void} onInfo */
   constructor(api, onInfo) {
     this.#api = api;
     this.onInfo = onInfo;
@@ -68,6 +69,12 @@ export class Health {
     this.#later(RETRY_MS[0]);
   }
 
+  /** Told by any request that the database did not answer: it is asked too, for the info comes without it. */
+  doubt() {
+    this.#doubtful = true;
+    this.check();
+  }
+
   /** Asks now. */
   async check() {
     if (this.#checking || this.state === 'ended') return;
@@ -75,6 +82,7 @@ export class Health {
     clearTimeout(this.#timer);
     try {
       const { info, ms } = await this.#api.health();
+      if (this.#doubtful) await this.#api.databases();
       this.#found(info, ms);
     } catch (error) {
       this.#missed(error);
@@ -86,6 +94,7 @@ export class Health {
   #found(info, ms) {
     const back = this.state === 'offline' || this.state === 'database';
     this.#tries = 0;
+    this.#doubtful = false;
     this.#set('connected', `connected ${formatMs(ms)}`);
     if (back) announce('Connected again', 'good');
     this.onInfo(info);

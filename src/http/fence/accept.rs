@@ -4,29 +4,26 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::net::sockopt;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::budget::{Bodies, Exchanges, within_open_files};
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::socket::{wait, would_block};
-use super::{Backend, conn};
+use super::{Backend, conn, source};
+use crate::http::lock;
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
 const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
 /// Pause after an accept or a thread that failed for want of files, memory or threads.
 const BACK_OFF: Duration = Duration::from_millis(20);
-/// Open files left to the rest of the program: database connections, logs, our own.
-const SPARE_FILES: usize = 128;
-/// Open files of an exchange beside its connection: ours, and tiny_http's two.
-const EXCHANGE_FILES: usize = 3;
 /// Silence after which the kernel asks whether the client is still there.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 /// Time between such questions; after nine without an answer the client has gone.
@@ -184,7 +181,9 @@ pub(super) enum Phase {
     Head,
     /// It waits for a further request.
     Idle,
-    /// Its body is read, or its request is under way.
+    /// Its body is read.
+    Body,
+    /// Its request is under way.
     Busy,
     /// Its last answer is sent.
     Closing,
@@ -203,13 +202,15 @@ impl Entry {
         *lock(&self.state) = (phase, Instant::now());
     }
 
-    /// The order in which connections are given up; `None` for one that is at work.
+    /// The order in which connections are given up; `None` for one that is at work. A body
+    /// may come slowly for long, and whoever sends it need not have signed in.
     fn rank(&self) -> Option<(u8, Instant)> {
         let (phase, since) = *lock(&self.state);
         match phase {
             Phase::Head => Some((0, since)),
             Phase::Closing => Some((1, since)),
             Phase::Idle => Some((2, since)),
+            Phase::Body => Some((3, since)),
             Phase::Busy => None,
         }
     }
@@ -311,109 +312,11 @@ impl Inner {
         true
     }
 
-    fn is_crowded(&self, source: IpAddr, max: usize) -> bool {
-        let same = |entry: &&Arc<Entry>| entry.peer.ip() == source;
-        !source.to_canonical().is_loopback() && self.entries.values().filter(same).count() >= max
+    fn is_crowded(&self, peer: IpAddr, max: usize) -> bool {
+        let one = source(peer);
+        let same = |entry: &&Arc<Entry>| source(entry.peer.ip()) == one;
+        !one.is_loopback() && self.entries.values().filter(same).count() >= max
     }
-}
-
-/// Bytes of request bodies held at once.
-#[derive(Default)]
-pub(super) struct Bodies(AtomicUsize);
-
-impl Bodies {
-    pub(super) fn hold(&self) -> HeldBody<'_> {
-        HeldBody {
-            all: &self.0,
-            bytes: 0,
-        }
-    }
-}
-
-/// One body's share; given back when dropped.
-pub(super) struct HeldBody<'a> {
-    all: &'a AtomicUsize,
-    bytes: usize,
-}
-
-impl HeldBody<'_> {
-    /// False when all bodies together are over `max`.
-    pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
-        let more = bytes.saturating_sub(self.bytes);
-        self.bytes += more;
-        self.all.fetch_add(more, Ordering::Relaxed) + more <= max
-    }
-}
-
-impl Drop for HeldBody<'_> {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
-/// Requests under way at once.
-pub(super) struct Exchanges {
-    max: usize,
-    now: AtomicUsize,
-}
-
-impl Exchanges {
-    fn new(max: usize) -> Exchanges {
-        Exchanges {
-            max,
-            now: AtomicUsize::new(0),
-        }
-    }
-
-    /// `None` when there are too many.
-    pub(super) fn enter(&self) -> Option<ExchangeSlot<'_>> {
-        let slot = ExchangeSlot(&self.now);
-        (self.now.fetch_add(1, Ordering::Relaxed) < self.max).then_some(slot)
-    }
-}
-
-/// One request under way.
-pub(super) struct ExchangeSlot<'a>(&'a AtomicUsize);
-
-impl Drop for ExchangeSlot<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// How many connections and exchanges the limit of open files allows, raised as far as may
-/// be: running out of files would end tiny_http's accept thread.
-fn within_open_files(limits: &Limits) -> (usize, usize) {
-    let wanted = SPARE_FILES + limits.connections * (1 + EXCHANGE_FILES);
-    let files = raise_open_files(wanted);
-    let connections = limits
-        .connections
-        .min(files.saturating_sub(SPARE_FILES) / 2)
-        .max(8);
-    let left = files.saturating_sub(SPARE_FILES + connections);
-    (connections, (left / EXCHANGE_FILES).max(4))
-}
-
-fn raise_open_files(wanted: usize) -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
-    let reachable = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
-    let current = limit.current.unwrap_or(u64::MAX);
-    let raised = Rlimit {
-        current: Some(reachable),
-        maximum: limit.maximum,
-    };
-    let now = if current < reachable && setrlimit(Resource::Nofile, raised).is_ok() {
-        reachable
-    } else {
-        current
-    };
-    usize::try_from(now.min(wanted)).unwrap_or(usize::MAX)
-}
-
-/// No lock here is held over code that could panic in the middle of a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -474,16 +377,33 @@ mod tests {
     }
 
     #[test]
-    fn bodies_and_exchanges_give_back_what_they_held() {
-        let bodies = Bodies::default();
-        let mut one = bodies.hold();
-        assert!(one.grow_to(60, 100) && one.grow_to(60, 100));
-        assert!(!bodies.hold().grow_to(41, 100));
-        assert!(bodies.hold().grow_to(40, 100));
-        let exchanges = Exchanges::new(1);
-        let slot = exchanges.enter();
-        assert!(slot.is_some() && exchanges.enter().is_none());
-        drop(slot);
-        assert!(exchanges.enter().is_some());
+    fn a_body_that_is_read_gives_way_last() {
+        let table = Table::new(3, 3);
+        let entries: Vec<_> = [Phase::Busy, Phase::Body, Phase::Idle]
+            .into_iter()
+            .map(|phase| {
+                let entry = admit(&table, "127.0.0.1:1").unwrap();
+                entry.enter(phase);
+                entry
+            })
+            .collect();
+        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
+        for wanted in [[true, true, false], [true, false, false]] {
+            admit(&table, "127.0.0.1:9").unwrap().enter(Phase::Busy);
+            assert_eq!(left(), wanted);
+        }
+    }
+
+    /// One household or host has a /64 of IPv6 for itself.
+    #[test]
+    fn addresses_of_one_ipv6_network_are_one_source() {
+        let table = Table::new(9, 2);
+        assert!(admit(&table, "[2001:db8::1]:1").is_some());
+        assert!(admit(&table, "[2001:db8::2]:1").is_some());
+        assert!(admit(&table, "[2001:db8::ffff:3]:1").is_none());
+        assert!(admit(&table, "[2001:db8:0:1::1]:1").is_some());
+        assert!(admit(&table, "[::ffff:192.0.2.1]:1").is_some());
+        assert!(admit(&table, "192.0.2.1:2").is_some());
+        assert!(admit(&table, "192.0.2.1:3").is_none());
     }
 }

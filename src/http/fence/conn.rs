@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::accept::{Entry, HeldBody, Phase, Shared};
+use super::accept::{Entry, Phase, Shared};
 use super::body::{Body, Framing};
+use super::budget::HeldBody;
 use super::exchange::{Exchange, Outcome};
 use super::forward::Forward;
 use super::head::{Head, HeadScan, Version};
-use super::socket::{BROKEN, wait, would_block};
+use super::socket::{BROKEN, wait, was_reset, would_block};
 use super::target::Target;
 use super::{Opened, Refusal, date, peer};
 use crate::http::{ApiError, ClientWatch, Response};
@@ -89,13 +90,20 @@ impl<'a> Connection<'a> {
             return Ok(());
         }
         let ours = self.socket.local_addr().map_err(|_| End::Silent)?;
-        Ok(peer::check(self.entry.peer, ours)?)
+        peer::check(self.entry.peer, ours)?;
+        // What was just asked about has our client's address; it is our client only if the
+        // connection has stood all the while. One that was reset leaves its port to others,
+        // and what it had sent to us.
+        if was_reset(self.socket) {
+            return Err(End::Silent);
+        }
+        Ok(())
     }
 
     /// Reads, checks and answers one request.
     fn request(&mut self, first_wait: Duration) -> Result<(), End> {
         let head = self.read_head(first_wait)?;
-        self.entry.enter(Phase::Busy);
+        self.entry.enter(Phase::Body);
         self.answer(&head).map_err(|end| match end {
             End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
             end => end,
@@ -137,7 +145,7 @@ impl<'a> Connection<'a> {
     fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
         let limits = &self.shared.limits;
         if let Framing::Length(length) = head.framing
-            && usize::try_from(length).is_ok_and(|length| length > limits.body)
+            && usize::try_from(length).map_or(true, |length| length > limits.body)
         {
             return Err(self.too_large().into());
         }
@@ -185,6 +193,7 @@ impl<'a> Connection<'a> {
     }
 
     fn exchange(&mut self, head: &Head, body: Vec<u8>) -> Result<(), End> {
+        self.entry.enter(Phase::Busy);
         let _slot = self.shared.exchanges.enter().ok_or_else(busy)?;
         let watch = ClientWatch::new();
         let opened = self.open(head, body, &watch)?;

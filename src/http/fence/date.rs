@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::vault::time::civil;
+
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -23,24 +25,11 @@ fn format(seconds: u64) -> String {
     format!(
         "{}, {day:02} {} {year} {:02}:{:02}:{:02} GMT",
         name(&DAYS, days % 7),
-        name(&MONTHS, month),
+        name(&MONTHS, month - 1),
         second / 3600,
         second / 60 % 60,
         second % 60
     )
-}
-
-/// Year, month from 0 and day from 1 of a day since 1970. Years begin in March here, so
-/// that the leap day is the last; 146,097 days are 400 years.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let first = (153 * month + 2) / 5;
-    let carry = u64::from(month >= 10);
-    (era * 400 + year + carry, (month + 2) % 12, day - first + 1)
 }
 
 #[cfg(test)]

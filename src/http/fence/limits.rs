@@ -16,12 +16,13 @@ pub struct Limits {
     pub headers: usize,
     /// Bytes of a request body. Default 4 MiB: a long SQL text.
     pub body: usize,
-    /// Bytes of all request bodies held at once. Default 64 MiB: sixteen of the largest.
+    /// Bytes of all request bodies held at once, small ones (64 KiB) not counted. Default
+    /// 64 MiB: sixteen of the largest.
     pub bodies: usize,
     /// Connections in all. Default 512: a thread each, with a small stack.
     pub connections: usize,
-    /// Connections of one source address, loopback exempt. Default 64: a browser opens
-    /// six, many people may share an address.
+    /// Connections of one source (an IPv4 address, an IPv6 /64), loopback exempt. Default
+    /// 64: a browser opens six, many people may share an address.
     pub per_source: usize,
     /// Time from the first awaited byte to a complete head. Default 10 s.
     pub head_time: Duration,

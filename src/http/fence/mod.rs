@@ -3,8 +3,8 @@
 //! Pure parts, bytes in and verdicts out, without sockets or clocks: [`head`] (request and
 //! response heads), [`body`] (framing), [`target`] (paths and queries), [`policy`] (Host,
 //! Origin, Sec-Fetch), [`forward`] (how an answer is passed on), the parser of [`peer`].
-//! Around them the parts that own sockets: `accept` (listener and connection table), `conn`
-//! (the loop of one connection) and `exchange` (one request and its answer).
+//! Around them the parts that own sockets: `accept` (listener and connection table, within the
+//! `budget`), `conn` (the loop of one connection) and `exchange` (one request and its answer).
 //!
 //! ```text
 //!          head complete        checks pass, body read       answer ended, keep-alive
@@ -25,6 +25,7 @@ pub mod policy;
 pub mod target;
 
 mod accept;
+mod budget;
 mod conn;
 mod date;
 mod exchange;
@@ -35,7 +36,7 @@ mod socket;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 
 pub(super) use accept::{Fence, Front};
@@ -78,6 +79,18 @@ impl std::error::Error for Refusal {}
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> ApiError {
         ApiError::new(refusal.status, refusal.message)
+    }
+}
+
+/// Who counts as one where connections or attempts are counted by source: an IPv4 address,
+/// or an IPv6 /64, of which one host may use every address.
+pub fn source(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) if !ip.is_loopback() => {
+            let network = ip.to_bits() >> 64 << 64;
+            Ipv6Addr::from_bits(network).into()
+        }
+        other => other,
     }
 }
 

@@ -18,14 +18,16 @@ const READ: usize = 8 * 1024;
 pub enum Owner {
     /// A process of this user holds the socket.
     User(u32),
-    /// No process holds it any more: the kernel then lists user 0, which says nothing.
+    /// No process holds it any more (the kernel then lists user 0, which says nothing), or it
+    /// is not connected yet: then it is not the one that was accepted, but a later one of the
+    /// same port.
     Orphan,
 }
 
-/// Refuses a loopback connection of another user of this host. Connections from elsewhere
-/// have no local user and pass.
+/// Refuses a connection of another user of this host. Connections from elsewhere have no
+/// local user and pass.
 pub fn check(client: SocketAddr, ours: SocketAddr) -> Result<(), Refusal> {
-    if !client.ip().to_canonical().is_loopback() || !cfg!(target_os = "linux") {
+    if !is_of_this_host(client, ours) || !cfg!(target_os = "linux") {
         return Ok(());
     }
     let me = rustix::process::geteuid().as_raw();
@@ -40,6 +42,12 @@ pub fn check(client: SocketAddr, ours: SocketAddr) -> Result<(), Refusal> {
             "the kernel does not tell whose connection this is, and /proc/net/tcp cannot be read",
         )),
     }
+}
+
+/// Over loopback, or over an address of ours to the same address.
+fn is_of_this_host(client: SocketAddr, ours: SocketAddr) -> bool {
+    let client = client.ip().to_canonical();
+    client.is_loopback() || client == ours.ip().to_canonical()
 }
 
 fn unknown(why: &str) -> Refusal {
@@ -107,14 +115,24 @@ fn find(mut table: impl BufRead, key: &str) -> io::Result<Option<Owner>> {
 /// `sl: local remote state tx:rx tr:when retransmits uid timeout inode …`
 fn parse_line(line: &str, key: &str) -> Option<Owner> {
     let rest = line.split_once(": ")?.1.trim_start().strip_prefix(key)?;
-    let mut fields = rest.split_ascii_whitespace().skip(4);
-    let uid = fields.next()?.parse().ok()?;
-    let inode = fields.nth(1)?;
-    Some(if inode == "0" {
-        Owner::Orphan
-    } else {
-        Owner::User(uid)
-    })
+    let mut fields = rest.split_ascii_whitespace();
+    let state = u8::from_str_radix(fields.next()?, 16).ok()?;
+    let uid = fields.nth(3)?.parse().ok()?;
+    let inode = fields.nth(1)?.parse().ok()?;
+    Some(Owner::of(state, uid, inode))
+}
+
+impl Owner {
+    /// From what the kernel says of a socket.
+    pub(super) fn of(state: u8, uid: u32, inode: u64) -> Owner {
+        /// `TCP_SYN_SENT` (net/tcp_states.h).
+        const CONNECTING: u8 = 2;
+        if inode == 0 || state == CONNECTING {
+            Owner::Orphan
+        } else {
+            Owner::User(uid)
+        }
+    }
 }
 
 /// The client's end and ours as the table writes them, the client's first, with a space
@@ -148,6 +166,7 @@ mod tests {
    1: 0100007F:2072 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 101 1 0 20 4 30 10 -1
    2: 0100007F:9C40 0100007F:2072 01 00000000:00000000 00:00000000 00000000  1000        0 102 1 0 20 4 30 10 -1
    3: 0100007F:9C41 0100007F:2072 06 00000000:00000000 03:00001000 00000000     0        0 0 3 0
+   4: 0100007F:9C44 0100007F:2072 02 00000001:00000000 01:00000064 00000000  1000        0 106 2
   10: 0100007F:9C42 0100007F:2072 01 00000000:00000000 00:00000000 00000000     0        0 103 1
 ";
     const TABLE6: &str = "\
@@ -178,6 +197,11 @@ mod tests {
             look(TABLE, "127.0.0.1:40001", ours, false),
             Some(Owner::Orphan)
         );
+        assert_eq!(
+            look(TABLE, "127.0.0.1:40004", ours, false),
+            Some(Owner::Orphan),
+            "a socket that is still connecting was not accepted"
+        );
         assert_eq!(look(TABLE, "127.0.0.1:40009", ours, false), None);
         assert_eq!(look(TABLE, "127.0.0.1:40000", "127.0.0.1:1", false), None);
         assert_eq!(look("", "127.0.0.1:40000", ours, false), None);
@@ -205,11 +229,13 @@ mod tests {
     #[test]
     fn connections_from_elsewhere_have_no_user() {
         assert_eq!(check(at("192.0.2.1:5"), at("192.0.2.2:80")), Ok(()));
-        assert_eq!(
-            check(at("127.0.0.1:1"), at("127.0.0.1:2"))
-                .unwrap_err()
-                .status,
-            403
-        );
+        for (client, ours) in [
+            ("127.0.0.1:1", "127.0.0.1:2"),
+            ("192.0.2.1:1", "192.0.2.1:2"),
+            ("[::ffff:192.0.2.1]:1", "192.0.2.1:2"),
+        ] {
+            let refusal = check(at(client), at(ours)).unwrap_err();
+            assert_eq!(refusal.status, 403, "{client}");
+        }
     }
 }

@@ -114,7 +114,13 @@ impl HostPolicy {
         };
         let (secure, name) = split_origin(origin).ok_or_else(foreign)?;
         let own = !secure && name.is_loopback(port);
-        if own || self.with_allowed(|known| known.host == name.host) {
+        let origin_port = name.port.unwrap_or(if secure { 443 } else { 80 });
+        // A proxy has a port of its own. A name with our port is reached without one, and what
+        // else its host serves on other ports is not us.
+        let same = |known: &Name| {
+            known.host == name.host && (known.port != Some(port) || origin_port == port)
+        };
+        if own || self.with_allowed(same) {
             return Ok(());
         }
         Err(foreign())
@@ -195,4 +201,40 @@ fn is_host(host: &str) -> bool {
     }
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
     !host.is_empty() && host.len() <= 253 && host.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Limits;
+
+    /// The status for a request with these two headers to a server on port 8306.
+    fn status(hosts: &HostPolicy, host: &str, origin: &str) -> u16 {
+        let head = format!("POST /api/query HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\n\r\n");
+        let head = Head::parse(head.as_bytes(), &Limits::default()).unwrap();
+        match hosts.check(&head, "/api/query", 8306) {
+            Ok(()) => 200,
+            Err(refusal) => refusal.status,
+        }
+    }
+
+    #[test]
+    fn another_service_of_an_allowed_host_is_another_site_unless_a_proxy_is_meant() {
+        let direct = HostPolicy::loopback();
+        direct.allow("192.0.2.1:8306").unwrap();
+        let from = |origin| status(&direct, "192.0.2.1:8306", origin);
+        assert_eq!(from("http://192.0.2.1:8306"), 200);
+        for origin in [
+            "http://192.0.2.1",
+            "https://192.0.2.1",
+            "http://192.0.2.1:8307",
+        ] {
+            assert_eq!(from(origin), 403, "{origin}");
+        }
+        let proxied = HostPolicy::loopback();
+        proxied.allow("db.example").unwrap();
+        for origin in ["https://db.example", "http://db.example:8080"] {
+            assert_eq!(status(&proxied, "127.0.0.1:8306", origin), 200, "{origin}");
+        }
+    }
 }

@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const HEADER: usize = 16;
 /// `struct inet_diag_sockid`.
 const SOCKET_ID: usize = 48;
+/// Where `idiag_state` stands in an answer: after the header and the family.
+const STATE: usize = HEADER + 1;
 /// Where `idiag_uid` and `idiag_inode` stand in an answer: after the header, four bytes, the socket id and three words.
 const UID: usize = HEADER + 4 + SOCKET_ID + 12;
 
@@ -91,18 +93,14 @@ fn request(client: SocketAddr, id: &[u8; SOCKET_ID]) -> Vec<u8> {
 /// An answer that is an error, or is about another socket (a listener on the same port), tells nothing.
 fn read(answer: &[u8], id: &[u8; SOCKET_ID]) -> Option<Owner> {
     let kind = answer.get(4..6)?;
-    // Ports and the first word of both addresses: all of it for IPv4, and mapped addresses come back in another form.
+    // The ports tell: the kernel looked for the addresses too, and returns mapped ones in another form.
     let about = answer.get(HEADER + 4..)?;
     if kind != BY_FAMILY.to_ne_bytes() || about.get(..4)? != id.get(..4)? {
         return None;
     }
     let word = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
-    let (uid, inode) = (word(UID)?, word(UID + 4)?);
-    Some(if inode == 0 {
-        Owner::Orphan
-    } else {
-        Owner::User(uid)
-    })
+    let (state, uid, inode) = (*answer.get(STATE)?, word(UID)?, word(UID + 4)?);
+    Some(Owner::of(state, uid, inode.into()))
 }
 
 #[cfg(test)]
@@ -144,7 +142,10 @@ mod tests {
         answer[20..68].copy_from_slice(&id);
         answer[UID..UID + 4].copy_from_slice(&7u32.to_ne_bytes());
         answer[UID + 4..UID + 8].copy_from_slice(&9u32.to_ne_bytes());
+        answer[STATE] = 1;
         assert_eq!(read(&answer, &id), Some(Owner::User(7)));
+        answer[STATE] = 2;
+        assert_eq!(read(&answer, &id), Some(Owner::Orphan));
         answer[UID + 4..UID + 8].fill(0);
         assert_eq!(read(&answer, &id), Some(Owner::Orphan));
         answer[22] = 1;

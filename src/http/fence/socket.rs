@@ -1,6 +1,7 @@
 //! Waiting on non-blocking sockets.
 
 use std::io;
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -54,4 +55,35 @@ pub(super) fn would_block<T>(result: &io::Result<T>) -> bool {
         kind,
         Some(io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
     )
+}
+
+/// Whether the other end has broken the connection off. What it sent before may still be there to read.
+pub(super) fn was_reset(socket: &TcpStream) -> bool {
+    !matches!(socket.take_error(), Ok(None))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_connection_is_known_as_reset_before_what_it_sent_is_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut served, _) = listener.accept().unwrap();
+        client.write_all(b"GET").unwrap();
+        wait([(&served, PollFlags::IN)], Some(Instant::now() + PATIENCE)).unwrap();
+        assert!(!was_reset(&served));
+        rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+        drop(client);
+        let until = Some(Instant::now() + PATIENCE);
+        wait([(&served, PollFlags::empty())], until).unwrap();
+        assert!(was_reset(&served));
+        assert_eq!(served.read(&mut [0; 3]).unwrap(), 3, "the request is there");
+    }
 }

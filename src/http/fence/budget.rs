@@ -1,0 +1,138 @@
+//! What all connections of a fence share of memory and open files.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::limits::Limits;
+
+/// Bytes of each body that [`Limits::bodies`] does not count: slow senders of large bodies
+/// must not keep small ones out, such as a sign-in.
+const FREE_BODY: usize = 64 * 1024;
+/// Open files left to the rest of the program: database connections, logs, our own.
+const SPARE_FILES: usize = 128;
+/// Open files of an exchange beside its connection: ours, and tiny_http's two.
+const EXCHANGE_FILES: usize = 3;
+
+/// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
+#[derive(Default)]
+pub(super) struct Bodies(AtomicUsize);
+
+impl Bodies {
+    pub(super) fn hold(&self) -> HeldBody<'_> {
+        HeldBody {
+            all: &self.0,
+            bytes: 0,
+        }
+    }
+}
+
+/// One body's share; given back when dropped.
+pub(super) struct HeldBody<'a> {
+    all: &'a AtomicUsize,
+    bytes: usize,
+}
+
+impl HeldBody<'_> {
+    /// False when it is large and all bodies together are over `max`.
+    pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
+        let counted = bytes.saturating_sub(FREE_BODY);
+        if counted == 0 {
+            return true;
+        }
+        let more = counted.saturating_sub(self.bytes);
+        self.bytes += more;
+        self.all.fetch_add(more, Ordering::Relaxed) + more <= max
+    }
+}
+
+impl Drop for HeldBody<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Requests under way at once.
+pub(super) struct Exchanges {
+    max: usize,
+    now: AtomicUsize,
+}
+
+impl Exchanges {
+    pub(super) fn new(max: usize) -> Exchanges {
+        Exchanges {
+            max,
+            now: AtomicUsize::new(0),
+        }
+    }
+
+    /// `None` when there are too many.
+    pub(super) fn enter(&self) -> Option<ExchangeSlot<'_>> {
+        let slot = ExchangeSlot(&self.now);
+        (self.now.fetch_add(1, Ordering::Relaxed) < self.max).then_some(slot)
+    }
+}
+
+/// One request under way.
+pub(super) struct ExchangeSlot<'a>(&'a AtomicUsize);
+
+impl Drop for ExchangeSlot<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many connections and exchanges the limit of open files allows, raised as far as may
+/// be: running out of files would end tiny_http's accept thread.
+pub(super) fn within_open_files(limits: &Limits) -> (usize, usize) {
+    let wanted = SPARE_FILES + limits.connections * (1 + EXCHANGE_FILES);
+    let files = raise_open_files(wanted);
+    let connections = limits
+        .connections
+        .min(files.saturating_sub(SPARE_FILES) / 2)
+        .max(8);
+    let left = files.saturating_sub(SPARE_FILES + connections);
+    (connections, (left / EXCHANGE_FILES).max(4))
+}
+
+fn raise_open_files(wanted: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
+    let reachable = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let current = limit.current.unwrap_or(u64::MAX);
+    let raised = Rlimit {
+        current: Some(reachable),
+        maximum: limit.maximum,
+    };
+    let now = if current < reachable && setrlimit(Resource::Nofile, raised).is_ok() {
+        reachable
+    } else {
+        current
+    };
+    usize::try_from(now.min(wanted)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_and_exchanges_give_back_what_they_held() {
+        let bodies = Bodies::default();
+        let mut one = bodies.hold();
+        let large = |bytes| FREE_BODY + bytes;
+        assert!(one.grow_to(large(60), 100) && one.grow_to(large(60), 100));
+        assert!(!bodies.hold().grow_to(large(41), 100));
+        assert!(bodies.hold().grow_to(large(40), 100));
+        let mut greedy = bodies.hold();
+        assert!(!greedy.grow_to(large(1000), 100));
+        assert!(bodies.hold().grow_to(FREE_BODY, 100), "a small one passes");
+        drop(greedy);
+        assert!(bodies.hold().grow_to(large(40), 100));
+        let exchanges = Exchanges::new(1);
+        let slot = exchanges.enter();
+        assert!(slot.is_some() && exchanges.enter().is_none());
+        drop(slot);
+        assert!(exchanges.enter().is_some());
+    }
+}

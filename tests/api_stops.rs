@@ -1,0 +1,117 @@
+//! What must reach the database's server when nobody waits any more, and what must not, against a scripted server.
+#![allow(missing_docs)]
+#![allow(
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "test code: a panic is how a test reports"
+)]
+
+#[path = "support/fake_mysql.rs"]
+#[allow(unused_imports, reason = "each test file takes what it needs")]
+mod fake_mysql;
+mod support;
+
+use std::io;
+
+use fake_mysql::{Command, Event, Fake, PASSWORD, Script, USER, Wire};
+use serde_json::json;
+use support::http::Conn;
+use support::{PATIENCE, Postern};
+
+/// A statement that waits for a lock while it is prepared, as `SELECT` from a locked table does.
+const LOCKED: &str = "SELECT 'locked'";
+
+fn on(fake: &Fake, more: &[&str]) -> Postern {
+    let target = fake.target();
+    let mut args = vec![target.as_str(), "--db-user", USER, "--db-pass", PASSWORD];
+    args.extend(more);
+    Postern::start(&args, &[])
+}
+
+/// Waits for a lock that is never free: where the catalogue is looked at, and where a statement is prepared.
+fn waits(wire: &mut Wire, command: &Command) -> io::Result<bool> {
+    match command {
+        Command::Query(sql) if sql == "SHOW DATABASES" => wire.wait_for_end().map(|()| true),
+        Command::Prepare(sql) if sql == LOCKED => wire.wait_for_end().map(|()| true),
+        _ => Ok(false),
+    }
+}
+
+/// Sends `request`, leaves once the server has `command`, and expects a `KILL QUERY` for the connection it came over.
+#[track_caller]
+fn is_stopped_when_its_client_leaves(
+    fake: &Fake,
+    postern: &Postern,
+    request: &str,
+    command: &Command,
+) {
+    let mut client = Conn::open(postern.authority()).unwrap();
+    client.send_raw(request.as_bytes()).unwrap();
+    let is_it = |event: &Event| matches!(event, Event::Said(_, said) if said == command);
+    assert!(fake.sees(PATIENCE, is_it), "{command:?}");
+    let connection = fake.events().iter().find_map(|event| match event {
+        Event::Said(number, said) if said == command => Some(*number),
+        _ => None,
+    });
+    drop(client);
+    let kill = Command::Query(format!("KILL QUERY {}", connection.unwrap()));
+    let is_killed = |event: &Event| matches!(event, Event::Said(_, said) if *said == kill);
+    assert!(fake.sees(PATIENCE, is_killed), "{:?}", fake.commands());
+}
+
+#[test]
+fn a_look_at_the_catalogue_is_stopped_when_its_client_leaves() {
+    let fake = Fake::start(Script::twisted(waits));
+    let postern = on(&fake, &[]);
+    let request = format!(
+        "GET /api/databases HTTP/1.1\r\nHost: {}\r\n\r\n",
+        postern.authority()
+    );
+    let command = Command::Query("SHOW DATABASES".into());
+    is_stopped_when_its_client_leaves(&fake, &postern, &request, &command);
+}
+
+#[test]
+fn a_statement_that_waits_while_it_is_prepared_is_stopped_when_its_client_leaves() {
+    let fake = Fake::start(Script::twisted(waits));
+    let postern = on(&fake, &["--readonly"]);
+    let body = json!({"sql": LOCKED}).to_string();
+    let request = format!(
+        "POST /api/query HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        postern.authority(),
+        body.len()
+    );
+    let command = Command::Prepare(LOCKED.into());
+    is_stopped_when_its_client_leaves(&fake, &postern, &request, &command);
+}
+
+#[test]
+fn a_head_request_neither_uses_a_ticket_up_nor_runs_its_statement() {
+    let fake = Fake::start(Script::default());
+    let postern = on(&fake, &[]);
+    let mut client = postern.client();
+    let export = json!({"sql": "SELECT 'exported'", "ticket": true});
+    let ticket = client.post("/api/export", &export).data()["ticket"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/api/export/{ticket}");
+    let head = client.send("HEAD", &path, &[], b"");
+    assert_eq!((head.status(), head.header("allow")), (405, Some("GET")));
+    let statement = Command::Query("SELECT 'exported'".into());
+    assert!(!fake.commands().contains(&statement));
+    assert_eq!(client.get(&path).status(), 200);
+    assert!(fake.commands().contains(&statement));
+}
+
+#[test]
+fn closing_no_session_stops_nothing() {
+    let fake = Fake::start(Script::default());
+    let postern = on(&fake, &[]);
+    let mut client = postern.client();
+    let answer = client.post("/api/session/close", &json!({"session": ""}));
+    assert_eq!(answer.status(), 400);
+    let message = answer.json()["message"].to_string();
+    assert!(message.contains("'session' must not be empty"), "{message}");
+}
