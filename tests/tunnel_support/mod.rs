@@ -3,6 +3,8 @@
 #![allow(dead_code)] // each test file uses its own part
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
+pub(crate) mod proxy;
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
