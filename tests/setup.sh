@@ -46,6 +46,7 @@ check() {
     need 'Chromium' chromium has_browser
     need 'OpenSSL' openssl has openssl
     need 'Python 3' python3 has python3
+    need 'the module venv of Python 3' python3-venv python3 -c 'import ensurepip, venv'
     need 'Node.js' nodejs has node
 }
 

@@ -43,7 +43,23 @@ pub(crate) fn serve(users: Users) -> Server {
 
 /// A server at this address.
 pub(crate) fn serve_at(address: SocketAddr, users: Users) -> Server {
-    let keys = Arc::from([ServerKey::generate(KeyKind::EcdsaP256).unwrap()]);
+    start(address, users, &[KeyKind::EcdsaP256])
+}
+
+/// A server on loopback with a host key of each kind.
+pub(crate) fn serve_with_all_keys(users: Users) -> Server {
+    start(
+        ([127, 0, 0, 1], 0).into(),
+        users,
+        &[KeyKind::EcdsaP256, KeyKind::Ed25519],
+    )
+}
+
+fn start(address: SocketAddr, users: Users, kinds: &[KeyKind]) -> Server {
+    let keys = kinds
+        .iter()
+        .map(|kind| ServerKey::generate(*kind).unwrap())
+        .collect();
     let mut settings = server::Settings::new(TcpListener::bind(address).unwrap(), keys);
     settings.users = users;
     Server::start(settings).unwrap()
