@@ -91,3 +91,11 @@ if [ -n "$missing_packages" ]; then
     printf 'setup: on Debian or Ubuntu: sudo apt-get install%s\n' "$missing_packages" >&2
     exit 1
 fi
+
+# The independent peer of the tunnel's tests, in an environment of its own.
+peers=target/peers
+if [ "$scope" != demo ] && ! "$peers/bin/python" -c 'import paramiko, websocket' >/dev/null 2>&1; then
+    echo 'setup: installing paramiko and websocket-client in target/peers'
+    python3 -m venv "$peers"
+    "$peers/bin/pip" install --quiet --disable-pip-version-check paramiko==5.1.0 websocket-client==1.9.2 </dev/null
+fi

@@ -1,5 +1,7 @@
 //! Tunnels over networks and to servers that misbehave: each fault ends in time, is named, and leaves nothing.
 
+#![allow(clippy::unwrap_used)]
+
 mod tunnel_support;
 
 use std::io::{Read, Write};

@@ -1,5 +1,7 @@
 //! The client against servers that are not to be trusted, made of the state machine alone.
 
+#![allow(clippy::unwrap_used)]
+
 mod tunnel_support;
 
 use std::cell::RefCell;

@@ -7,7 +7,6 @@ pub(crate) mod proxy;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use postern::tunnel::client::Settings;

@@ -276,8 +276,12 @@ impl Shared {
             let pause = backoff.next(failure.class);
             log::warn!("{failure}; next attempt in {:.1} s", pause.as_secs_f32());
             self.state().next_retry = Some(Instant::now() + pause);
-            // A wish to retry, or to stop, or neither in time.
-            let _ = retries.recv_timeout(pause);
+            // Wishes from before this pause were for an earlier one; a stop is seen all the same.
+            while retries.try_recv().is_ok() {}
+            if !self.is_stopping() {
+                // A wish to retry, or to stop, or neither in time.
+                let _ = retries.recv_timeout(pause);
+            }
             self.state().next_retry = None;
         }
         self.finish(Status::Stopped);

@@ -295,8 +295,10 @@ impl Line {
                 }
             }
             Event::Request {
-                id: Some(id), name, ..
-            } if name == "ping" => self.answer(id, true, b"pong")?,
+                id: Some(id),
+                name: "ping",
+                ..
+            } => self.answer(id, true, b"pong")?,
             Event::Reply { id, round_trip, .. } if self.clock().answered(id) => {
                 self.timed(round_trip)
             }

@@ -95,6 +95,7 @@ impl Line {
         if let Err(error) = spawned {
             log::warn!("a stream is refused: no thread for it: {error}");
             self.streams().remove(&channel);
+            self.count_down();
             return self
                 .session()
                 .refuse(channel, Refusal::ResourceShortage, "no thread");
@@ -467,7 +468,8 @@ impl Stream {
         // An interrupted or failed wait is followed by another write.
         let _ = poll(&mut fds, Some(&DRAIN_LOOK));
         let state = self.state();
-        !state.dead && !(state.peer_closed && moved.elapsed() > DRAIN_STALL)
+        let has_stalled = state.peer_closed && moved.elapsed() > DRAIN_STALL;
+        !(state.dead || has_stalled)
     }
 }
 
