@@ -46,6 +46,7 @@ check() {
     need 'Chromium' chromium has_browser
     need 'OpenSSL' openssl has openssl
     need 'Python 3' python3 has python3
+    need 'the module venv of Python 3' python3-venv python3 -c 'import ensurepip, venv'
     need 'Node.js' nodejs has node
 }
 
@@ -89,4 +90,12 @@ if [ -n "$missing_packages" ]; then
     printf 'setup: missing:\n%s' "$missing_text" >&2
     printf 'setup: on Debian or Ubuntu: sudo apt-get install%s\n' "$missing_packages" >&2
     exit 1
+fi
+
+# The independent peer of the tunnel's tests, in an environment of its own.
+peers=target/peers
+if [ "$scope" != demo ] && ! "$peers/bin/python" -c 'import paramiko, websocket' >/dev/null 2>&1; then
+    echo 'setup: installing paramiko and websocket-client in target/peers'
+    python3 -m venv "$peers"
+    "$peers/bin/pip" install --quiet --disable-pip-version-check paramiko==5.1.0 websocket-client==1.9.2 </dev/null
 fi

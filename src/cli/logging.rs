@@ -19,11 +19,23 @@ struct Stderr;
 
 /// Sends log lines to stderr from now on.
 pub(crate) fn start(verbose: bool) {
-    let level = if verbose {
+    start_at(if verbose {
         LevelFilter::Debug
     } else {
         LevelFilter::Warn
-    };
+    });
+}
+
+/// The same for a command whose log is its output: what happens is told without `-v` too.
+pub(crate) fn start_informing(verbose: bool) {
+    start_at(if verbose {
+        LevelFilter::Debug
+    } else {
+        LevelFilter::Info
+    });
+}
+
+fn start_at(level: LevelFilter) {
     // Fails only where a logger is set already, which then goes on.
     if log::set_logger(&Stderr).is_ok() {
         log::set_max_level(level);

@@ -12,6 +12,8 @@ mod settings;
 mod signals;
 mod suggest;
 mod target;
+mod tunnel_client;
+mod tunnel_server;
 
 use std::process::ExitCode;
 
@@ -76,6 +78,9 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "--version" | "-V" => print(VERSION),
         "help" => help(rest),
         "plugin" => plugin::run(rest),
+        // For operators and tests; not in the list above.
+        "tunnel-client" => tunnel_client::run(rest),
+        "tunnel-server" => tunnel_server::run(rest),
         protocol => match serving(protocol) {
             Some(plugin) => run_plugin(plugin, protocol, rest),
             None => Err(unknown(word)),

@@ -1,6 +1,20 @@
 //! Tunnels: the protocol of both ends.
 //!
-//! [`link`] carries bytes between the ends; [`remote`] says what is to be forwarded.
+//! ```text
+//! registry ── client ──┐            ┌── link      bytes between the ends
+//!                      ├── line ────┤
+//!             server ──┘            └── ssh       the protocol, without sockets
+//! ```
+//!
+//! [`link`] carries bytes between the ends, [`ssh`] is the state machine, `line` the threads
+//! around it; [`client`] and [`server`] are its two users; [`remote`] says what is to be forwarded.
 
+pub mod client;
+pub mod known_servers;
+mod line;
 pub mod link;
+pub mod registry;
 pub mod remote;
+pub mod server;
+pub mod ssh;
+mod target;

@@ -1,0 +1,212 @@
+//! One connection of a client, from the dialling to its end.
+//!
+//! ```text
+//! HostKey ─ known ─> Login ─ LoggedIn ─> Config ─ success ─> Up ─ streams
+//! ```
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::failure::{Class, Failure};
+use super::{HostKeyCheck, Settings, Shared};
+use crate::tunnel::known_servers::Known;
+use crate::tunnel::line::{End, Handler, Line, Options};
+use crate::tunnel::link;
+use crate::tunnel::remote::encode_config;
+use crate::tunnel::ssh::{self, ChannelId, Event, HostKey, HostKeyAlgorithm, Refusal, RequestId};
+
+/// Time from the link to `Connected`: identification, keys, login and configuration. Default 30 s.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// Connects, and serves streams until the connection ends; answers why it did.
+pub(super) fn run(shared: &Arc<Shared>, settings: &Settings) -> Failure {
+    match connect(shared, settings) {
+        Ok(end) | Err(end) => end,
+    }
+}
+
+fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure> {
+    let (from, to) = link::dial(&settings.endpoint, &settings.dial, &shared.cancel)?;
+    let local = |error: ssh::Error| Failure::new(Class::Local, error.to_string());
+    let (session, reader, writer) = ssh::client(&config(settings)).map_err(local)?;
+    let line = Line::new(
+        session,
+        writer,
+        to,
+        Options {
+            keepalive: settings.keepalive,
+            ready_within: READY_WITHIN,
+            traffic: Arc::clone(&shared.traffic),
+        },
+    );
+    shared.state().line = Some(Arc::clone(&line));
+    let stopped = Arc::clone(&line);
+    let _watch = shared.cancel.watch(move || stopped.stop());
+    let mut client = Client {
+        shared,
+        settings,
+        stage: Stage::HostKey,
+        failure: None,
+    };
+    let end = line.run(reader, from, &mut client);
+    Ok(client.failure.take().unwrap_or_else(|| Failure::from(end)))
+}
+
+/// A server with several keys is asked for the kind that is known.
+fn config(settings: &Settings) -> ssh::Config {
+    let mut config = ssh::Config::default();
+    if let HostKeyCheck::Pinned(known) = &settings.host_key
+        && let Some(kind) = known.kind(&settings.endpoint.authority())
+    {
+        let is_known = |algorithm: &HostKeyAlgorithm| {
+            algorithm.name() == kind || (kind == "ssh-rsa" && algorithm.name().starts_with("rsa-"))
+        };
+        config
+            .host_keys
+            .sort_by_key(|algorithm| !is_known(algorithm));
+    }
+    config
+}
+
+enum Stage {
+    HostKey,
+    Login,
+    Config(RequestId),
+    Up,
+}
+
+struct Client<'a> {
+    shared: &'a Shared,
+    settings: &'a Settings,
+    stage: Stage,
+    failure: Option<Failure>,
+}
+
+impl Handler for Client<'_> {
+    fn event(&mut self, line: &Arc<Line>, event: Event<'_>) -> Result<(), End> {
+        match event {
+            Event::HostKey(key) => self.host_key(line, &key),
+            Event::LoginRefused => Err(self.fail(Failure::new(
+                Class::WrongPassword,
+                "the server refused the user name or password",
+            ))),
+            Event::LoggedIn => self.logged_in(line),
+            Event::Reply {
+                id,
+                success,
+                data,
+                round_trip,
+            } => self.replied(line, id, (success, data), round_trip),
+            // A chisel server asks for nothing but pings.
+            Event::Request { id: Some(id), .. } => line.answer(id, false, b""),
+            Event::Open {
+                channel,
+                kind,
+                extra,
+            } => self.opened(line, channel, kind, extra),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Client<'_> {
+    fn fail(&mut self, failure: Failure) -> End {
+        self.failure = Some(failure);
+        End::Handler
+    }
+
+    /// No password leaves before this has gone well.
+    fn host_key(&mut self, line: &Line, key: &HostKey) -> Result<(), End> {
+        if let Err(failure) = check(self.settings, key) {
+            line.session().disconnect(
+                ssh::Reason::HostKeyNotVerifiable,
+                "the host key is not the known one",
+            );
+            return Err(self.fail(failure));
+        }
+        self.stage = Stage::Login;
+        let login = line
+            .session()
+            .login(&self.settings.user, &self.settings.password);
+        login.map_err(|error| self.fail(Failure::new(Class::Local, error.to_string())))
+    }
+
+    fn logged_in(&mut self, line: &Line) -> Result<(), End> {
+        let config = encode_config(&self.settings.remotes);
+        let id = line
+            .session()
+            .request("config", &config, Instant::now())
+            .map_err(End::Protocol)?;
+        self.stage = Stage::Config(id);
+        Ok(())
+    }
+
+    /// A text is a failure, also under success.
+    fn replied(
+        &mut self,
+        line: &Line,
+        id: RequestId,
+        (success, data): (bool, &[u8]),
+        trip: Duration,
+    ) -> Result<(), End> {
+        if !matches!(self.stage, Stage::Config(config) if config == id) {
+            return Ok(());
+        }
+        if !success || !data.is_empty() {
+            line.session()
+                .disconnect(ssh::Reason::ByApplication, "the remotes were refused");
+            return Err(self.fail(Failure::of_config(data)));
+        }
+        self.stage = Stage::Up;
+        line.timed(trip);
+        line.ready();
+        self.shared.connected(trip);
+        Ok(())
+    }
+
+    /// The server is not trusted with the rest of the network: only what was configured is reached.
+    fn opened(
+        &mut self,
+        line: &Arc<Line>,
+        channel: ChannelId,
+        kind: &str,
+        extra: &[u8],
+    ) -> Result<(), End> {
+        if kind != "chisel" {
+            return line.refuse(channel, Refusal::UnknownType, "unknown channel type");
+        }
+        let wanted = self
+            .settings
+            .remotes
+            .iter()
+            .find(|remote| remote.target().as_bytes() == extra);
+        let Some(remote) = wanted.filter(|_| matches!(self.stage, Stage::Up)) else {
+            log::warn!("the server asked for a target that was not offered: refused");
+            return line.refuse(channel, Refusal::Prohibited, "not a target of this client");
+        };
+        line.serve_target(channel, &remote.remote_host, remote.remote_port)
+            .map_err(End::Protocol)
+    }
+}
+
+fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
+    let seen = key.fingerprint();
+    let changed = |known: &str| {
+        Failure::new(
+            Class::HostKeyChanged,
+            format!(
+                "the server's host key is not the known one: known {known}, now {seen}; no password was sent"
+            ),
+        )
+    };
+    match &settings.host_key {
+        HostKeyCheck::Any => Ok(()),
+        HostKeyCheck::Fingerprint(known) if *known == seen => Ok(()),
+        HostKeyCheck::Fingerprint(known) => Err(changed(known)),
+        HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.authority(), key) {
+            Ok(Known::Same | Known::New) => Ok(()),
+            Ok(Known::Changed(known)) => Err(changed(&known)),
+            Err(error) => Err(Failure::new(Class::Local, error.to_string())),
+        },
+    }
+}

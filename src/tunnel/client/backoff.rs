@@ -1,0 +1,69 @@
+//! How long to wait before another attempt.
+
+use std::time::Duration;
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::failure::Class;
+
+/// The first pause. Default 100 ms.
+const FIRST: Duration = Duration::from_millis(100);
+/// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
+/// servers lock out those who hammer.
+const REFUSED: Duration = Duration::from_secs(10);
+
+/// Pauses that double, each shortened by up to a quarter, so that the clients of a server
+/// that restarts do not come all at once.
+pub(super) struct Backoff {
+    next: Duration,
+    most: Duration,
+}
+
+impl Backoff {
+    pub(super) fn new(most: Duration) -> Self {
+        Self {
+            next: FIRST.min(most),
+            most,
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.next = FIRST.min(self.most);
+    }
+
+    pub(super) fn next(&mut self, class: Class) -> Duration {
+        if class.is_refusal() {
+            return REFUSED + REFUSED.mul_f64(jitter());
+        }
+        let pause = self.next;
+        self.next = (pause * 2).min(self.most);
+        pause - pause.mul_f64(jitter())
+    }
+}
+
+/// Up to a quarter.
+fn jitter() -> f64 {
+    let mut byte = [0];
+    // Without random bytes there is no jitter, which is no reason to fail.
+    let _ = SystemRandom::new().fill(&mut byte);
+    f64::from(byte[0]) / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_most() {
+        let mut backoff = Backoff::new(Duration::from_secs(10));
+        for millis in [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000] {
+            let whole = Duration::from_millis(millis);
+            let pause = backoff.next(Class::Network);
+            assert!(pause <= whole && pause >= whole * 3 / 4, "{pause:?}");
+        }
+        backoff.reset();
+        assert!(backoff.next(Class::Network) <= FIRST);
+        assert!(backoff.next(Class::WrongPassword) >= REFUSED);
+        assert!(backoff.next(Class::HostKeyChanged) >= REFUSED);
+    }
+}

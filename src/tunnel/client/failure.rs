@@ -1,0 +1,144 @@
+//! Why a tunnel is not connected, told apart by what a user can do about it.
+
+use std::fmt;
+
+use crate::tunnel::line::End;
+use crate::tunnel::link::DialError;
+use crate::tunnel::ssh;
+
+/// The kind of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Class {
+    /// The server cannot be reached, or the connection broke.
+    Network,
+    /// The server's name has no address.
+    Dns,
+    /// The proxy does not let the connection through.
+    Proxy,
+    /// TLS, or the certificate.
+    Tls,
+    /// What answers is no tunnel server.
+    NotATunnelServer,
+    /// The user name or the password is wrong.
+    WrongPassword,
+    /// The host key is not the known one.
+    HostKeyChanged,
+    /// The server does not allow a remote to this user.
+    PermissionDenied,
+    /// The server's port is in use, often by this tunnel's own dead connection.
+    PortHeld,
+    /// The server refuses for another reason.
+    Refused,
+    /// One side broke the protocol.
+    Protocol,
+    /// This machine is short of something, or a file cannot be used.
+    Local,
+}
+
+impl Class {
+    /// Whether trying again soon would be hammering.
+    pub(super) fn is_refusal(self) -> bool {
+        matches!(self, Self::WrongPassword | Self::HostKeyChanged)
+    }
+}
+
+/// A failure: its kind, and what happened in words for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Failure {
+    /// Its kind.
+    pub class: Class,
+    /// What happened, and where there is something to try, that.
+    pub message: String,
+}
+
+impl Failure {
+    pub(super) fn new(class: Class, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+        }
+    }
+
+    /// The text with which a server refuses the configuration.
+    pub(super) fn of_config(text: &[u8]) -> Self {
+        let text: String = String::from_utf8_lossy(text)
+            .chars()
+            .take(300)
+            .filter(|c| !c.is_control())
+            .collect();
+        let class = match text.as_str() {
+            text if text.contains("denied") => Class::PermissionDenied,
+            text if text.contains("cannot listen") => Class::PortHeld,
+            _ => Class::Refused,
+        };
+        match text.is_empty() {
+            true => Self::new(class, "the server refused the remotes and gave no reason"),
+            false => Self::new(class, text),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<DialError> for Failure {
+    fn from(error: DialError) -> Self {
+        let class = match &error {
+            DialError::Resolve { .. } => Class::Dns,
+            DialError::ProxyCredentials { .. }
+            | DialError::ProxyRefused { .. }
+            | DialError::ProxyMalformed { .. } => Class::Proxy,
+            DialError::Certificate { .. } | DialError::Tls(_) => Class::Tls,
+            DialError::NotATunnelServer { .. } | DialError::BadUpgrade(_) => {
+                Class::NotATunnelServer
+            }
+            DialError::Settings(_) | DialError::Resources(_) => Class::Local,
+            _ => Class::Network,
+        };
+        Self::new(class, error.to_string())
+    }
+}
+
+impl From<End> for Failure {
+    fn from(end: End) -> Self {
+        match end {
+            End::Stopped | End::Handler => Self::new(Class::Network, "the connection has ended"),
+            End::Link(reason) => {
+                Self::new(Class::Network, format!("the connection broke: {reason}"))
+            }
+            End::Silent(time) => Self::new(
+                Class::Network,
+                format!("the server has not answered for {} s", time.as_secs()),
+            ),
+            End::NotReady(time) => Self::new(
+                Class::Network,
+                format!(
+                    "the server did not finish the handshake within {} s",
+                    time.as_secs()
+                ),
+            ),
+            End::Resources(reason) => Self::new(
+                Class::Local,
+                format!("this machine is short of resources: {reason}"),
+            ),
+            End::Protocol(error) => Self::new(of_protocol(&error), error.to_string()),
+        }
+    }
+}
+
+fn of_protocol(error: &ssh::Error) -> Class {
+    match error {
+        ssh::Error::NotSsh => Class::NotATunnelServer,
+        ssh::Error::NoPasswordLogin => Class::WrongPassword,
+        ssh::Error::HostKeyChanged | ssh::Error::BadSignature => Class::HostKeyChanged,
+        ssh::Error::Disconnected { .. } => Class::Network,
+        _ => Class::Protocol,
+    }
+}

@@ -1,0 +1,171 @@
+//! The host keys of servers, each pinned when it is first seen: `known_servers.json`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::ssh::HostKey;
+use crate::vault::time::rfc3339;
+use crate::vault::{self, Home};
+
+const FILE: &str = "known_servers.json";
+/// Bytes of the file. Default 1 MiB: some thousand servers.
+const CAP: u64 = 1024 * 1024;
+
+/// The pinned keys of a per-user directory; nothing is kept in memory, as others write it too.
+pub struct KnownServers {
+    home: Home,
+}
+
+/// What is known of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It is the pinned one.
+    Same,
+    /// It was pinned now.
+    New,
+    /// Another one is pinned: its fingerprint.
+    Changed(String),
+}
+
+/// Why the file cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Reading or writing.
+    Vault(vault::Error),
+    /// Its content.
+    Malformed(String),
+}
+
+#[derive(Serialize, Deserialize, Default)]
+struct Content {
+    #[serde(default)]
+    servers: BTreeMap<String, Pin>,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Pin {
+    fingerprint: String,
+    kind: String,
+    since: String,
+}
+
+impl KnownServers {
+    /// The keys that are pinned in this directory.
+    pub fn new(home: Home) -> Self {
+        Self { home }
+    }
+
+    /// Compares a server's key with the pinned one, or pins it.
+    pub fn check(&self, server: &str, key: &HostKey) -> Result<Known, Error> {
+        let compare = |pin: &Pin| match pin.fingerprint == key.fingerprint() {
+            true => Known::Same,
+            false => Known::Changed(pin.fingerprint.clone()),
+        };
+        if let Some(pin) = self.read()?.servers.get(server) {
+            return Ok(compare(pin));
+        }
+        self.write(|content| {
+            // Another process may have been first.
+            let found = content.servers.get(server).map(compare);
+            content
+                .servers
+                .entry(server.to_owned())
+                .or_insert_with(|| pin(key.fingerprint(), key.kind()));
+            found.unwrap_or(Known::New)
+        })
+    }
+
+    /// The kind of the pinned key.
+    pub fn kind(&self, server: &str) -> Option<String> {
+        let pin = self.read().ok()?.servers.remove(server)?;
+        Some(pin.kind).filter(|kind| !kind.is_empty())
+    }
+
+    /// Pins the key with this fingerprint in place of what was known: the user trusts it.
+    pub fn trust(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
+        self.write(|content| {
+            content
+                .servers
+                .insert(server.to_owned(), pin(fingerprint.to_owned(), ""));
+        })
+    }
+
+    fn read(&self) -> Result<Content, Error> {
+        match self.home.read(FILE, CAP).map_err(Error::Vault)? {
+            None => Ok(Content::default()),
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|error| Error::Malformed(error.to_string()))
+            }
+        }
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut Content) -> T) -> Result<T, Error> {
+        let locked = self.home.lock().map_err(Error::Vault)?;
+        let mut content = self.read()?;
+        let answer = change(&mut content);
+        let bytes = serde_json::to_vec_pretty(&content)
+            .map_err(|error| Error::Malformed(error.to_string()))?;
+        locked.write(FILE, &bytes).map_err(Error::Vault)?;
+        Ok(answer)
+    }
+}
+
+fn pin(fingerprint: String, kind: &str) -> Pin {
+    Pin {
+        fingerprint,
+        kind: kind.to_owned(),
+        since: rfc3339(SystemTime::now()),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vault(error) => write!(f, "cannot keep host keys: {error}"),
+            Self::Malformed(reason) => write!(f, "{FILE} is damaged ({reason}): remove or mend it"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::ssh::{KeyKind, ServerKey};
+
+    #[test]
+    fn a_key_is_pinned_once_and_a_change_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let known = KnownServers::new(Home::at(dir.path().join("home")));
+        let [first, second] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
+            .map(|kind| ServerKey::generate(kind).unwrap().public());
+        assert_eq!(known.kind("a:1"), None);
+        assert_eq!(known.check("a:1", &first).unwrap(), Known::New);
+        assert_eq!(known.check("a:1", &first).unwrap(), Known::Same);
+        assert_eq!(known.kind("a:1").as_deref(), Some("ssh-ed25519"));
+        assert_eq!(
+            known.check("a:1", &second).unwrap(),
+            Known::Changed(first.fingerprint())
+        );
+        assert_eq!(known.check("a:2", &second).unwrap(), Known::New);
+        known.trust("a:1", &second.fingerprint()).unwrap();
+        assert_eq!(known.check("a:1", &second).unwrap(), Known::Same);
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_no_reason_to_trust() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        home.lock().unwrap().write(FILE, b"{").unwrap();
+        let key = ServerKey::generate(KeyKind::Ed25519).unwrap().public();
+        assert!(matches!(
+            KnownServers::new(home).check("a", &key),
+            Err(Error::Malformed(_))
+        ));
+    }
+}

@@ -1,0 +1,479 @@
+//! One connection at work: what client and server share once there is a link.
+//!
+//! ```text
+//! link ──> reading thread ──> stream's socket         (what the socket does not take at
+//!            │  wakes            ▲                     once waits in the stream's queue,
+//!            ▼                   └─ drain thread <──── and the window stays closed)
+//!          pump thread ──┐
+//!                        ├─ whoever holds the writer's lock ──> link
+//! stream's thread ───────┘
+//! ```
+//!
+//! The reading thread never waits: not for a target, and not for the link to take something.
+//! What it queues, the pump writes; a stream's thread writes what it has queued itself, which
+//! saves a change of threads, unless another thread is writing: then that one goes on with it.
+//! The pump also keeps the time: keep-alive, deadlines, sockets that linger.
+//!
+//! Locks are taken in this order: writer, session, streams, a stream's state. None but the writer's is
+//! held over a call that waits.
+
+mod buffers;
+mod clock;
+mod queue;
+mod stream;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use super::link::{LinkReader, LinkWriter};
+use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Writer};
+use buffers::Buffers;
+use clock::Clock;
+use stream::Stream;
+
+/// Bytes of a stream thread's stack. Default 256 KiB: the resolver's need; only what is
+/// touched takes memory, some 12 KiB.
+const STREAM_STACK: usize = 256 * 1024;
+/// Bytes of the pump's stack. Default 128 KiB: sealing and TLS; touched as above.
+const PUMP_STACK: usize = 128 * 1024;
+/// Time for the last packets (DISCONNECT) to leave before the link is shut. Default 300 ms: a stop
+/// takes a second at most.
+pub(super) const FAREWELL: Duration = Duration::from_millis(300);
+/// Batches that a stream's thread writes for others before the pump takes over. Default 32: 2 MiB.
+const BATCHES_FOR_OTHERS: usize = 32;
+
+/// Why a connection ended.
+#[derive(Debug, Clone)]
+pub(super) enum End {
+    /// This side wanted it.
+    Stopped,
+    /// The peer closed the link, or vanished.
+    Link(String),
+    /// The peer broke the protocol, or said why it left.
+    Protocol(ssh::Error),
+    /// Nothing came for so long although an answer was due.
+    Silent(Duration),
+    /// The connection was not ready for use after so long.
+    NotReady(Duration),
+    /// This machine is short of something.
+    Resources(String),
+    /// The handler of events has its own reason.
+    Handler,
+}
+
+/// Figures of a tunnel, over all its connections.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Bytes from targets into the tunnel.
+    pub sent: AtomicU64,
+    /// Bytes out of the tunnel to targets.
+    pub received: AtomicU64,
+    /// Streams that are open.
+    pub streams: AtomicU64,
+    /// The last round trip in microseconds; 0 before the first.
+    pub latency_micros: AtomicU64,
+}
+
+/// What differs between client and server: everything but streams at work and pings.
+pub(super) trait Handler {
+    /// Deals with an event, on the reading thread; an error ends the connection.
+    fn event(&mut self, line: &Arc<Line>, event: Event<'_>) -> Result<(), End>;
+}
+
+/// A connection: the session's state, its link, its streams.
+pub(super) struct Line {
+    session: Mutex<Session>,
+    writer: Mutex<Writer>,
+    link: LinkWriter,
+    streams: Mutex<HashMap<ChannelId, Arc<Stream>>>,
+    clock: Mutex<Clock>,
+    wake: Condvar,
+    end: OnceLock<End>,
+    buffers: Buffers,
+    traffic: Arc<Traffic>,
+}
+
+/// What a line is made with.
+pub(super) struct Options {
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub(super) keepalive: Option<Duration>,
+    /// Time until [`Line::ready`] must have been called.
+    pub(super) ready_within: Duration,
+    /// Where to count.
+    pub(super) traffic: Arc<Traffic>,
+}
+
+impl Line {
+    pub(super) fn new(
+        session: Session,
+        writer: Writer,
+        link: LinkWriter,
+        options: Options,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            session: Mutex::new(session),
+            writer: Mutex::new(writer),
+            link,
+            streams: Mutex::default(),
+            clock: Mutex::new(Clock::new(
+                options.keepalive,
+                options.ready_within,
+                Instant::now(),
+            )),
+            wake: Condvar::new(),
+            end: OnceLock::new(),
+            buffers: Buffers::default(),
+            traffic: options.traffic,
+        })
+    }
+
+    /// Reads until the connection ends; the caller's thread is the reading thread.
+    pub(super) fn run(
+        self: &Arc<Self>,
+        reader: Reader,
+        link: LinkReader,
+        handler: &mut dyn Handler,
+    ) -> End {
+        let line = Arc::clone(self);
+        // A thread because whoever reads must not wait to write; ends with the connection.
+        let (working, done) = crossbeam_channel::bounded::<()>(0);
+        let pump = std::thread::Builder::new()
+            .name("tunnel-pump".into())
+            .stack_size(PUMP_STACK)
+            .spawn(move || {
+                line.pump();
+                drop(working);
+            });
+        let end = match &pump {
+            Ok(_) => self.read_all(reader, link, handler),
+            Err(error) => End::Resources(error.to_string()),
+        };
+        self.end(end);
+        self.abandon_streams();
+        // The pump sends the last packets, unless the link is stuck.
+        let _ = done.recv_timeout(FAREWELL);
+        self.cut();
+        if let Ok(pump) = pump {
+            // It has nothing to say.
+            let _ = pump.join();
+        }
+        self.end.get().cloned().unwrap_or(End::Stopped)
+    }
+
+    /// Ends the connection politely: the peer is told, as far as it reads. Never waits;
+    /// [`Line::cut`] after [`FAREWELL`] makes it certain.
+    pub(super) fn stop(&self) {
+        self.session()
+            .disconnect(ssh::Reason::ByApplication, "stopped");
+        self.end(End::Stopped);
+    }
+
+    /// Ends the connection at once.
+    pub(super) fn cut(&self) {
+        self.link.shutdown();
+    }
+
+    /// Ends the connection for a reason; the first one counts.
+    pub(super) fn end(&self, end: End) {
+        // Already ended: that reason stays.
+        let _ = self.end.set(end);
+        self.wake_pump();
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.get().is_some()
+    }
+
+    /// The connection is in use from now on: its deadline is lifted.
+    pub(super) fn ready(&self) {
+        self.clock().ready(Instant::now());
+        self.wake_pump();
+    }
+
+    /// Time until [`Line::ready`] must have been called, counted from now.
+    pub(super) fn allow(&self, time: Duration) {
+        self.clock().allow(Instant::now(), time);
+        self.wake_pump();
+    }
+
+    /// Stands still for this long, or until the end.
+    pub(super) fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut clock = self.clock();
+        while !self.has_ended() && Instant::now() < until {
+            let left = until.saturating_duration_since(Instant::now());
+            clock = self
+                .wake
+                .wait_timeout(clock, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    pub(super) fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the peer for a sign of life now, and answers whether one came in time.
+    pub(super) fn probe(&self, wait: Duration) -> bool {
+        let (since, until) = (Instant::now(), Instant::now() + wait);
+        self.clock().ping_now(since);
+        self.wake_pump();
+        let mut clock = self.clock();
+        while !self.has_ended() && clock.heard() <= since {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            clock.watched = true;
+            clock = self
+                .wake
+                .wait_timeout(clock, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        !self.has_ended()
+    }
+
+    // The reading thread.
+
+    fn read_all(
+        self: &Arc<Self>,
+        mut reader: Reader,
+        mut link: LinkReader,
+        handler: &mut dyn Handler,
+    ) -> End {
+        loop {
+            match link.read(reader.space()) {
+                Ok(0) => return End::Link("the other end closed the connection".into()),
+                Ok(count) => reader.filled(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return End::Link(error.to_string()),
+            }
+            let now = Instant::now();
+            self.heard(now);
+            loop {
+                let step = match reader.next(now, || self.session()) {
+                    Ok(None) => break,
+                    Ok(Some(event)) => self.dispatch(event, handler),
+                    Err(error) => Err(End::Protocol(error)),
+                };
+                if let Err(end) = step {
+                    return end;
+                }
+            }
+            if self.session().has_output() {
+                self.wake_pump();
+            }
+            if self.has_ended() {
+                return End::Stopped;
+            }
+        }
+    }
+
+    fn dispatch(self: &Arc<Self>, event: Event<'_>, handler: &mut dyn Handler) -> Result<(), End> {
+        match event {
+            Event::Quiet | Event::Rekeyed => {}
+            Event::Data { channel, data } => {
+                if let Some(stream) = self.stream(channel) {
+                    stream.data(self, data);
+                }
+            }
+            Event::Eof { channel } => self.tell(channel, |stream| stream.eof(self)),
+            Event::Closed { channel } => match self.stream(channel) {
+                Some(stream) => stream.closed(self),
+                None => self.release(channel),
+            },
+            Event::Writable { channel } => self.tell(channel, |stream| stream.writable()),
+            Event::Opened { channel } => self.tell(channel, |stream| stream.opened()),
+            Event::OpenRefused { channel, .. } => {
+                if let Some(stream) = self.streams().remove(&channel) {
+                    stream.refused();
+                }
+            }
+            Event::Request {
+                id: Some(id),
+                name: "ping",
+                ..
+            } => self.answer(id, true, b"pong")?,
+            Event::Reply { id, round_trip, .. } if self.clock().answered(id) => {
+                self.timed(round_trip)
+            }
+            other => handler.event(self, other)?,
+        }
+        Ok(())
+    }
+
+    /// Answers a global request.
+    pub(super) fn answer(&self, id: RequestId, success: bool, data: &[u8]) -> Result<(), End> {
+        self.session()
+            .reply(id, success, data)
+            .map_err(End::Protocol)
+    }
+
+    /// Notes a round trip.
+    pub(super) fn timed(&self, round_trip: Duration) {
+        let micros = u64::try_from(round_trip.as_micros())
+            .unwrap_or(u64::MAX)
+            .max(1);
+        self.traffic.latency_micros.store(micros, Ordering::Relaxed);
+    }
+
+    fn heard(&self, now: Instant) {
+        let mut clock = self.clock();
+        clock.hear(now);
+        if std::mem::take(&mut clock.watched) {
+            self.wake.notify_all();
+        }
+    }
+
+    /// Refuses a channel that was just offered.
+    pub(super) fn refuse(&self, channel: ChannelId, why: Refusal, text: &str) -> Result<(), End> {
+        self.session()
+            .refuse(channel, why, text)
+            .map_err(End::Protocol)
+    }
+
+    // Writing.
+
+    /// Writes what waits, unless another thread is at it, which then does. May wait for the link.
+    pub(super) fn flush(&self) {
+        while self.session().has_output() {
+            let mut writer = match self.writer.try_lock() {
+                Ok(writer) => writer,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            match self.write_batches(&mut writer) {
+                Ok(true) => {}
+                Ok(false) => return drop_then(writer, || self.wake_pump()),
+                Err(end) => {
+                    drop(writer);
+                    self.end(end);
+                    return self.cut();
+                }
+            }
+        }
+    }
+
+    /// False when there is more, for the pump.
+    fn write_batches(&self, writer: &mut Writer) -> Result<bool, End> {
+        for _ in 0..BATCHES_FOR_OTHERS {
+            if !writer.fill(|| self.session()).map_err(End::Protocol)? {
+                return Ok(true);
+            }
+            let woken: Vec<ChannelId> = writer.woken().collect();
+            for channel in woken {
+                self.tell(channel, |stream| stream.writable());
+            }
+            let count = writer.output().len();
+            self.link
+                .write(writer.output())
+                .map_err(|error| End::Link(error.to_string()))?;
+            writer.advance(count);
+        }
+        Ok(false)
+    }
+
+    /// The pump thread.
+    fn pump(&self) {
+        while !self.has_ended() {
+            self.flush();
+            if let Err(end) = self.keep_time() {
+                self.end(end);
+                self.cut();
+            }
+            self.sleep();
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        // The last packets; whatever fails now, it is over.
+        let _ = self.write_batches(&mut writer);
+        self.cut();
+    }
+
+    fn sleep(&self) {
+        let mut clock = self.clock();
+        while !clock.woken && !self.has_ended() {
+            let left = clock.next().saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            clock = self
+                .wake
+                .wait_timeout(clock, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        clock.woken = false;
+    }
+
+    /// Does what is due.
+    fn keep_time(&self) -> Result<(), End> {
+        let now = Instant::now();
+        let due = self.clock().due(now)?;
+        for stream in due.lingered {
+            stream.cut();
+        }
+        if due.tick {
+            self.session().tick(now).map_err(End::Protocol)?;
+        }
+        if due.ping {
+            let asked = self.session().request("ping", b"", now);
+            match asked {
+                Ok(id) => self.clock().pinged(id, now),
+                // Too early, or too many unanswered: those have deadlines of their own.
+                Err(error) => log::debug!("no keep-alive: {error}"),
+            }
+            self.flush();
+        }
+        Ok(())
+    }
+
+    pub(super) fn wake_pump(&self) {
+        self.clock().woken = true;
+        self.wake.notify_all();
+    }
+
+    // Streams.
+
+    fn stream(&self, channel: ChannelId) -> Option<Arc<Stream>> {
+        self.streams().get(&channel).cloned()
+    }
+
+    fn tell(&self, channel: ChannelId, what: impl FnOnce(&Arc<Stream>)) {
+        if let Some(stream) = self.stream(channel) {
+            what(&stream);
+        }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashMap<ChannelId, Arc<Stream>>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Clock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A channel is done with in both directions.
+    fn release(&self, channel: ChannelId) {
+        self.streams().remove(&channel);
+        // A connection that has ended has no channels.
+        let _ = self.session().close(channel);
+        self.wake_pump();
+    }
+
+    fn abandon_streams(&self) {
+        let streams = std::mem::take(&mut *self.streams());
+        for stream in streams.into_values() {
+            stream.abort();
+        }
+    }
+}
+
+fn drop_then<T>(value: T, then: impl FnOnce()) {
+    drop(value);
+    then();
+}

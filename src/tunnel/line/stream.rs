@@ -1,0 +1,509 @@
+//! One stream: a channel, and the socket of a visitor or of a target.
+//!
+//! *Up* is from the socket into the channel, *down* from the channel to the socket:
+//!
+//! ```text
+//! up:   socket ── read ──> channel ── end of file ──> EOF ──> done
+//! down: channel ──> socket, or queue ── EOF, queue empty ──> shutdown of the socket ──> done
+//! ```
+//!
+//! Up has a thread for the life of the stream. Down is done by the reading thread as far as
+//! the socket takes it at once; a drain thread exists only while it does not. The channel is
+//! closed when both are done, or when the peer closed it and down is done.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::queue::Queue;
+use super::{Line, STREAM_STACK};
+use crate::tunnel::ssh::{ChannelId, Error, Refusal};
+use crate::tunnel::target;
+
+/// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
+const OPEN_WITHIN: Duration = Duration::from_secs(30);
+/// Time that a drain thread waits for more. Default 1 s: saves a thread a burst.
+const DRAIN_IDLE: Duration = Duration::from_secs(1);
+/// Time after which a drain thread looks whether its stream still lives. Default 500 ms.
+const DRAIN_LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 500_000_000,
+};
+/// Time without one byte taken after which a closed stream's queue is dropped. Default 60 s: the
+/// visitor of a stream that lives may stall for as long as it likes.
+const DRAIN_STALL: Duration = Duration::from_secs(60);
+
+pub(super) struct Stream {
+    channel: ChannelId,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    socket: Option<Arc<TcpStream>>,
+    queue: Queue,
+    drain: Drain,
+    opening: Opening,
+    writable: bool,
+    peer_eof: bool,
+    peer_closed: bool,
+    up_done: bool,
+    down_done: bool,
+    dead: bool,
+    released: bool,
+}
+
+#[derive(Default, PartialEq, Eq, Clone, Copy)]
+enum Drain {
+    /// There is no drain thread.
+    #[default]
+    None,
+    /// It has written everything, and waits for more.
+    Idle,
+    /// It has bytes that come before any new ones.
+    Busy,
+}
+
+#[derive(Default, PartialEq, Eq, Clone, Copy)]
+enum Opening {
+    #[default]
+    Pending,
+    Open,
+    Refused,
+}
+
+impl Line {
+    /// Client: accepts an offered channel and connects it to `target`, on a thread of its own. Never waits.
+    pub(in crate::tunnel) fn serve_target(
+        self: &Arc<Self>,
+        channel: ChannelId,
+        host: &str,
+        port: u16,
+    ) -> Result<(), Error> {
+        let stream = self.add(channel);
+        let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
+        // A thread because connecting and reading wait; ends with the stream.
+        let spawned = std::thread::Builder::new()
+            .name("tunnel-stream".into())
+            .stack_size(STREAM_STACK)
+            .spawn(move || own.with_target(&line, &host, port));
+        if let Err(error) = spawned {
+            log::warn!("a stream is refused: no thread for it: {error}");
+            self.streams().remove(&channel);
+            self.count_down();
+            return self
+                .session()
+                .refuse(channel, Refusal::ResourceShortage, "no thread");
+        }
+        // Confirmed before the target answers, as its first bytes are then on their way.
+        let accepted = self.session().accept(channel);
+        stream.opened();
+        accepted
+    }
+
+    /// Server: opens a channel for a visitor, and carries its bytes until the end; the caller's
+    /// thread is the stream's.
+    pub(in crate::tunnel) fn serve_visitor(
+        self: &Arc<Self>,
+        visitor: TcpStream,
+        target: &str,
+    ) -> Result<(), Error> {
+        let stream = {
+            let mut session = self.session();
+            let channel = session.open("chisel", target.as_bytes())?;
+            // Under the session's lock: the answer must find it.
+            self.add(channel)
+        };
+        self.flush();
+        if self.has_ended() {
+            stream.abort();
+        }
+        if stream.wait_opened() {
+            stream.with_socket(self, visitor);
+        } else {
+            stream.abort();
+            self.release(stream.channel);
+        }
+        self.count_down();
+        Ok(())
+    }
+
+    fn add(&self, channel: ChannelId) -> Arc<Stream> {
+        let stream = Arc::new(Stream {
+            channel,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        self.streams().insert(channel, Arc::clone(&stream));
+        self.traffic.streams.fetch_add(1, Ordering::Relaxed);
+        stream
+    }
+
+    fn count_down(&self) {
+        self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The socket has taken bytes: the peer may send as many again.
+    fn consumed(&self, channel: ChannelId, bytes: usize) {
+        add(&self.traffic.received, bytes);
+        // A channel that was closed meanwhile needs no window.
+        let _ = self.session().consumed(channel, bytes, Instant::now());
+    }
+}
+
+// What the reading thread tells; none of it waits.
+impl Stream {
+    pub(super) fn data(self: &Arc<Self>, line: &Arc<Line>, bytes: &[u8]) {
+        let mut state = self.state();
+        if state.down_done {
+            return;
+        }
+        let direct = state.queue.is_empty() && state.drain != Drain::Busy;
+        let taken = match state.socket.as_deref() {
+            Some(socket) if direct => write_now(socket, bytes),
+            _ => Ok(0),
+        };
+        let Ok(taken) = taken else {
+            return self.broken(line, state);
+        };
+        if let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
+            state.queue.push(rest);
+            self.need_drain(line, state);
+        } else {
+            drop(state);
+        }
+        if taken > 0 {
+            line.consumed(self.channel, taken);
+        }
+    }
+
+    pub(super) fn eof(self: &Arc<Self>, line: &Arc<Line>) {
+        let mut state = self.state();
+        state.peer_eof = true;
+        self.settle(line, state);
+    }
+
+    pub(super) fn closed(self: &Arc<Self>, line: &Arc<Line>) {
+        let mut state = self.state();
+        state.peer_closed = true;
+        self.settle(line, state);
+    }
+
+    pub(super) fn writable(&self) {
+        self.state().writable = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn opened(&self) {
+        self.state().opening = Opening::Open;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn refused(&self) {
+        let mut state = self.state();
+        state.opening = Opening::Refused;
+        state.released = true;
+        self.changed.notify_all();
+    }
+
+    /// The connection has ended.
+    pub(super) fn abort(&self) {
+        let mut state = self.state();
+        state.dead = true;
+        state.released = true;
+        state.queue.clear();
+        close(state.socket.as_deref());
+        self.changed.notify_all();
+    }
+
+    /// The visitor has had its time to close.
+    pub(super) fn cut(&self) {
+        let mut state = self.state();
+        state.dead = true;
+        close(state.socket.as_deref());
+        self.changed.notify_all();
+    }
+}
+
+// The end of a stream.
+impl Stream {
+    /// Goes on to whatever the state allows.
+    fn settle(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
+        let drained = state.queue.is_empty() && state.drain != Drain::Busy;
+        let mut lingers = false;
+        if drained
+            && (state.peer_eof || state.peer_closed)
+            && !state.down_done
+            && state.socket.is_some()
+        {
+            state.down_done = true;
+            if let Some(socket) = state.socket.as_deref() {
+                // A socket that is gone already is as good.
+                let _ = socket.shutdown(Shutdown::Write);
+            }
+            lingers = state.peer_closed && !state.up_done;
+        } else if state.peer_closed && state.down_done && !state.up_done && !state.released {
+            lingers = true;
+        }
+        let release = state.down_done && (state.up_done || state.peer_closed) && !state.released;
+        state.released |= release;
+        drop(state);
+        self.changed.notify_all();
+        if lingers {
+            line.clock().linger(Arc::clone(self), Instant::now());
+            line.wake_pump();
+        }
+        if release {
+            line.release(self.channel);
+        }
+    }
+
+    /// The socket is of no use any more.
+    fn broken(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
+        state.up_done = true;
+        state.down_done = true;
+        state.dead = true;
+        state.queue.clear();
+        close(state.socket.as_deref());
+        self.settle(line, state);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// The stream's thread.
+impl Stream {
+    fn with_target(self: &Arc<Self>, line: &Arc<Line>, host: &str, port: u16) {
+        let connected =
+            target::connect(host, port, || self.state().dead || self.state().peer_closed);
+        match connected {
+            Ok(socket) => self.with_socket(line, socket),
+            Err(error) => {
+                log::debug!("no stream to {host}:{port}: {error}");
+                self.wait_opened();
+                self.broken(line, self.state());
+            }
+        }
+        line.count_down();
+    }
+
+    fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) {
+        let prepared = socket
+            .set_nonblocking(true)
+            .and_then(|()| socket.set_nodelay(true));
+        let socket = Arc::new(socket);
+        {
+            let mut state = self.state();
+            if state.dead || prepared.is_err() {
+                return self.broken(line, state);
+            }
+            state.socket = Some(Arc::clone(&socket));
+            match state.queue.is_empty() {
+                true => self.settle(line, state),
+                false => self.need_drain(line, state),
+            }
+        }
+        let ended = self.wait_opened() && self.carry_up(line, &socket);
+        let mut state = self.state();
+        state.up_done = true;
+        match ended || state.peer_closed {
+            true => self.settle(line, state),
+            false => self.broken(line, state),
+        }
+    }
+
+    /// True when the socket's bytes came to their end.
+    fn carry_up(&self, line: &Line, socket: &TcpStream) -> bool {
+        loop {
+            let mut buffer = line.buffers.take();
+            let read = (&*socket).read(&mut buffer);
+            let fine = match &read {
+                Ok(0) => {
+                    // A channel that is gone needs no EOF.
+                    let _ = line.session().eof(self.channel);
+                    line.flush();
+                    line.buffers.give_back(buffer);
+                    return true;
+                }
+                Ok(count) => self.put(line, buffer.get(..*count).unwrap_or_default()),
+                Err(error) => is_passing(error.kind()),
+            };
+            line.buffers.give_back(buffer);
+            let waits = read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+            if !fine || (waits && !wait_readable(socket)) {
+                return false;
+            }
+        }
+    }
+
+    /// False when the connection has ended. What nobody takes any more is dropped.
+    fn put(&self, line: &Line, mut rest: &[u8]) -> bool {
+        while !rest.is_empty() {
+            let taken = line.session().write(self.channel, rest);
+            line.flush();
+            match taken {
+                Ok(taken) => {
+                    add(&line.traffic.sent, taken);
+                    rest = rest.get(taken..).unwrap_or_default();
+                }
+                Err(Error::NoChannel(_)) => return !self.state().dead,
+                Err(_) => return false,
+            }
+            if !rest.is_empty() && !self.wait_writable() {
+                return !self.state().dead;
+            }
+        }
+        true
+    }
+
+    fn wait_writable(&self) -> bool {
+        let ended = |state: &mut State| !(state.writable || state.dead || state.peer_closed);
+        let mut state = self
+            .changed
+            .wait_while(self.state(), ended)
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.writable) && !state.dead
+    }
+
+    fn wait_opened(&self) -> bool {
+        let pending = |state: &mut State| state.opening == Opening::Pending && !state.dead;
+        let waited = self
+            .changed
+            .wait_timeout_while(self.state(), OPEN_WITHIN, pending);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.opening == Opening::Open && !state.dead
+    }
+}
+
+// The drain thread.
+impl Stream {
+    /// The queue is not empty: sees that a drain thread works on it.
+    fn need_drain(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
+        if state.socket.is_none() {
+            return;
+        }
+        match std::mem::replace(&mut state.drain, Drain::Busy) {
+            Drain::Busy => {}
+            Drain::Idle => self.changed.notify_all(),
+            Drain::None => {
+                let (own, with) = (Arc::clone(self), Arc::clone(line));
+                // A thread because the socket takes its time; ends soon after it has caught up.
+                let spawned = std::thread::Builder::new()
+                    .name("tunnel-drain".into())
+                    .stack_size(STREAM_STACK)
+                    .spawn(move || own.drain(&with));
+                if let Err(error) = spawned {
+                    log::warn!("a stream is cut: no thread for it: {error}");
+                    state.drain = Drain::None;
+                    self.broken(line, state);
+                }
+            }
+        }
+    }
+
+    fn drain(self: &Arc<Self>, line: &Arc<Line>) {
+        while let Some((socket, chunk)) = self.next_chunk(line) {
+            if !self.write_chunk(line, &socket, &chunk) {
+                let mut state = self.state();
+                state.drain = Drain::None;
+                return self.broken(line, state);
+            }
+        }
+    }
+
+    fn next_chunk(self: &Arc<Self>, line: &Arc<Line>) -> Option<(Arc<TcpStream>, Vec<u8>)> {
+        let mut state = self.state();
+        loop {
+            if let (Some(socket), false) = (state.socket.clone(), state.dead)
+                && let Some(chunk) = state.queue.pop()
+            {
+                state.drain = Drain::Busy;
+                return Some((socket, chunk));
+            }
+            state.drain = Drain::Idle;
+            let over = state.dead || state.down_done || state.peer_eof || state.peer_closed;
+            let idle = |state: &mut State| {
+                state.queue.is_empty() && !(state.dead || state.peer_eof || state.peer_closed)
+            };
+            if !over {
+                let waited = self.changed.wait_timeout_while(state, DRAIN_IDLE, idle);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            if state.queue.is_empty() || state.dead {
+                state.drain = Drain::None;
+                self.settle(line, state);
+                return None;
+            }
+        }
+    }
+
+    fn write_chunk(&self, line: &Line, socket: &TcpStream, chunk: &[u8]) -> bool {
+        let mut rest = chunk;
+        let mut moved = Instant::now();
+        while !rest.is_empty() {
+            let Ok(taken) = write_now(socket, rest) else {
+                return false;
+            };
+            rest = rest.get(taken..).unwrap_or_default();
+            if taken > 0 {
+                moved = Instant::now();
+                line.consumed(self.channel, taken);
+                line.flush();
+            } else if !self.wait_for_room(socket, moved) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn wait_for_room(&self, socket: &TcpStream, moved: Instant) -> bool {
+        let mut fds = [PollFd::new(socket, PollFlags::OUT)];
+        // An interrupted or failed wait is followed by another write.
+        let _ = poll(&mut fds, Some(&DRAIN_LOOK));
+        let state = self.state();
+        let has_stalled = state.peer_closed && moved.elapsed() > DRAIN_STALL;
+        !(state.dead || has_stalled)
+    }
+}
+
+/// As much as the socket takes at once.
+fn write_now(mut socket: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+    let mut taken = 0;
+    while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
+        match socket.write(rest) {
+            Ok(count) => taken += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(taken)
+}
+
+fn is_passing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+fn wait_readable(socket: &TcpStream) -> bool {
+    let mut fds = [PollFd::new(socket, PollFlags::IN)];
+    matches!(poll(&mut fds, None), Ok(_) | Err(rustix::io::Errno::INTR))
+}
+
+/// Ends both directions, which wakes whoever waits for the socket.
+fn close(socket: Option<&TcpStream>) {
+    if let Some(socket) = socket {
+        // A socket that is gone already is as good.
+        let _ = socket.shutdown(Shutdown::Both);
+    }
+}
+
+fn add(counter: &std::sync::atomic::AtomicU64, bytes: usize) {
+    counter.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+}

@@ -1,0 +1,167 @@
+//! One client of the server, from its first byte to its end.
+//!
+//! ```text
+//! Login ─ admitted ─> Config ─ allowed and bound ─> Up ─ visitors
+//! ```
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Shared;
+use crate::tunnel::line::{End, Handler, Line, Options};
+use crate::tunnel::link::{self, Accepted};
+use crate::tunnel::remote::{Remote, decode_config};
+use crate::tunnel::ssh::{self, Event, Refusal, RequestId};
+
+/// Time from the link to a login. Default 30 s.
+const LOGIN_WITHIN: Duration = Duration::from_secs(30);
+/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
+const CONFIG_WITHIN: Duration = Duration::from_secs(10);
+/// Pause after a refused password; at most six come in a connection. Default 1 s.
+const AFTER_REFUSAL: Duration = Duration::from_secs(1);
+
+/// Serves one connection until it ends.
+pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
+    match link::accept(socket, &shared.accept, &shared.cancel) {
+        Ok(Accepted::Link(from, to)) => serve(shared, peer, from, to),
+        Ok(Accepted::Answered(status)) => log::debug!("{peer}: answered with {status}"),
+        Err(error) => log::debug!("{peer}: {error}"),
+    }
+}
+
+fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: link::LinkWriter) {
+    let (session, reader, writer) =
+        match ssh::server(&ssh::Config::default(), Arc::clone(&shared.keys)) {
+            Ok(ends) => ends,
+            Err(error) => return log::warn!("{peer}: {error}"),
+        };
+    let line = Line::new(
+        session,
+        writer,
+        to,
+        Options {
+            keepalive: shared.keepalive,
+            ready_within: LOGIN_WITHIN,
+            traffic: Arc::clone(&shared.traffic),
+        },
+    );
+    let stopped = Arc::clone(&line);
+    let _watch = shared.cancel.watch(move || stopped.stop());
+    let cut = Arc::clone(&line);
+    let _cut = shared.cut.watch(move || cut.cut());
+    let mut client = Client {
+        shared,
+        peer,
+        stage: Stage::Login,
+    };
+    let end = line.run(reader, from, &mut client);
+    shared.ports.release(&line);
+    log::debug!("{peer}: ended: {end:?}");
+}
+
+enum Stage {
+    Login,
+    /// The user who is logged in.
+    Config(String),
+    Up,
+}
+
+struct Client<'a> {
+    shared: &'a Shared,
+    peer: SocketAddr,
+    stage: Stage,
+}
+
+impl Handler for Client<'_> {
+    fn event(&mut self, line: &Arc<Line>, event: Event<'_>) -> Result<(), End> {
+        match event {
+            Event::Password { user, password } => self.login(line, user, password),
+            Event::Request {
+                id,
+                name: "config",
+                data,
+            } => self.config(line, id, data),
+            Event::Request { id: Some(id), .. } => line.answer(id, false, b""),
+            // Forward streams are not served.
+            Event::Open { channel, .. } => line.refuse(
+                channel,
+                Refusal::Prohibited,
+                "this server opens the streams",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Client<'_> {
+    fn login(&mut self, line: &Line, user: &str, password: &str) -> Result<(), End> {
+        let admitted = self.shared.users.admits(user, password);
+        if admitted {
+            self.stage = Stage::Config(user.to_owned());
+            line.allow(CONFIG_WITHIN);
+        } else {
+            log::info!("{}: login refused", self.peer);
+            line.pause(AFTER_REFUSAL);
+        }
+        line.session().verdict(admitted).map_err(End::Protocol)
+    }
+
+    fn config(&mut self, line: &Arc<Line>, id: Option<RequestId>, data: &[u8]) -> Result<(), End> {
+        let Stage::Config(user) = &self.stage else {
+            return match id {
+                Some(id) => line.answer(id, false, b"already configured"),
+                None => Ok(()),
+            };
+        };
+        let outcome = self.listen(line, user, data);
+        match (&outcome, id) {
+            (Ok(()), Some(id)) => line.answer(id, true, b"")?,
+            (Err(text), Some(id)) => line.answer(id, false, text.as_bytes())?,
+            (_, None) => {}
+        }
+        match outcome {
+            Ok(()) => {
+                self.stage = Stage::Up;
+                line.ready();
+            }
+            // The client is the one to leave; it has until the deadline.
+            Err(text) => {
+                log::info!("{}: {text}", self.peer);
+                self.shared.ports.release(line);
+            }
+        }
+        Ok(())
+    }
+
+    /// All or none.
+    fn listen(&self, line: &Arc<Line>, user: &str, data: &[u8]) -> Result<(), String> {
+        let remotes = decode_config(data).map_err(|error| error.to_string())?;
+        let denied = |remote: &&Remote| !self.shared.users.allows(user, &remote.permission());
+        if let Some(remote) = remotes.iter().find(denied) {
+            return Err(format!(
+                "server: access to '{}' denied",
+                remote.permission()
+            ));
+        }
+        let owner = self.owner(user);
+        for remote in &remotes {
+            self.shared
+                .ports
+                .bind(remote, &owner, line)
+                .map_err(|error| {
+                    log::debug!("{}: {}: {error}", self.peer, remote.local());
+                    format!("Server cannot listen on {}", remote.permission())
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Without users, a source address is the best there is.
+    fn owner(&self, user: &str) -> String {
+        match self.shared.users.is_empty() {
+            true => format!("@{}", self.peer.ip()),
+            false => user.to_owned(),
+        }
+    }
+}

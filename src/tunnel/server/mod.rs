@@ -1,0 +1,255 @@
+//! The server: takes clients, listens for them, and opens a stream for every visitor.
+
+mod connection;
+mod ports;
+mod users;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::line::{FAREWELL, Traffic};
+use super::link::{AcceptOptions, Cancel};
+use super::ssh::ServerKey;
+use ports::Ports;
+pub use users::Users;
+
+/// Connections in all. Default 1024.
+const MAX_CONNECTIONS: usize = 1024;
+/// Connections of one source address. Default 128: a household of connectors behind one router.
+const MAX_OF_ONE_SOURCE: usize = 128;
+/// Bytes of a connection thread's stack. Default 256 KiB: TLS and the handshake.
+const STACK: usize = 256 * 1024;
+/// Bytes of the accepting thread's stack. Default 64 KiB.
+const ACCEPT_STACK: usize = 64 * 1024;
+/// Pause after an accept that failed, for lack of descriptors say. Default 100 ms.
+const AFTER_ERROR: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+/// Time for the connections to end after they were cut. Default 600 ms.
+const STOP_WAIT: Duration = Duration::from_millis(600);
+
+/// What a server is made of.
+#[non_exhaustive]
+pub struct Settings {
+    /// Where clients come in.
+    pub listener: TcpListener,
+    /// The host keys, one of each kind at most.
+    pub keys: Arc<[ServerKey]>,
+    /// Who may log in.
+    pub users: Users,
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub keepalive: Option<Duration>,
+    /// How connections are taken.
+    pub accept: AcceptOptions,
+}
+
+impl Settings {
+    /// A server for everybody.
+    pub fn new(listener: TcpListener, keys: Arc<[ServerKey]>) -> Self {
+        Self {
+            listener,
+            keys,
+            users: Users::default(),
+            keepalive: Some(super::client::KEEPALIVE),
+            accept: AcceptOptions::default(),
+        }
+    }
+}
+
+/// A server at work. Dropping it stops it.
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+    done: Receiver<()>,
+}
+
+struct Shared {
+    keys: Arc<[ServerKey]>,
+    users: Users,
+    keepalive: Option<Duration>,
+    accept: AcceptOptions,
+    traffic: Arc<Traffic>,
+    ports: Ports,
+    sources: Mutex<BTreeMap<IpAddr, usize>>,
+    /// Ends connections politely, and those that do not follow at once.
+    cancel: Cancel,
+    cut: Cancel,
+}
+
+impl Server {
+    /// Starts serving.
+    pub fn start(settings: Settings) -> io::Result<Self> {
+        let listener = settings.listener;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            keys: settings.keys,
+            users: settings.users,
+            keepalive: settings.keepalive,
+            accept: settings.accept,
+            traffic: Arc::default(),
+            ports: Ports::default(),
+            sources: Mutex::default(),
+            cancel: Cancel::new(),
+            cut: Cancel::new(),
+        });
+        let (stop, stopped) = UnixStream::pair()?;
+        let (working, done) = crossbeam_channel::bounded(0);
+        let of_thread = Arc::clone(&shared);
+        // A thread because accepting waits; ends when `stop` is dropped.
+        let thread = std::thread::Builder::new()
+            .name("tunnel-accept".into())
+            .stack_size(ACCEPT_STACK)
+            .spawn(move || accept_all(&listener, &stopped, &of_thread, &working))?;
+        Ok(Self {
+            shared,
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+            done,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its figures, over all clients.
+    pub fn traffic(&self) -> &Traffic {
+        &self.shared.traffic
+    }
+
+    /// Stops: no more clients, those that are there are told, ports are free when it returns.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+        self.shared.cancel.cancel();
+        // Every connection's thread holds the other end.
+        let _ = self.done.recv_timeout(FAREWELL);
+        self.shared.cut.cancel();
+        let _ = self.done.recv_timeout(STOP_WAIT);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn accept_all(
+    listener: &TcpListener,
+    stopped: &UnixStream,
+    shared: &Arc<Shared>,
+    working: &Sender<()>,
+) {
+    let mut pause = None;
+    while wait(listener, stopped, pause.take()) {
+        let taken = match listener.accept() {
+            Ok((socket, peer)) => take(shared, socket, peer, working.clone()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = taken {
+            log::warn!("a client is turned away: {error}");
+            pause = Some(AFTER_ERROR);
+        }
+    }
+}
+
+fn take(
+    shared: &Arc<Shared>,
+    socket: TcpStream,
+    peer: SocketAddr,
+    working: Sender<()>,
+) -> io::Result<()> {
+    let Some(place) = Place::take(shared, peer.ip()) else {
+        log::info!("{peer}: turned away: too many connections");
+        return Ok(());
+    };
+    let shared = Arc::clone(shared);
+    // A connection's reading thread; ends with the connection.
+    std::thread::Builder::new()
+        .name("tunnel-client".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            connection::run(&shared, socket, peer);
+            drop((place, working));
+        })?;
+    Ok(())
+}
+
+fn wait(listener: &TcpListener, stopped: &UnixStream, pause: Option<Timespec>) -> bool {
+    let mut both = [
+        PollFd::new(stopped, PollFlags::IN),
+        PollFd::new(listener, PollFlags::IN),
+    ];
+    let fds = match pause {
+        Some(_) => both.split_at_mut(1).0,
+        None => both.as_mut_slice(),
+    };
+    // An interrupted wait is followed by an accept that finds nobody.
+    let _ = poll(fds, pause.as_ref());
+    let [stop, _] = &both;
+    stop.revents().is_empty()
+}
+
+/// A connection's place among those of its source.
+struct Place {
+    shared: Arc<Shared>,
+    source: IpAddr,
+}
+
+impl Place {
+    fn take(shared: &Arc<Shared>, source: IpAddr) -> Option<Self> {
+        let mut sources = shared
+            .sources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let all: usize = sources.values().sum();
+        let count = sources.entry(source).or_default();
+        if all >= MAX_CONNECTIONS || (*count >= MAX_OF_ONE_SOURCE && !source.is_loopback()) {
+            return None;
+        }
+        *count += 1;
+        Some(Self {
+            shared: Arc::clone(shared),
+            source,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut sources = self
+            .shared
+            .sources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = sources.get_mut(&self.source) {
+            *count -= 1;
+            if *count == 0 {
+                sources.remove(&self.source);
+            }
+        }
+    }
+}

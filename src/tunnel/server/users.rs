@@ -1,0 +1,190 @@
+//! Who may log in, and what each may forward: also chisel's `users.json`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use regex::Regex;
+use ring::{digest, hmac};
+use zeroize::Zeroizing;
+
+/// Bytes of a compiled expression. Default 1 MiB: an address pattern takes some kilobytes.
+const PATTERN_CAP: usize = 1024 * 1024;
+
+/// The users of a server. Without any, everybody may do everything.
+#[derive(Default)]
+pub struct Users(BTreeMap<String, User>);
+
+struct User {
+    password: Secret,
+    allowed: Vec<Pattern>,
+}
+
+/// What an address is compared with.
+#[derive(Debug)]
+enum Pattern {
+    All,
+    Matching(Regex),
+}
+
+/// A password's keyed digest: comparing it tells neither length nor place of a difference by its time.
+struct Secret {
+    key: hmac::Key,
+    tag: hmac::Tag,
+}
+
+impl Secret {
+    fn new(password: &str) -> Self {
+        let mut random = [0; 32];
+        // The key only has to be unknown to who measures; without random bytes the tag is still no password.
+        let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &random);
+        let tag = hmac::sign(
+            &key,
+            digest::digest(&digest::SHA256, password.as_bytes()).as_ref(),
+        );
+        Self { key, tag }
+    }
+
+    fn is(&self, password: &str) -> bool {
+        let given = digest::digest(&digest::SHA256, password.as_bytes());
+        hmac::verify(&self.key, given.as_ref(), self.tag.as_ref()).is_ok()
+    }
+}
+
+impl Users {
+    /// Adds a user who may do everything, from `name:password`.
+    pub fn add(&mut self, credentials: &str) -> Result<(), String> {
+        let (name, user) = read(credentials, vec![Pattern::All])?;
+        self.0.insert(name, user);
+        Ok(())
+    }
+
+    /// Reads chisel's JSON: `{"name:password": ["^R:0.0.0.0:7000$", …]}`; an empty expression, or `*`, allows everything.
+    pub fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+        let file: Vec<(Zeroizing<String>, Vec<String>)> =
+            serde_json::from_slice::<BTreeMap<String, _>>(json)
+                // The parser's own text may repeat a password.
+                .map_err(|error| {
+                    format!(
+                        "line {}: it is not of the form {{\"name:password\": [\"expression\"]}}",
+                        error.line()
+                    )
+                })?
+                .into_iter()
+                .map(|(name, patterns)| (Zeroizing::new(name), patterns))
+                .collect();
+        for (credentials, patterns) in file {
+            let allowed = patterns
+                .iter()
+                .map(|text| pattern(text))
+                .collect::<Result<_, _>>()?;
+            let (name, user) = read(&credentials, allowed)?;
+            self.0.insert(name, user);
+        }
+        Ok(())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether this is a user's name and password.
+    pub(super) fn admits(&self, name: &str, password: &str) -> bool {
+        match self.0.get(name) {
+            Some(user) => user.password.is(password),
+            None if self.is_empty() => true,
+            // As much work as for a known name.
+            None => {
+                Secret::new("").is(password);
+                false
+            }
+        }
+    }
+
+    /// Whether a user may have this address, as in `R:0.0.0.0:7000`.
+    pub(super) fn allows(&self, name: &str, address: &str) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        self.0.get(name).is_some_and(|user| {
+            user.allowed.iter().any(|pattern| match pattern {
+                Pattern::All => true,
+                Pattern::Matching(expression) => expression.is_match(address),
+            })
+        })
+    }
+}
+
+fn read(credentials: &str, allowed: Vec<Pattern>) -> Result<(String, User), String> {
+    match credentials.split_once(':') {
+        Some((name, password)) if !name.is_empty() => Ok((
+            name.to_owned(),
+            User {
+                password: Secret::new(password),
+                allowed,
+            },
+        )),
+        _ => Err("a user is given as NAME:PASSWORD".to_owned()),
+    }
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    match text {
+        "" | "*" => Ok(Pattern::All),
+        _ => regex::RegexBuilder::new(text)
+            .size_limit(PATTERN_CAP)
+            .build()
+            .map(Pattern::Matching)
+            .map_err(|_| format!("'{}' is no regular expression", text.escape_debug())),
+    }
+}
+
+impl fmt::Debug for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_users_everybody_may_do_everything() {
+        let users = Users::default();
+        assert!(users.admits("", "") && users.allows("x", "R:0.0.0.0:1"));
+    }
+
+    #[test]
+    fn a_file_of_chisel_is_read() {
+        let mut users = Users::default();
+        let json = br#"{"a:x:y": ["^R:0\\.0\\.0\\.0:7\\d{3}$"], "root:toor": [""], "star:s": ["*"], "none:n": []}"#;
+        users.read_json(json).unwrap();
+        assert!(users.admits("a", "x:y") && !users.admits("a", "x") && !users.admits("b", "x:y"));
+        assert!(users.allows("a", "R:0.0.0.0:7000") && !users.allows("a", "R:0.0.0.0:70001"));
+        assert!(users.allows("root", "R:anything:1") && users.allows("star", "R:anything:1"));
+        assert!(
+            !users.allows("none", "R:0.0.0.0:7000") && !users.allows("unknown", "R:0.0.0.0:7000")
+        );
+    }
+
+    #[test]
+    fn what_is_no_file_of_users_is_refused_without_its_secrets() {
+        for json in [
+            "",
+            "[]",
+            r#"{"secret": []}"#,
+            r#"{":secret": []}"#,
+            r#"{"a:secret": "x"}"#,
+            r#"{"a:secret": ["("]}"#,
+        ] {
+            let error = Users::default().read_json(json.as_bytes()).unwrap_err();
+            assert!(!error.contains("secret"), "{error}");
+        }
+        assert!(Users::default().add("nobody").is_err());
+        let mut users = Users::default();
+        users.add("me:pass").unwrap();
+        assert!(!format!("{users:?}").contains("pass"));
+    }
+}

@@ -1,0 +1,69 @@
+//! The bytes that have arrived and not been dealt with.
+
+use std::ops::Range;
+
+use super::limits;
+
+/// A fixed buffer, compacted when its end is near.
+pub(super) struct Input {
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    /// Free bytes at the end below which the buffer is compacted. Default 64 KiB: a read
+    /// that large is worth a system call.
+    const LEAST_SPACE: usize = 64 * 1024;
+
+    pub(super) fn new() -> Self {
+        Self {
+            bytes: vec![0; limits::INPUT].into_boxed_slice(),
+            start: 0,
+            end: 0,
+        }
+    }
+
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.bytes.len() - self.end < Self::LEAST_SPACE && self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        self.bytes.get_mut(self.end..).unwrap_or_default()
+    }
+
+    pub(super) fn filled(&mut self, bytes: usize) {
+        self.end = (self.end + bytes).min(self.bytes.len());
+    }
+
+    /// All that waits.
+    pub(super) fn pending(&self) -> &[u8] {
+        self.at(self.start..self.end)
+    }
+
+    /// The first `count` bytes that wait, and where they are; none when there are fewer.
+    pub(super) fn front(&mut self, count: usize) -> Option<(&mut [u8], usize)> {
+        let end = self
+            .start
+            .checked_add(count)
+            .filter(|end| *end <= self.end)?;
+        let bytes = self.bytes.get_mut(self.start..end)?;
+        Some((bytes, self.start))
+    }
+
+    /// The first `count` bytes have been dealt with; they stay where they are until
+    /// [`Input::space`].
+    pub(super) fn skip(&mut self, count: usize) {
+        self.start = (self.start + count).min(self.end);
+    }
+
+    pub(super) fn at(&self, range: Range<usize>) -> &[u8] {
+        self.bytes.get(range).unwrap_or_default()
+    }
+
+    pub(super) fn at_mut(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.bytes.get_mut(range).unwrap_or_default()
+    }
+}

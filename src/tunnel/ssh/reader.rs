@@ -1,0 +1,423 @@
+//! The opening half: finds packets in the input, opens them in place, and sorts them.
+//!
+//! Channel data is dealt with here alone, without the session's lock: each channel's allowance
+//! is copied when first needed, and again when it seems used up. All else goes to the session.
+
+use std::collections::HashMap;
+use std::ops::{DerefMut, Range};
+use std::time::Instant;
+
+use zeroize::Zeroize;
+
+use super::cipher::{LENGTH, Open, TAG};
+use super::error::Error;
+use super::event::{ChannelId, Event};
+use super::input::Input;
+use super::names::msg;
+use super::session::{Message, Session};
+use super::wire::{Fields, wide};
+use super::{Role, frame, ident, limits};
+
+/// Opens input. Owned by whoever reads the stream.
+pub struct Reader {
+    role: Role,
+    input: Input,
+    stage: Stage,
+    open: Option<Open>,
+    /// Of the next packet (RFC 4253 §6.4).
+    sequence: u32,
+    /// The next packet's length, once known.
+    length: Option<usize>,
+    /// Packets since the beginning, or since the first keys; counted until the login is done.
+    early: u32,
+    /// Strict key exchange was agreed.
+    strict: bool,
+    /// The peer has sent KEXINIT, and not yet NEWKEYS.
+    exchanging: bool,
+    logged_in: bool,
+    flows: HashMap<u32, Flow>,
+    /// Bytes opened under the present keys.
+    received: u64,
+    rekey_bytes: u64,
+    /// Holds a password, to be wiped.
+    secret: Option<Range<usize>>,
+    waiting: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// So many lines came before the identification.
+    Ident(usize),
+    Packets,
+    Failed,
+}
+
+/// The data of one channel, in bytes since its beginning.
+#[derive(Default)]
+struct Flow {
+    received: u64,
+    allowed: u64,
+    ended: bool,
+}
+
+impl Reader {
+    pub(super) fn new(role: Role, rekey_bytes: u64) -> Self {
+        Self {
+            role,
+            input: Input::new(),
+            stage: Stage::Ident(0),
+            open: None,
+            sequence: 0,
+            length: None,
+            early: 0,
+            strict: false,
+            exchanging: false,
+            logged_in: false,
+            flows: HashMap::new(),
+            received: 0,
+            rekey_bytes,
+            secret: None,
+            waiting: false,
+        }
+    }
+
+    /// Where bytes from the stream may be put; empty when [`Reader::next`] must first take some out.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.wipe();
+        self.input.space()
+    }
+
+    /// So many bytes were put into [`Reader::space`].
+    pub fn filled(&mut self, bytes: usize) {
+        self.input.filled(bytes);
+    }
+
+    /// Copies bytes from the stream; answers how many there was room for.
+    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+        let space = self.space();
+        let count = space.len().min(bytes.len());
+        if let (Some(to), Some(from)) = (space.get_mut(..count), bytes.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.filled(count);
+        count
+    }
+
+    /// Deals with the next packet, if it is there whole; none when more bytes are needed, or a
+    /// verdict. `lock` is called where the session is concerned, which data is not.
+    ///
+    /// An error ends the connection; what the writer still has is to be written before closing.
+    pub fn next<S: DerefMut<Target = Session>>(
+        &mut self,
+        now: Instant,
+        mut lock: impl FnMut() -> S,
+    ) -> Result<Option<Event<'_>>, Error> {
+        self.wipe();
+        if self.stage == Stage::Failed {
+            return Err(Error::Closed);
+        }
+        let step = self.step(now, &mut lock);
+        if let Err(error) = &step {
+            lock().fail(error);
+        }
+        step
+    }
+}
+
+impl Reader {
+    fn step<S: DerefMut<Target = Session>>(
+        &mut self,
+        now: Instant,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<Option<Event<'_>>, Error> {
+        // Restored when this step has gone well.
+        let stage = std::mem::replace(&mut self.stage, Stage::Failed);
+        if let Stage::Ident(lines) = stage {
+            let found = self.ident(lines, lock)?;
+            return Ok(found.then_some(Event::Quiet));
+        }
+        if self.waiting && lock().awaits_verdict() {
+            self.stage = stage;
+            return Ok(None);
+        }
+        self.waiting = false;
+        match self.packet()? {
+            Some(payload) => self.sort(payload, now, lock).map(Some),
+            None => {
+                self.stage = stage;
+                Ok(None)
+            }
+        }
+    }
+
+    /// RFC 4253 §4.2; whether a line was dealt with.
+    fn ident<S: DerefMut<Target = Session>>(
+        &mut self,
+        lines: usize,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<bool, Error> {
+        let (stage, length) = match ident::line(self.input.pending(), self.role)? {
+            ident::Line::Partial => (Stage::Ident(lines), 0),
+            ident::Line::Preface(_) if lines >= limits::MAX_PREFACE_LINES => {
+                return Err(Error::NotSsh);
+            }
+            ident::Line::Preface(length) => (Stage::Ident(lines + 1), length),
+            ident::Line::Ident(text, length) => {
+                lock().peer_ident(text);
+                (Stage::Packets, length)
+            }
+        };
+        self.stage = stage;
+        self.input.skip(length);
+        Ok(length > 0)
+    }
+
+    /// Opens the next packet (RFC 4253 §6) and answers where its payload lies.
+    fn packet(&mut self) -> Result<Option<Range<usize>>, Error> {
+        let Some(length) = self.length()? else {
+            return Ok(None);
+        };
+        let tag = if self.open.is_some() { TAG } else { 0 };
+        let Some((packet, start)) = self.input.front(LENGTH + length + tag) else {
+            return Ok(None);
+        };
+        if let Some(open) = &mut self.open {
+            open.open(self.sequence, packet)?;
+        }
+        let payload = frame::payload(packet, length)?;
+        let size = packet.len();
+        self.input.skip(size);
+        self.length = None;
+        self.received += wide(size);
+        Ok(Some(start + payload.start..start + payload.end))
+    }
+
+    /// `packet_length`, checked before anything is waited for (RFC 4253 §6.1).
+    fn length(&mut self) -> Result<Option<usize>, Error> {
+        if self.length.is_some() {
+            return Ok(self.length);
+        }
+        let Some(bytes) = self.input.pending().first_chunk::<LENGTH>() else {
+            return Ok(None);
+        };
+        let (length, counted, block) = match &self.open {
+            Some(open) => (open.length(self.sequence, *bytes), 0, open.block()),
+            None => (u32::from_be_bytes(*bytes), LENGTH, 8),
+        };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let aligned = length.saturating_add(counted).is_multiple_of(block);
+        if !aligned || !(8..=limits::MAX_PACKET).contains(&length) {
+            // Under keys this is what damage looks like, too.
+            return Err(match self.open {
+                Some(_) => Error::Corrupt,
+                None => Error::Protocol("a packet's length is not allowed"),
+            });
+        }
+        self.length = Some(length);
+        Ok(self.length)
+    }
+
+    fn sort<S: DerefMut<Target = Session>>(
+        &mut self,
+        payload: Range<usize>,
+        now: Instant,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<Event<'_>, Error> {
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        let kind = self.input.at(payload.clone()).first().copied();
+        let kind = kind.unwrap_or_default();
+        self.admit(kind)?;
+        self.rekey_when_due(lock)?;
+        let event = match kind {
+            msg::CHANNEL_DATA => {
+                let (channel, data) = self.data(payload, 0, lock)?;
+                self.stage = Stage::Packets;
+                let data = self.input.at(data);
+                return Ok(Event::Data { channel, data });
+            }
+            msg::CHANNEL_EXTENDED_DATA => self.extended(payload, now, lock)?,
+            msg::CHANNEL_EOF | msg::CHANNEL_CLOSE => self.ended(kind, payload, lock)?,
+            msg::NEWKEYS => self.new_keys(payload, now, lock)?,
+            _ => return self.other(kind, payload, sequence, now, lock),
+        };
+        self.stage = Stage::Packets;
+        Ok(event)
+    }
+
+    /// Whether a message of this kind may come at this time.
+    fn admit(&mut self, kind: u8) -> Result<(), Error> {
+        let generic = (msg::DISCONNECT..=msg::DEBUG).contains(&kind);
+        let exchange = matches!(kind, msg::KEXINIT | msg::NEWKEYS) || (30..=49).contains(&kind);
+        let first = self.open.is_none();
+        // Strict key exchange (OpenSSH PROTOCOL §1.10): nothing else, not even IGNORE.
+        if first && self.strict && !exchange && kind != msg::DISCONNECT {
+            return Err(Error::Protocol("a stray packet came during key exchange"));
+        }
+        // RFC 4253 §7.1.
+        if (first || self.exchanging) && !exchange && !generic {
+            return Err(Error::Protocol("a packet came that key exchange forbids"));
+        }
+        if self.logged_in {
+            return Ok(());
+        }
+        self.early += 1;
+        let cap = match first {
+            true => limits::MAX_PACKETS_BEFORE_KEYS,
+            false => limits::MAX_PACKETS_BEFORE_LOGIN,
+        };
+        match self.early > cap {
+            true => Err(Error::Protocol("too many packets came before login")),
+            false => Ok(()),
+        }
+    }
+
+    fn rekey_when_due<S: DerefMut<Target = Session>>(
+        &mut self,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<(), Error> {
+        if self.received >= self.rekey_bytes && self.open.is_some() && !self.exchanging {
+            self.received = 0;
+            lock().rekey_if_alive()?;
+        }
+        Ok(())
+    }
+
+    /// Where a message's data lies, which is its last field; counts it (RFC 4254 §5.2).
+    fn data<S: DerefMut<Target = Session>>(
+        &mut self,
+        payload: Range<usize>,
+        between: usize,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<(ChannelId, Range<usize>), Error> {
+        let mut fields = Fields::after_kind(self.input.at(payload.clone()));
+        let id = fields.uint32()?;
+        fields.bytes(between)?;
+        let size = fields.string()?.len();
+        fields.end()?;
+        if size > limits::MAX_DATA {
+            return Err(Error::Protocol("a packet has more data than was allowed"));
+        }
+        let flow = self.flows.entry(id).or_default();
+        flow.received += wide(size);
+        if flow.allowed == 0 || flow.received > flow.allowed {
+            flow.allowed = lock().receivable(id).ok_or(UNKNOWN_CHANNEL)?;
+        }
+        if flow.ended || flow.received > flow.allowed {
+            return Err(Error::Protocol(
+                "data came beyond the window or after its end",
+            ));
+        }
+        Ok((ChannelId(id), payload.end - size..payload.end))
+    }
+
+    /// Data of another kind (RFC 4254 §5.2): nobody wants it.
+    fn extended<S: DerefMut<Target = Session>>(
+        &mut self,
+        payload: Range<usize>,
+        now: Instant,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<Event<'static>, Error> {
+        let (channel, data) = self.data(payload, 4, lock)?;
+        // A channel closed here meanwhile needs no more window.
+        let _ = lock().consumed(channel, data.len(), now);
+        Ok(Event::Quiet)
+    }
+
+    /// EOF or CLOSE (RFC 4254 §5.3).
+    fn ended<S: DerefMut<Target = Session>>(
+        &mut self,
+        kind: u8,
+        payload: Range<usize>,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<Event<'static>, Error> {
+        let mut fields = Fields::after_kind(self.input.at(payload));
+        let id = fields.uint32()?;
+        fields.end()?;
+        let mut session = lock();
+        if kind == msg::CHANNEL_CLOSE {
+            let flow = self.flows.remove(&id).unwrap_or_default();
+            return session.peer_close(id, flow.received);
+        }
+        if session.receivable(id).is_none() {
+            return session.peer_eof(id, 0);
+        }
+        let flow = self.flows.entry(id).or_default();
+        match std::mem::replace(&mut flow.ended, true) {
+            true => Ok(Event::Quiet),
+            false => session.peer_eof(id, flow.received),
+        }
+    }
+
+    fn new_keys<S: DerefMut<Target = Session>>(
+        &mut self,
+        payload: Range<usize>,
+        now: Instant,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<Event<'static>, Error> {
+        let keys = lock().new_keys(self.input.at(payload), now)?;
+        self.open = Some(keys.open);
+        self.exchanging = false;
+        self.received = 0;
+        if keys.restart {
+            self.sequence = 0;
+        }
+        if keys.again {
+            return Ok(Event::Rekeyed);
+        }
+        self.early = 0;
+        Ok(Event::Quiet)
+    }
+
+    fn other<S: DerefMut<Target = Session>>(
+        &mut self,
+        kind: u8,
+        payload: Range<usize>,
+        sequence: u32,
+        now: Instant,
+        lock: &mut impl FnMut() -> S,
+    ) -> Result<Event<'_>, Error> {
+        if kind == msg::USERAUTH_REQUEST {
+            self.secret = Some(payload.clone());
+        }
+        let payload = self.input.at(payload);
+        let mut session = lock();
+        let event = session.handle(Message {
+            payload,
+            sequence,
+            now,
+        })?;
+        if kind == msg::KEXINIT {
+            self.exchanging = true;
+            self.strict = session.is_strict();
+            // OpenSSH PROTOCOL §1.10: KEXINIT must have been the very first packet.
+            if self.strict && self.open.is_none() && sequence != 0 {
+                return Err(Error::Protocol("a stray packet came before key exchange"));
+            }
+        }
+        self.logged_in = session.logged_in();
+        self.waiting = session.awaits_verdict();
+        self.stage = Stage::Packets;
+        Ok(event)
+    }
+
+    #[cfg(test)]
+    pub(super) fn input(&self) -> &[u8] {
+        self.input.at(0..limits::INPUT)
+    }
+
+    /// Passwords do not stay in the buffer.
+    fn wipe(&mut self) {
+        if let Some(secret) = self.secret.take() {
+            self.input.at_mut(secret).zeroize();
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+const UNKNOWN_CHANNEL: Error = Error::Protocol("a message names a channel that is not open");

@@ -1,0 +1,284 @@
+//! Receive windows (RFC 4254 §5.2) that follow what a channel can use, under one budget.
+//!
+//! A window is a promise to hold that many bytes. What was granted and not yet consumed is
+//! charged to the budget of the connection, so that stalled channels cannot hold more than
+//! that together. A first window is smaller the more of the budget is taken:
+//! `initial × (left / budget)²`, which lets the first hundred channels start well and the
+//! thousandth start at all. A busy channel's window then grows, at most twofold a step,
+//! towards twice what its drain rate × round trip needs; an idle one's shrinks.
+
+use std::time::{Duration, Instant};
+
+use super::limits::ChannelLimits;
+
+/// Round trip assumed before any was measured. Default 100 ms: a long line.
+const ASSUMED_ROUND_TRIP: Duration = Duration::from_millis(100);
+/// The least round trip counted with. Default 4 ms: on short lines the threads' own delays
+/// weigh more than the line's.
+const LEAST_ROUND_TRIP: Duration = Duration::from_millis(4);
+
+/// What all windows of a connection share.
+pub(super) struct Budget {
+    limits: ChannelLimits,
+    charged: u64,
+}
+
+impl Budget {
+    pub(super) fn new(limits: ChannelLimits) -> Self {
+        Self { limits, charged: 0 }
+    }
+
+    pub(super) fn channels(&self) -> usize {
+        self.limits.channels
+    }
+
+    pub(super) fn charged(&self) -> u64 {
+        self.charged
+    }
+
+    fn left(&self) -> u64 {
+        self.limits.budget.saturating_sub(self.charged)
+    }
+
+    /// What a channel should start with now, were there no least window.
+    fn fair(&self) -> u64 {
+        let budget = self.limits.budget.max(1);
+        let part = self.limits.initial.saturating_mul(self.left()) / budget;
+        part.saturating_mul(self.left()) / budget
+    }
+
+    /// What a window of `size` may grow by. The last quarter is kept for first windows.
+    fn growth(&self, size: u64) -> u64 {
+        let beyond = self.left().saturating_sub(self.limits.budget / 4) / 2;
+        let first = self.fair().saturating_sub(size);
+        beyond.max(first).min(self.left())
+    }
+}
+
+/// The receive window of one channel. Counts run from the channel's beginning.
+#[derive(Debug)]
+pub(super) struct Window {
+    granted: u64,
+    consumed: u64,
+    size: u64,
+    /// When the window was last moved, and what had been consumed then.
+    mark: Option<(Instant, u64)>,
+    ended: bool,
+}
+
+impl Window {
+    /// A first window, charged to the budget; none when too little of that is left.
+    pub(super) fn open(budget: &mut Budget) -> Option<Self> {
+        let size = budget.fair().max(budget.limits.least);
+        if size > budget.left() {
+            return None;
+        }
+        budget.charged += size;
+        Some(Self {
+            granted: size,
+            consumed: 0,
+            size,
+            mark: None,
+            ended: false,
+        })
+    }
+
+    /// Bytes that the peer may send in all.
+    pub(super) fn granted(&self) -> u64 {
+        self.granted
+    }
+
+    /// The bytes that the peer is told of when the channel opens.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// `count` received bytes have been used; answers what to grant now, if anything.
+    pub(super) fn consume(
+        &mut self,
+        count: u64,
+        now: Instant,
+        round_trip: Option<Duration>,
+        budget: &mut Budget,
+    ) -> Option<u32> {
+        let count = count.min(self.granted - self.consumed);
+        self.consumed += count;
+        budget.charged = budget.charged.saturating_sub(count);
+        let (since, consumed_then) = *self.mark.get_or_insert((now, self.consumed - count));
+        if self.ended || self.granted - self.consumed > self.size / 2 {
+            return None;
+        }
+        let drained = self.consumed - consumed_then;
+        let wanted = wanted(drained, now.saturating_duration_since(since), round_trip);
+        self.size = self.resize(wanted, budget);
+        self.mark = Some((now, self.consumed));
+        self.grant(budget)
+    }
+
+    fn resize(&self, wanted: u64, budget: &Budget) -> u64 {
+        let limits = &budget.limits;
+        if wanted > self.size {
+            let step = (wanted - self.size).min(self.size);
+            let grown = self.size + step.min(budget.growth(self.size));
+            grown.min(limits.most.max(self.size))
+        } else {
+            let floor = limits.initial.min(self.size);
+            (self.size - self.size / 4).max(wanted).max(floor)
+        }
+    }
+
+    fn grant(&mut self, budget: &mut Budget) -> Option<u32> {
+        let open = self.granted - self.consumed;
+        let more = self.size.saturating_sub(open).min(budget.left());
+        self.granted += more;
+        budget.charged += more;
+        u32::try_from(more).ok().filter(|more| *more > 0)
+    }
+
+    /// The peer sends no more: only what it has sent stays charged.
+    pub(super) fn end(&mut self, received: u64, budget: &mut Budget) {
+        self.ended = true;
+        let unused = self.granted.saturating_sub(received.max(self.consumed));
+        self.granted -= unused;
+        budget.charged = budget.charged.saturating_sub(unused);
+    }
+
+    /// Nothing received is held any more.
+    pub(super) fn release(&mut self, budget: &mut Budget) {
+        let held = self.granted - self.consumed;
+        self.consumed = self.granted;
+        budget.charged = budget.charged.saturating_sub(held);
+    }
+}
+
+/// Twice the bytes that are under way at the measured rate.
+fn wanted(drained: u64, elapsed: Duration, round_trip: Option<Duration>) -> u64 {
+    let trip = round_trip
+        .unwrap_or(ASSUMED_ROUND_TRIP)
+        .max(LEAST_ROUND_TRIP);
+    let wanted = u128::from(drained) * 2 * trip.as_micros() / elapsed.as_micros().max(1);
+    u64::try_from(wanted).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    fn budget() -> Budget {
+        Budget::new(ChannelLimits::default())
+    }
+
+    /// A sender that fills the window, over a line of this round trip and rate.
+    fn run(window: &mut Window, budget: &mut Budget, trip: Duration, rate: u64, rounds: u32) {
+        let mut now = Instant::now();
+        for _ in 0..rounds {
+            let open = window.granted - window.consumed;
+            let line = rate * u64::try_from(trip.as_millis()).unwrap() / 1000;
+            let piece = (open.min(line) / 16).max(1);
+            for _ in 0..16 {
+                now += trip / 16;
+                window.consume(piece, now, Some(trip), budget);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_fast_line_gets_a_wide_window() {
+        let mut budget = budget();
+        let mut window = Window::open(&mut budget).unwrap();
+        assert_eq!(window.size(), 256 * 1024);
+        run(
+            &mut window,
+            &mut budget,
+            Duration::from_millis(100),
+            80 * MIB,
+            20,
+        );
+        assert!(window.size() >= 12 * MIB, "{}", window.size());
+        assert!(window.size() <= 16 * MIB);
+    }
+
+    #[test]
+    fn a_slow_line_keeps_the_first_window() {
+        let mut budget = budget();
+        let mut window = Window::open(&mut budget).unwrap();
+        run(&mut window, &mut budget, Duration::from_millis(50), MIB, 50);
+        assert!(window.size() <= 512 * 1024, "{}", window.size());
+    }
+
+    #[test]
+    fn a_wide_window_shrinks_when_its_channel_slows_down() {
+        let mut budget = budget();
+        let mut window = Window::open(&mut budget).unwrap();
+        run(
+            &mut window,
+            &mut budget,
+            Duration::from_millis(100),
+            80 * MIB,
+            20,
+        );
+        run(
+            &mut window,
+            &mut budget,
+            Duration::from_millis(100),
+            MIB,
+            2000,
+        );
+        assert!(window.size() < MIB, "{}", window.size());
+    }
+
+    #[test]
+    fn stalled_channels_never_exceed_the_budget_and_a_thousand_fit() {
+        let mut budget = budget();
+        let mut open = 0;
+        while Window::open(&mut budget).is_some() {
+            open += 1;
+            assert!(budget.charged <= 64 * MIB);
+        }
+        assert!(open > 3000, "{open}");
+    }
+
+    #[test]
+    fn four_greedy_channels_leave_room_to_start_more() {
+        let mut budget = budget();
+        let mut windows: Vec<_> = (0..8).map(|_| Window::open(&mut budget).unwrap()).collect();
+        for window in &mut windows {
+            run(
+                window,
+                &mut budget,
+                Duration::from_millis(100),
+                200 * MIB,
+                30,
+            );
+        }
+        assert!(
+            budget.charged <= 48 * MIB + 16 * 256 * 1024,
+            "{}",
+            budget.charged
+        );
+        assert!(Window::open(&mut budget).is_some_and(|window| window.size() >= 8 * 1024));
+    }
+
+    #[test]
+    fn everything_charged_is_given_back() {
+        let mut budget = budget();
+        let mut window = Window::open(&mut budget).unwrap();
+        run(
+            &mut window,
+            &mut budget,
+            Duration::from_millis(10),
+            500 * MIB,
+            7,
+        );
+        assert_eq!(budget.charged, window.granted - window.consumed);
+        window.end(window.consumed + 5, &mut budget);
+        assert_eq!(budget.charged, 5);
+        window.release(&mut budget);
+        assert_eq!(budget.charged, 0);
+        // Too much is no harm.
+        window.consume(9, Instant::now(), None, &mut budget);
+        assert_eq!(budget.charged, 0);
+    }
+}

@@ -1,0 +1,77 @@
+//! Connecting to what a stream leads to.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
+
+/// Time to connect to a target, all its addresses together. Default 10 s.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// Time after which a connect looks whether anybody still wants it. Default 250 ms.
+const LOOK: Duration = Duration::from_millis(250);
+/// Addresses of one name that are tried. Default 4: `localhost` has two.
+const MAX_ADDRESSES: usize = 4;
+
+/// Opens a connection to the first address that takes it, unless `unwanted` becomes true.
+pub(super) fn connect(host: &str, port: u16, unwanted: impl Fn() -> bool) -> io::Result<TcpStream> {
+    let deadline = Instant::now() + CONNECT_WITHIN;
+    let addresses: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()?
+        .take(MAX_ADDRESSES)
+        .collect();
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for (index, address) in addresses.iter().enumerate() {
+        let others = u32::try_from(addresses.len() - index).unwrap_or(1);
+        let share = deadline.saturating_duration_since(Instant::now()) / others;
+        match connect_to(*address, Instant::now() + share, &unwanted) {
+            Ok(socket) => return Ok(socket),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn connect_to(
+    to: SocketAddr,
+    deadline: Instant,
+    unwanted: &impl Fn() -> bool,
+) -> io::Result<TcpStream> {
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = TcpStream::from(socket_with(family, SocketType::STREAM, flags, None)?);
+    match rustix::net::connect(&socket, &to) {
+        Ok(()) => return Ok(socket),
+        Err(Errno::INPROGRESS | Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    while !is_writable(&socket)? {
+        if unwanted() {
+            return Err(io::Error::new(
+                io::ErrorKind::Interrupted,
+                "nobody wants it any more",
+            ));
+        }
+        if Instant::now() >= deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
+    sockopt::socket_error(&socket)??;
+    Ok(socket)
+}
+
+fn is_writable(socket: &TcpStream) -> io::Result<bool> {
+    let mut fds = [PollFd::new(socket, PollFlags::OUT)];
+    let look = Timespec::try_from(LOOK).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match poll(&mut fds, Some(&look)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
