@@ -481,7 +481,7 @@ mod tests {
             []
         );
         assert!(decode_config(b"").is_err());
-        assert!(decode_config(b"[]").is_err());
+        assert!(decode_config(b"7").is_err());
         let many = json!({"Remotes": vec![json!({}); MAX_REMOTES + 1]}).to_string();
         assert_eq!(
             decode_config(many.as_bytes()),

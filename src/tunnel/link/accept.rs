@@ -79,8 +79,10 @@ pub fn accept(
 
 fn request(stream: &mut Handshake<'_>) -> Result<Head, Failure> {
     let bytes = stream.receive_head()?;
-    let mut limits = Limits::default();
-    limits.head = MAX_HEAD;
+    let limits = Limits {
+        head: MAX_HEAD,
+        ..Limits::default()
+    };
     Head::parse(&bytes, &limits).map_err(Failure::Head)
 }
 

@@ -149,6 +149,10 @@ fn shake_hands(
             Err(Failure::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
             Err(failure) => return Err(explained(failure, Stage::Proxy, timeout)),
         }
+        // The server never speaks first: these bytes are the proxy's.
+        if stream.has_input() {
+            return Err(proxy.malformed("more follows its answer"));
+        }
     }
     if target.secure {
         let connection = options.tls.connection(&target.host)?;

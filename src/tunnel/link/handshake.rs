@@ -104,6 +104,11 @@ impl<'a> Handshake<'a> {
         }
     }
 
+    /// Whether something came that nobody has asked for yet.
+    pub(super) fn has_input(&self) -> bool {
+        !self.input.is_empty()
+    }
+
     /// Ends the connection so that the peer sees what was sent last: a close with unread input
     /// would take it away again (RFC 9112 §9.6).
     pub(super) fn linger(mut self, time: Duration) {
@@ -157,7 +162,8 @@ impl<'a> Handshake<'a> {
                 return Err(Failure::Tls(error));
             }
             match io::Read::read_to_end(&mut tls.reader(), &mut self.input) {
-                Ok(_) => {}
+                // The end of TLS: what follows is nothing (RFC 8446 §6.1).
+                Ok(_) => return Ok(0),
                 Err(error) if socket::would_block(&error) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -110,43 +110,48 @@ impl LinkReader {
     /// Goes on until there is something to deliver and more could not be had without waiting.
     fn fill(&mut self, buffer: &mut [u8], filled: &mut usize) -> io::Result<()> {
         loop {
-            let space = buffer.get_mut(*filled..).unwrap_or_default();
-            match &mut self.state {
+            let complete = match self.state {
                 State::Ended => return Ok(()),
-                State::Data(0, _) => self.state = State::Header,
-                State::Data(left, mask) => {
-                    let most = usize::try_from(*left).unwrap_or(usize::MAX);
-                    let most = most.min(space.len());
-                    let space = space.get_mut(..most).unwrap_or_default();
-                    let mut count = self.ahead.take(space);
-                    if count == 0 && (*filled > 0 || space.is_empty()) {
-                        return Ok(());
-                    }
-                    if count == 0 {
-                        count = self
-                            .source
-                            .receive(space, &mut self.ahead)?
-                            .min(space.len());
-                    }
-                    if count == 0 {
-                        return Err(cut_short());
-                    }
-                    mask.apply(space.get_mut(..count).unwrap_or_default());
-                    *left -= u64::try_from(count).unwrap_or(0);
-                    *filled += count;
+                State::Data(0, _) => {
+                    self.state = State::Header;
+                    true
                 }
-                State::Header => {
-                    if !self.header()? && !self.more(*filled)? {
-                        return self.end(*filled);
+                State::Data(..) => {
+                    let space = buffer.get_mut(*filled..).unwrap_or_default();
+                    match self.data(space, *filled == 0)? {
+                        0 => return Ok(()),
+                        count => *filled += count,
                     }
+                    true
                 }
-                State::Control(..) => {
-                    if !self.control()? && !self.more(*filled)? {
-                        return self.end(*filled);
-                    }
-                }
+                State::Header => self.header()?,
+                State::Control(..) => self.control()?,
+            };
+            if !complete && !self.more(*filled)? {
+                return self.end(*filled);
             }
         }
+    }
+
+    /// Takes bytes of the payload; none when there is no space, or no byte and it may not wait.
+    fn data(&mut self, space: &mut [u8], may_wait: bool) -> io::Result<usize> {
+        let State::Data(left, mask) = &mut self.state else {
+            return Ok(0);
+        };
+        let most = usize::try_from(*left).unwrap_or(usize::MAX);
+        let most = most.min(space.len());
+        let space = space.get_mut(..most).unwrap_or_default();
+        let mut count = self.ahead.take(space);
+        if count == 0 && may_wait && !space.is_empty() {
+            let received = self.source.receive(space, &mut self.ahead)?;
+            count = received.min(space.len());
+            if count == 0 {
+                return Err(cut_short());
+            }
+        }
+        mask.apply(space.get_mut(..count).unwrap_or_default());
+        *left -= u64::try_from(count).unwrap_or(0);
+        Ok(count)
     }
 
     /// Receives more behind what is there; false at the end, or when something is to be

@@ -90,13 +90,19 @@ pub(super) fn connect(to: SocketAddr, wake: &Wake, deadline: Instant) -> Result<
     };
     let socket = TcpStream::from(stream_socket(family)?);
     match rustix::net::connect(&socket, &to) {
-        Ok(()) => return Ok(socket),
-        Err(Errno::INPROGRESS | Errno::INTR) => {}
+        Ok(()) => {}
+        Err(Errno::INPROGRESS | Errno::INTR) => {
+            wait(&socket, PollFlags::OUT, wake, deadline)?;
+            sockopt::socket_error(&socket)??;
+        }
         Err(error) => return Err(error.into()),
     }
-    wait(&socket, PollFlags::OUT, wake, deadline)?;
-    sockopt::socket_error(&socket)??;
-    Ok(socket)
+    // Where nobody listens on a port of this machine, TCP's simultaneous open (RFC 9293 §3.5) can
+    // connect a socket to itself, and would hold the port that the server wants back.
+    match socket.local_addr()? == to {
+        true => Err(Errno::CONNREFUSED.into()),
+        false => Ok(socket),
+    }
 }
 
 #[cfg(target_os = "linux")]

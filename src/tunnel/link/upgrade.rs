@@ -271,18 +271,22 @@ fn answer(status: u16, length: usize, body: &str) -> String {
     let reason = match status {
         200 => "OK",
         404 => "Not Found",
+        405 => "Method Not Allowed",
         414 => "URI Too Long",
+        417 => "Expectation Failed",
         426 => "Upgrade Required",
         431 => "Request Header Fields Too Large",
+        505 => "HTTP Version Not Supported",
         _ => "Bad Request",
     };
-    // RFC 6455 §4.4, RFC 9110 §15.5.22.
-    let version = match status {
+    // RFC 9110 §15.5.6; RFC 6455 §4.4, RFC 9110 §15.5.22.
+    let what_would_do = match status {
+        405 => "Allow: GET, HEAD\r\n",
         426 => "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
         _ => "",
     };
     format!(
-        "HTTP/1.1 {status} {reason}\r\n{version}\
+        "HTTP/1.1 {status} {reason}\r\n{what_would_do}\
          Content-Type: text/plain; charset=utf-8\r\n\
          X-Content-Type-Options: nosniff\r\n\
          Content-Length: {length}\r\n\

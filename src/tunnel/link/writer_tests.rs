@@ -1,0 +1,92 @@
+use super::*;
+use crate::tunnel::link::LinkReader;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (one, listener.accept().unwrap().0)
+}
+
+fn writer(socket: TcpStream, stall: Duration) -> LinkWriter {
+    socket::block(&socket, stall).unwrap();
+    LinkWriter::new(socket, None, Role::Client)
+}
+
+/// A peer that is there but takes nothing: half-open, or stuck.
+#[test]
+fn a_write_without_progress_ends() {
+    let (ours, _theirs) = pair();
+    let writer = writer(ours, Duration::from_millis(300));
+    let begun = Instant::now();
+    let error = loop {
+        if let Err(error) = writer.write(&mut vec![0; 1 << 20]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    // A frame was cut: nothing may follow it.
+    assert_eq!(
+        writer.write(&mut [1]).unwrap_err().to_string(),
+        "the link has failed"
+    );
+    let mut reader = LinkReader::new(writer, Vec::new());
+    assert_eq!(
+        reader.read(&mut [0]).unwrap_err().kind(),
+        io::ErrorKind::ConnectionAborted
+    );
+}
+
+#[test]
+fn what_is_owed_does_not_grow_while_the_socket_is_full() {
+    let (ours, _theirs) = pair();
+    let writer = writer(ours, Duration::from_secs(60));
+    let shared = writer.shared();
+    let mut full = false;
+    for _ in 0..200_000 {
+        shared.owe_pong(&[7; 125]);
+        full |= shared.settle();
+    }
+    assert!(full, "the socket never filled");
+    assert!(lock(&shared.out).queue.len() < 1024);
+    assert!(lock(&shared.owed).pong.is_some());
+}
+
+#[test]
+fn only_one_goodbye_is_sent() {
+    let (ours, mut theirs) = pair();
+    let writer = writer(ours, Duration::from_secs(60));
+    let shared = writer.shared();
+    shared.owe_close(vec![3, 0xe9]);
+    shared.owe_close(vec![3, 0xea]);
+    assert!(!shared.settle());
+    writer.close();
+    writer.close();
+    let mut sent = Vec::new();
+    io::Read::read_to_end(&mut theirs, &mut sent).unwrap();
+    assert_eq!(
+        (sent.len(), sent.first(), sent.get(1)),
+        (8, Some(&0x88), Some(&0x82))
+    );
+}
+
+#[test]
+fn a_frame_over_the_cap_is_not_sent() {
+    let (ours, _theirs) = pair();
+    let writer = writer(ours, Duration::from_secs(60));
+    let mut long = vec![0; usize::try_from(MAX_FRAME).unwrap() + 1];
+    assert_eq!(
+        writer.write(&mut long).unwrap_err().kind(),
+        io::ErrorKind::InvalidInput
+    );
+    writer.write(&mut [1]).unwrap();
+    assert_eq!(
+        writer.counters(),
+        Counters {
+            received: 0,
+            sent: 1
+        }
+    );
+}
