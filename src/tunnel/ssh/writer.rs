@@ -59,7 +59,8 @@ impl Writer {
         self.written = (self.written + bytes).min(self.batch.bytes.len());
     }
 
-    /// The channels that may write again since the last call.
+    /// The channels that may write again since the last call; to be asked after every
+    /// [`Writer::fill`], also one that answered false.
     pub fn woken(&mut self) -> impl Iterator<Item = ChannelId> + '_ {
         self.woken.drain(..)
     }
