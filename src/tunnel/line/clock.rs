@@ -58,7 +58,8 @@ impl Clock {
 
     pub(super) fn ready(&mut self, now: Instant) {
         self.ready_by = None;
-        self.ping_at = self.keepalive.map(|pause| now + pause);
+        // The first at once: windows grow by the round trip, which the server has not measured yet.
+        self.ping_at = self.keepalive.map(|_| now);
     }
 
     pub(super) fn allow(&mut self, now: Instant, time: Duration) {

@@ -1,6 +1,7 @@
 //! Bytes that wait for a socket; their number is bounded by the channel's window.
 
 use std::collections::VecDeque;
+use std::io;
 
 /// Bytes up to which a chunk is filled. Default 32 KiB: a packet; small packets share one.
 const CHUNK: usize = 32 * 1024;
@@ -30,6 +31,24 @@ impl Queue {
         self.0.pop_front()
     }
 
+    /// Writes as much as `write` takes at once; answers how much that was.
+    pub(super) fn write_to(
+        &mut self,
+        write: impl Fn(&[u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut total = 0;
+        while let Some(mut chunk) = self.0.pop_front() {
+            let taken = write(&chunk)?;
+            total += taken;
+            if taken < chunk.len() {
+                chunk.drain(..taken);
+                self.0.push_front(chunk);
+                break;
+            }
+        }
+        Ok(total)
+    }
+
     /// Drops all, with its memory.
     pub(super) fn clear(&mut self) {
         self.0 = VecDeque::new();
@@ -39,6 +58,20 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_taken_stays_in_order() {
+        let mut queue = Queue::default();
+        queue.push(&[1; CHUNK]);
+        queue.push(&[2; 10]);
+        assert_eq!(
+            queue.write_to(|bytes| Ok(bytes.len() - 1)).unwrap(),
+            CHUNK - 1
+        );
+        assert_eq!(queue.pop(), Some(vec![1]));
+        assert_eq!(queue.write_to(|bytes| Ok(bytes.len())).unwrap(), 10);
+        assert!(queue.is_empty());
+    }
 
     #[test]
     fn small_pieces_share_a_chunk_and_order_is_kept() {

@@ -100,10 +100,7 @@ impl Line {
                 .session()
                 .refuse(channel, Refusal::ResourceShortage, "no thread");
         }
-        // Confirmed before the target answers, as its first bytes are then on their way.
-        let accepted = self.session().accept(channel);
-        stream.opened();
-        accepted
+        Ok(())
     }
 
     /// Server: opens a channel for a visitor, and carries its bytes until the end; the caller's
@@ -281,6 +278,14 @@ impl Stream {
 // The stream's thread.
 impl Stream {
     fn with_target(self: &Arc<Self>, line: &Arc<Line>, host: &str, port: u16) {
+        // Confirmed before the target answers, as the visitor's first bytes are then on their way.
+        let accepted = line.session().accept(self.channel);
+        self.opened();
+        line.flush();
+        if accepted.is_err() {
+            // The connection has ended.
+            self.abort();
+        }
         let connected =
             target::connect(host, port, || self.state().dead || self.state().peer_closed);
         match connected {
@@ -305,9 +310,16 @@ impl Stream {
                 return self.broken(line, state);
             }
             state.socket = Some(Arc::clone(&socket));
+            let Ok(taken) = state.queue.write_to(|bytes| write_now(&socket, bytes)) else {
+                return self.broken(line, state);
+            };
             match state.queue.is_empty() {
                 true => self.settle(line, state),
                 false => self.need_drain(line, state),
+            }
+            if taken > 0 {
+                line.consumed(self.channel, taken);
+                line.flush();
             }
         }
         let ended = self.wait_opened() && self.carry_up(line, &socket);

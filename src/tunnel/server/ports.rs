@@ -55,10 +55,9 @@ impl Ports {
 
     /// Frees what a connection held.
     pub(super) fn release(&self, line: &Arc<Line>) {
-        let is_its = |_: &SocketAddr, held: &mut Held| Arc::ptr_eq(&held.line, line);
-        let freed: Vec<_> = self.held().extract_if(.., is_its).collect();
-        // Waits for their threads, so not under the lock.
-        drop(freed);
+        // Under the lock until the listeners are closed: who finds a port free here can bind it.
+        // Their threads take no lock.
+        self.held().retain(|_, held| !Arc::ptr_eq(&held.line, line));
     }
 
     fn evict_dead(&self, address: SocketAddr, owner: &str, newcomer: &Arc<Line>) {
