@@ -68,7 +68,8 @@ fn the_eleven_statements_are_refused_before_the_database_is_reached() {
         assert!(message.contains(word), "{message}");
         assert!(message.contains("layer: server gate"), "{message}");
     }
-    let reached = db.value("SELECT COUNT(*) FROM mysql.general_log WHERE user_host LIKE '%app%' AND (argument LIKE '%ro_eleven%' OR argument LIKE '% t %')");
+    // Each would have entered the database first. Other tests use the same server, so only what names it counts.
+    let reached = db.value("SELECT COUNT(*) FROM mysql.general_log WHERE user_host LIKE '%app%' AND argument LIKE '%ro_eleven%'");
     db.exec("SET GLOBAL general_log = 0");
     assert_eq!(reached, "0", "nothing of them reached the database");
     assert_eq!(fingerprint(db, "ro_eleven"), before);
@@ -196,10 +197,8 @@ fn every_statement_meets_a_clean_read_only_session() {
             "SELECT @@session.tx_read_only AS r, @x AS x, @@autocommit AS a",
         );
         assert_eq!(body["data"]["rows"][0], json!({"r": 1, "x": null, "a": 1}));
-        assert_eq!(
-            ask(&mut client, "ro_clean", "SELECT @x := 5").0,
-            ask(&mut client, "ro_clean", "SELECT @x := 5").0
-        );
+        let (status, body) = ask(&mut client, "ro_clean", "SELECT @x := 5 AS x");
+        assert_eq!((status, &body["data"]["rows"][0]["x"]), (200, &json!(5)));
     }
     assert_eq!(
         ask(&mut client, "ro_clean", "USE information_schema").0,

@@ -1,0 +1,171 @@
+//! Sessions: what they keep, how they end, what a lost connection means.
+
+use serde_json::{Value, json};
+
+use crate::support::postern::Postern;
+use crate::support::wait_until;
+use crate::{SOON, count, database, post};
+
+#[test]
+fn a_session_keeps_its_connection_and_no_other_sees_it() {
+    let db = database("api_session");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |session: &str, sql: &str| {
+        let body = json!({"sql": sql, "db": "api_session", "session": session});
+        post(&mut client, "/api/query", body)
+    };
+    assert_eq!(run("a", "CREATE TEMPORARY TABLE tmp (x INT)").0, 200);
+    assert_eq!(run("a", "INSERT INTO tmp VALUES (7)").0, 200);
+    assert_eq!(run("a", "SET @mine = 'yes'").0, 200);
+    assert_eq!(
+        run("a", "SELECT x, @mine AS m FROM tmp").1["data"]["rows"][0],
+        json!({"x": 7, "m": "yes"})
+    );
+    assert_eq!(run("b", "SELECT x FROM tmp").1["error"]["errno"], 1146);
+    assert_eq!(
+        run("", "SELECT @mine AS m").1["data"]["rows"][0]["m"],
+        Value::Null
+    );
+    // An unknown database is an error of one statement, not the end of the session.
+    assert_eq!(
+        post(
+            &mut postern.client(),
+            "/api/query",
+            json!({"sql": "SELECT 1", "db": "nope", "session": "a"})
+        )
+        .0,
+        400
+    );
+    assert_eq!(run("a", "SELECT x FROM tmp").0, 200);
+}
+
+#[test]
+fn closing_a_session_rolls_back_and_stops_its_statement() {
+    let db = database("api_close");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let in_session = |sql: &str| json!({"sql": sql, "db": "api_close", "session": "tab"});
+    assert_eq!(post(&mut client, "/api/query", in_session("BEGIN")).0, 200);
+    assert_eq!(
+        post(&mut client, "/api/query", in_session("DELETE FROM t")).0,
+        200
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM api_close.t"), 3);
+    let mut other = postern.client();
+    let waiting = std::thread::spawn(move || {
+        let body =
+            json!({"sql": "SELECT SLEEP(60) AS close_me", "db": "api_close", "session": "tab"});
+        post(&mut other, "/api/query", body)
+    });
+    wait_until(SOON, "the statement runs", || db.running("close_me") == 1);
+    assert_eq!(
+        post(&mut client, "/api/session/close", json!({"session": "tab"})).0,
+        200
+    );
+    let (status, body) = waiting.join().unwrap();
+    assert_eq!(status, 400, "{body}");
+    wait_until(SOON, "the transaction is rolled back", || {
+        count(
+            db,
+            "SELECT COUNT(*) FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST ON ID = trx_mysql_thread_id WHERE DB = 'api_close'",
+        ) == 0
+    });
+    assert_eq!(count(db, "SELECT COUNT(*) FROM api_close.t"), 3);
+    assert_eq!(
+        post(&mut client, "/api/query", in_session("SELECT 1")).0,
+        200
+    );
+}
+
+/// Statements outside a session have the empty id inside, which nobody may name.
+#[test]
+fn an_empty_session_or_query_id_names_nothing() {
+    let db = database("api_empty_id");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let runs = std::thread::spawn({
+        let mut client = postern.client();
+        move || client.query_ok("api_empty_id", "SELECT SLEEP(1) AS outside_a_session")
+    });
+    wait_until(SOON, "the statement runs", || {
+        db.running("outside_a_session") == 1
+    });
+    for (path, field) in [
+        ("/api/session/close", "session"),
+        ("/api/cancel", "query_id"),
+    ] {
+        let (status, body) = post(&mut client, path, json!({field: ""}));
+        assert_eq!(status, 400, "{body}");
+        assert_eq!(body["message"], format!("'{field}' must not be empty"));
+    }
+    let data = runs.join().unwrap();
+    assert_eq!(data["rows"][0]["outside_a_session"], 0);
+}
+
+/// The connection goes on to serve others: what comes next must not run in a database that somebody else chose.
+#[test]
+fn a_use_outside_a_session_ends_with_its_request() {
+    let postern = Postern::on(database("api_use"), &[]);
+    let mut client = postern.client();
+    let mut ask = |sql: &str| post(&mut client, "/api/query", json!({"sql": sql})).1;
+    for _ in 0..4 {
+        assert_eq!(ask("USE api_use")["code"], 200);
+        let data = &ask("SELECT DATABASE() AS d")["data"];
+        assert_eq!(data["rows"][0]["d"], Value::Null);
+    }
+}
+
+/// Nothing of ours comes between two statements of a session in one database.
+#[test]
+fn a_session_sees_the_row_count_of_its_statement_before() {
+    let postern = Postern::on(database("api_row_count"), &[]);
+    let mut client = postern.client();
+    let mut ask = |sql: &str, db: &str| {
+        let body = json!({"sql": sql, "db": db, "session": "s"});
+        let (status, body) = post(&mut client, "/api/query", body);
+        assert_eq!(status, 200, "{sql}: {body}");
+        body.pointer("/data/rows/0/x").cloned().unwrap_or_default()
+    };
+    ask("UPDATE t SET v = 'new'", "api_row_count");
+    assert_eq!(ask("SELECT ROW_COUNT() AS x", "api_row_count"), 3);
+    // The database that is asked for holds, whatever the session did itself.
+    for moving in ["USE mysql", "PREPARE p FROM 'USE mysql'", "EXECUTE p"] {
+        ask(moving, "api_row_count");
+        let now = ask("SELECT DATABASE() AS x", "api_row_count");
+        assert_eq!(now, "api_row_count", "after {moving}");
+    }
+    assert_eq!(ask("SELECT DATABASE() AS x", "mysql"), "mysql");
+    assert_eq!(ask("SELECT COUNT(*) AS x FROM t", "api_row_count"), 3);
+}
+
+/// A role that is not the default one can be taken with `SET ROLE` at any time.
+#[test]
+fn a_lost_connection_is_made_again_and_no_statement_twice() {
+    let db = database("api_lost");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut other = postern.client();
+    let waiting = std::thread::spawn(move || {
+        let body = json!({"sql": "SELECT SLEEP(60) AS lose_me", "session": "s"});
+        post(&mut other, "/api/query", body)
+    });
+    wait_until(SOON, "the statement runs", || db.running("lose_me") == 1);
+    let id = count(
+        db,
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%lose_me%' AND INFO NOT LIKE '%PROCESSLIST%' AND COMMAND = 'Query'",
+    );
+    db.exec(&format!("KILL {id}"));
+    let (status, body) = waiting.join().unwrap();
+    assert_eq!(status, 502, "{body}");
+    assert!(
+        body["message"].as_str().unwrap().contains("not repeated"),
+        "{body}"
+    );
+    let again = post(
+        &mut client,
+        "/api/query",
+        json!({"sql": "SELECT 1", "session": "s"}),
+    );
+    assert_eq!(again.0, 200, "{}", again.1);
+}

@@ -1,0 +1,216 @@
+//! What ends a statement before its time, and what is limited.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::mariadb::MariaDb;
+use crate::support::postern::Postern;
+use crate::support::wait_until;
+use crate::{SOON, database, post};
+
+#[test]
+fn cancel_stops_the_statement_on_the_server() {
+    let db = database("api_cancel");
+    let postern = Postern::on(db, &[]);
+    let mut other = postern.client();
+    let started = Instant::now();
+    let waiting = std::thread::spawn(move || {
+        post(
+            &mut other,
+            "/api/query",
+            json!({"sql": "SELECT SUM(SLEEP(60)) AS cancel_me FROM api_cancel.t", "query_id": "q1"}),
+        )
+    });
+    wait_until(SOON, "the statement runs", || db.running("cancel_me") == 1);
+    let mut client = postern.client();
+    let (status, body) = post(
+        &mut client,
+        "/api/query",
+        json!({"sql": "SELECT 1", "query_id": "q1"}),
+    );
+    assert_eq!(status, 409, "{body}");
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "other"})).0,
+        404
+    );
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "q1"})).0,
+        200
+    );
+    let (status, body) = waiting.join().unwrap();
+    assert_eq!(status, 400);
+    assert_eq!(body["error"], json!({"errno": 1317, "sqlstate": "70100"}));
+    assert!(
+        body["message"].as_str().unwrap().contains("cancelled"),
+        "{body}"
+    );
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_eq!(db.running("cancel_me"), 0);
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "q1"})).0,
+        404
+    );
+}
+
+#[test]
+fn a_client_that_leaves_ends_its_statement() {
+    let db = database("api_leave");
+    let postern = Postern::on(db, &[]);
+    // One that is silent, and one that is in the middle of its rows.
+    let silent = json!({"sql": "SELECT SLEEP(60) AS leave_me"});
+    let mut connection = crate::support::http::Conn::open(postern.authority()).unwrap();
+    let body = silent.to_string();
+    let head = format!(
+        "POST /api/query HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        postern.authority(),
+        body.len()
+    );
+    connection.send_raw(head.as_bytes()).unwrap();
+    wait_until(SOON, "the statement runs", || db.running("leave_me") == 1);
+    drop(connection);
+    wait_until(SOON, "the silent statement was stopped", || {
+        db.running("leave_me") == 0
+    });
+
+    let sql =
+        "SELECT REPEAT('x', 1000) AS leave_rows, a.seq FROM seq_1_to_100000 a, seq_1_to_1000 b";
+    let stream = postern
+        .client()
+        .post_stream("/api/query", &json!({"sql": sql, "db": "api_leave"}));
+    wait_until(SOON, "the rows flow", || db.running("leave_rows") == 1);
+    stream.abandon();
+    wait_until(SOON, "the flowing statement was stopped", || {
+        db.running("leave_rows") == 0
+    });
+    assert!(
+        postern.peak_rss_kib() < 40_000,
+        "{} KiB",
+        postern.peak_rss_kib()
+    );
+}
+
+#[test]
+fn the_time_limit_ends_a_statement() {
+    let db = database("api_timeout");
+    let postern = Postern::on(db, &["--query-timeout", "1"]);
+    let (status, body) = post(
+        &mut postern.client(),
+        "/api/query",
+        json!({"sql": "SELECT SLEEP(30) AS limit_me"}),
+    );
+    assert_eq!(status, 504, "{body}");
+    assert!(
+        body["message"]
+            .as_str()
+            .unwrap()
+            .contains("--query-timeout"),
+        "{body}"
+    );
+    assert_eq!(db.running("limit_me"), 0);
+}
+
+#[test]
+fn connections_are_capped_and_light_requests_answered_at_once() {
+    let db = MariaDb::start(crate::support::mariadb::Options::default());
+    let postern = Postern::on(&db, &[]);
+    let sleepers: Vec<_> = (0..32)
+        .map(|i| {
+            let mut client = postern.client();
+            std::thread::spawn(move || {
+                let body = json!({"sql": "SELECT SLEEP(60) AS capped", "query_id": i.to_string()});
+                post(&mut client, "/api/query", body).0
+            })
+        })
+        .collect();
+    wait_until(Duration::from_secs(20), "all run", || {
+        db.running("capped") == 32
+    });
+    let mut client = postern.client();
+    let (status, body) = post(&mut client, "/api/query", json!({"sql": "SELECT 1"}));
+    assert_eq!(status, 429, "{body}");
+    assert!(body["message"].as_str().unwrap().contains("32"), "{body}");
+    let started = Instant::now();
+    assert_eq!(client.get("/api/info").status(), 200);
+    assert!(
+        started.elapsed() < Duration::from_millis(500),
+        "{:?}",
+        started.elapsed()
+    );
+    for i in 0..32 {
+        assert_eq!(
+            post(
+                &mut client,
+                "/api/cancel",
+                json!({"query_id": i.to_string()})
+            )
+            .0,
+            200
+        );
+    }
+    for sleeper in sleepers {
+        assert_eq!(sleeper.join().unwrap(), 400);
+    }
+    assert_eq!(
+        post(&mut client, "/api/query", json!({"sql": "SELECT 1"})).0,
+        200
+    );
+}
+
+#[test]
+fn a_clean_end_within_two_seconds() {
+    let db = database("api_end");
+    const STATEMENTS: usize = 32;
+    let mut postern = Postern::on(db, &[]);
+    for _ in 0..STATEMENTS {
+        let mut client = postern.client();
+        let _waiting = std::thread::spawn(move || {
+            let _ = client.try_send(
+                "POST",
+                "/api/query",
+                &[("Content-Type", "application/json")],
+                br#"{"sql":"SELECT SLEEP(60) AS end_me"}"#,
+            );
+        });
+    }
+    wait_until(SOON, "the statements run", || {
+        db.running("end_me") == STATEMENTS
+    });
+    let started = Instant::now();
+    let status = postern.stop().expect("it ends by itself");
+    assert_eq!(status.code(), Some(0));
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
+    wait_until(SOON, "nothing is left on the server", || {
+        db.running("end_me") == 0
+    });
+}
+
+#[test]
+fn a_killed_statement_that_the_server_calls_a_success_is_told_apart() {
+    let db = database("api_killed");
+    let postern = Postern::on(db, &[]);
+    let mut other = postern.client();
+    let waiting = std::thread::spawn(move || {
+        let sql = "SELECT BENCHMARK(2000000000, MD5('kill_bench')) AS b";
+        post(
+            &mut other,
+            "/api/query",
+            json!({"sql": sql, "query_id": "b"}),
+        )
+    });
+    wait_until(SOON, "the statement runs", || db.running("kill_bench") == 1);
+    let mut client = postern.client();
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "b"})).0,
+        200
+    );
+    let (status, body) = waiting.join().unwrap();
+    let noted = body["data"]["warnings"]
+        .to_string()
+        .contains("told to stop");
+    assert!(status == 400 || noted, "{body}");
+}
