@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
         .collect();
     let open = users.is_empty();
     let mut settings = Settings::new(listener, keys);
-    settings.users = users;
+    settings.policy = Box::new(users);
     settings.keepalive = keepalive;
     let stopped = watch.running();
     let server = Server::start(settings)

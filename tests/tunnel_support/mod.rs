@@ -60,7 +60,7 @@ fn start(address: SocketAddr, users: Users, kinds: &[KeyKind]) -> Server {
         .map(|kind| ServerKey::generate(*kind).unwrap())
         .collect();
     let mut settings = server::Settings::new(TcpListener::bind(address).unwrap(), keys);
-    settings.users = users;
+    settings.policy = Box::new(users);
     Server::start(settings).unwrap()
 }
 

@@ -20,7 +20,9 @@
 mod buffers;
 mod clock;
 mod queue;
+mod socket;
 mod stream;
+mod visitor;
 
 use std::collections::HashMap;
 use std::io;
@@ -33,6 +35,7 @@ use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Wr
 use buffers::Buffers;
 use clock::Clock;
 use stream::Stream;
+pub use visitor::{OpenError, VisitorStream};
 
 /// Bytes of a stream thread's stack. Default 256 KiB: the resolver's need; only what is
 /// touched takes memory, some 12 KiB.

@@ -12,7 +12,8 @@
 //! closed when both are done, or when the peer closed it and down is done.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::queue::Queue;
+use super::socket::Socket;
 use super::{Line, STREAM_STACK};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
@@ -38,22 +40,26 @@ const DRAIN_LOOK: Timespec = Timespec {
 const DRAIN_STALL: Duration = Duration::from_secs(60);
 
 pub(super) struct Stream {
-    channel: ChannelId,
+    pub(super) channel: ChannelId,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    socket: Option<Arc<TcpStream>>,
+pub(super) struct State {
+    pub(super) socket: Option<Arc<Socket>>,
     queue: Queue,
     drain: Drain,
     opening: Opening,
-    writable: bool,
+    pub(super) writable: bool,
+    /// Gets a byte when the channel takes more: wakes who waits by polling.
+    pub(super) waker: Option<UnixStream>,
     peer_eof: bool,
     peer_closed: bool,
-    up_done: bool,
+    pub(super) up_done: bool,
     down_done: bool,
+    /// The socket has got everything, and was told that this was the end.
+    pub(super) is_whole: bool,
     dead: bool,
     released: bool,
 }
@@ -121,7 +127,7 @@ impl Line {
             stream.abort();
         }
         if stream.wait_opened() {
-            stream.with_socket(self, visitor);
+            stream.with_socket(self, Socket::Tcp(visitor));
         } else {
             stream.abort();
             self.release(stream.channel);
@@ -130,7 +136,7 @@ impl Line {
         Ok(())
     }
 
-    fn add(&self, channel: ChannelId) -> Arc<Stream> {
+    pub(super) fn add(&self, channel: ChannelId) -> Arc<Stream> {
         let stream = Arc::new(Stream {
             channel,
             state: Mutex::default(),
@@ -141,7 +147,7 @@ impl Line {
         stream
     }
 
-    fn count_down(&self) {
+    pub(super) fn count_down(&self) {
         self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -192,7 +198,13 @@ impl Stream {
     }
 
     pub(super) fn writable(&self) {
-        self.state().writable = true;
+        let mut state = self.state();
+        state.writable = true;
+        if let Some(mut waker) = state.waker.as_ref() {
+            // One that is full wakes as well.
+            let _ = waker.write(&[1]);
+        }
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -230,7 +242,7 @@ impl Stream {
 // The end of a stream.
 impl Stream {
     /// Goes on to whatever the state allows.
-    fn settle(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
+    pub(super) fn settle(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
         let drained = state.queue.is_empty() && state.drain != Drain::Busy;
         let mut lingers = false;
         if drained
@@ -239,9 +251,9 @@ impl Stream {
             && state.socket.is_some()
         {
             state.down_done = true;
+            state.is_whole = true;
             if let Some(socket) = state.socket.as_deref() {
-                // A socket that is gone already is as good.
-                let _ = socket.shutdown(Shutdown::Write);
+                socket.end_write();
             }
             lingers = state.peer_closed && !state.up_done;
         } else if state.peer_closed && state.down_done && !state.up_done && !state.released {
@@ -261,7 +273,7 @@ impl Stream {
     }
 
     /// The socket is of no use any more.
-    fn broken(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
+    pub(super) fn broken(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
         state.up_done = true;
         state.down_done = true;
         state.dead = true;
@@ -270,7 +282,7 @@ impl Stream {
         self.settle(line, state);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -289,7 +301,7 @@ impl Stream {
         let connected =
             target::connect(host, port, || self.state().dead || self.state().peer_closed);
         match connected {
-            Ok(socket) => self.with_socket(line, socket),
+            Ok(socket) => self.with_socket(line, Socket::Tcp(socket)),
             Err(error) => {
                 log::debug!("no stream to {host}:{port}: {error}");
                 self.wait_opened();
@@ -299,10 +311,8 @@ impl Stream {
         line.count_down();
     }
 
-    fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) {
-        let prepared = socket
-            .set_nonblocking(true)
-            .and_then(|()| socket.set_nodelay(true));
+    fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: Socket) {
+        let prepared = socket.prepare();
         let socket = Arc::new(socket);
         {
             let mut state = self.state();
@@ -332,7 +342,7 @@ impl Stream {
     }
 
     /// True when the socket's bytes came to their end.
-    fn carry_up(&self, line: &Line, socket: &TcpStream) -> bool {
+    fn carry_up(&self, line: &Line, socket: &Socket) -> bool {
         loop {
             let mut buffer = line.buffers.take();
             let read = (&*socket).read(&mut buffer);
@@ -384,7 +394,7 @@ impl Stream {
         std::mem::take(&mut state.writable) && !state.dead
     }
 
-    fn wait_opened(&self) -> bool {
+    pub(super) fn wait_opened(&self) -> bool {
         let pending = |state: &mut State| state.opening == Opening::Pending && !state.dead;
         let waited = self
             .changed
@@ -430,7 +440,7 @@ impl Stream {
         }
     }
 
-    fn next_chunk(self: &Arc<Self>, line: &Arc<Line>) -> Option<(Arc<TcpStream>, Vec<u8>)> {
+    fn next_chunk(self: &Arc<Self>, line: &Arc<Line>) -> Option<(Arc<Socket>, Vec<u8>)> {
         let mut state = self.state();
         loop {
             if let (Some(socket), false) = (state.socket.clone(), state.dead)
@@ -456,7 +466,7 @@ impl Stream {
         }
     }
 
-    fn write_chunk(&self, line: &Line, socket: &TcpStream, chunk: &[u8]) -> bool {
+    fn write_chunk(&self, line: &Line, socket: &Socket, chunk: &[u8]) -> bool {
         let mut rest = chunk;
         let mut moved = Instant::now();
         while !rest.is_empty() {
@@ -475,7 +485,7 @@ impl Stream {
         true
     }
 
-    fn wait_for_room(&self, socket: &TcpStream, moved: Instant) -> bool {
+    fn wait_for_room(&self, socket: &Socket, moved: Instant) -> bool {
         let mut fds = [PollFd::new(socket, PollFlags::OUT)];
         // An interrupted or failed wait is followed by another write.
         let _ = poll(&mut fds, Some(&DRAIN_LOOK));
@@ -486,7 +496,7 @@ impl Stream {
 }
 
 /// As much as the socket takes at once.
-fn write_now(mut socket: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+fn write_now(mut socket: &Socket, bytes: &[u8]) -> std::io::Result<usize> {
     let mut taken = 0;
     while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
         match socket.write(rest) {
@@ -503,19 +513,18 @@ fn is_passing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-fn wait_readable(socket: &TcpStream) -> bool {
+fn wait_readable(socket: &Socket) -> bool {
     let mut fds = [PollFd::new(socket, PollFlags::IN)];
     matches!(poll(&mut fds, None), Ok(_) | Err(rustix::io::Errno::INTR))
 }
 
 /// Ends both directions, which wakes whoever waits for the socket.
-fn close(socket: Option<&TcpStream>) {
+fn close(socket: Option<&Socket>) {
     if let Some(socket) = socket {
-        // A socket that is gone already is as good.
-        let _ = socket.shutdown(Shutdown::Both);
+        socket.end();
     }
 }
 
-fn add(counter: &std::sync::atomic::AtomicU64, bytes: usize) {
+pub(super) fn add(counter: &std::sync::atomic::AtomicU64, bytes: usize) {
     counter.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
 }

@@ -4,11 +4,12 @@
 //! Login ─ admitted ─> Config ─ allowed and bound ─> Up ─ visitors
 //! ```
 
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
+use super::{Grant, Shared};
 use crate::tunnel::line::{End, Handler, Line, Options};
 use crate::tunnel::link::{self, Accepted};
 use crate::tunnel::remote::{Remote, decode_config};
@@ -62,7 +63,7 @@ fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: lin
 
 enum Stage {
     Login,
-    /// The user who is logged in.
+    /// The name that what the client gets is held under.
     Config(String),
     Up,
 }
@@ -96,9 +97,10 @@ impl Handler for Client<'_> {
 
 impl Client<'_> {
     fn login(&mut self, line: &Line, user: &str, password: &str) -> Result<(), End> {
-        let admitted = self.shared.users.admits(user, password);
-        if admitted {
-            self.stage = Stage::Config(user.to_owned());
+        let holder = self.shared.policy.login(user, password, self.peer);
+        let admitted = holder.is_some();
+        if let Some(holder) = holder {
+            self.stage = Stage::Config(holder);
             line.allow(CONFIG_WITHIN);
         } else {
             log::info!("{}: login refused", self.peer);
@@ -108,13 +110,13 @@ impl Client<'_> {
     }
 
     fn config(&mut self, line: &Arc<Line>, id: Option<RequestId>, data: &[u8]) -> Result<(), End> {
-        let Stage::Config(user) = &self.stage else {
+        let Stage::Config(holder) = &self.stage else {
             return match id {
                 Some(id) => line.answer(id, false, b"already configured"),
                 None => Ok(()),
             };
         };
-        let outcome = self.listen(line, user, data);
+        let outcome = self.listen(line, holder, data);
         match (&outcome, id) {
             (Ok(()), Some(id)) => line.answer(id, true, b"")?,
             (Err(text), Some(id)) => line.answer(id, false, text.as_bytes())?,
@@ -135,33 +137,38 @@ impl Client<'_> {
     }
 
     /// All or none.
-    fn listen(&self, line: &Arc<Line>, user: &str, data: &[u8]) -> Result<(), String> {
+    fn listen(&self, line: &Arc<Line>, holder: &str, data: &[u8]) -> Result<(), String> {
+        let policy = self.shared.policy.as_ref();
         let remotes = decode_config(data).map_err(|error| error.to_string())?;
-        let denied = |remote: &&Remote| !self.shared.users.allows(user, &remote.permission());
-        if let Some(remote) = remotes.iter().find(denied) {
-            return Err(format!(
-                "server: access to '{}' denied",
-                remote.permission()
-            ));
+        let grants: Vec<Grant> = remotes.iter().map(|r| policy.grant(holder, r)).collect();
+        if let Some(denied) = grants.iter().position(|grant| *grant == Grant::Denied)
+            && let Some(remote) = remotes.get(denied)
+        {
+            let denied = remote.permission();
+            return Err(format!("server: access to '{denied}' denied"));
         }
-        let owner = self.owner(user);
-        for remote in &remotes {
-            self.shared
-                .ports
-                .bind(remote, &owner, line)
-                .map_err(|error| {
-                    log::debug!("{}: {}: {error}", self.peer, remote.local());
-                    format!("Server cannot listen on {}", remote.permission())
-                })?;
+        for (remote, grant) in remotes.iter().zip(grants) {
+            self.take(line, holder, remote, grant).map_err(|error| {
+                log::debug!("{}: {}: {error}", self.peer, remote.local());
+                format!("Server cannot listen on {}", remote.permission())
+            })?;
         }
         Ok(())
     }
 
-    /// Without users, a source address is the best there is.
-    fn owner(&self, user: &str) -> String {
-        match self.shared.users.is_empty() {
-            true => format!("@{}", self.peer.ip()),
-            false => user.to_owned(),
+    fn take(
+        &self,
+        line: &Arc<Line>,
+        holder: &str,
+        remote: &Remote,
+        grant: Grant,
+    ) -> io::Result<()> {
+        let ports = &self.shared.ports;
+        match grant {
+            Grant::Denied => Err(io::ErrorKind::PermissionDenied.into()),
+            Grant::Listen => ports.bind(remote, holder, line),
+            Grant::ListenAt(address) => ports.bind_at(address, remote, holder, line),
+            Grant::Held => ports.hold(remote, holder, line),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The server: takes clients, listens for them, and opens a stream for every visitor.
 
 mod connection;
+mod policy;
 mod ports;
 mod users;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -15,9 +17,11 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+pub use super::line::{OpenError, VisitorStream};
 use super::line::{FAREWELL, Traffic};
 use super::link::{AcceptOptions, Cancel};
 use super::ssh::ServerKey;
+pub use policy::{Grant, Policy};
 use ports::Ports;
 pub use users::Users;
 
@@ -44,8 +48,8 @@ pub struct Settings {
     pub listener: TcpListener,
     /// The host keys, one of each kind at most.
     pub keys: Arc<[ServerKey]>,
-    /// Who may log in.
-    pub users: Users,
+    /// Who may log in, and to what.
+    pub policy: Box<dyn Policy>,
     /// The pause between keep-alive requests; none for no keep-alive.
     pub keepalive: Option<Duration>,
     /// How connections are taken.
@@ -58,7 +62,7 @@ impl Settings {
         Self {
             listener,
             keys,
-            users: Users::default(),
+            policy: Box::new(Users::default()),
             keepalive: Some(super::client::KEEPALIVE),
             accept: AcceptOptions::default(),
         }
@@ -76,7 +80,7 @@ pub struct Server {
 
 struct Shared {
     keys: Arc<[ServerKey]>,
-    users: Users,
+    policy: Box<dyn Policy>,
     keepalive: Option<Duration>,
     accept: AcceptOptions,
     traffic: Arc<Traffic>,
@@ -95,7 +99,7 @@ impl Server {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             keys: settings.keys,
-            users: settings.users,
+            policy: settings.policy,
             keepalive: settings.keepalive,
             accept: settings.accept,
             traffic: Arc::default(),
@@ -131,6 +135,11 @@ impl Server {
         &self.shared.traffic
     }
 
+    /// Opens streams to what is held for this process; works while the server does.
+    pub fn opener(&self) -> Opener {
+        Opener(Arc::clone(&self.shared))
+    }
+
     /// Stops: no more clients, those that are there are told, ports are free when it returns.
     pub fn stop(mut self) {
         self.end();
@@ -153,6 +162,37 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Leads to what clients hold without a port ([`Grant::Held`]).
+#[derive(Clone)]
+pub struct Opener(Arc<Shared>);
+
+impl Opener {
+    /// Opens a stream to the target of `holder`'s remote with this port. Waits until the client
+    /// confirms it, at most 30 s; whether the target takes it shows only on the stream.
+    pub fn open(&self, holder: &str, port: u16) -> Result<VisitorStream, OpenError> {
+        self.0.ports.open(holder, port)
+    }
+
+    /// Whether `holder` holds this port now.
+    pub fn is_held(&self, holder: &str, port: u16) -> bool {
+        self.0.ports.find(holder, port).is_some()
+    }
+
+    /// Ends the connections of `holder` that hold something, politely and then surely.
+    pub fn disconnect(&self, holder: &str) {
+        for line in self.0.ports.lines(holder) {
+            line.stop();
+            line.cut();
+        }
+    }
+}
+
+impl fmt::Debug for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Opener")
     }
 }
 

@@ -1,6 +1,9 @@
-//! The ports that a server holds for its clients, and whose they are.
+//! What a server holds for its clients, and whose it is: ports, and names for streams that are
+//! opened in this process.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -10,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::tunnel::line::Line;
+use crate::tunnel::line::{Line, OpenError, VisitorStream};
 use crate::tunnel::remote::Remote;
 
 /// Bytes of a visitor thread's stack. Default 128 KiB: no resolver there.
@@ -23,34 +26,88 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// over a new connection. Default 1 s: a live one answers in a round trip.
 const PROOF_WITHIN: Duration = Duration::from_secs(1);
 
-/// All ports of a server.
+/// All that a server holds.
 #[derive(Default)]
-pub(super) struct Ports(Mutex<BTreeMap<SocketAddr, Held>>);
+pub(super) struct Ports(Mutex<BTreeMap<Spot, Held>>);
+
+/// What can be held by one connection at a time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Spot {
+    /// A port of this machine.
+    Address(SocketAddr),
+    /// A number that means something for one holder only.
+    Number(String, u16),
+}
 
 struct Held {
     owner: String,
     line: Arc<Line>,
-    _listening: Listening,
+    target: Arc<str>,
+    _listening: Option<Listening>,
 }
 
 impl Ports {
-    /// Listens on the remote's address for `line`. A port that its owner's dead connection
-    /// still holds is freed first.
+    /// Listens where the remote says for `line`.
     pub(super) fn bind(&self, remote: &Remote, owner: &str, line: &Arc<Line>) -> io::Result<()> {
         let address = (remote.local_host.as_str(), remote.local_port)
             .to_socket_addrs()?
             .next()
             .ok_or(io::ErrorKind::AddrNotAvailable)?;
-        self.evict_dead(address, owner, line);
+        self.bind_at(address, remote, owner, line)
+    }
+
+    /// Listens on `address` for `line`. A port that its owner's dead connection still holds is
+    /// freed first.
+    pub(super) fn bind_at(
+        &self,
+        address: SocketAddr,
+        remote: &Remote,
+        owner: &str,
+        line: &Arc<Line>,
+    ) -> io::Result<()> {
+        let spot = Spot::Address(address);
+        self.evict_dead(&spot, owner, line);
         let listener = TcpListener::bind(address)?;
-        let listening = Listening::start(listener, Arc::clone(line), remote.target())?;
+        let target: Arc<str> = remote.target().into();
+        let listening = Listening::start(listener, Arc::clone(line), Arc::clone(&target))?;
         let held = Held {
             owner: owner.to_owned(),
             line: Arc::clone(line),
-            _listening: listening,
+            target,
+            _listening: Some(listening),
         };
-        self.held().insert(address, held);
+        self.held().insert(spot, held);
         Ok(())
+    }
+
+    /// Holds the remote's port number for `line` without listening anywhere.
+    pub(super) fn hold(&self, remote: &Remote, owner: &str, line: &Arc<Line>) -> io::Result<()> {
+        let spot = Spot::Number(owner.to_owned(), remote.local_port);
+        self.evict_dead(&spot, owner, line);
+        match self.held().entry(spot) {
+            Entry::Occupied(_) => Err(io::ErrorKind::AddrInUse.into()),
+            Entry::Vacant(place) => {
+                place.insert(Held {
+                    owner: owner.to_owned(),
+                    line: Arc::clone(line),
+                    target: remote.target().into(),
+                    _listening: None,
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// Opens a stream to what `owner` holds this number for.
+    pub(super) fn open(&self, owner: &str, port: u16) -> Result<VisitorStream, OpenError> {
+        let (line, target) = self.find(owner, port).ok_or(OpenError::NotHeld)?;
+        line.open_stream(&target)
+    }
+
+    pub(super) fn find(&self, owner: &str, port: u16) -> Option<(Arc<Line>, Arc<str>)> {
+        let held = self.held();
+        let found = held.get(&Spot::Number(owner.to_owned(), port))?;
+        Some((Arc::clone(&found.line), Arc::clone(&found.target)))
     }
 
     /// Frees what a connection held.
@@ -60,23 +117,39 @@ impl Ports {
         self.held().retain(|_, held| !Arc::ptr_eq(&held.line, line));
     }
 
-    fn evict_dead(&self, address: SocketAddr, owner: &str, newcomer: &Arc<Line>) {
-        let holder = match self.held().get(&address) {
+    /// The connections that hold something for `owner`.
+    pub(super) fn lines(&self, owner: &str) -> Vec<Arc<Line>> {
+        let held = self.held();
+        let owned = held.values().filter(|held| held.owner == owner);
+        owned.map(|held| Arc::clone(&held.line)).collect()
+    }
+
+    fn evict_dead(&self, spot: &Spot, owner: &str, newcomer: &Arc<Line>) {
+        let holder = match self.held().get(spot) {
             Some(held) if held.owner == owner && !Arc::ptr_eq(&held.line, newcomer) => {
                 Arc::clone(&held.line)
             }
             _ => return,
         };
         if !holder.probe(PROOF_WITHIN) {
-            log::info!("{address} is taken from a connection that is dead");
+            log::info!("{spot} is taken from a connection that is dead");
             holder.stop();
             holder.cut();
             self.release(&holder);
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<Spot, Held>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Number(owner, number) => write!(f, "{owner:?}'s number {number}"),
+        }
     }
 }
 
@@ -87,10 +160,9 @@ struct Listening {
 }
 
 impl Listening {
-    fn start(listener: TcpListener, line: Arc<Line>, target: String) -> io::Result<Self> {
+    fn start(listener: TcpListener, line: Arc<Line>, target: Arc<str>) -> io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         listener.set_nonblocking(true)?;
-        let target: Arc<str> = target.into();
         // A thread because accepting waits; ends when `stop` is dropped.
         let thread = std::thread::Builder::new()
             .name("tunnel-listen".into())

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 
 use regex::Regex;
 use ring::{digest, hmac};
 use zeroize::Zeroizing;
+
+use super::{Grant, Policy};
+use crate::tunnel::remote::Remote;
 
 /// Bytes of a compiled expression. Default 1 MiB: an address pattern takes some kilobytes.
 const PATTERN_CAP: usize = 1024 * 1024;
@@ -26,7 +30,7 @@ enum Pattern {
     Matching(Regex),
 }
 
-/// A password's keyed digest: comparing it tells neither length nor place of a difference by its time.
+/// A password's keyed digest: comparing it tells neither length nor grant of a difference by its time.
 struct Secret {
     key: hmac::Key,
     tag: hmac::Tag,
@@ -48,6 +52,24 @@ impl Secret {
     fn is(&self, password: &str) -> bool {
         let given = digest::digest(&digest::SHA256, password.as_bytes());
         hmac::verify(&self.key, given.as_ref(), self.tag.as_ref()).is_ok()
+    }
+}
+
+impl Policy for Users {
+    /// Without users, a source address is the best name there is.
+    fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String> {
+        let name = || match self.is_empty() {
+            true => format!("@{}", peer.ip()),
+            false => user.to_owned(),
+        };
+        self.admits(user, password).then(name)
+    }
+
+    fn grant(&self, holder: &str, remote: &Remote) -> Grant {
+        match self.allows(holder, &remote.permission()) {
+            true => Grant::Listen,
+            false => Grant::Denied,
+        }
     }
 }
 

@@ -1,0 +1,72 @@
+//! The sockets that streams end in: a visitor's, a target's, or one half of a pair in this process.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Local(UnixStream),
+}
+
+impl Socket {
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => {
+                socket.set_nonblocking(true)?;
+                socket.set_nodelay(true)
+            }
+            Self::Local(socket) => socket.set_nonblocking(true),
+        }
+    }
+
+    /// The other side gets no more bytes.
+    pub(super) fn end_write(&self) {
+        self.shutdown(Shutdown::Write);
+    }
+
+    /// Both directions.
+    pub(super) fn end(&self) {
+        self.shutdown(Shutdown::Both);
+    }
+
+    fn shutdown(&self, how: Shutdown) {
+        // A socket that is gone already is as good.
+        let _ = match self {
+            Self::Tcp(socket) => socket.shutdown(how),
+            Self::Local(socket) => socket.shutdown(how),
+        };
+    }
+}
+
+impl Read for &Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => (&mut &*socket).read(buffer),
+            Socket::Local(socket) => (&mut &*socket).read(buffer),
+        }
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => (&mut &*socket).write(bytes),
+            Socket::Local(socket) => (&mut &*socket).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Local(socket) => socket.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A stream whose visitor is in this process: no port, and no thread of its own.
+//!
+//! Bytes down come through a pair of sockets, so that they can be waited for beside others; bytes
+//! up go straight into the channel.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use super::Line;
+use super::socket::Socket;
+use super::stream::{Stream, add};
+use crate::tunnel::ssh::Error;
+
+/// One stream through a tunnel to what its client forwards to. Nothing here waits for the peer,
+/// but for the link to take what is written. Dropping it closes the stream at once.
+pub struct VisitorStream {
+    line: Arc<Line>,
+    stream: Arc<Stream>,
+    /// What comes down.
+    socket: UnixStream,
+    /// Readable when the channel takes more; made when it first did not.
+    woken: Option<UnixStream>,
+}
+
+/// Why there is no stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No client holds this.
+    NotHeld,
+    /// The connection to the client is ending, or has no room for a further stream.
+    Tunnel,
+    /// The client refused, or did not answer in time.
+    Refused,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotHeld => "its tunnel is not connected",
+            Self::Tunnel => "its tunnel takes no further stream",
+            Self::Refused => "the other end of its tunnel refused the stream",
+        })
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl Line {
+    /// Server: opens a channel for a visitor in this process. Waits until the client confirms it.
+    pub(in crate::tunnel) fn open_stream(
+        self: &Arc<Self>,
+        target: &str,
+    ) -> Result<VisitorStream, OpenError> {
+        let (socket, theirs) = pair().map_err(|_| OpenError::Tunnel)?;
+        let stream = {
+            let mut session = self.session();
+            let channel = session
+                .open("chisel", target.as_bytes())
+                .map_err(|_| OpenError::Tunnel)?;
+            // Under the session's lock: the answer must find it.
+            let stream = self.add(channel);
+            stream.state().socket = Some(Arc::new(Socket::Local(theirs)));
+            stream
+        };
+        let visitor = VisitorStream {
+            line: Arc::clone(self),
+            stream,
+            socket,
+            woken: None,
+        };
+        self.flush();
+        if self.has_ended() {
+            visitor.stream.abort();
+        }
+        match visitor.stream.wait_opened() {
+            true => Ok(visitor),
+            false if self.has_ended() => Err(OpenError::Tunnel),
+            false => Err(OpenError::Refused),
+        }
+    }
+}
+
+impl VisitorStream {
+    /// What has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
+    /// when the tunnel ended first.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.socket.read(buffer) {
+            Ok(0) if !buffer.is_empty() && !self.stream.state().is_whole => {
+                Err(io::ErrorKind::ConnectionAborted.into())
+            }
+            read => read,
+        }
+    }
+
+    /// Takes as much as the channel's window has room for.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let taken = self.line.session().write(self.stream.channel, bytes);
+            self.line.flush();
+            match taken {
+                Ok(0) if bytes.is_empty() => return Ok(0),
+                Ok(0) => self.wait_by_polling()?,
+                Ok(taken) => {
+                    add(&self.line.traffic.sent, taken);
+                    return Ok(taken);
+                }
+                Err(Error::NoChannel(_)) => return Err(io::ErrorKind::BrokenPipe.into()),
+                Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
+            }
+        }
+    }
+
+    /// The target gets no more bytes.
+    pub fn end_write(&mut self) {
+        // A channel that is gone needs no EOF.
+        let _ = self.line.session().eof(self.stream.channel);
+        self.line.flush();
+        let mut state = self.stream.state();
+        state.up_done = true;
+        self.stream.settle(&self.line, state);
+    }
+
+    /// Becomes readable when [`VisitorStream::read`] has something to tell.
+    pub fn readable(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Becomes readable when a write that would have waited may go on.
+    pub fn writable(&self) -> BorrowedFd<'_> {
+        self.woken.as_ref().unwrap_or(&self.socket).as_fd()
+    }
+
+    /// Fails with `WouldBlock` unless the channel has become writable meanwhile.
+    fn wait_by_polling(&mut self) -> io::Result<()> {
+        if let Some(woken) = &mut self.woken {
+            // What it holds is told by the flag below.
+            let _ = woken.read(&mut [0; 64]);
+        } else {
+            let (woken, waker) = pair()?;
+            self.stream.state().waker = Some(waker);
+            self.woken = Some(woken);
+        }
+        match std::mem::take(&mut self.stream.state().writable) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+impl Drop for VisitorStream {
+    fn drop(&mut self) {
+        self.stream.broken(&self.line, self.stream.state());
+        self.line.flush();
+        self.line.count_down();
+    }
+}
+
+impl fmt::Debug for VisitorStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VisitorStream").finish_non_exhaustive()
+    }
+}
+
+fn pair() -> io::Result<(UnixStream, UnixStream)> {
+    let (one, other) = UnixStream::pair()?;
+    one.set_nonblocking(true)?;
+    other.set_nonblocking(true)?;
+    Ok((one, other))
+}
