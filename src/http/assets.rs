@@ -70,6 +70,14 @@ pub fn asset(request: Request) {
     request.respond(secured(response));
 }
 
+/// A file as it is, for what is put together from several.
+pub(crate) fn source(name: &str) -> Option<Vec<u8>> {
+    match directory() {
+        Some(dir) => read(&dir, name),
+        None => embedded(name).map(|file| inflate(file.gzip)),
+    }
+}
+
 fn embedded(name: &str) -> Option<&'static File> {
     let at = FILES.binary_search_by(|file| file.path.cmp(name)).ok()?;
     FILES.get(at)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::backend::Workers;
+use super::fence::visit::Gateway;
 use super::fence::{Fence, Front};
 use super::{HostPolicy, Limits, Request};
 
@@ -54,6 +55,23 @@ pub struct Server {
 impl Server {
     /// Starts serving.
     pub fn start(config: ServerConfig, handler: Arc<dyn Handler>) -> io::Result<Server> {
+        Server::start_beside(None, config, handler)
+    }
+
+    /// Starts serving what `gateway` does not claim, and lets it serve the rest.
+    pub fn start_with_gateway(
+        gateway: Arc<dyn Gateway>,
+        config: ServerConfig,
+        handler: Arc<dyn Handler>,
+    ) -> io::Result<Server> {
+        Server::start_beside(Some(gateway), config, handler)
+    }
+
+    fn start_beside(
+        gateway: Option<Arc<dyn Gateway>>,
+        config: ServerConfig,
+        handler: Arc<dyn Handler>,
+    ) -> io::Result<Server> {
         let addr = config.listener.local_addr()?;
         let workers = Workers::start(&config.run_dir, config.workers, &handler)?;
         let fence = Fence::start(Front {
@@ -62,6 +80,7 @@ impl Server {
             check_other_users: config.check_other_users,
             limits: config.limits,
             backend: workers.clone(),
+            gateway,
         });
         match fence {
             Ok(fence) => Ok(Server {

@@ -16,12 +16,15 @@ use super::budget::{Bodies, Exchanges, within_open_files};
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::socket::{wait, would_block};
+use super::visit::Gateway;
 use super::{Backend, conn, source};
 use crate::http::lock;
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
 const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
+/// The same where a gateway may seal and write for a tunnel there, or speak TLS.
+const GATEWAY_STACK: usize = if cfg!(debug_assertions) { 768 } else { 256 } * 1024;
 /// Pause after an accept or a thread that failed for want of files, memory or threads.
 const BACK_OFF: Duration = Duration::from_millis(20);
 /// Silence after which the kernel asks whether the client is still there.
@@ -38,6 +41,7 @@ pub(in crate::http) struct Front {
     pub(in crate::http) check_other_users: bool,
     pub(in crate::http) limits: Limits,
     pub(in crate::http) backend: Arc<dyn Backend>,
+    pub(in crate::http) gateway: Option<Arc<dyn Gateway>>,
 }
 
 /// A running fence.
@@ -60,6 +64,7 @@ impl Fence {
             hosts: front.hosts,
             check_other_users: front.check_other_users,
             backend: front.backend,
+            gateway: front.gateway,
             bodies: Bodies::default(),
             exchanges: Exchanges::new(exchanges),
             table: Table::new(connections, front.limits.per_source),
@@ -98,6 +103,7 @@ pub(super) struct Shared {
     pub(super) check_other_users: bool,
     pub(super) limits: Limits,
     pub(super) backend: Arc<dyn Backend>,
+    pub(super) gateway: Option<Arc<dyn Gateway>>,
     pub(super) bodies: Bodies,
     pub(super) exchanges: Exchanges,
     table: Table,
@@ -107,6 +113,17 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.gateway.as_ref().is_some_and(|g| g.is_proxy(peer))
+    }
+
+    fn stack(&self) -> usize {
+        match self.gateway {
+            Some(_) => GATEWAY_STACK,
+            None => STACK,
+        }
     }
 }
 
@@ -133,7 +150,8 @@ fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
     if prepare(&socket).is_err() {
         return;
     }
-    let entry = match shared.table.admit(socket, peer) {
+    let is_counted = !shared.is_proxy(peer.ip());
+    let entry = match shared.table.admit(socket, peer, is_counted) {
         Ok(entry) => entry,
         Err(socket) => return conn::turn_away(&socket),
     };
@@ -142,7 +160,7 @@ fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
     // Serves one connection; ends with it, or when its socket is shut down from outside.
     let spawned = thread::Builder::new()
         .name("fence-conn".into())
-        .stack_size(STACK)
+        .stack_size(shared.stack())
         .spawn(move || {
             let _leave = Leave(&theirs.table, &served);
             conn::serve(&theirs, &served);
@@ -183,6 +201,8 @@ pub(super) enum Phase {
     Idle,
     /// Its body is read.
     Body,
+    /// It does not take its answer.
+    Stalled,
     /// Its request is under way.
     Busy,
     /// Its last answer is sent.
@@ -211,6 +231,7 @@ impl Entry {
             Phase::Closing => Some((1, since)),
             Phase::Idle => Some((2, since)),
             Phase::Body => Some((3, since)),
+            Phase::Stalled => Some((4, since)),
             Phase::Busy => None,
         }
     }
@@ -246,9 +267,14 @@ impl Table {
 
     /// Gives the socket back over a cap. At the cap of all, the oldest connection that does
     /// no work is given up for the new one.
-    fn admit(&self, socket: TcpStream, peer: SocketAddr) -> Result<Arc<Entry>, TcpStream> {
+    fn admit(
+        &self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        is_counted: bool,
+    ) -> Result<Arc<Entry>, TcpStream> {
         let mut inner = lock(&self.inner);
-        let crowded = inner.is_crowded(peer.ip(), self.per_source);
+        let crowded = is_counted && inner.is_crowded(peer.ip(), self.per_source);
         if crowded || (inner.entries.len() >= self.max && !inner.evict()) {
             return Err(socket);
         }
@@ -329,7 +355,7 @@ mod tests {
     }
 
     fn admit(table: &Table, peer: &str) -> Option<Arc<Entry>> {
-        table.admit(socket(), peer.parse().unwrap()).ok()
+        table.admit(socket(), peer.parse().unwrap(), true).ok()
     }
 
     fn holds(table: &Table, entry: &Entry) -> bool {

@@ -98,6 +98,19 @@ impl Body {
         })
     }
 
+    /// How much of `input` belongs to the body and its framing.
+    pub fn follow(&mut self, input: &[u8]) -> Result<usize, Refusal> {
+        let mut at = 0;
+        while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty()) {
+            let step = self.step(rest)?;
+            at += step.consumed;
+            if step.consumed == 0 || self.is_done() {
+                break;
+            }
+        }
+        Ok(at)
+    }
+
     /// How many of `available` bytes are data; `None` where framing is expected.
     fn data(&mut self, available: usize) -> Option<usize> {
         let (left, counted) = match self.state {

@@ -1,5 +1,6 @@
 //! What all connections of a fence share of memory and open files.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -55,28 +56,29 @@ impl Drop for HeldBody<'_> {
 /// Requests under way at once.
 pub(super) struct Exchanges {
     max: usize,
-    now: AtomicUsize,
+    now: Arc<AtomicUsize>,
 }
 
 impl Exchanges {
     pub(super) fn new(max: usize) -> Exchanges {
         Exchanges {
             max,
-            now: AtomicUsize::new(0),
+            now: Arc::default(),
         }
     }
 
     /// `None` when there are too many.
-    pub(super) fn enter(&self) -> Option<ExchangeSlot<'_>> {
-        let slot = ExchangeSlot(&self.now);
+    pub(super) fn enter(&self) -> Option<ExchangeSlot> {
+        let slot = ExchangeSlot(Arc::clone(&self.now));
         (self.now.fetch_add(1, Ordering::Relaxed) < self.max).then_some(slot)
     }
 }
 
-/// One request under way.
-pub(super) struct ExchangeSlot<'a>(&'a AtomicUsize);
+/// One request under way, or a stream that is kept for the next; given back when dropped.
+#[derive(Debug)]
+pub struct ExchangeSlot(Arc<AtomicUsize>);
 
-impl Drop for ExchangeSlot<'_> {
+impl Drop for ExchangeSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -14,6 +14,7 @@ use super::forward::Forward;
 use super::head::{Head, HeadScan, Version};
 use super::socket::{BROKEN, wait, was_reset, would_block};
 use super::target::Target;
+use super::visit::{Visit, Visitor};
 use super::{Opened, Refusal, date, peer};
 use crate::http::{ApiError, ClientWatch, Response};
 
@@ -23,7 +24,7 @@ const REFUSAL_WRITE: Duration = Duration::from_secs(1);
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Why a connection ends.
-enum End {
+pub(super) enum End {
     /// Nothing is left to say.
     Silent,
     /// The last answer is sent; the client may still be sending.
@@ -59,12 +60,12 @@ pub(super) fn turn_away(mut socket: &TcpStream) {
     let _ = socket.shutdown(Shutdown::Write);
 }
 
-struct Connection<'a> {
-    shared: &'a Shared,
-    entry: &'a Entry,
-    socket: &'a TcpStream,
+pub(super) struct Connection<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) entry: &'a Entry,
+    pub(super) socket: &'a TcpStream,
     /// What has arrived and is not yet used.
-    inbox: Vec<u8>,
+    pub(super) inbox: Vec<u8>,
 }
 
 impl<'a> Connection<'a> {
@@ -73,8 +74,10 @@ impl<'a> Connection<'a> {
             return end;
         }
         let mut first_wait = self.shared.limits.head_time;
+        let gateway = self.shared.gateway.as_ref();
+        let mut visit = gateway.map(|gateway| gateway.visit(self.entry.peer));
         loop {
-            if let Err(end) = self.request(first_wait) {
+            if let Err(end) = self.request(first_wait, visit.as_deref_mut()) {
                 return end;
             }
             first_wait = self.shared.limits.idle_time;
@@ -101,9 +104,18 @@ impl<'a> Connection<'a> {
     }
 
     /// Reads, checks and answers one request.
-    fn request(&mut self, first_wait: Duration) -> Result<(), End> {
+    fn request(
+        &mut self,
+        first_wait: Duration,
+        visit: Option<&mut (dyn Visit + 'a)>,
+    ) -> Result<(), End> {
         let head = self.read_head(first_wait)?;
         self.entry.enter(Phase::Body);
+        if let Some(visit) = visit
+            && visit.claims(&head)
+        {
+            return visit.serve(&head, &mut Visitor(self)).into();
+        }
         self.answer(&head).map_err(|end| match end {
             End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
             end => end,
@@ -142,7 +154,7 @@ impl<'a> Connection<'a> {
     }
 
     /// The body, and its share of what all bodies may take.
-    fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
+    pub(super) fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
         let limits = &self.shared.limits;
         if let Framing::Length(length) = head.framing
             && usize::try_from(length).map_or(true, |length| length > limits.body)
@@ -294,7 +306,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Writes something small.
-    fn write_all(&self, mut bytes: &[u8]) -> Result<(), End> {
+    pub(super) fn write_all(&self, mut bytes: &[u8]) -> Result<(), End> {
         let until = Instant::now() + REFUSAL_WRITE;
         while !bytes.is_empty() {
             let mut socket = self.socket;
@@ -368,13 +380,16 @@ fn refusal_bytes(refusal: Refusal, to_head: bool) -> Vec<u8> {
     if status == 405 {
         response = response.header("Allow", METHODS);
     }
-    response = response.header("Date", date::now());
+    response_bytes(response, to_head, true)
+}
+
+/// An answer of our own as it goes out; without its body where the client asked by HEAD.
+pub(super) fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
+    let response = response.header("Date", date::now());
     let (head, body) = response.into_parts();
     let mut bytes = head.serialise();
-    let framing = format!(
-        "Content-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
+    let end = if close { "Connection: close\r\n" } else { "" };
+    let framing = format!("Content-Length: {}\r\n{end}\r\n", body.len());
     bytes.extend_from_slice(framing.as_bytes());
     if !to_head {
         bytes.extend_from_slice(&body);

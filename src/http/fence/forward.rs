@@ -102,7 +102,7 @@ impl Forward {
                 Ok(piece(step.consumed, step.data))
             }
             State::Body { body, .. } => {
-                let consumed = follow(body, input)?;
+                let consumed = body.follow(input)?;
                 Ok(piece(consumed, 0..consumed))
             }
         }
@@ -161,19 +161,6 @@ fn piece(consumed: usize, body: Range<usize>) -> Piece {
         head: Vec::new(),
         body,
     }
-}
-
-/// How much of `input` belongs to the body and its framing.
-fn follow(body: &mut Body, input: &[u8]) -> Result<usize, Refusal> {
-    let mut at = 0;
-    while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty()) {
-        let step = body.step(rest)?;
-        at += step.consumed;
-        if step.consumed == 0 || body.is_done() {
-            break;
-        }
-    }
-    Ok(at)
 }
 
 fn header(out: &mut Vec<u8>, name: &str, value: &[u8]) {

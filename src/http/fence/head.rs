@@ -283,6 +283,8 @@ fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {
 /// The head of an answer that comes from behind the fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerHead {
+    /// The version.
+    pub version: Version,
     /// The status, 100 to 999.
     pub status: u16,
     /// The phrase beside it.
@@ -305,6 +307,7 @@ impl AnswerHead {
         let headers = Headers::collect(answer.headers, MAX_HEADERS)?;
         let status = answer.code.unwrap_or_default();
         Ok(AnswerHead {
+            version: version(answer.version)?,
             framing: answer_framing(status, to_head, &headers)?,
             status,
             reason: answer.reason.unwrap_or_default().to_owned(),

@@ -14,7 +14,8 @@
 //!  refusal, lingering close                              close or reset
 //! ```
 //!
-//! Nothing here knows tiny_http: what is behind the fence is a `Backend`.
+//! Nothing here knows tiny_http: what is behind the fence is a `Backend`, and beside it, where
+//! there is one, a [`visit::Gateway`] that serves requests for other names itself.
 
 pub mod body;
 pub mod forward;
@@ -23,6 +24,7 @@ pub mod limits;
 pub mod peer;
 pub mod policy;
 pub mod target;
+pub mod visit;
 
 mod accept;
 mod budget;
@@ -40,6 +42,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 
 pub(super) use accept::{Fence, Front};
+pub use budget::ExchangeSlot;
+pub(crate) use socket::{BROKEN, READ_CLOSED, timespec, would_block};
 
 use super::{ApiError, ClientWatch};
 use head::Head;

@@ -13,13 +13,13 @@ pub(super) type Wanted<'a> = (&'a dyn AsFd, PollFlags);
 
 /// Said of a client that has sent its last byte: it closed, or shut down its sending side.
 #[cfg(target_os = "linux")]
-pub(super) const READ_CLOSED: PollFlags = PollFlags::RDHUP;
+pub(crate) const READ_CLOSED: PollFlags = PollFlags::RDHUP;
 /// Elsewhere the end is found by reading.
 #[cfg(not(target_os = "linux"))]
-pub(super) const READ_CLOSED: PollFlags = PollFlags::empty();
+pub(crate) const READ_CLOSED: PollFlags = PollFlags::empty();
 
 /// Nothing more will come or go.
-pub(super) const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
+pub(crate) const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
 
 /// Waits until one of the sockets is ready or `until` has passed, for ever when that is
 /// `None`. Returns what each is ready for, all empty when the time has passed.
@@ -40,7 +40,7 @@ pub(super) fn wait<const N: usize>(
 }
 
 /// Rounded up to a millisecond, so that a wait never ends just before its time.
-fn timespec(left: Duration) -> Timespec {
+pub(crate) fn timespec(left: Duration) -> Timespec {
     let left = left + Duration::from_millis(1);
     Timespec {
         tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
@@ -49,7 +49,7 @@ fn timespec(left: Duration) -> Timespec {
 }
 
 /// Whether an operation would have to wait.
-pub(super) fn would_block<T>(result: &io::Result<T>) -> bool {
+pub(crate) fn would_block<T>(result: &io::Result<T>) -> bool {
     let kind = result.as_ref().err().map(io::Error::kind);
     matches!(
         kind,

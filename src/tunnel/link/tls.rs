@@ -70,7 +70,7 @@ impl Tls {
     }
 
     /// The client's end of a connection to `host`.
-    pub(super) fn connection(&self, host: &str) -> Result<Connection, DialError> {
+    pub(crate) fn connection(&self, host: &str) -> Result<Connection, DialError> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             DialError::Settings(format!("TLS cannot be used with the host name '{host}'"))
         })?;

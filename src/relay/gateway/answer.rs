@@ -1,0 +1,302 @@
+//! An answer of an application on its way to the visitor. Bytes in, ranges out.
+
+use std::ops::Range;
+
+use super::cookies;
+use super::request::{line, named_by_connection};
+use crate::http::fence::body::{Body, Framing};
+use crate::http::fence::head::{AnswerHead, Head, HeadScan, Version};
+
+/// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
+pub(super) const MAX_HEAD: usize = 64 * 1024;
+/// Interim answers before the answer. Default 16.
+const MAX_INTERIM: usize = 16;
+
+/// Header lines of one connection only (RFC 9110 section 7.6.1), and those written afresh.
+const DROPPED: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "te",
+    "trailer",
+    "upgrade",
+    "transfer-encoding",
+    "content-length",
+];
+
+/// What is no answer as HTTP has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotHttp(pub(super) &'static str);
+
+/// Passes one answer on.
+pub(super) struct Answer<'a> {
+    request: &'a Head,
+    cookie: &'a str,
+    upgrades: bool,
+    interim: usize,
+    stage: Stage,
+    /// The status, once it is known.
+    pub(super) status: Option<u16>,
+    /// Whether the visitor's connection may be used again.
+    keeps_visitor: bool,
+    /// Whether the application's may.
+    keeps_stream: bool,
+}
+
+enum Stage {
+    Head(HeadScan),
+    Body(Body, Mode),
+    /// What follows is no HTTP.
+    Upgraded,
+}
+
+/// How the body is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// As it is, its framing followed.
+    AsIs,
+    /// Without its chunks: HTTP/1.0 has none.
+    Unchunked,
+    /// In chunks: the application ends it by closing, and the visitor is to know whether that
+    /// was the end. True once one was sent.
+    Chunked(bool),
+}
+
+/// What one step made of its input.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Bytes of the input that are done with.
+    pub(super) consumed: usize,
+    /// To be sent first.
+    pub(super) before: Vec<u8>,
+    /// Which bytes of the input are to be sent then.
+    pub(super) body: Range<usize>,
+}
+
+impl<'a> Answer<'a> {
+    /// For the answer to `request`. `upgrades` when the application was asked for a WebSocket,
+    /// `cookie` is the name that it must not set.
+    pub(super) fn new(request: &'a Head, upgrades: bool, cookie: &'a str) -> Answer<'a> {
+        Answer {
+            request,
+            cookie,
+            upgrades,
+            interim: 0,
+            stage: Stage::Head(HeadScan::default()),
+            status: None,
+            keeps_visitor: request.keep_alive,
+            keeps_stream: true,
+        }
+    }
+
+    /// Whether something that cannot be taken back has been passed on.
+    pub(super) fn has_begun(&self) -> bool {
+        self.interim > 0 || !matches!(self.stage, Stage::Head(_))
+    }
+
+    /// Whether the final head has been passed on.
+    pub(super) fn has_head(&self) -> bool {
+        !matches!(self.stage, Stage::Head(_))
+    }
+
+    /// Whether all has been passed on.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(&self.stage, Stage::Body(body, _) if body.is_done())
+    }
+
+    /// Whether what follows is no HTTP any more.
+    pub(super) fn is_upgraded(&self) -> bool {
+        matches!(self.stage, Stage::Upgraded)
+    }
+
+    /// Whether the visitor's connection may be used again after the answer.
+    pub(super) fn keeps_visitor(&self) -> bool {
+        self.keeps_visitor
+    }
+
+    /// Whether the application's may.
+    pub(super) fn keeps_stream(&self) -> bool {
+        self.keeps_stream
+    }
+
+    /// Whether a visitor can tell from its framing that this answer is not whole.
+    pub(super) fn shows_its_end(&self) -> bool {
+        !matches!(&self.stage, Stage::Body(body, Mode::Unchunked) if !body.is_done())
+            && !matches!(&self.stage, Stage::Body(body, Mode::AsIs) if body.may_end_here() && !body.is_done())
+    }
+
+    /// Takes what it can of `input`, which begins where the last step ended. Nothing consumed
+    /// means that it needs more. `last` when the visitor's connection is to end with this answer.
+    pub(super) fn step(&mut self, input: &[u8], last: bool) -> Result<Piece, NotHttp> {
+        match &mut self.stage {
+            Stage::Head(scan) => {
+                let found = scan.scan(input, MAX_HEAD);
+                match found.map_err(|_| NotHttp("its head is malformed or too large"))? {
+                    Some(range) => self.head(input, range, last),
+                    None => Ok(Piece::default()),
+                }
+            }
+            Stage::Body(body, mode) => step_body(body, mode, input),
+            Stage::Upgraded => Ok(Piece::default()),
+        }
+    }
+
+    /// What is to be sent when the application's bytes end here; an error when they must not.
+    pub(super) fn end(&mut self) -> Result<Vec<u8>, NotHttp> {
+        self.keeps_stream = false;
+        match &mut self.stage {
+            Stage::Body(body, mode) if body.may_end_here() => {
+                let last: &[u8] = match mode {
+                    Mode::Chunked(true) => b"\r\n0\r\n\r\n",
+                    Mode::Chunked(false) => b"0\r\n\r\n",
+                    _ => b"",
+                };
+                *body = Body::new(Framing::Length(0));
+                Ok(last.to_vec())
+            }
+            _ => Err(NotHttp("it ended early")),
+        }
+    }
+
+    fn head(&mut self, input: &[u8], range: Range<usize>, last: bool) -> Result<Piece, NotHttp> {
+        let bytes = input.get(range.clone()).unwrap_or_default();
+        let to_head = self.request.method == "HEAD";
+        let answer = AnswerHead::parse(bytes, to_head)
+            .map_err(|_| NotHttp("its head is malformed or ambiguous"))?;
+        if answer.version == Version::Http10 && answer.headers.all("transfer-encoding").count() > 0
+        {
+            return Err(NotHttp("it is chunked in HTTP/1.0"));
+        }
+        let before = match answer.status {
+            101 => self.upgrade(&answer)?,
+            100..=199 => self.interim(&answer)?,
+            200..=599 => self.begin(&answer, last),
+            _ => return Err(NotHttp("its status is out of range")),
+        };
+        Ok(Piece {
+            consumed: range.end,
+            before,
+            body: range.end..range.end,
+        })
+    }
+
+    fn upgrade(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
+        if !self.upgrades || !answer.headers.lists("upgrade", "websocket") {
+            return Err(NotHttp("it switches to a protocol that was not asked for"));
+        }
+        self.stage = Stage::Upgraded;
+        self.status = Some(answer.status);
+        let mut out = self.status_and_lines(answer);
+        line(&mut out, "Connection", b"Upgrade");
+        line(&mut out, "Upgrade", b"websocket");
+        out.extend_from_slice(b"\r\n");
+        Ok(out)
+    }
+
+    /// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2).
+    fn interim(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
+        self.stage = Stage::Head(HeadScan::default());
+        if self.request.version == Version::Http10 {
+            return Ok(Vec::new());
+        }
+        self.interim += 1;
+        if self.interim > MAX_INTERIM {
+            return Err(NotHttp("it has too many interim answers"));
+        }
+        let mut out = self.status_and_lines(answer);
+        out.extend_from_slice(b"\r\n");
+        Ok(out)
+    }
+
+    fn begin(&mut self, answer: &AnswerHead, last: bool) -> Vec<u8> {
+        let old_visitor = self.request.version == Version::Http10;
+        let mode = match (answer.framing, old_visitor) {
+            (Framing::Chunked, true) => Mode::Unchunked,
+            (Framing::UntilClose, false) => Mode::Chunked(false),
+            _ => Mode::AsIs,
+        };
+        let endless = old_visitor && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
+        self.keeps_visitor &= !(last || endless);
+        self.keeps_stream = answer.version == Version::Http11
+            && answer.framing != Framing::UntilClose
+            && !answer.headers.lists("connection", "close");
+        let mut out = self.status_and_lines(answer);
+        self.write_framing(answer, mode, &mut out);
+        if !self.keeps_visitor {
+            line(&mut out, "Connection", b"close");
+        }
+        out.extend_from_slice(b"\r\n");
+        self.status = Some(answer.status);
+        self.stage = Stage::Body(Body::new(answer.framing), mode);
+        out
+    }
+
+    fn status_and_lines(&self, answer: &AnswerHead) -> Vec<u8> {
+        let mut out = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason).into_bytes();
+        let named = named_by_connection(&answer.headers);
+        for (name, value) in answer.headers.iter() {
+            let dropped = DROPPED.iter().any(|drop| drop.eq_ignore_ascii_case(name))
+                || named.iter().any(|named| named.eq_ignore_ascii_case(name));
+            if dropped {
+                continue;
+            }
+            if !name.eq_ignore_ascii_case("set-cookie") {
+                line(&mut out, name, value);
+            } else if let Some(confined) = cookies::confined(value, self.cookie) {
+                line(&mut out, name, &confined);
+            }
+        }
+        out
+    }
+
+    /// An answer to HEAD, or a 304, tells the length that it would have had (RFC 9110 section 8.6).
+    fn write_framing(&self, answer: &AnswerHead, mode: Mode, out: &mut Vec<u8>) {
+        let bodiless = self.request.method == "HEAD" || matches!(answer.status, 204 | 304);
+        match (answer.framing, mode) {
+            _ if bodiless => {
+                let length = answer.headers.all("content-length").next();
+                let digits = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
+                if let Some(length) = length.filter(digits).filter(|_| answer.status != 204) {
+                    line(out, "Content-Length", length);
+                }
+            }
+            (Framing::Length(length), _) => {
+                line(out, "Content-Length", length.to_string().as_bytes());
+            }
+            (Framing::Chunked, Mode::AsIs) | (Framing::UntilClose, Mode::Chunked(_)) => {
+                line(out, "Transfer-Encoding", b"chunked");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn step_body(body: &mut Body, mode: &mut Mode, input: &[u8]) -> Result<Piece, NotHttp> {
+    let broken = |_| NotHttp("its chunks are malformed");
+    if *mode == Mode::AsIs {
+        let consumed = body.follow(input).map_err(broken)?;
+        return Ok(Piece {
+            consumed,
+            before: Vec::new(),
+            body: 0..consumed,
+        });
+    }
+    let step = body.step(input).map_err(broken)?;
+    let before = match mode {
+        Mode::Chunked(begun) if !step.data.is_empty() => {
+            let between = if std::mem::replace(begun, true) {
+                "\r\n"
+            } else {
+                ""
+            };
+            format!("{between}{:x}\r\n", step.data.len()).into_bytes()
+        }
+        _ => Vec::new(),
+    };
+    Ok(Piece {
+        consumed: step.consumed,
+        before,
+        body: step.data,
+    })
+}

@@ -1,0 +1,587 @@
+//! One request to an application and its answer: the only loop that moves both.
+//!
+//! ```text
+//! visitor ── inbox ── Body ──> request ──> stream        (to_app: what the stream has not taken)
+//! visitor <── piece <── Answer <── buffer <── stream     (piece: what the visitor has not taken)
+//! ```
+//!
+//! Nothing is read from one side while the other has not taken what was read before: so memory is
+//! bounded, and a slow side slows the other down.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::answer::{Answer, NotHttp};
+use super::limits::Limits;
+use super::site::{Figures, add};
+use super::stream::ByteStream;
+use crate::http::fence::body::{Body, Framing};
+use crate::http::fence::head::Head;
+use crate::http::fence::visit::Visitor;
+use crate::http::fence::{BROKEN, READ_CLOSED, Refusal, timespec, would_block};
+
+/// Bytes read from an application at once, at first. Default 8 KiB: most answers are small.
+const SMALL_BUFFER: usize = 8 * 1024;
+/// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
+const LARGE_BUFFER: usize = 128 * 1024;
+/// Bytes of a body read from a visitor at once. Default 64 KiB.
+const BODY_PIECE: usize = 64 * 1024;
+/// Pieces that go one way before the other has its turn. Default 16: 2 MiB.
+const TURN: usize = 16;
+
+/// How an exchange ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The whole answer has been sent.
+    Done {
+        /// Whether the visitor's connection may be used again.
+        keeps_visitor: bool,
+        /// Whether the stream may.
+        keeps_stream: bool,
+    },
+    /// From here on bytes go both ways.
+    Upgraded,
+    /// Not a byte came, and the stream has ended.
+    Unanswered(Ended),
+    /// What came is no answer; the visitor is still to be told.
+    NotHttp(&'static str),
+    /// The application took too long; the visitor is still to be told.
+    TooSlow,
+    /// The request's body cannot be passed on; the visitor is still to be told.
+    Refused(Refusal),
+    /// The answer broke off after a part of it had been sent.
+    BrokenOff {
+        /// Whether the visitor can tell that from its framing.
+        shows: bool,
+    },
+    /// The visitor has gone, or takes nothing.
+    Gone,
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The application closed it.
+    Closed,
+    /// The tunnel broke, or TLS did.
+    Broken,
+}
+
+/// One exchange.
+pub(super) struct Exchange<'e, 'v, 'a> {
+    visitor: &'e mut Visitor<'v, 'a>,
+    client: &'a TcpStream,
+    stream: &'e mut dyn ByteStream,
+    limits: &'e Limits,
+    figures: &'e Figures,
+    request: Request,
+    answer: Passing<'e>,
+    /// When the visitor was found to send nothing more.
+    gone: Option<Instant>,
+}
+
+/// The way up.
+struct Request {
+    body: Body,
+    is_chunked: bool,
+    /// What the stream has not taken; of it the first bytes that it has.
+    pending: Vec<u8>,
+    taken: usize,
+    /// The application takes nothing more; what it says tells why.
+    is_deaf: bool,
+    moved: Instant,
+}
+
+/// The way down.
+struct Passing<'e> {
+    answer: Answer<'e>,
+    buffer: Vec<u8>,
+    /// What of the buffer has not been looked at.
+    fresh: Range<usize>,
+    /// What the visitor has not taken: of `before`, then of the buffer.
+    before: Vec<u8>,
+    before_sent: usize,
+    body: Range<usize>,
+    /// Whether anything came from the application.
+    received: bool,
+    sent: usize,
+    moved: Instant,
+}
+
+/// Whether a direction has stopped because it would have to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Blocked,
+    More,
+}
+
+impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
+    /// Sends `head`, the request's head as the application gets it, and passes `answer` on.
+    pub(super) fn new(
+        visitor: &'e mut Visitor<'v, 'a>,
+        stream: &'e mut dyn ByteStream,
+        limits: &'e Limits,
+        figures: &'e Figures,
+        (request, head): (&Head, Vec<u8>),
+        answer: Answer<'e>,
+    ) -> Self {
+        let now = Instant::now();
+        Exchange {
+            client: visitor.socket(),
+            visitor,
+            stream,
+            limits,
+            figures,
+            request: Request {
+                body: Body::new(request.framing),
+                is_chunked: request.framing == Framing::Chunked,
+                pending: head,
+                taken: 0,
+                is_deaf: false,
+                moved: now,
+            },
+            answer: Passing {
+                answer,
+                buffer: Vec::new(),
+                fresh: 0..0,
+                before: Vec::new(),
+                before_sent: 0,
+                body: 0..0,
+                received: false,
+                sent: 0,
+                moved: now,
+            },
+            gone: None,
+        }
+    }
+
+    /// Runs to the end.
+    pub(super) fn run(&mut self) -> Outcome {
+        // What has come of the body goes together with the head.
+        let mut step = match self.request.body.is_done() || self.visitor.inbox().is_empty() {
+            true => Ok(()),
+            false => self.take_body().map(drop),
+        };
+        loop {
+            match step {
+                Ok(()) => step = self.turn(),
+                Err(outcome) => return outcome,
+            }
+        }
+    }
+
+    /// The status that the visitor was told, if any.
+    pub(super) fn status(&self) -> Option<u16> {
+        self.answer.answer.status
+    }
+
+    /// Bytes that were sent to the visitor.
+    pub(super) fn sent(&self) -> usize {
+        self.answer.sent
+    }
+
+    /// What came from the application after its answer to an upgrade.
+    pub(super) fn rest(&mut self) -> Vec<u8> {
+        let rest = self.answer.buffer.get(self.answer.fresh.clone());
+        rest.unwrap_or_default().to_vec()
+    }
+
+    fn turn(&mut self) -> Result<(), Outcome> {
+        let was_whole = self.request.is_whole();
+        let up = self.push()?;
+        if !was_whole && self.request.is_whole() {
+            self.visitor.is_busy();
+        }
+        let down = self.pull()?;
+        if self.answer.is_done() {
+            return Err(self.done());
+        }
+        if self.answer.is_upgraded() {
+            return Err(Outcome::Upgraded);
+        }
+        match (up, down) {
+            (Turn::Blocked, Turn::Blocked) => self.wait(),
+            _ => Ok(()),
+        }
+    }
+
+    fn done(&self) -> Outcome {
+        let answer = &self.answer.answer;
+        let is_whole = self.request.is_whole() && !self.request.is_deaf;
+        Outcome::Done {
+            keeps_visitor: answer.keeps_visitor()
+                && self.request.body.is_done()
+                && self.gone.is_none()
+                && !self.visitor.is_stopping(),
+            // Bytes behind the answer are nobody's.
+            keeps_stream: answer.keeps_stream() && is_whole && self.answer.fresh.is_empty(),
+        }
+    }
+
+    /// Moves the request until somebody has to be waited for.
+    fn push(&mut self) -> Result<Turn, Outcome> {
+        for _ in 0..TURN {
+            if self.request.is_deaf {
+                return Ok(Turn::Blocked);
+            }
+            if !self.request.pending.is_empty() {
+                let rest = self.request.pending.get(self.request.taken..);
+                match self.stream.write(rest.unwrap_or_default()) {
+                    Ok(taken) => {
+                        add(&self.figures.bytes_in, taken);
+                        self.request.has_taken(taken);
+                    }
+                    failed if would_block(&failed) => return Ok(Turn::Blocked),
+                    Err(_) => self.request.is_deaf = true,
+                }
+            } else if self.request.body.is_done() || !self.take_body()? {
+                return Ok(Turn::Blocked);
+            }
+        }
+        Ok(Turn::More)
+    }
+
+    /// False when the visitor has to be waited for.
+    fn take_body(&mut self) -> Result<bool, Outcome> {
+        let inbox = self.visitor.inbox();
+        if inbox.is_empty() {
+            match read_more(self.client, inbox) {
+                Ok(0) => return Err(Outcome::Gone),
+                Ok(_) => self.request.moved = Instant::now(),
+                failed if would_block(&failed) => return Ok(false),
+                Err(_) => return Err(Outcome::Gone),
+            }
+        }
+        let used = self.request.encode(inbox).map_err(|refusal| {
+            // What came of the body cannot be taken back: the stream ends with it.
+            match self.answer.answer.has_head() {
+                true => self.answer.broken_off(),
+                false => Outcome::Refused(refusal),
+            }
+        })?;
+        inbox.drain(..used);
+        Ok(true)
+    }
+
+    /// Moves the answer until somebody has to be waited for.
+    fn pull(&mut self) -> Result<Turn, Outcome> {
+        for _ in 0..TURN {
+            if self.answer.has_piece() {
+                let sent = self.answer.sent;
+                let turn = self.answer.send(self.client);
+                add(&self.figures.bytes_out, self.answer.sent - sent);
+                match turn {
+                    Ok(Turn::Blocked) => return Ok(Turn::Blocked),
+                    Ok(Turn::More) => {}
+                    Err(_) => return Err(Outcome::Gone),
+                }
+            } else if self.answer.is_over() {
+                return Ok(Turn::Blocked);
+            } else if !self.next_piece()? && !self.read()? {
+                return Ok(Turn::Blocked);
+            }
+        }
+        Ok(Turn::More)
+    }
+
+    /// False when more has to be read.
+    fn next_piece(&mut self) -> Result<bool, Outcome> {
+        // An answer before the end of the request ends the connection: what is still coming
+        // would have to be read to its end.
+        let last = !self.request.body.is_done() || self.visitor.is_stopping();
+        self.answer.next_piece(last)
+    }
+
+    /// False when the application has to be waited for.
+    fn read(&mut self) -> Result<bool, Outcome> {
+        let room = match self.answer.room() {
+            Some(room) => room,
+            None => return Err(Outcome::NotHttp("its head is too large")),
+        };
+        match self.stream.read(room) {
+            Ok(0) => self.answer.ended().map(|()| true),
+            Ok(count) => {
+                self.answer.filled(count);
+                Ok(true)
+            }
+            failed if would_block(&failed) => Ok(false),
+            Err(error) => {
+                log::debug!("gateway: a stream broke: {error}");
+                Err(self.answer.broke())
+            }
+        }
+    }
+
+    /// Waits for whoever has to be waited for.
+    fn wait(&mut self) -> Result<(), Outcome> {
+        let wants_body = !self.request.is_whole() && !self.request.is_deaf;
+        let to_app = !self.request.pending.is_empty() && !self.request.is_deaf;
+        let to_visitor = self.answer.has_piece();
+        if to_visitor {
+            self.visitor.is_stalled();
+        }
+        let mut client = PollFlags::empty();
+        client.set(PollFlags::OUT, to_visitor);
+        client.set(PollFlags::IN, wants_body && !to_app);
+        // The end of a body that is still coming is found by reading.
+        let watches = self.gone.is_none() && self.request.body.is_done();
+        client.set(READ_CLOSED, watches);
+        let (until, late) = self.deadline(wants_body, to_app, to_visitor);
+        let wanted = self.stream.wanted(!to_visitor, to_app);
+        let waited = wait((self.client, client), wanted, until);
+        let (ready, is_ready) = waited.map_err(|_| Outcome::Gone)?;
+        if to_visitor && self.request.is_whole() {
+            self.visitor.is_busy();
+        }
+        if ready.intersects(BROKEN) {
+            return Err(Outcome::Gone);
+        }
+        if watches && ready.intersects(READ_CLOSED) {
+            self.gone = Some(Instant::now());
+        }
+        let is_late = Instant::now() >= until;
+        match is_late && (!is_ready || late == Outcome::Gone) {
+            true => Err(late),
+            false => Ok(()),
+        }
+    }
+
+    /// Until when the next step must come, and what it means if it does not.
+    fn deadline(&self, wants_body: bool, to_app: bool, to_visitor: bool) -> (Instant, Outcome) {
+        let front = self.visitor.limits();
+        let (request, answer) = (&self.request, &self.answer);
+        let slow = match answer.answer.has_head() {
+            true => answer.broken_off(),
+            false => Outcome::TooSlow,
+        };
+        let mut first = if to_visitor {
+            (answer.moved + front.write_stall, Outcome::Gone)
+        } else if answer.answer.has_head() {
+            (answer.moved.max(request.moved) + self.limits.silence, slow.clone())
+        } else {
+            (answer.moved.max(request.moved) + self.limits.answer_time, slow.clone())
+        };
+        let others = [
+            to_app.then(|| (request.moved + self.limits.request_stall, slow)),
+            (wants_body && !to_app).then(|| (request.moved + front.body_stall, self.body_is_late())),
+            self.gone.map(|since| (since + front.gone_grace, Outcome::Gone)),
+        ];
+        for other in others.into_iter().flatten() {
+            if other.0 < first.0 {
+                first = other;
+            }
+        }
+        first
+    }
+
+    fn body_is_late(&self) -> Outcome {
+        match self.answer.answer.has_head() {
+            true => self.answer.broken_off(),
+            false => Outcome::Refused(Refusal::new(408, "the request body took too long")),
+        }
+    }
+}
+
+impl Request {
+    /// Whether the application has got all of it.
+    fn is_whole(&self) -> bool {
+        self.pending.is_empty() && self.body.is_done()
+    }
+
+    fn has_taken(&mut self, count: usize) {
+        self.moved = Instant::now();
+        self.taken += count;
+        if self.taken >= self.pending.len() {
+            self.pending = Vec::new();
+            self.taken = 0;
+        }
+    }
+
+    /// Takes what it can of the body; chunks are written afresh, without extensions and trailers:
+    /// two readers could read those differently.
+    fn encode(&mut self, input: &[u8]) -> Result<usize, Refusal> {
+        let mut at = 0;
+        while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty())
+            && !self.body.is_done()
+        {
+            let step = self.body.step(rest)?;
+            let data = rest.get(step.data).unwrap_or_default();
+            at += step.consumed;
+            if self.is_chunked && !data.is_empty() {
+                self.pending
+                    .extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
+                self.pending.extend_from_slice(data);
+                self.pending.extend_from_slice(b"\r\n");
+            } else {
+                self.pending.extend_from_slice(data);
+            }
+        }
+        if self.is_chunked && self.body.is_done() {
+            self.pending.extend_from_slice(b"0\r\n\r\n");
+        }
+        Ok(at)
+    }
+}
+
+impl Passing<'_> {
+    fn has_piece(&self) -> bool {
+        self.before_sent < self.before.len() || !self.body.is_empty()
+    }
+
+    fn is_over(&self) -> bool {
+        self.answer.is_done() || self.answer.is_upgraded()
+    }
+
+    fn is_done(&self) -> bool {
+        self.answer.is_done() && !self.has_piece()
+    }
+
+    fn is_upgraded(&self) -> bool {
+        self.answer.is_upgraded() && !self.has_piece()
+    }
+
+    /// Looks at what has been read; false when that is not enough.
+    fn next_piece(&mut self, last: bool) -> Result<bool, Outcome> {
+        let input = self.buffer.get(self.fresh.clone()).unwrap_or_default();
+        if input.is_empty() {
+            return Ok(false);
+        }
+        let piece = self.answer.step(input, last).map_err(|why| self.not_http(why))?;
+        let start = self.fresh.start;
+        self.before = piece.before;
+        self.before_sent = 0;
+        self.body = start + piece.body.start..start + piece.body.end;
+        self.fresh.start += piece.consumed;
+        if piece.consumed > 0 && self.body.is_empty() && self.answer.has_head() {
+            self.join_body(last)?;
+        }
+        Ok(piece.consumed > 0)
+    }
+
+    /// The head goes together with what there is of the body: one packet for most answers.
+    fn join_body(&mut self, last: bool) -> Result<(), Outcome> {
+        let input = self.buffer.get(self.fresh.clone()).unwrap_or_default();
+        if input.is_empty() || self.is_over() {
+            return Ok(());
+        }
+        let piece = self.answer.step(input, last).map_err(|why| self.not_http(why))?;
+        let start = self.fresh.start;
+        self.before.extend_from_slice(&piece.before);
+        self.body = start + piece.body.start..start + piece.body.end;
+        self.fresh.start += piece.consumed;
+        Ok(())
+    }
+
+    fn send(&mut self, mut client: &TcpStream) -> io::Result<Turn> {
+        let before = self.before.get(self.before_sent..).unwrap_or_default();
+        let body = self.buffer.get(self.body.clone()).unwrap_or_default();
+        match client.write_vectored(&[IoSlice::new(before), IoSlice::new(body)]) {
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            Ok(sent) => {
+                self.moved = Instant::now();
+                self.sent += sent;
+                let of_before = sent.min(before.len());
+                self.before_sent += of_before;
+                self.body.start += sent - of_before;
+                Ok(Turn::More)
+            }
+            failed if would_block(&failed) => Ok(Turn::Blocked),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where to read to; `None` when a head fills the largest buffer.
+    fn room(&mut self) -> Option<&mut [u8]> {
+        if self.fresh.is_empty() {
+            self.fresh = 0..0;
+        }
+        if self.buffer.is_empty() {
+            self.buffer.resize(SMALL_BUFFER, 0);
+        } else if self.fresh.end == self.buffer.len() && self.fresh.start > 0 {
+            self.buffer.copy_within(self.fresh.clone(), 0);
+            self.fresh = 0..self.fresh.len();
+        } else if self.fresh.end == self.buffer.len() {
+            self.buffer.resize(LARGE_BUFFER, 0);
+        }
+        self.buffer
+            .get_mut(self.fresh.end..)
+            .filter(|room| !room.is_empty())
+    }
+
+    fn filled(&mut self, count: usize) {
+        self.received = true;
+        self.moved = Instant::now();
+        self.fresh.end += count;
+        if count >= SMALL_BUFFER && self.buffer.len() < LARGE_BUFFER {
+            self.buffer.resize(LARGE_BUFFER, 0);
+        }
+    }
+
+    /// The application's bytes have come to their end.
+    fn ended(&mut self) -> Result<(), Outcome> {
+        if !self.received {
+            return Err(Outcome::Unanswered(Ended::Closed));
+        }
+        self.before = self.answer.end().map_err(|why| self.not_http(why))?;
+        self.before_sent = 0;
+        Ok(())
+    }
+
+    fn broke(&self) -> Outcome {
+        match (self.answer.has_head(), self.received) {
+            (true, _) => self.broken_off(),
+            (false, true) => Outcome::NotHttp("it broke off in the head"),
+            (false, false) => Outcome::Unanswered(Ended::Broken),
+        }
+    }
+
+    fn not_http(&self, NotHttp(why): NotHttp) -> Outcome {
+        match self.answer.has_head() {
+            true => self.broken_off(),
+            false => Outcome::NotHttp(why),
+        }
+    }
+
+    fn broken_off(&self) -> Outcome {
+        Outcome::BrokenOff {
+            shows: self.answer.shows_its_end(),
+        }
+    }
+}
+
+fn read_more(mut client: &TcpStream, inbox: &mut Vec<u8>) -> io::Result<usize> {
+    inbox.resize(BODY_PIECE, 0);
+    let read = client.read(inbox);
+    inbox.truncate(*read.as_ref().unwrap_or(&0));
+    read
+}
+
+/// Polls a visitor's socket and a stream until `until`. What nothing is wanted of is left out: a
+/// closed one would wake for ever. Returns what the socket is ready for, and whether anything was.
+pub(super) fn wait(
+    client: (&TcpStream, PollFlags),
+    stream: [(BorrowedFd<'_>, PollFlags); 2],
+    until: Instant,
+) -> io::Result<(PollFlags, bool)> {
+    let left = timespec(until.saturating_duration_since(Instant::now()));
+    let [first, second] = stream;
+    let all = [(client.0.as_fd(), client.1), first, second];
+    let wanted = all.iter().filter(|(_, flags)| !flags.is_empty());
+    let mut fds: Vec<PollFd<'_>> = wanted
+        .map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
+        .collect();
+    let ready = match poll(&mut fds, Some(&left)) {
+        Ok(ready) => ready > 0,
+        Err(Errno::INTR) => true,
+        Err(error) => return Err(error.into()),
+    };
+    let of_client = fds.first().filter(|_| !client.1.is_empty());
+    let of_client = of_client.map_or(PollFlags::empty(), PollFd::revents);
+    Ok((of_client, ready))
+}

@@ -1,0 +1,266 @@
+//! Where a request came from, as it is told to applications (RFC 7239, and its forerunners).
+//!
+//! What comes from outside is believed only from proxies that were named, and of their lists only
+//! what proxies wrote: an address that a visitor put in front himself is left out.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use super::host::Host;
+use crate::http::fence::head::Headers;
+
+/// Addresses of a chain that are passed on. Default 16: more proxies than anybody has in a row.
+const MAX_CHAIN: usize = 16;
+
+/// A network, as in `10.0.0.0/8`; an address alone is a network of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cidr {
+    address: IpAddr,
+    prefix: u32,
+}
+
+/// A text that is no network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidCidr(String);
+
+impl fmt::Display for InvalidCidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "not an address or a network such as 10.0.0.0/8: {:?}",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for InvalidCidr {}
+
+impl FromStr for Cidr {
+    type Err = InvalidCidr;
+
+    fn from_str(text: &str) -> Result<Cidr, InvalidCidr> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let read = || {
+            let address: IpAddr = address.parse().ok()?;
+            let bits = if address.is_ipv4() { 32 } else { 128 };
+            let prefix = match prefix {
+                Some(prefix) => prefix.parse().ok().filter(|prefix| *prefix <= bits)?,
+                None => bits,
+            };
+            Some(Cidr { address, prefix })
+        };
+        read().ok_or_else(|| InvalidCidr(text.to_owned()))
+    }
+}
+
+impl Cidr {
+    /// Whether an address is in this network. An IPv4 address mapped into IPv6 is one of IPv4.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let differ = match (self.address, address.to_canonical()) {
+            (IpAddr::V4(ours), IpAddr::V4(other)) => {
+                (ours.to_bits() ^ other.to_bits()).checked_shr(32 - self.prefix)
+            }
+            (IpAddr::V6(ours), IpAddr::V6(other)) => {
+                let differ = ours.to_bits() ^ other.to_bits();
+                let differ = differ.checked_shr(128 - self.prefix);
+                differ.map(|differ| u32::from(differ != 0))
+            }
+            _ => return false,
+        };
+        // A prefix of nothing leaves nothing to differ.
+        differ.unwrap_or(0) == 0
+    }
+}
+
+/// Whether one of these networks holds the address.
+pub(super) fn is_trusted(address: IpAddr, trusted: &[Cidr]) -> bool {
+    trusted.iter().any(|network| network.contains(address))
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// The visitor, then the proxies that he came through; never empty.
+    chain: Vec<IpAddr>,
+    secure: bool,
+    host: String,
+    port: u16,
+}
+
+/// What is known without any header.
+pub(super) struct Place<'a> {
+    pub(super) trusted: &'a [Cidr],
+    pub(super) secure: bool,
+    pub(super) port: u16,
+}
+
+impl Origin {
+    /// Reads what `peer` may say about it.
+    pub(super) fn read(headers: &Headers, peer: IpAddr, host: &str, place: &Place<'_>) -> Origin {
+        let believed = is_trusted(peer, place.trusted);
+        let only = |name| match headers.only(name) {
+            Ok(Some(value)) if believed => std::str::from_utf8(value).ok(),
+            _ => None,
+        };
+        let secure = match only("x-forwarded-proto") {
+            Some("https") => true,
+            Some("http") => false,
+            _ => place.secure,
+        };
+        let outer = only("x-forwarded-host").filter(|host| Host::parse(host.as_bytes()).is_some());
+        let host = outer.unwrap_or(host).to_owned();
+        let of_host = Host::parse(host.as_bytes()).and_then(|host| host.port);
+        let port = only("x-forwarded-port").and_then(|port| port.parse().ok());
+        let usual = match (secure == place.secure, secure) {
+            (true, _) => place.port,
+            (false, true) => 443,
+            (false, false) => 80,
+        };
+        Origin {
+            chain: chain(headers, peer, place.trusted),
+            secure,
+            port: port.or(of_host).unwrap_or(usual),
+            host,
+        }
+    }
+
+    /// The visitor's own address, as far as anybody trusted said it.
+    pub(super) fn source(&self) -> IpAddr {
+        self.chain
+            .first()
+            .copied()
+            .unwrap_or(IpAddr::from([0, 0, 0, 0]))
+    }
+
+    /// Header lines for the application.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let proto = if self.secure { "https" } else { "http" };
+        let list = |text: &dyn Fn(&IpAddr) -> String| {
+            self.chain.iter().map(text).collect::<Vec<_>>().join(", ")
+        };
+        let plain = list(&ToString::to_string);
+        let nodes = list(&|address| match address {
+            IpAddr::V4(address) => format!("for={address}"),
+            IpAddr::V6(address) => format!("for=\"[{address}]\""),
+        });
+        // Host and protocol are those that the visitor used: they belong to the first node.
+        let (first, rest) = nodes.split_once(", ").unwrap_or((&nodes, ""));
+        let rest = if rest.is_empty() {
+            String::new()
+        } else {
+            format!(", {rest}")
+        };
+        let lines = format!(
+            "X-Forwarded-For: {plain}\r\nX-Forwarded-Proto: {proto}\r\nX-Forwarded-Host: {host}\r\n\
+             X-Forwarded-Port: {port}\r\nForwarded: {first};host=\"{host}\";proto={proto}{rest}\r\n",
+            host = self.host,
+            port = self.port,
+        );
+        out.extend_from_slice(lines.as_bytes());
+    }
+}
+
+/// From the peer backwards, as long as it is a trusted proxy that says where it has it from.
+fn chain(headers: &Headers, peer: IpAddr, trusted: &[Cidr]) -> Vec<IpAddr> {
+    let told: Vec<&[u8]> = headers
+        .all("x-forwarded-for")
+        .flat_map(|value| value.split(|b| *b == b','))
+        .collect();
+    let mut told = told.into_iter().rev().map(address);
+    let mut chain = vec![peer];
+    while chain.len() < MAX_CHAIN
+        && chain.last().is_some_and(|last| is_trusted(*last, trusted))
+        && let Some(Some(before)) = told.next()
+    {
+        chain.push(before);
+    }
+    chain.reverse();
+    chain
+}
+
+/// Some proxies add the port.
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    let address = bare.unwrap_or(text).parse().ok();
+    let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
+    address.or_else(with_port).map(|ip| ip.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::fence::head::Head;
+
+    #[test]
+    fn networks_hold_their_addresses() {
+        let holds = |network: &str, address: &str| {
+            let network: Cidr = network.parse().unwrap();
+            network.contains(address.parse().unwrap())
+        };
+        assert!(holds("10.0.0.0/8", "10.255.0.1") && !holds("10.0.0.0/8", "11.0.0.1"));
+        assert!(holds("10.1.2.3", "10.1.2.3") && !holds("10.1.2.3", "10.1.2.2"));
+        assert!(holds("10.0.0.0/8", "::ffff:10.0.0.1"));
+        assert!(holds("0.0.0.0/0", "1.2.3.4") && !holds("0.0.0.0/0", "::1"));
+        assert!(holds("2001:db8::/32", "2001:db8:1::1") && !holds("2001:db8::/32", "2001:db9::1"));
+        assert!(holds("::/0", "2001:db8::1") && holds("::1", "::1"));
+        for bad in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/", "host"] {
+            assert!(bad.parse::<Cidr>().is_err(), "{bad}");
+        }
+    }
+
+    fn origin(lines: &str, peer: &str) -> (String, String) {
+        let head = format!("GET / HTTP/1.1\r\nHost: a.example:81\r\n{lines}\r\n");
+        let head = Head::parse(head.as_bytes(), &crate::http::Limits::default()).unwrap();
+        let trusted = ["10.0.0.0/8".parse().unwrap()];
+        let place = Place {
+            trusted: &trusted,
+            secure: false,
+            port: 80,
+        };
+        let origin = Origin::read(&head.headers, peer.parse().unwrap(), "a.example:81", &place);
+        let mut out = Vec::new();
+        origin.write(&mut out);
+        (
+            origin.source().to_string(),
+            String::from_utf8(out).unwrap().replace("\r\n", "|"),
+        )
+    }
+
+    #[test]
+    fn strangers_are_not_believed() {
+        let lines = "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: x\r\n\
+                     X-Forwarded-Port: 9\r\n";
+        let (source, out) = origin(lines, "192.0.2.1");
+        assert_eq!(source, "192.0.2.1");
+        assert_eq!(
+            out,
+            "X-Forwarded-For: 192.0.2.1|X-Forwarded-Proto: http|X-Forwarded-Host: a.example:81|\
+             X-Forwarded-Port: 81|Forwarded: for=192.0.2.1;host=\"a.example:81\";proto=http|"
+        );
+    }
+
+    #[test]
+    fn a_trusted_proxy_is_believed_but_not_what_its_visitor_wrote() {
+        let lines = "X-Forwarded-For: 6.6.6.6, 2001:db8::7\r\nX-Forwarded-For: 10.0.0.2:80\r\n\
+                     X-Forwarded-Proto: https\r\nX-Forwarded-Host: b.example\r\n";
+        let (source, out) = origin(lines, "10.0.0.1");
+        assert_eq!(source, "2001:db8::7");
+        assert_eq!(
+            out,
+            "X-Forwarded-For: 2001:db8::7, 10.0.0.2, 10.0.0.1|X-Forwarded-Proto: https|\
+             X-Forwarded-Host: b.example|X-Forwarded-Port: 443|Forwarded: for=\"[2001:db8::7]\";\
+             host=\"b.example\";proto=https, for=10.0.0.2, for=10.0.0.1|"
+        );
+        assert_eq!(
+            origin("X-Forwarded-For: junk\r\n", "10.0.0.1").0,
+            "10.0.0.1"
+        );
+    }
+}

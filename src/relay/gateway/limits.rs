@@ -1,0 +1,39 @@
+//! Caps and timeouts of the gateway, beside those of the fence in front of it.
+
+use std::time::Duration;
+
+/// Caps and timeouts. `Limits::default()` is what the program uses.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Time that an application may take to begin its answer, once it has the whole request.
+    /// Default 300 s: reports and long polls are slow.
+    pub answer_time: Duration,
+    /// Time that an answer under way, or an upgraded connection, may be silent. Default 1 h:
+    /// event streams and WebSockets may have nothing to say.
+    pub silence: Duration,
+    /// Time that an upgraded connection with one end closed may be silent. Default 60 s: the
+    /// other end closes soon or has forgotten to.
+    pub half_closed: Duration,
+    /// Time that an application may take nothing of a request. Default 60 s: it is not paused,
+    /// it hangs.
+    pub request_stall: Duration,
+    /// Time after which a kept stream is not used for a request that must not be sent twice.
+    /// Default 1 s: servers close idle connections after 2 s at the earliest.
+    pub sure_for: Duration,
+    /// Time after which a kept stream is not used at all. Default 30 s.
+    pub kept_for: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            answer_time: Duration::from_secs(300),
+            silence: Duration::from_secs(3600),
+            half_closed: Duration::from_secs(60),
+            request_stall: Duration::from_secs(60),
+            sure_for: Duration::from_secs(1),
+            kept_for: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The gateway: what stands between the internet and the sites behind tunnels.
+//!
+//! ```text
+//! visitor ── fence ──┬── own names ──> workers: quick-setup, status page
+//!                    └── {site}.{domain} ── door ── exchange ── stream ── tunnel ── application
+//! ```
+//!
+//! The fence has accepted the connection and parsed the head; what happens with it is decided
+//! here, a request at a time ([`visit`]): [`host`] says which site, [`door`] whether an invisible
+//! one opens, [`request`] what the application gets to see, [`exchange`] moves the bodies and
+//! [`answer`] says what the visitor gets. Streams are kept for one visitor's connection and never
+//! shared, so nothing of one visitor can reach another.
+//!
+//! | module | is | knows sockets |
+//! |---|---|---|
+//! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
+//! | `door` | codes, and who has shown one | no |
+//! | `pages` | what the gateway itself says | no |
+//! | `exchange`, `raw` | the loops of a request, and of an upgraded connection | yes |
+//! | `stream` | what leads to an application, with TLS where it wants that | yes |
+
+mod answer;
+mod cookies;
+mod door;
+mod exchange;
+mod forwarded;
+mod host;
+mod limits;
+mod pages;
+mod raw;
+mod request;
+mod site;
+mod stream;
+mod visit;
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use crate::http::fence::visit::{Gateway as Front, Visit};
+use crate::tunnel::link::Tls;
+use door::Door;
+use pages::Pages;
+
+pub use door::Code;
+pub use forwarded::{Cidr, InvalidCidr};
+pub use limits::Limits;
+pub use site::{Down, Figures, Open, Site, Sites, through};
+pub use stream::ByteStream;
+
+/// What a gateway is told about the place where it stands.
+#[derive(Debug, Clone)]
+pub struct GatewayConfig {
+    /// The domain whose first label names a site; lower case, no dot at its ends.
+    pub domain: String,
+    /// Host names of the relay itself, also such as would be a site's. Lower case, no ports.
+    pub own_names: Vec<String>,
+    /// Whether visitors come by `https`: what stands in front ends TLS.
+    pub secure: bool,
+    /// The port that visitors use, where a request does not say.
+    pub port: u16,
+    /// Whose `X-Forwarded-*` are believed.
+    pub trust_proxy: Vec<Cidr>,
+    /// Caps and timeouts.
+    pub limits: Limits,
+}
+
+impl GatewayConfig {
+    /// For sites below `domain`, reached by plain `http` on `port`.
+    pub fn new(domain: &str, port: u16) -> GatewayConfig {
+        GatewayConfig {
+            domain: domain.trim_matches('.').to_ascii_lowercase(),
+            own_names: Vec::new(),
+            secure: false,
+            port,
+            trust_proxy: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
+pub struct Gateway {
+    config: GatewayConfig,
+    sites: Arc<dyn Sites>,
+    door: Door,
+    pages: Pages,
+    tls: Tls,
+}
+
+impl Gateway {
+    /// A gateway to these sites.
+    pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
+        Gateway {
+            door: Door::new(config.secure),
+            pages: Pages::load(),
+            // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
+            tls: Tls::unverified(),
+            config,
+            sites,
+        }
+    }
+}
+
+impl Front for Gateway {
+    fn visit(&self, peer: SocketAddr) -> Box<dyn Visit + '_> {
+        Box::new(visit::Visiting::new(self, peer.ip().to_canonical()))
+    }
+
+    fn is_proxy(&self, peer: IpAddr) -> bool {
+        forwarded::is_trusted(peer, &self.config.trust_proxy)
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,185 @@
+//! What the gateway itself says: each page is one answer, with its style in it, as no path of a
+//! site is ours.
+
+use std::fmt::Write as _;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest;
+
+use crate::http::fence::head::Head;
+use crate::http::{ApiError, Response, assets};
+
+/// The files that make up the style of all pages, in order.
+const STYLE: [&str; 2] = ["common/tokens.css", "gateway/gateway.css"];
+
+/// The pages, ready but for what differs.
+pub(super) struct Pages {
+    signin: String,
+    message: String,
+    /// Nothing but this style, and forms to the site itself.
+    policy: String,
+}
+
+/// What is said of a site in place of its own answer.
+#[derive(Debug, Clone)]
+pub(super) struct Message<'a> {
+    pub(super) status: u16,
+    pub(super) title: &'a str,
+    pub(super) text: &'a str,
+    /// What to try.
+    pub(super) hint: &'a str,
+}
+
+impl Pages {
+    /// Puts the embedded files together.
+    pub(super) fn load() -> Pages {
+        let style: String = STYLE.iter().map(|name| text(name)).collect();
+        let hash = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
+        let page = |name| text(name).replace("{{style}}", &style);
+        Pages {
+            signin: page("gateway/signin.html"),
+            message: page("gateway/message.html"),
+            policy: format!(
+                "default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'; \
+                 base-uri 'none'; frame-ancestors 'none'"
+            ),
+        }
+    }
+
+    /// The page that asks for a code; `error` says what was wrong with the last one.
+    pub(super) fn signin(&self, head: &Head, status: u16, site: &str, error: &str) -> Response {
+        if wants_json(head) || is_script(head) {
+            let message = match error {
+                "" => "this site asks for an authorization code: open it in a browser",
+                error => error,
+            };
+            return private(Response::error(&ApiError::new(status, message)));
+        }
+        let filled = fill(&self.signin, &[("site", site), ("error", error)]);
+        self.page(status, filled)
+    }
+
+    /// A page that says why there is nothing else.
+    pub(super) fn message(&self, head: &Head, site: &str, message: &Message<'_>) -> Response {
+        if wants_json(head) {
+            let text = format!("{}: {}", message.title, message.text);
+            return private(Response::error(&ApiError::new(message.status, text)));
+        }
+        let status = message.status.to_string();
+        let filled = fill(
+            &self.message,
+            &[
+                ("site", site),
+                ("status", &status),
+                ("title", message.title),
+                ("text", message.text),
+                ("hint", message.hint),
+            ],
+        );
+        self.page(message.status, filled)
+    }
+
+    fn page(&self, status: u16, html: String) -> Response {
+        let page = Response::new(status, "text/html; charset=utf-8", html);
+        private(page).header("Content-Security-Policy", &self.policy)
+    }
+}
+
+/// What every answer of the gateway carries: it is kept nowhere, and tells nobody where it was.
+pub(super) fn private(response: Response) -> Response {
+    response
+        .header("Cache-Control", "no-store")
+        .header("Referrer-Policy", "no-referrer")
+}
+
+/// Whether the visitor asked for JSON rather than for a page.
+fn wants_json(head: &Head) -> bool {
+    let accepts = |kind: &str| {
+        head.headers
+            .all("accept")
+            .flat_map(|value| value.split(|b| *b == b','))
+            .filter_map(|item| item.split(|b| *b == b';').next())
+            .any(|item| item.trim_ascii().eq_ignore_ascii_case(kind.as_bytes()))
+    };
+    accepts("application/json") && !accepts("text/html")
+}
+
+/// Whether a program in a page asked, which has no use for a page.
+fn is_script(head: &Head) -> bool {
+    let is = |name, wanted: &[u8]| {
+        let mut values = head.headers.all(name);
+        values.any(|value| value.eq_ignore_ascii_case(wanted))
+    };
+    is("sec-fetch-dest", b"empty")
+        || is("sec-fetch-mode", b"websocket")
+        || is("x-requested-with", b"XMLHttpRequest")
+        || head.headers.lists("upgrade", "websocket")
+}
+
+/// An embedded file; one that is missing leaves its place empty.
+fn text(name: &str) -> String {
+    let bytes = assets::source(name).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn fill(page: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(page.len() + 256);
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, next) = after.split_once("}}").unwrap_or((after, ""));
+        out.push_str(before);
+        let value = values.iter().find(|(key, _)| *key == name);
+        escape(&mut out, value.map_or("", |(_, value)| value));
+        rest = next;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// For text and for attributes in double quotes.
+fn escape(out: &mut String, text: &str) {
+    for character in text.chars() {
+        if matches!(character, '&' | '<' | '>' | '"' | '\'') {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "&#{};", u32::from(character));
+        } else {
+            out.push(character);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(lines: &str) -> Head {
+        let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+        Head::parse(head.as_bytes(), &crate::http::Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn the_policy_lets_the_style_of_the_page_through() {
+        let pages = Pages::load();
+        let (_, rest) = pages.signin.split_once("<style>").unwrap();
+        let (style, _) = rest.split_once("</style>").unwrap();
+        let hash = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
+        assert!(pages.policy.contains(&hash) && style.len() > 1000);
+        assert!(!pages.message.contains("{{style}}"));
+    }
+
+    #[test]
+    fn values_are_escaped_and_never_looked_into() {
+        let filled = fill("<p title=\"{{a}}\">{{b}}{{none}}</p>", &[("a", "\"<"), ("b", "{{a}}&'")]);
+        assert_eq!(filled, "<p title=\"&#34;&#60;\">{{a}}&#38;&#39;</p>");
+    }
+
+    #[test]
+    fn programs_get_json_and_people_pages() {
+        assert!(wants_json(&head("Accept: text/plain, application/JSON;q=0.9\r\n")));
+        assert!(!wants_json(&head("Accept: text/html, application/json\r\n")));
+        assert!(!wants_json(&head("Accept: */*\r\n")));
+        assert!(is_script(&head("Sec-Fetch-Dest: empty\r\n")));
+        assert!(!is_script(&head("Sec-Fetch-Dest: document\r\n")));
+    }
+}

@@ -1,0 +1,133 @@
+//! A request as the application gets it: the head written afresh, line by line.
+
+use super::cookies;
+use super::forwarded::Origin;
+use crate::http::fence::body::Framing;
+use crate::http::fence::head::{Head, Headers, Version};
+
+/// Header lines of one connection only (RFC 9110 section 7.6.1), those that are written afresh,
+/// and those that only proxies may write. `Proxy` is what some applications take for a setting of
+/// their own.
+const DROPPED: [&str; 14] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy",
+    "te",
+    "trailer",
+    "upgrade",
+    "transfer-encoding",
+    "content-length",
+    "host",
+    "forwarded",
+    "x-real-ip",
+];
+/// The same, by how their names begin.
+const DROPPED_PREFIX: &str = "x-forwarded-";
+
+/// The head for the application. `cookie` is the name of ours, which it must not see.
+pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, cookie: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    line(&mut out, "Host", host);
+    let named = named_by_connection(&head.headers);
+    for (name, value) in head.headers.iter().filter(|(name, _)| passes(name, &named)) {
+        if !is(name, "cookie") {
+            line(&mut out, name, value);
+        } else if let Some(left) = cookies::without(value, cookie) {
+            line(&mut out, name, &left);
+        }
+    }
+    origin.write(&mut out);
+    match head.framing {
+        Framing::Chunked => line(&mut out, "Transfer-Encoding", b"chunked"),
+        Framing::Length(0) if head.headers.all("content-length").next().is_none() => {}
+        Framing::Length(length) => line(&mut out, "Content-Length", length.to_string().as_bytes()),
+        Framing::UntilClose => {}
+    }
+    if asks_for_websocket(head) {
+        line(&mut out, "Connection", b"Upgrade");
+        line(&mut out, "Upgrade", b"websocket");
+    }
+    out.extend_from_slice(b"\r\n");
+    out
+}
+
+/// Whether this is the opening handshake of a WebSocket (RFC 6455 section 4.1). No other protocol
+/// is upgraded to.
+pub(super) fn asks_for_websocket(head: &Head) -> bool {
+    head.method == "GET"
+        && head.version == Version::Http11
+        && head.framing == Framing::Length(0)
+        && head.headers.lists("connection", "upgrade")
+        && head.headers.lists("upgrade", "websocket")
+}
+
+/// Whether sending it twice does what sending it once does (RFC 9110 section 9.2.2), and it can
+/// be sent twice.
+pub(super) fn is_repeatable(head: &Head) -> bool {
+    let idempotent = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
+    idempotent.contains(&head.method.as_str())
+        && head.framing == Framing::Length(0)
+        && !asks_for_websocket(head)
+}
+
+/// The names that `Connection` makes lines of this connection only.
+pub(super) fn named_by_connection(headers: &Headers) -> Vec<String> {
+    headers
+        .all("connection")
+        .flat_map(|value| value.split(|b| *b == b','))
+        .map(|name| String::from_utf8_lossy(name).trim().to_ascii_lowercase())
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+pub(super) fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Many applications take `_` in a name for `-`, so that is how names are compared here.
+fn passes(name: &str, named: &[String]) -> bool {
+    let plain = !DROPPED.iter().any(|dropped| is(name, dropped));
+    let begins = name.get(..DROPPED_PREFIX.len());
+    plain
+        && !begins.is_some_and(|begin| is(begin, DROPPED_PREFIX))
+        && !named.iter().any(|named| name.eq_ignore_ascii_case(named))
+}
+
+fn is(name: &str, wanted: &str) -> bool {
+    let same = |(a, b): (u8, u8)| a.eq_ignore_ascii_case(&b) || (a == b'_' && b == b'-');
+    name.len() == wanted.len() && name.bytes().zip(wanted.bytes()).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_connection_do_not_pass() {
+        let named = ["x-mine".to_owned()];
+        for name in [
+            "Connection",
+            "TE",
+            "X-Mine",
+            "X_Forwarded_For",
+            "x-forwarded-anything",
+            "Content_Length",
+            "Transfer_encoding",
+            "Proxy",
+        ] {
+            assert!(!passes(name, &named), "{name}");
+        }
+        for name in ["Accept", "Cookie", "X-Forwarded", "X-Mine-Too", "Tea", "é"] {
+            assert!(passes(name, &named), "{name}");
+        }
+    }
+}

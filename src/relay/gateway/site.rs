@@ -1,0 +1,112 @@
+//! What the gateway knows of a site.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::door::Code;
+use super::stream::ByteStream;
+use crate::tunnel::server::{OpenError, Opener};
+
+/// All sites; asked once a request.
+pub trait Sites: Send + Sync + 'static {
+    /// The site of this name, in lower case.
+    fn find(&self, site: &str) -> Option<Arc<Site>>;
+}
+
+/// Opens a stream to a site's application. May wait, some 30 s at most.
+pub type Open = Box<dyn Fn() -> Result<Box<dyn ByteStream>, Down> + Send + Sync>;
+
+/// One site.
+pub struct Site {
+    /// Its name: the label before the domain.
+    pub name: String,
+    /// What names its application to visitors with a code.
+    pub app_id: String,
+    /// Whether the application speaks TLS. Its certificate is not verified.
+    pub tls: bool,
+    /// The code of an invisible site.
+    pub code: Option<Code>,
+    /// Leads to the application.
+    pub open: Open,
+    /// What has passed.
+    pub figures: Figures,
+}
+
+impl Site {
+    /// A visible site of a plain `http` application.
+    pub fn new(name: impl Into<String>, app_id: impl Into<String>, open: Open) -> Site {
+        Site {
+            name: name.into(),
+            app_id: app_id.into(),
+            tls: false,
+            code: None,
+            open,
+            figures: Figures::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site")
+            .field("name", &self.name)
+            .field("app_id", &self.app_id)
+            .field("tls", &self.tls)
+            .field("code", &self.code)
+            .field("figures", &self.figures)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why an application cannot be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Down {
+    /// Its tunnel is not connected.
+    Tunnel,
+    /// The tunnel is, but not what it leads to: what happened there.
+    Target(String),
+}
+
+/// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
+pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
+    let holder = holder.into();
+    Box::new(move || match opener.open(&holder, port) {
+        Ok(stream) => Ok(Box::new(stream)),
+        Err(error @ OpenError::Refused) => Err(Down::Target(error.to_string())),
+        Err(_) => Err(Down::Tunnel),
+    })
+}
+
+/// What has passed through a site since it was made.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// Requests, also those that were answered here.
+    pub requests: AtomicU64,
+    /// Bytes from visitors to the application.
+    pub bytes_in: AtomicU64,
+    /// Bytes from the application to visitors.
+    pub bytes_out: AtomicU64,
+    /// Visitors whose requests are under way.
+    pub visitors: AtomicU64,
+}
+
+pub(super) fn add(counter: &AtomicU64, count: usize) {
+    counter.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
+/// Counts a visitor for as long as it lives.
+pub(super) struct Present<'a>(&'a Figures);
+
+impl<'a> Present<'a> {
+    pub(super) fn at(figures: &'a Figures) -> Present<'a> {
+        figures.visitors.fetch_add(1, Ordering::Relaxed);
+        Present(figures)
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.0.visitors.fetch_sub(1, Ordering::Relaxed);
+    }
+}

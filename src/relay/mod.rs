@@ -1,0 +1,3 @@
+//! The relay: the remote side of tunnels, with its gateway to the sites behind them.
+
+pub mod gateway;
