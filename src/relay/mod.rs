@@ -1,3 +1,315 @@
 //! The relay: the remote side of tunnels, with its gateway to the sites behind them.
+//!
+//! ```text
+//!              ┌── own names ── routes ── service ──┬── wanted, enrolment, assignments   (pure)
+//! http ────────┤                   └── status       └── store ── book ── relay.json
+//!              └── {site}.{domain} ── gateway ── sites ── tunnel server ── service: who may what
+//! ```
+//!
+//! Nothing here knows the manager; [`embedded`] is what it starts where no server is named.
 
 pub mod gateway;
+
+mod assignments;
+mod book;
+mod enrolment;
+mod names;
+mod operator;
+mod place;
+mod rate;
+mod routes;
+mod secret;
+mod service;
+mod sites;
+mod status;
+mod store;
+mod wanted;
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use zeroize::Zeroizing;
+
+use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::tunnel::server as tunnel;
+use crate::vault::Home;
+use crate::vault::time::rfc3339;
+pub use enrolment::Enrolment;
+use gateway::{Cidr, Gateway, GatewayConfig};
+use operator::Operator;
+use place::Place;
+pub use place::{InvalidUrl, PublicUrl, check_domain};
+use routes::Desk;
+use secret::Kept;
+use service::{Gatekeeper, Service};
+pub use store::Error as StateError;
+use store::Store;
+
+/// Threads that answer light requests; what sites answer needs none of them.
+const WORKERS: usize = 3;
+
+/// What a relay is started with.
+pub struct Options {
+    /// The data directory, which no other relay uses.
+    pub data: Home,
+    /// Where visitors and quick-setup calls come in.
+    pub listener: TcpListener,
+    /// Where tunnels come in; public ports are bound on its address.
+    pub tunnel_listener: TcpListener,
+    /// A directory of ours, mode 0700, for private sockets.
+    pub run_dir: PathBuf,
+    /// Sites are labels before it.
+    pub domain: String,
+    /// What visitors use where that differs from where the relay listens.
+    pub public_url: Option<PublicUrl>,
+    /// What connectors dial.
+    pub external_ip: String,
+    /// Whether unknown connectors need the enrol token.
+    pub enrolment: Enrolment,
+    /// The enrol token; where there is none, the one from before holds, and the first is made.
+    pub enroll_token: Option<Zeroizing<String>>,
+    /// Whose `X-Forwarded-*` are believed.
+    pub trust_proxy: Vec<Cidr>,
+    /// Whether connections of this machine's other users are refused on loopback.
+    pub check_other_users: bool,
+}
+
+/// A relay at work.
+pub struct Running {
+    service: Arc<Service>,
+    desk: Arc<Desk>,
+    server: Server,
+    tunnels: tunnel::Server,
+    /// The enrol token, where one was made now. It is a secret that is shown this once.
+    pub new_enroll_token: Option<Zeroizing<String>>,
+    /// Files that could not be read and were set aside.
+    pub set_aside: Vec<PathBuf>,
+}
+
+/// Why a relay cannot start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The data directory cannot be used.
+    State(StateError),
+    /// The system refused a thread, a socket or random bytes.
+    System(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State(error) => error.fmt(f),
+            Self::System(error) => write!(f, "cannot serve: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<StateError> for StartError {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<secret::NoRandom> for StartError {
+    fn from(error: secret::NoRandom) -> Self {
+        Self::System(io::Error::other(error.to_string()))
+    }
+}
+
+/// Starts the gateway, the quick-setup API and the tunnel server.
+pub fn start(options: Options) -> Result<Running, StartError> {
+    let mut set_aside = Vec::new();
+    let store = Store::open(options.data, &mut set_aside)?;
+    let keys = store.host_keys(&mut set_aside)?;
+    let new_enroll_token = match options.enrolment {
+        Enrolment::WithToken => enroll_token(&store, options.enroll_token)?,
+        Enrolment::Open => None,
+    };
+    let listen = options.listener.local_addr()?;
+    let mut place = Place::new(&options.domain, listen, options.public_url);
+    place.external_ip = options.external_ip;
+    place.tunnel = options.tunnel_listener.local_addr()?;
+    place.fingerprint = keys
+        .first()
+        .map_or_else(String::new, |key| key.public().fingerprint());
+    let operator = Operator::new(place.port, place.is_secure)?;
+    let (hosts, gateway) = (
+        hosts(&place, listen),
+        gateway_config(&place, &options.trust_proxy),
+    );
+    let service = Arc::new(Service::new(store, place, options.enrolment));
+    let mut settings = tunnel::Settings::new(options.tunnel_listener, keys);
+    settings.policy = Box::new(Gatekeeper(Arc::clone(&service)));
+    let tunnels = tunnel::Server::start(settings)?;
+    service.begin(tunnels.opener());
+    let desk = Arc::new(Desk {
+        service: Arc::clone(&service),
+        operator,
+        trust_proxy: options.trust_proxy,
+        since: rfc3339(SystemTime::now()),
+    });
+    let config = ServerConfig {
+        listener: options.listener,
+        hosts,
+        check_other_users: options.check_other_users,
+        run_dir: options.run_dir,
+        workers: WORKERS,
+        limits: Limits::default(),
+    };
+    let gateway = Gateway::new(gateway, service.sites.clone());
+    let server =
+        Server::start_with_gateway(Arc::new(gateway), config, Arc::new(routes::routes(&desk)))?;
+    Ok(Running {
+        service,
+        desk,
+        server,
+        tunnels,
+        new_enroll_token,
+        set_aside,
+    })
+}
+
+impl Running {
+    /// Where the gateway listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
+    /// Where the tunnel server listens.
+    pub fn tunnel_address(&self) -> SocketAddr {
+        self.tunnels.address()
+    }
+
+    /// The relay's own address, as visitors use it.
+    pub fn url(&self) -> String {
+        self.service.place.url()
+    }
+
+    /// The form of the sites' addresses, with `name` for the name of one.
+    pub fn site_url(&self, name: &str) -> String {
+        self.service.place.site_url(name)
+    }
+
+    /// The fingerprint that connectors and chisel clients check.
+    pub fn fingerprint(&self) -> &str {
+        &self.service.place.fingerprint
+    }
+
+    /// What signs the operator in; a secret.
+    pub fn operator_token(&self) -> &Zeroizing<String> {
+        self.desk.operator.token()
+    }
+
+    /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.
+    pub fn stop(self) {
+        let Self {
+            server, tunnels, ..
+        } = self;
+        // Visitors first: what they wait for comes through the tunnels.
+        server.stop();
+        tunnels.stop();
+    }
+}
+
+/// Turns a connector out while no relay runs on the directory; false where there is none of that name.
+pub fn revoke(data: Home, name: &str) -> Result<bool, StateError> {
+    let store = Store::open(data, &mut Vec::new())?;
+    store.change(|book| Ok::<_, StateError>(book.revoke(name)))
+}
+
+/// One connector, as it stands in the state.
+#[derive(Debug, Clone)]
+pub struct Enrolled {
+    /// Its name.
+    pub name: String,
+    /// RFC 3339.
+    pub enrolled_at: String,
+    /// Its applications: the name of each, and where it leads to.
+    pub applications: Vec<(String, String)>,
+}
+
+/// Who is enrolled, read from the directory whether or not a relay runs on it.
+pub fn enrolled(data: &Home) -> Result<Vec<Enrolled>, StateError> {
+    let book = store::peek(data)?.unwrap_or_default();
+    let of = |application: &book::Application| {
+        let name = match &application.site {
+            Some(site) => site.name.clone(),
+            None => format!("tcp:{}", application.port),
+        };
+        (name, application.target.clone())
+    };
+    Ok(book
+        .connectors
+        .iter()
+        .map(|(name, connector)| Enrolled {
+            name: name.clone(),
+            enrolled_at: connector.enrolled_at.clone(),
+            applications: connector.applications.iter().map(of).collect(),
+        })
+        .collect())
+}
+
+/// Keeps the token that was given, or makes the first; what was made is to be shown.
+fn enroll_token(
+    store: &Store,
+    given: Option<Zeroizing<String>>,
+) -> Result<Option<Zeroizing<String>>, StartError> {
+    let known = store.look(|book| book.enroll_token.clone());
+    let made = match (&given, &known) {
+        (Some(given), Some(known)) if known.is(given) => return Ok(None),
+        (None, Some(_)) => return Ok(None),
+        (Some(_), _) => None,
+        (None, None) => Some(secret::token()?),
+    };
+    if let Some(token) = given.as_ref().or(made.as_ref()) {
+        let kept = Kept::of(token)?;
+        store.change(|book| {
+            book.enroll_token = Some(kept);
+            Ok::<_, StateError>(())
+        })?;
+    }
+    Ok(made)
+}
+
+/// The relay's own names, with the port that belongs to each: beside those of loopback the address
+/// that it listens on, and what visitors use.
+fn hosts(place: &Place, listen: SocketAddr) -> HostPolicy {
+    let hosts = HostPolicy::loopback();
+    let external = match place.external_ip.contains(':') {
+        true => format!("[{}]", place.external_ip),
+        false => place.external_ip.clone(),
+    };
+    let own = [
+        listen.to_string(),
+        format!("{external}:{}", listen.port()),
+        format!("{}:{}", place.domain, place.port),
+        format!("{}:{}", place.host, place.port),
+    ];
+    for name in own {
+        if let Err(error) = hosts.allow(&name) {
+            log::warn!("the relay is not served under a name: {error}");
+        }
+    }
+    hosts
+}
+
+fn gateway_config(place: &Place, trust_proxy: &[Cidr]) -> GatewayConfig {
+    let mut config = GatewayConfig::new(&place.domain, place.port);
+    config.own_names = vec![place.host.clone(), place.external_ip.clone()];
+    config.secure = place.is_secure;
+    config.trust_proxy = trust_proxy.to_vec();
+    config
+}

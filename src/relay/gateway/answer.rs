@@ -216,7 +216,8 @@ impl<'a> Answer<'a> {
             (Framing::UntilClose, false) => Mode::Chunked(false),
             _ => Mode::AsIs,
         };
-        let endless = old_visitor && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
+        let endless =
+            old_visitor && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
         self.keeps_visitor &= !(last || endless);
         self.keeps_stream = answer.version == Version::Http11
             && answer.framing != Framing::UntilClose

@@ -29,8 +29,8 @@ pub struct Site {
     pub code: Option<Code>,
     /// Leads to the application.
     pub open: Open,
-    /// What has passed.
-    pub figures: Figures,
+    /// What has passed; goes on when the site is made anew.
+    pub figures: Arc<Figures>,
 }
 
 impl Site {
@@ -42,7 +42,7 @@ impl Site {
             tls: false,
             code: None,
             open,
-            figures: Figures::default(),
+            figures: Arc::default(),
         }
     }
 }

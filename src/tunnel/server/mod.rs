@@ -17,8 +17,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use super::line::{OpenError, VisitorStream};
 use super::line::{FAREWELL, Traffic};
+pub use super::line::{OpenError, VisitorStream};
 use super::link::{AcceptOptions, Cancel};
 use super::ssh::ServerKey;
 pub use policy::{Grant, Policy};
@@ -176,9 +176,14 @@ impl Opener {
         self.0.ports.open(holder, port)
     }
 
-    /// Whether `holder` holds this port now.
+    /// Whether `holder` holds this port now, for this process or listening on it.
     pub fn is_held(&self, holder: &str, port: u16) -> bool {
-        self.0.ports.find(holder, port).is_some()
+        self.0.ports.is_held(holder, port)
+    }
+
+    /// Takes this port from `holder`; a listener on it is closed when this returns.
+    pub fn free(&self, holder: &str, port: u16) {
+        self.0.ports.free(holder, port);
     }
 
     /// Ends the connections of `holder` that hold something, politely and then surely.

@@ -117,6 +117,19 @@ impl Ports {
         self.held().retain(|_, held| !Arc::ptr_eq(&held.line, line));
     }
 
+    /// Whether `owner` holds this port, as a number or listening.
+    pub(super) fn is_held(&self, owner: &str, port: u16) -> bool {
+        let held = self.held();
+        held.iter()
+            .any(|(spot, held)| held.is_of(owner) && spot.port() == port)
+    }
+
+    /// Takes this port from `owner`.
+    pub(super) fn free(&self, owner: &str, port: u16) {
+        self.held()
+            .retain(|spot, held| !held.is_of(owner) || spot.port() != port);
+    }
+
     /// The connections that hold something for `owner`.
     pub(super) fn lines(&self, owner: &str) -> Vec<Arc<Line>> {
         let held = self.held();
@@ -141,6 +154,21 @@ impl Ports {
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<Spot, Held>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn is_of(&self, owner: &str) -> bool {
+        self.owner == owner
+    }
+}
+
+impl Spot {
+    fn port(&self) -> u16 {
+        match self {
+            Self::Address(address) => address.port(),
+            Self::Number(_, port) => *port,
+        }
     }
 }
 

@@ -1,0 +1,290 @@
+//! Which application has which port and which name. Pure, but for the question whether a port is free.
+//!
+//! An application is known again by its key: it keeps port and name for as long as it is the same
+//! kind of application and wishes for no other name.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::book::{Application, Book, MAX_APPLICATIONS, Site};
+use super::names;
+use super::secret::{NoRandom, identifier};
+use super::wanted::Wanted;
+
+/// Public ports. Default 20000 to 29999: below what systems give to outgoing connections.
+pub(super) const PUBLIC_PORTS: RangeInclusive<u16> = 20_000..=29_999;
+/// Numbers that tunnels name and nothing listens on. All differ, so that one connector's number means
+/// nothing for another.
+const NUMBERS: RangeInclusive<u16> = 30_000..=65_000;
+
+/// Why nothing is assigned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The connector has as many applications as it may.
+    TooMany,
+    /// No port, number or name is left.
+    Exhausted(&'static str),
+    NoRandom,
+}
+
+impl From<NoRandom> for Refused {
+    fn from(_: NoRandom) -> Self {
+        Self::NoRandom
+    }
+}
+
+/// The world outside of the book.
+pub(super) struct Outside<'a> {
+    /// Public ports that may be assigned.
+    pub(super) public: RangeInclusive<u16>,
+    /// Whether nobody listens on this port.
+    pub(super) is_free: &'a dyn Fn(u16) -> bool,
+    /// Names that would be the relay's own.
+    pub(super) is_own_name: &'a dyn Fn(&str) -> bool,
+    /// RFC 3339.
+    pub(super) now: String,
+}
+
+/// A number for a connector's main tunnel.
+pub(super) fn api_port(book: &Book) -> Option<u16> {
+    let taken = taken(book);
+    NUMBERS.into_iter().find(|number| !taken.contains(number))
+}
+
+/// Assigns, or confirms what is assigned. The connector is in the book.
+pub(super) fn assign(
+    book: &mut Book,
+    wanted: &Wanted,
+    code: Option<String>,
+    outside: &Outside<'_>,
+) -> Result<Application, Refused> {
+    let connector = wanted.connector_name.as_str();
+    let known = book.connectors.get(connector);
+    let applications = known.map_or(&[][..], |connector| &connector.applications);
+    let before = applications.iter().find(|known| known.key == wanted.key());
+    if before.is_none() && applications.len() >= MAX_APPLICATIONS {
+        return Err(Refused::TooMany);
+    }
+    let before = before.cloned();
+    let site = match wanted.is_web() {
+        true => Some(site(book, wanted, before.as_ref(), code, outside)?),
+        false => None,
+    };
+    let port = port(book, site.is_some(), before.as_ref(), outside)?;
+    let assigned = Application {
+        key: wanted.key(),
+        app_id: match &before {
+            Some(before) => before.app_id.clone(),
+            None => identifier()?,
+        },
+        display_name: wanted.display_name.clone(),
+        protocol: wanted.protocol.clone(),
+        target: wanted.target(),
+        port,
+        site,
+        called_at: outside.now.clone(),
+    };
+    if let Some(connector) = book.connectors.get_mut(connector) {
+        connector
+            .applications
+            .retain(|known| known.key != assigned.key);
+        connector.applications.push(assigned.clone());
+    }
+    Ok(assigned)
+}
+
+fn site(
+    book: &Book,
+    wanted: &Wanted,
+    before: Option<&Application>,
+    code: Option<String>,
+    outside: &Outside<'_>,
+) -> Result<Site, Refused> {
+    let before = before.and_then(|before| before.site.as_ref());
+    let same = |before: &&Site| wanted.site_name.is_none() || before.wish == wanted.site_name;
+    let name = match before.filter(same) {
+        Some(before) => before.name.clone(),
+        None => name(book, wanted, outside)?,
+    };
+    Ok(Site {
+        name,
+        wish: wanted.site_name.clone(),
+        tls: wanted.protocol == "https",
+        code,
+    })
+}
+
+fn name(book: &Book, wanted: &Wanted, outside: &Outside<'_>) -> Result<String, Refused> {
+    let fallback = format!("{}-{}", wanted.protocol, wanted.port);
+    let wish = match &wanted.site_name {
+        Some(wish) => wish.clone(),
+        None => names::derived(&wanted.display_name, &fallback),
+    };
+    let ours = (wanted.connector_name.as_str(), wanted.key());
+    let of_others = book
+        .applications()
+        .filter(|(connector, known)| (*connector, &known.key) != (ours.0, &ours.1));
+    let held: BTreeSet<&str> = of_others
+        .filter_map(|(_, known)| known.site.as_ref())
+        .map(|site| site.name.as_str())
+        .collect();
+    let is_held = |name: &str| held.contains(name) || (outside.is_own_name)(name);
+    names::free(&wish, is_held).ok_or(Refused::Exhausted("no name like this is left"))
+}
+
+/// The port from before where it is still of the right kind.
+fn port(
+    book: &Book,
+    is_site: bool,
+    before: Option<&Application>,
+    outside: &Outside<'_>,
+) -> Result<u16, Refused> {
+    let same = |before: &&Application| match (is_site, before.site.is_some()) {
+        (true, true) => true,
+        (false, false) => outside.public.contains(&before.port),
+        _ => false,
+    };
+    if let Some(before) = before.filter(same) {
+        return Ok(before.port);
+    }
+    let taken = taken(book);
+    let mut left = match is_site {
+        true => NUMBERS,
+        false => outside.public.clone(),
+    }
+    .filter(|port| !taken.contains(port));
+    match is_site {
+        true => left.next().ok_or(Refused::Exhausted("no number is left")),
+        false => left
+            .find(|port| (outside.is_free)(*port))
+            .ok_or(Refused::Exhausted("no public port is left")),
+    }
+}
+
+fn taken(book: &Book) -> BTreeSet<u16> {
+    let of_applications = book.applications().map(|(_, known)| known.port);
+    let of_connectors = book.connectors.values().map(|known| known.api_port);
+    of_applications.chain(of_connectors).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::book::Connector;
+    use super::super::secret::Kept;
+    use super::super::wanted::tests::with;
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn book() -> Book {
+        let mut book = Book::default();
+        for name in ["a", "b"] {
+            let connector = Connector {
+                password: Kept::of(&"x".repeat(40)).unwrap(),
+                api_port: api_port(&book).unwrap(),
+                enrolled_at: String::new(),
+                called_at: String::new(),
+                applications: Vec::new(),
+            };
+            book.connectors.insert(name.into(), connector);
+        }
+        book
+    }
+
+    fn assigned(book: &mut Book, changes: Value) -> Result<Application, Refused> {
+        let outside = Outside {
+            public: 20_000..=20_002,
+            is_free: &|port| port != 20_000,
+            is_own_name: &|name| name == "own",
+            now: String::new(),
+        };
+        assign(book, &with(changes).unwrap(), None, &outside)
+    }
+
+    fn site(application: &Application) -> &str {
+        &application.site.as_ref().unwrap().name
+    }
+
+    #[test]
+    fn an_application_keeps_its_port_and_name() {
+        let mut book = book();
+        let first = assigned(&mut book, json!({"connector_name": "a"})).unwrap();
+        assert_eq!(site(&first), "my-shop");
+        let changes =
+            json!({"connector_name": "a", "display_name": "Other", "ip": "10.0.0.1", "port": 9});
+        let again = assigned(&mut book, changes).unwrap();
+        assert_eq!(
+            (site(&again), again.port, &again.app_id),
+            ("my-shop", first.port, &first.app_id)
+        );
+        assert_eq!(again.target, "10.0.0.1:9");
+        assert_eq!(book.applications().count(), 1);
+    }
+
+    #[test]
+    fn a_wish_is_followed_once_and_the_name_stays() {
+        let mut book = book();
+        let mut wish = |connector: &str, app: &str, name: &str| {
+            let call =
+                json!({"connector_name": connector, "client_app_id": app, "site_name": name});
+            site(&assigned(&mut book, call).unwrap()).to_owned()
+        };
+        assert_eq!(wish("a", "1", "shop"), "shop");
+        assert_eq!(wish("b", "1", "shop"), "shop-2");
+        assert_eq!(wish("a", "2", "shop"), "shop-3");
+        assert_eq!(wish("a", "1", "store"), "store");
+        assert_eq!(
+            wish("b", "1", "shop"),
+            "shop-2",
+            "a name that got free moves nobody"
+        );
+        assert_eq!(wish("a", "3", "shop"), "shop");
+        assert_eq!(wish("a", "4", "own"), "own-2");
+        assert_eq!(wish("a", "1", ""), "store");
+    }
+
+    #[test]
+    fn other_protocols_get_public_ports_that_are_free() {
+        let mut book = book();
+        let mut ask = |app: &str, protocol: &str| {
+            assigned(
+                &mut book,
+                json!({"connector_name": "a", "client_app_id": app, "protocol": protocol}),
+            )
+        };
+        assert_eq!(ask("1", "ssh").unwrap().port, 20_001);
+        assert_eq!(ask("2", "tcp").unwrap().port, 20_002);
+        assert_eq!(
+            ask("3", "vnc"),
+            Err(Refused::Exhausted("no public port is left"))
+        );
+        assert_eq!(ask("1", "ssh").unwrap().port, 20_001);
+        let turned = ask("1", "https").unwrap();
+        assert!(NUMBERS.contains(&turned.port) && turned.site.unwrap().tls);
+        assert_eq!(ask("3", "vnc").unwrap().port, 20_001, "given back");
+    }
+
+    #[test]
+    fn numbers_differ_over_all_connectors_and_applications_are_bounded() {
+        let mut book = book();
+        let mut ports: BTreeSet<u16> = book
+            .connectors
+            .values()
+            .map(|known| known.api_port)
+            .collect();
+        for number in 0..MAX_APPLICATIONS {
+            let call = json!({"connector_name": "a", "client_app_id": number.to_string()});
+            ports.insert(assigned(&mut book, call).unwrap().port);
+        }
+        assert_eq!(ports.len(), MAX_APPLICATIONS + 2);
+        let one_more = json!({"connector_name": "a", "client_app_id": "more"});
+        assert_eq!(assigned(&mut book, one_more), Err(Refused::TooMany));
+        assert!(book.release("a", "0").is_some() && book.release("a", "0").is_none());
+        assert!(
+            assigned(
+                &mut book,
+                json!({"connector_name": "a", "client_app_id": "more"})
+            )
+            .is_ok()
+        );
+    }
+}

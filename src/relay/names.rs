@@ -1,0 +1,136 @@
+//! Names of sites. Pure.
+
+/// Bytes of a name: a label of a host name has at most 63 (RFC 1035 §2.3.4).
+const LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
+/// Names that are the relay's own, or that programs ask for by themselves and would believe.
+const RESERVED: [&str; 14] = [
+    "admin",
+    "api",
+    "auth",
+    "autoconfig",
+    "autodiscover",
+    "isatap",
+    "localhost",
+    "mta-sts",
+    "postern",
+    "relay",
+    "status",
+    "tunnel",
+    "wpad",
+    "www",
+];
+/// Numbers that are tried behind a name that is held.
+const MAX_SUFFIX: u32 = 10_000;
+
+/// What is wrong with a name that somebody wishes for.
+pub(super) fn check(name: &str) -> Result<(), &'static str> {
+    let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if !LENGTH.contains(&name.len()) || !name.bytes().all(legal) {
+        return Err("3 to 63 of a-z, 0-9 and hyphens");
+    }
+    if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
+        return Err("no hyphen at its ends, and no two together");
+    }
+    match RESERVED.contains(&name) {
+        true => Err("this name is reserved"),
+        false => Ok(()),
+    }
+}
+
+/// The nearest name to a free text; `fallback` where nothing of the text can stand in one.
+pub(super) fn derived(text: &str, fallback: &str) -> String {
+    let mut name = String::new();
+    for character in text.chars().flat_map(char::to_lowercase) {
+        match character {
+            'a'..='z' | '0'..='9' => name.push(character),
+            _ if name.ends_with('-') || name.is_empty() => {}
+            _ => name.push('-'),
+        }
+    }
+    name.truncate(*LENGTH.end());
+    let name = name.trim_matches('-');
+    match check(name) {
+        Ok(()) => name.to_owned(),
+        Err(_) if name.is_empty() => fallback.to_owned(),
+        Err(_) => {
+            let longer = format!("{name}-{fallback}");
+            check(&longer).map_or_else(|_| fallback.to_owned(), |()| longer)
+        }
+    }
+}
+
+/// `name`, or where it is held the first free of `name-2`, `name-3` and so on.
+pub(super) fn free(name: &str, is_held: impl Fn(&str) -> bool) -> Option<String> {
+    let numbered = |number: u32| match number {
+        1 => name.to_owned(),
+        _ => {
+            let suffix = format!("-{number}");
+            let room = LENGTH.end() - suffix.len();
+            let stem = name.get(..room).unwrap_or(name).trim_end_matches('-');
+            format!("{stem}{suffix}")
+        }
+    };
+    (1..=MAX_SUFFIX).map(numbered).find(|name| !is_held(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_label_of_a_host_that_is_nobodys() {
+        for name in ["abc", "a1-b2", "123", &"a".repeat(63), "wwww"] {
+            assert_eq!(check(name), Ok(()), "{name}");
+        }
+        for name in [
+            "",
+            "ab",
+            "Abc",
+            "a_b",
+            "a.b",
+            "-ab",
+            "ab-",
+            "a--b",
+            "xn--a",
+            "käse",
+            "a b",
+            "www",
+            "api",
+            "wpad",
+            &"a".repeat(64),
+            "abc\n",
+        ] {
+            assert!(check(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn any_text_gives_a_name() {
+        for (text, name) in [
+            ("My Shop", "my-shop"),
+            ("  Käse & Brot!! ", "k-se-brot"),
+            ("http 127.0.0.1:3000", "http-127-0-0-1-3000"),
+            ("ab", "ab-http-80"),
+            ("API", "api-http-80"),
+            ("日本", "http-80"),
+            ("", "http-80"),
+            ("---", "http-80"),
+        ] {
+            assert_eq!(derived(text, "http-80"), name, "{text}");
+            assert_eq!(check(name), Ok(()));
+        }
+        let long = derived(&format!("{}-x", "a".repeat(62)), "f-1");
+        assert_eq!(long, "a".repeat(62));
+    }
+
+    #[test]
+    fn a_held_name_gets_a_number() {
+        let held = ["shop", "shop-2"];
+        assert_eq!(free("shop", |name| held.contains(&name)).unwrap(), "shop-3");
+        assert_eq!(free("other", |name| held.contains(&name)).unwrap(), "other");
+        let long = "a".repeat(63);
+        let numbered = free(&long, |name| name == long).unwrap();
+        assert_eq!(numbered, format!("{}-2", "a".repeat(61)));
+        assert_eq!(free("x-y", |_| true), None);
+    }
+}

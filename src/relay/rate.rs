@@ -1,0 +1,108 @@
+//! How often one source may do something.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::http;
+
+/// The time that calls are counted in.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Sources that are remembered. Default 10,000: some megabytes. While all of them are recent, a new
+/// one counts as one too many.
+const MAX_SOURCES: usize = 10_000;
+
+/// Counts calls a source (an IPv4 address, an IPv6 /64) over the last minute.
+pub(super) struct Rate {
+    most: usize,
+    calls: Mutex<HashMap<IpAddr, VecDeque<Instant>>>,
+}
+
+impl Rate {
+    /// At most `most` calls a minute.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most,
+            calls: Mutex::default(),
+        }
+    }
+
+    /// Counts a call; the time to wait where it is one too many, which is not counted.
+    pub(super) fn count(&self, source: IpAddr) -> Result<(), Duration> {
+        self.count_at(source, Instant::now())
+    }
+
+    /// Whether a call now would be one too many; counts nothing.
+    pub(super) fn is_exhausted(&self, source: IpAddr) -> bool {
+        let now = Instant::now();
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent =
+            |times: &VecDeque<Instant>| times.iter().filter(|at| is_recent(at, now)).count();
+        calls
+            .get(&http::source(source))
+            .is_some_and(|times| recent(times) >= self.most)
+    }
+
+    fn count_at(&self, source: IpAddr, now: Instant) -> Result<(), Duration> {
+        let source = http::source(source);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.len() >= MAX_SOURCES && !calls.contains_key(&source) {
+            calls.retain(|_, times| times.back().is_some_and(|at| is_recent(at, now)));
+            if calls.len() >= MAX_SOURCES {
+                return Err(WINDOW);
+            }
+        }
+        let times = calls.entry(source).or_default();
+        while times.front().is_some_and(|at| !is_recent(at, now)) {
+            times.pop_front();
+        }
+        match times.front() {
+            Some(first) if times.len() >= self.most => Err(WINDOW - now.duration_since(*first)),
+            _ => {
+                times.push_back(now);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn is_recent(at: &Instant, now: Instant) -> bool {
+    now.saturating_duration_since(*at) < WINDOW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn the_window_slides() {
+        let rate = Rate::new(2);
+        let start = Instant::now();
+        let at = |seconds| {
+            rate.count_at(
+                Ipv4Addr::LOCALHOST.into(),
+                start + Duration::from_secs(seconds),
+            )
+        };
+        assert_eq!([at(0), at(20)], [Ok(()); 2]);
+        assert_eq!(at(30), Err(Duration::from_secs(30)));
+        assert_eq!([at(60), at(80)], [Ok(()); 2]);
+        assert_eq!(at(81), Err(Duration::from_secs(39)));
+    }
+
+    #[test]
+    fn sources_are_apart_and_bounded() {
+        let rate = Rate::new(1);
+        let now = Instant::now();
+        for number in 0..MAX_SOURCES {
+            let source = Ipv4Addr::from_bits(u32::try_from(number).unwrap() + 256);
+            assert_eq!(rate.count_at(source.into(), now), Ok(()));
+        }
+        let one_more = Ipv6Addr::from_bits(1 << 100).into();
+        assert_eq!(rate.count_at(one_more, now), Err(WINDOW));
+        assert_eq!(rate.count_at(one_more, now + WINDOW), Ok(()));
+        assert!(rate.calls.lock().unwrap().len() <= MAX_SOURCES);
+    }
+}

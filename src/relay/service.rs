@@ -1,0 +1,321 @@
+//! What the relay does for connectors: quick-setup, logins of their tunnels, ports and sites.
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::assignments::{self, Outside, Refused};
+use super::book::{Application, Book, Connector};
+use super::enrolment::{self, Enrolment, Turned};
+use super::place::Place;
+use super::rate::Rate;
+use super::secret::{Kept, NoRandom, sha256, token};
+use super::sites::SiteTable;
+use super::store::{self, Store};
+use super::wanted::Wanted;
+use crate::http::ApiError;
+use crate::tunnel::remote::Remote;
+use crate::tunnel::server::{Grant, Opener, Policy};
+use crate::vault::time::rfc3339;
+
+/// Quick-setup calls of one source a minute.
+const CALLS: usize = 30;
+/// Wrong logins a minute after which a source's guesses at a weak password are not even looked at.
+const WRONG_LOGINS: usize = 30;
+/// Where a remote of an assigned port may say that it listens: wherever it is bound, if at all, is
+/// the relay's decision.
+const LOCAL_HOSTS: [&str; 5] = ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"];
+
+/// The relay's state and rules.
+pub(super) struct Service {
+    pub(super) store: Store,
+    pub(super) place: Place,
+    pub(super) sites: Arc<SiteTable>,
+    enrolment: Enrolment,
+    calls: Rate,
+    wrong_logins: Rate,
+    /// Set once the tunnel server stands, which needs this service first.
+    opener: OnceLock<Opener>,
+}
+
+impl Service {
+    pub(super) fn new(store: Store, place: Place, enrolment: Enrolment) -> Self {
+        Self {
+            store,
+            place,
+            sites: Arc::default(),
+            enrolment,
+            calls: Rate::new(CALLS),
+            wrong_logins: Rate::new(WRONG_LOGINS),
+            opener: OnceLock::new(),
+        }
+    }
+
+    /// From here on sites lead somewhere.
+    pub(super) fn begin(&self, opener: Opener) {
+        let opener = self.opener.get_or_init(|| opener);
+        self.store.look(|book| {
+            for (connector, application) in book.applications() {
+                self.sites.put(connector, application, opener);
+            }
+        });
+    }
+
+    /// Answers a quick-setup call.
+    pub(super) fn quick_setup(&self, body: &Value, source: IpAddr) -> Result<Value, ApiError> {
+        let Some(fields) = body.as_object() else {
+            return Err(ApiError::bad_request("the body must be a JSON object"));
+        };
+        let wanted = Wanted::read(fields).map_err(ApiError::bad_request)?;
+        let is_new = self.admit(&wanted).inspect_err(|error| {
+            log::info!(
+                "{source}: '{}' is turned away: {error}",
+                wanted.connector_name
+            );
+        })?;
+        let code = token().map_err(no_random)?;
+        let (api_port, assigned) = self.assign(&wanted, is_new, &code)?;
+        if let Some(opener) = self.opener.get() {
+            self.sites.put(&wanted.connector_name, &assigned, opener);
+        }
+        let url = self.place.application_url(&assigned);
+        log::info!(
+            "{source}: '{}' has {url} for {}",
+            wanted.connector_name,
+            assigned.target
+        );
+        Ok(self.answer(&wanted, api_port, &assigned, &code))
+    }
+
+    /// Counts a call; 429 with the time to wait where it is one too many.
+    pub(super) fn count_call(&self, source: IpAddr) -> Result<(), Duration> {
+        self.calls.count(source)
+    }
+
+    /// True when the connector is to be enrolled.
+    fn admit(&self, wanted: &Wanted) -> Result<bool, ApiError> {
+        let standing = self
+            .store
+            .look(|book| enrolment::standing(book, wanted, self.enrolment));
+        let proved = standing.and_then(|standing| enrolment::prove(&standing, wanted));
+        proved.map_err(turned)
+    }
+
+    fn assign(
+        &self,
+        wanted: &Wanted,
+        is_new: bool,
+        code: &Zeroizing<String>,
+    ) -> Result<(u16, Application), ApiError> {
+        // Costly, so not under the lock.
+        let password = match is_new {
+            true => Some(Kept::of(&wanted.password).map_err(no_random)?),
+            false => None,
+        };
+        let code = wanted.has_door().then(|| STANDARD.encode(sha256(code)));
+        let public_ip = self.place.tunnel.ip();
+        let outside = Outside {
+            public: assignments::PUBLIC_PORTS,
+            is_free: &|port| TcpListener::bind((public_ip, port)).is_ok(),
+            is_own_name: &|name| self.place.is_own_name(name),
+            now: rfc3339(SystemTime::now()),
+        };
+        self.store.change(|book| {
+            let api_port = enrolled(book, wanted, password, &outside.now)?;
+            let assigned = assignments::assign(book, wanted, code, &outside).map_err(refused)?;
+            Ok((api_port, assigned))
+        })
+    }
+
+    fn answer(&self, wanted: &Wanted, api_port: u16, assigned: &Application, code: &str) -> Value {
+        let (nhp_server, code) = match &assigned.site {
+            Some(site) => (self.place.site_url(&site.name), code),
+            None => (self.place.url(), ""),
+        };
+        json!({
+            "connector": {
+                "external_ip": self.place.external_ip,
+                "api_port": api_port,
+                "username": wanted.connector_name,
+                "password": *wanted.password,
+                "tunnel_port": self.place.tunnel.port(),
+                "fingerprint": self.place.fingerprint,
+            },
+            "app": {
+                "app_id": assigned.app_id,
+                "site_url": self.place.application_url(assigned),
+                "resource": {"ip": "127.0.0.1", "port": assigned.port},
+            },
+            "api_key": {
+                "nhp_server": nhp_server.trim_end_matches('/'),
+                "code": code,
+                "app_id": assigned.app_id,
+            },
+        })
+    }
+
+    /// Gives back what an application of a connector has.
+    pub(super) fn release(
+        &self,
+        connector: &str,
+        password: &str,
+        key: &str,
+    ) -> Result<(), ApiError> {
+        let kept = self
+            .store
+            .look(|book| Some(book.connectors.get(connector)?.password.clone()));
+        if !kept.is_some_and(|kept| kept.is(password)) {
+            return Err(turned(Turned::WrongPassword));
+        }
+        let released = self.store.change(|book| {
+            let missing = || ApiError::not_found("this connector has no such application");
+            book.release(connector, key).ok_or_else(missing)
+        })?;
+        self.forget(connector, &released);
+        log::info!(
+            "'{connector}' has given back {}",
+            self.place.application_url(&released)
+        );
+        Ok(())
+    }
+
+    /// Turns a connector out: at once, and for good.
+    pub(super) fn revoke(&self, name: &str) -> Result<(), ApiError> {
+        let applications = self.store.change(|book| {
+            let missing = || ApiError::not_found("there is no connector of this name");
+            let connector = book.connectors.get(name).ok_or_else(missing)?;
+            let applications = connector.applications.clone();
+            book.revoke(name);
+            Ok::<_, ApiError>(applications)
+        })?;
+        for application in &applications {
+            self.forget(name, application);
+        }
+        if let Some(opener) = self.opener.get() {
+            opener.disconnect(name);
+        }
+        log::info!("'{name}' is revoked");
+        Ok(())
+    }
+
+    fn forget(&self, connector: &str, application: &Application) {
+        self.sites.remove(application);
+        if let Some(opener) = self.opener.get() {
+            opener.free(connector, application.port);
+        }
+    }
+
+    /// Whether the connector's tunnel holds this port now.
+    pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
+        self.opener
+            .get()
+            .is_some_and(|opener| opener.is_held(connector, port))
+    }
+
+    fn password(&self, connector: &str) -> Option<Kept> {
+        self.store
+            .look(|book| Some(book.connectors.get(connector)?.password.clone()))
+    }
+}
+
+/// The connector's API port; enrols it where it is new.
+fn enrolled(
+    book: &mut Book,
+    wanted: &Wanted,
+    password: Option<Kept>,
+    now: &str,
+) -> Result<u16, ApiError> {
+    let name = &wanted.connector_name;
+    if let Some(connector) = book.connectors.get_mut(name) {
+        // Who was new a moment ago and is known now came twice at once: with one password, or not.
+        if password.is_some() && !connector.password.is(&wanted.password) {
+            return Err(turned(Turned::WrongPassword));
+        }
+        now.clone_into(&mut connector.called_at);
+        return Ok(connector.api_port);
+    }
+    // Who was known a moment ago and is not any more was revoked.
+    let password = password.ok_or_else(|| turned(Turned::Revoked))?;
+    if book.is_revoked(name) {
+        return Err(turned(Turned::Revoked));
+    }
+    let none_left = || refused(Refused::Exhausted("no number is left"));
+    let api_port = assignments::api_port(book).ok_or_else(none_left)?;
+    let connector = Connector {
+        password,
+        api_port,
+        enrolled_at: now.to_owned(),
+        called_at: now.to_owned(),
+        applications: Vec::new(),
+    };
+    book.connectors.insert(name.clone(), connector);
+    Ok(api_port)
+}
+
+fn turned(why: Turned) -> ApiError {
+    ApiError::new(why.status(), why.message())
+}
+
+fn refused(why: Refused) -> ApiError {
+    match why {
+        Refused::TooMany => ApiError::too_many(
+            "this connector has as many applications as it may (100): give some back first",
+        ),
+        Refused::Exhausted(what) => ApiError::too_many(format!("the relay is full: {what}")),
+        Refused::NoRandom => no_random(NoRandom),
+    }
+}
+
+fn no_random(error: NoRandom) -> ApiError {
+    ApiError::internal(error.to_string())
+}
+
+impl From<store::Error> for ApiError {
+    fn from(error: store::Error) -> Self {
+        log::error!("the relay's state is not saved: {error}");
+        Self::internal("the relay cannot save its state: its log says why")
+    }
+}
+
+/// What the tunnel server asks.
+pub(super) struct Gatekeeper(pub(super) Arc<Service>);
+
+impl Policy for Gatekeeper {
+    fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String> {
+        let wrong = &self.0.wrong_logins;
+        let kept = self.0.password(user)?;
+        if kept.is_slow() && wrong.is_exhausted(peer.ip()) {
+            return None;
+        }
+        if kept.is(password) {
+            return Some(user.to_owned());
+        }
+        // Being one too many shows at the next look.
+        let _ = wrong.count(peer.ip());
+        None
+    }
+
+    fn grant(&self, holder: &str, remote: &Remote) -> Grant {
+        if !LOCAL_HOSTS.contains(&remote.local_host.as_str()) {
+            return Grant::Denied;
+        }
+        let public_ip = self.0.place.tunnel.ip();
+        self.0.store.look(|book| {
+            let Some(connector) = book.connectors.get(holder) else {
+                return Grant::Denied;
+            };
+            match connector.at_port(remote.local_port) {
+                Some(application) if application.site.is_some() => Grant::Held,
+                Some(_) => Grant::ListenAt((public_ip, remote.local_port).into()),
+                None if connector.api_port == remote.local_port => Grant::Held,
+                None => Grant::Denied,
+            }
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! What the operator sees: connectors, their applications, and what passes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use super::book::{Application, Connector};
+use super::service::Service;
+
+/// One connector.
+#[derive(Debug, Serialize)]
+pub(super) struct ConnectorStatus {
+    name: String,
+    /// Whether it holds anything now.
+    connected: bool,
+    enrolled_at: String,
+    called_at: String,
+    applications: Vec<ApplicationStatus>,
+}
+
+/// One application. Figures are counted since the relay started, and only where visitors come
+/// through the gateway.
+#[derive(Debug, Serialize)]
+struct ApplicationStatus {
+    app_id: String,
+    name: String,
+    protocol: String,
+    target: String,
+    url: String,
+    invisible: bool,
+    connected: bool,
+    called_at: String,
+    figures: Option<FigureStatus>,
+}
+
+#[derive(Debug, Serialize)]
+struct FigureStatus {
+    requests: u64,
+    bytes_in: u64,
+    bytes_out: u64,
+    visitors: u64,
+}
+
+/// All connectors, by name.
+pub(super) fn connectors(service: &Service) -> Vec<ConnectorStatus> {
+    // A copy, so that nothing else waits while figures are collected.
+    let connectors = service.store.look(|book| book.connectors.clone());
+    let status =
+        |(name, connector): (String, Connector)| connector_status(service, name, &connector);
+    connectors.into_iter().map(status).collect()
+}
+
+fn connector_status(service: &Service, name: String, connector: &Connector) -> ConnectorStatus {
+    let applications: Vec<ApplicationStatus> = connector
+        .applications
+        .iter()
+        .map(|application| application_status(service, &name, application))
+        .collect();
+    let holds = applications.iter().any(|application| application.connected);
+    ConnectorStatus {
+        connected: holds || service.is_connected(&name, connector.api_port),
+        name,
+        enrolled_at: connector.enrolled_at.clone(),
+        called_at: connector.called_at.clone(),
+        applications,
+    }
+}
+
+fn application_status(
+    service: &Service,
+    connector: &str,
+    application: &Application,
+) -> ApplicationStatus {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let figures = service.sites.figures(application);
+    ApplicationStatus {
+        app_id: application.app_id.clone(),
+        name: application.display_name.clone(),
+        protocol: application.protocol.clone(),
+        target: application.target.clone(),
+        url: service.place.application_url(application),
+        invisible: application
+            .site
+            .as_ref()
+            .is_some_and(|site| site.code.is_some()),
+        connected: service.is_connected(connector, application.port),
+        called_at: application.called_at.clone(),
+        figures: figures.map(|figures| FigureStatus {
+            requests: read(&figures.requests),
+            bytes_in: read(&figures.bytes_in),
+            bytes_out: read(&figures.bytes_out),
+            visitors: read(&figures.visitors),
+        }),
+    }
+}

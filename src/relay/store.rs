@@ -1,0 +1,267 @@
+//! The data directory: who has it, the book, and the host keys.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use zeroize::Zeroizing;
+
+use super::book::{Book, VERSION};
+use crate::tunnel::ssh::{KeyKind, ServerKey};
+use crate::vault::{self, Home, Locked};
+
+/// The book.
+const BOOK: &str = "relay.json";
+/// The largest book that is read, in bytes. Default 64 MiB: every connector with all its applications.
+const BOOK_CAP: u64 = 64 * 1024 * 1024;
+/// The host keys, the one whose fingerprint quick-setup names first: clients prefer that kind.
+const KEYS: [(KeyKind, &str); 2] = [
+    (KeyKind::EcdsaP256, "host.ecdsa"),
+    (KeyKind::Ed25519, "host.ed25519"),
+];
+/// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
+const KEY_CAP: u64 = 4096;
+/// Files of one name that are set aside in one second.
+const MAX_ASIDE: u32 = 100;
+
+/// The book on disk, and in memory.
+#[derive(Debug)]
+pub(super) struct Store {
+    home: Home,
+    book: Mutex<Book>,
+}
+
+impl Store {
+    /// Reads the book. One that is no book is set aside, and the path it has now is added to `aside`.
+    pub(super) fn open(home: Home, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        let locked = home.lock()?;
+        let book = match home.read(BOOK, BOOK_CAP)? {
+            None => Book::default(),
+            Some(bytes) => match read(&bytes)? {
+                Some(book) => book,
+                None => {
+                    aside.push(set_aside(home.dir(), BOOK)?);
+                    Book::default()
+                }
+            },
+        };
+        drop(locked);
+        Ok(Self {
+            home,
+            book: Mutex::new(book),
+        })
+    }
+
+    /// Looks something up.
+    pub(super) fn look<T>(&self, at: impl FnOnce(&Book) -> T) -> T {
+        at(&self.book())
+    }
+
+    /// Changes the book, on disk first: what `change` refuses or the disk does not take has not happened.
+    pub(super) fn change<T, E: From<Error>>(
+        &self,
+        change: impl FnOnce(&mut Book) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut book = self.book();
+        let mut changed = book.clone();
+        let outcome = change(&mut changed)?;
+        self.write(&changed)?;
+        *book = changed;
+        Ok(outcome)
+    }
+
+    fn write(&self, book: &Book) -> Result<(), Error> {
+        let bytes =
+            serde_json::to_vec_pretty(book).map_err(|error| Error::Form(error.to_string()))?;
+        Ok(self.home.lock()?.write(BOOK, &bytes)?)
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The host keys, made where they are missing, so that clients see the same ones after a restart.
+    pub(super) fn host_keys(&self, aside: &mut Vec<PathBuf>) -> Result<Arc<[ServerKey]>, Error> {
+        let locked = self.home.lock()?;
+        let keys: Result<Vec<ServerKey>, Error> = KEYS
+            .into_iter()
+            .map(|(kind, name)| host_key(&self.home, &locked, kind, name, aside))
+            .collect();
+        keys.map(Arc::from)
+    }
+}
+
+/// The book as it is on disk, without the right to change it.
+pub(super) fn peek(home: &Home) -> Result<Option<Book>, Error> {
+    match home.read(BOOK, BOOK_CAP)? {
+        None => Ok(None),
+        Some(bytes) => match read(&bytes)? {
+            Some(book) => Ok(Some(book)),
+            None => Err(Error::Form(format!("{BOOK} is unreadable"))),
+        },
+    }
+}
+
+/// `None` for what is no book; an error for one of a later version, which is not ours to replace.
+fn read(bytes: &[u8]) -> Result<Option<Book>, Error> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    match serde_json::from_slice::<Versioned>(bytes) {
+        Ok(found) if found.version > VERSION => Err(Error::Newer(found.version)),
+        _ => Ok(serde_json::from_slice(bytes).ok()),
+    }
+}
+
+fn host_key(
+    home: &Home,
+    locked: &Locked,
+    kind: KeyKind,
+    name: &str,
+    aside: &mut Vec<PathBuf>,
+) -> Result<ServerKey, Error> {
+    if let Some(der) = home.read(name, KEY_CAP)?.map(Zeroizing::new) {
+        match ServerKey::from_pkcs8(&der) {
+            Ok(key) => return Ok(key),
+            Err(_) => aside.push(set_aside(home.dir(), name)?),
+        }
+    }
+    let key = ServerKey::generate(kind).map_err(|error| Error::Form(error.to_string()))?;
+    locked.write(name, key.to_pkcs8())?;
+    Ok(key)
+}
+
+/// Renames a file that cannot be read, never onto another one.
+fn set_aside(dir: &Path, name: &str) -> Result<PathBuf, Error> {
+    let from = dir.join(name);
+    // A colon cannot stand in a name everywhere.
+    let time = vault::time::rfc3339(SystemTime::now()).replace(':', "");
+    let free = |path: &PathBuf| !path.exists();
+    let names = (0..MAX_ASIDE).map(|number| match number {
+        0 => dir.join(format!("{name}.unreadable-{time}")),
+        _ => dir.join(format!("{name}.unreadable-{time}-{number}")),
+    });
+    let to = names.into_iter().find(free).unwrap_or_else(|| from.clone());
+    std::fs::rename(&from, &to).map_err(|error| Error::Aside(from, error))?;
+    Ok(to)
+}
+
+/// Why the data directory cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be read, written or locked.
+    Vault(vault::Error),
+    /// The state was written by a later version of this program, with this number.
+    Newer(u32),
+    /// A file that is unreadable cannot be set aside.
+    Aside(PathBuf, std::io::Error),
+    /// Something has no form in which it could be kept.
+    Form(String),
+}
+
+impl Error {
+    /// What to try.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Vault(error) => error.hint(),
+            Self::Newer(_) => {
+                "run the version that wrote it, or name another directory with --data"
+            }
+            Self::Aside(..) | Self::Form(_) => "name another directory with --data",
+        }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Vault(error) => error.fmt(f),
+            Self::Newer(version) => write!(f, "{BOOK} has the form {version} of a later version"),
+            Self::Aside(path, error) => {
+                write!(f, "cannot set {} aside: {error}", path.display())
+            }
+            Self::Form(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<vault::Error> for Error {
+    fn from(error: vault::Error) -> Self {
+        Self::Vault(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn open(dir: &Path) -> (Store, Vec<PathBuf>) {
+        let mut aside = Vec::new();
+        let store = Store::open(Home::at(dir), &mut aside).unwrap();
+        (store, aside)
+    }
+
+    #[test]
+    fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, _) = open(dir.path());
+        let change = |name: &str, result| {
+            store.change(|book| {
+                book.revoked.push(name.to_owned());
+                result
+            })
+        };
+        change("kept", Ok(())).unwrap();
+        assert!(change("not", Err(Error::Form("refused".into()))).is_err());
+        assert_eq!(store.look(|book| book.revoked.clone()), ["kept"]);
+        let (again, aside) = open(dir.path());
+        assert_eq!(again.look(|book| book.revoked.clone()), ["kept"]);
+        assert!(aside.is_empty());
+    }
+
+    #[test]
+    fn a_damaged_book_is_set_aside_each_time_and_never_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        for content in ["", "{\"version\":1,", "[]"] {
+            fs::write(dir.path().join(BOOK), content).unwrap();
+            let (store, aside) = open(dir.path());
+            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
+            store.change(|_| Ok::<_, Error>(())).unwrap();
+        }
+        let unreadable = fs::read_dir(dir.path()).unwrap().flatten();
+        let names = unreadable.map(|entry| entry.file_name().into_string().unwrap());
+        assert_eq!(names.filter(|name| name.contains("unreadable")).count(), 3);
+    }
+
+    #[test]
+    fn a_later_versions_book_stays_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(BOOK), "{\"version\":2,\"other\":1}").unwrap();
+        let opened = Store::open(Home::at(dir.path()), &mut Vec::new());
+        assert!(matches!(opened, Err(Error::Newer(2))));
+        assert!(dir.path().join(BOOK).exists());
+    }
+
+    #[test]
+    fn host_keys_stay_the_same_and_a_damaged_one_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let prints = || {
+            let (store, mut aside) = open(dir.path());
+            let keys = store.host_keys(&mut aside).unwrap();
+            let prints: Vec<String> = keys.iter().map(|key| key.public().fingerprint()).collect();
+            (prints, aside)
+        };
+        let (first, _) = prints();
+        assert_eq!(prints(), (first.clone(), Vec::new()));
+        fs::write(dir.path().join("host.ed25519"), "x").unwrap();
+        let (second, aside) = prints();
+        assert_eq!(aside.len(), 1);
+        assert_eq!(first[0], second[0]);
+        assert_ne!(first[1], second[1]);
+    }
+}
