@@ -56,7 +56,9 @@ impl Core {
         match (&app.server, &self.server) {
             (Some(own), _) => ServerUrl::parse(own, self.insecure),
             (None, Some(server)) => Ok(server.clone()),
-            (None, None) => Err("no server is named: start with --server URL, or give the application one".into()),
+            (None, None) => Err(
+                "no server is named: start with --server URL, or give the application one".into(),
+            ),
         }
     }
 }
@@ -75,7 +77,12 @@ impl Ports {
     /// Claims a port, waiting for one that is just being left.
     pub(crate) fn claim(&self, key: &Key, stopped: &Receiver<()>) -> Result<Claim, Ended> {
         let deadline = Instant::now() + PORT_WAIT;
-        while !self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone()) {
+        while !self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key.clone())
+        {
             if stopped.recv_timeout(PORT_POLL) != Err(RecvTimeoutError::Timeout) {
                 return Err(Ended::Stopped);
             }
@@ -84,12 +91,19 @@ impl Ports {
                 return Err(Fault::new("quick-setup", taken).into());
             }
         }
-        Ok(Claim { ports: self.clone(), key: key.clone() })
+        Ok(Claim {
+            ports: self.clone(),
+            key: key.clone(),
+        })
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.ports.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        self.ports
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.key);
     }
 }

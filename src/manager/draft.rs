@@ -90,7 +90,10 @@ impl Invalid {
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.fields().map(|(name, why)| format!("{name} {why}")).collect();
+        let lines: Vec<String> = self
+            .fields()
+            .map(|(name, why)| format!("{name} {why}"))
+            .collect();
         f.write_str(&lines.join("; "))
     }
 }
@@ -101,9 +104,15 @@ impl Draft {
     /// Reads a body; `insecure` lets a remote server be reached without TLS.
     pub fn parse(body: &Value, insecure: bool) -> Result<Self, Invalid> {
         let Some(fields) = body.as_object() else {
-            return Err(Invalid(vec![("body".into(), "must be a JSON object".into())]));
+            return Err(Invalid(vec![(
+                "body".into(),
+                "must be a JSON object".into(),
+            )]));
         };
-        let mut reader = Reader { fields, problems: Invalid::default() };
+        let mut reader = Reader {
+            fields,
+            problems: Invalid::default(),
+        };
         reader.refuse_unknown();
         let draft = reader.draft(insecure);
         match draft {
@@ -191,12 +200,21 @@ impl Reader<'_> {
             last_connected_at: None,
         };
         let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));
-        protocol.map(|_| Draft { app: named(app), auth_pass, db_pass })
+        protocol.map(|_| Draft {
+            app: named(app),
+            auth_pass,
+            db_pass,
+        })
     }
 
     fn refuse_unknown(&mut self) {
         let known = |name: &str| FIELDS.contains(&name) || SERVERS_OWN.contains(&name);
-        let unknown: Vec<String> = self.fields.keys().filter(|name| !known(name)).cloned().collect();
+        let unknown: Vec<String> = self
+            .fields
+            .keys()
+            .filter(|name| !known(name))
+            .cloned()
+            .collect();
         for name in unknown {
             let name: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
             self.wrong(&name, "is not a known field");
@@ -273,7 +291,9 @@ impl Reader<'_> {
 
     fn host(&mut self) -> String {
         let host = self.text("ip", HOST_CAP).unwrap_or_else(|| HERE.to_owned());
-        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
         let host = bare.unwrap_or(&host).to_owned();
         if !is_host(&host) {
             self.wrong("ip", "must be an IP address or a host name");
@@ -308,7 +328,10 @@ impl Reader<'_> {
             && !name.ends_with('-')
             && !name.contains("--");
         if !is_label {
-            self.wrong("site_name", "must have 3 to 63 of a-z, 0-9 and -, without - at an end and without --");
+            self.wrong(
+                "site_name",
+                "must have 3 to 63 of a-z, 0-9 and -, without - at an end and without --",
+            );
         }
         Some(name)
     }
@@ -355,7 +378,12 @@ fn is_host(host: &str) -> bool {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    host.parse::<Ipv6Addr>().is_ok() || host.strip_suffix('.').unwrap_or(host).split('.').all(is_label)
+    host.parse::<Ipv6Addr>().is_ok()
+        || host
+            .strip_suffix('.')
+            .unwrap_or(host)
+            .split('.')
+            .all(is_label)
 }
 
 #[cfg(test)]
@@ -402,8 +430,19 @@ mod tests {
             "auth_pass": 1, "server": "ftp://x", "id": "ignored", "has_db_pass": true});
         let mut names = wrong(&body);
         names.sort();
-        let expected = ["auth_pass", "colour", "db_readonly", "db_user", "ip", "name", "port",
-            "protocol", "server", "site_name", "tunnel_port"];
+        let expected = [
+            "auth_pass",
+            "colour",
+            "db_readonly",
+            "db_user",
+            "ip",
+            "name",
+            "port",
+            "protocol",
+            "server",
+            "site_name",
+            "tunnel_port",
+        ];
         assert_eq!(names, expected);
         for body in [json!([]), json!(null), json!("x"), json!(1)] {
             assert_eq!(wrong(&body), ["body"]);
@@ -425,14 +464,24 @@ mod tests {
         for host in ["10.0.0.1", "::1", "[::1]", "db", "db.example.", "a_b-c.d"] {
             app(&json!({"protocol": "http", "ip": host}));
         }
-        for host in ["http://a", "a/b", "a:1", "-a", "a-", "a..b", "[::1", "%00", "a\u{e4}"] {
-            assert_eq!(wrong(&json!({"protocol": "http", "ip": host})), ["ip"], "{host}");
+        for host in [
+            "http://a", "a/b", "a:1", "-a", "a-", "a..b", "[::1", "%00", "a\u{e4}",
+        ] {
+            assert_eq!(
+                wrong(&json!({"protocol": "http", "ip": host})),
+                ["ip"],
+                "{host}"
+            );
         }
         for name in ["abc", "a-b", "0-9", &"a".repeat(63)] {
             app(&json!({"protocol": "http", "site_name": name}));
         }
         for name in ["ab", "-abc", "abc-", "a--b", "Abc", "a.b", &"a".repeat(64)] {
-            assert_eq!(wrong(&json!({"protocol": "http", "site_name": name})), ["site_name"], "{name}");
+            assert_eq!(
+                wrong(&json!({"protocol": "http", "site_name": name})),
+                ["site_name"],
+                "{name}"
+            );
         }
     }
 
@@ -442,11 +491,23 @@ mod tests {
         let put = |body| Draft::parse(&body, false).unwrap().replacing(&old);
         let secret = |app: &AppConfig| app.db_pass.as_ref().map(|s| s.to_string());
         let kept = put(json!({"protocol": "mysql", "name": "new"}));
-        assert_eq!((secret(&kept).as_deref(), kept.name.as_str()), (Some("old"), "new"));
+        assert_eq!(
+            (secret(&kept).as_deref(), kept.name.as_str()),
+            (Some("old"), "new")
+        );
         assert_eq!((&kept.id, &kept.created_at), (&old.id, &old.created_at));
-        assert_eq!(secret(&put(json!({"protocol": "mysql", "db_pass": null}))).as_deref(), Some("old"));
-        assert_eq!(secret(&put(json!({"protocol": "mysql", "db_pass": ""}))), None);
-        assert_eq!(secret(&put(json!({"protocol": "mysql", "db_pass": " x "}))).as_deref(), Some(" x "));
+        assert_eq!(
+            secret(&put(json!({"protocol": "mysql", "db_pass": null}))).as_deref(),
+            Some("old")
+        );
+        assert_eq!(
+            secret(&put(json!({"protocol": "mysql", "db_pass": ""}))),
+            None
+        );
+        assert_eq!(
+            secret(&put(json!({"protocol": "mysql", "db_pass": " x "}))).as_deref(),
+            Some(" x ")
+        );
         let none = put(json!({"protocol": "mysql"}));
         assert_eq!(none.db_user, None, "what is no secret is replaced");
     }
@@ -454,7 +515,9 @@ mod tests {
     #[test]
     fn an_unknown_name_is_fit_for_the_answer() {
         let name = format!("\u{1b}[31m{}", "x".repeat(1000));
-        let invalid = Draft::parse(&json!({"protocol": "http", &*name: 1}), false).err().unwrap();
+        let invalid = Draft::parse(&json!({"protocol": "http", &*name: 1}), false)
+            .err()
+            .unwrap();
         let text = invalid.to_string();
         assert!(text.len() < 100 && !text.contains('\u{1b}'), "{text:?}");
     }

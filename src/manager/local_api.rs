@@ -47,7 +47,9 @@ fn routes(core: Weak<Core>) -> Router {
         .on(Method::Get, "/version", |request| {
             request.respond(Response::ok(json!({"version": env!("CARGO_PKG_VERSION")})));
         })
-        .on(Method::Get, "/status", move |request| status(&core, request))
+        .on(Method::Get, "/status", move |request| {
+            status(&core, request)
+        })
 }
 
 fn status(core: &Weak<Core>, request: Request) {

@@ -62,7 +62,10 @@ enum Door {
     None,
     /// The port is taken, and the tunnel not up yet.
     Bound(TcpListener, u16),
-    Open(LocalApi, u16),
+    Open {
+        _api: LocalApi,
+        port: u16,
+    },
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -85,7 +88,11 @@ enum Begun {
 }
 
 /// Makes sure that the main tunnel is up: skips when it is ready, else sets it up and waits.
-pub(crate) fn ensure(core: &Arc<Core>, remote: &Arc<RemoteServer>, active: &Active) -> Result<(), Ended> {
+pub(crate) fn ensure(
+    core: &Arc<Core>,
+    remote: &Arc<RemoteServer>,
+    active: &Active,
+) -> Result<(), Ended> {
     let timeout = crossbeam_channel::after(MAIN_WAIT);
     loop {
         let Begun::Trying(set_up) = begin(core, remote)? else {
@@ -119,8 +126,16 @@ pub(crate) fn shown(core: &Core, remote: &RemoteServer) -> Option<Value> {
         main.info.as_ref()?;
         (main.door.port(), main.error.clone())
     };
-    let snapshot = core.tunnels.find(&key(remote)).map(|tunnel| tunnel.snapshot());
-    Some(described(remote.origin(), local_port, error, snapshot.as_ref()))
+    let snapshot = core
+        .tunnels
+        .find(&key(remote))
+        .map(|tunnel| tunnel.snapshot());
+    Some(described(
+        remote.origin(),
+        local_port,
+        error,
+        snapshot.as_ref(),
+    ))
 }
 
 /// The host key change that it reports.
@@ -136,14 +151,21 @@ pub(crate) fn retry(core: &Core, remote: &RemoteServer) {
     }
 }
 
-fn described(origin: &str, local_port: Option<u16>, error: Option<String>, snapshot: Option<&Snapshot>) -> Value {
+fn described(
+    origin: &str,
+    local_port: Option<u16>,
+    error: Option<String>,
+    snapshot: Option<&Snapshot>,
+) -> Value {
     let status = match snapshot.map(|snapshot| snapshot.status) {
         Some(Status::Connected) => "connected",
         Some(Status::Connecting) => "connecting",
         None if error.is_none() => "connecting",
         _ => "failed",
     };
-    let failure = snapshot.filter(|_| status != "connected").and_then(|snapshot| snapshot.error.as_ref());
+    let failure = snapshot
+        .filter(|_| status != "connected")
+        .and_then(|snapshot| snapshot.error.as_ref());
     let error = failure.map(|failure| failure.message.clone()).or(error);
     json!({
         "server": origin,
@@ -158,7 +180,10 @@ fn described(origin: &str, local_port: Option<u16>, error: Option<String>, snaps
 }
 
 fn key(remote: &RemoteServer) -> Key {
-    Key { server: remote.origin().to_owned(), tunnel: Which::Main }
+    Key {
+        server: remote.origin().to_owned(),
+        tunnel: Which::Main,
+    }
 }
 
 /// Finds it ready, or a set-up under way, or begins one.
@@ -188,23 +213,34 @@ fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
     };
     // The set-up's own thread, as several connections may wait for it; ends when the tunnel is ready, or replaced,
     // or closed with the program.
-    let spawned = std::thread::Builder::new().name("main-tunnel".into()).stack_size(STACK).spawn(move || {
-        keeper.run(starting);
-        drop::<Sender<()>>(working);
-    });
-    spawned.map_err(|error| Fault::new("local", format!("no thread for the main tunnel: {error}")))?;
+    let spawned = std::thread::Builder::new()
+        .name("main-tunnel".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            keeper.run(starting);
+            drop::<Sender<()>>(working);
+        });
+    spawned
+        .map_err(|error| Fault::new("local", format!("no thread for the main tunnel: {error}")))?;
     main.set_up = Some(set_up.clone());
     Ok(Begun::Trying(set_up))
 }
 
 fn info(core: &Core, remote: &RemoteServer) -> Result<Info, Fault> {
     let local = |error: String| Fault::new("local", error);
-    let credentials = remote.credentials(&core.credentials, false).map_err(|error| local(error.to_string()))?;
+    let credentials = remote
+        .credentials(&core.credentials, false)
+        .map_err(|error| local(error.to_string()))?;
     let (connector, api_port) = (Connector::of(&credentials), credentials.api_port);
     let (Some(connector), Some(api_port)) = (connector, api_port) else {
-        return Err(local("the connector info is not complete: connect again".into()));
+        return Err(local(
+            "the connector info is not complete: connect again".into(),
+        ));
     };
-    Ok(Info { connector, api_port })
+    Ok(Info {
+        connector,
+        api_port,
+    })
 }
 
 impl MainTunnel {
@@ -223,7 +259,7 @@ impl Door {
     fn port(&self) -> Option<u16> {
         match self {
             Self::None => None,
-            Self::Bound(_, port) | Self::Open(_, port) => Some(*port),
+            Self::Bound(_, port) | Self::Open { port, .. } => Some(*port),
         }
     }
 }
@@ -257,7 +293,12 @@ impl Keeper {
 
     /// Takes the place of an earlier tunnel; none where a later set-up has begun.
     fn start(&self) -> Result<Option<Arc<Tunnel>>, String> {
-        let _starting = self.remote.main.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _starting = self
+            .remote
+            .main
+            .starting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let Some(local_port) = self.take_port()? else {
             return Ok(None);
         };
@@ -267,9 +308,15 @@ impl Keeper {
             remote_host: "localhost".into(),
             remote_port: local_port,
         };
-        let settings = self.info.connector.settings(&self.core.known, forward).map_err(|fault| fault.error)?;
+        let settings = self
+            .info
+            .connector
+            .settings(&self.core.known, forward)
+            .map_err(|fault| fault.error)?;
         let started = self.core.tunnels.start(key(&self.remote), settings);
-        started.map(Some).map_err(|error| format!("cannot start it: {error}"))
+        started
+            .map(Some)
+            .map_err(|error| format!("cannot start it: {error}"))
     }
 
     /// The local port: that of before where it can be had, else the first free one.
@@ -283,10 +330,22 @@ impl Keeper {
         if let Some(port) = main.door.port() {
             return Ok(Some(port));
         }
-        let bound = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok().map(|listener| (listener, port));
-        let (listener, port) = saved.into_iter().chain(LOCAL_PORTS).find_map(bound).ok_or_else(|| {
-            format!("all ports from {} to {} on 127.0.0.1 are in use", LOCAL_PORTS.start(), LOCAL_PORTS.end())
-        })?;
+        let bound = |port| {
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+                .ok()
+                .map(|listener| (listener, port))
+        };
+        let (listener, port) = saved
+            .into_iter()
+            .chain(LOCAL_PORTS)
+            .find_map(bound)
+            .ok_or_else(|| {
+                format!(
+                    "all ports from {} to {} on 127.0.0.1 are in use",
+                    LOCAL_PORTS.start(),
+                    LOCAL_PORTS.end()
+                )
+            })?;
         main.door = Door::Bound(listener, port);
         Ok(Some(port))
     }
@@ -305,7 +364,8 @@ impl Keeper {
         main.door = match std::mem::take(&mut main.door) {
             Door::Bound(listener, port) => {
                 let api = LocalApi::start(&self.core, listener);
-                Door::Open(api.map_err(|error| format!("cannot start the local API: {error}"))?, port)
+                let _api = api.map_err(|error| format!("cannot start the local API: {error}"))?;
+                Door::Open { _api, port }
             }
             other => other,
         };

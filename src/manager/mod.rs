@@ -14,7 +14,7 @@ pub mod app;
 pub mod draft;
 pub mod protocol;
 pub mod quick_setup;
-pub mod server_url;
+mod server_url;
 pub mod store;
 
 mod connection;
@@ -39,7 +39,7 @@ use crate::plugin::{self, WebClients};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::registry::Registry;
 use crate::vault::{CredentialStore, Home};
-use server_url::ServerUrl;
+pub use server_url::ServerUrl;
 
 pub use connection::MAX_ACTIVE;
 pub use servers::DEFAULT_TUNNEL_PORT;
@@ -124,7 +124,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         check_other_users: options.check_other_users,
         notices: options.notices,
     });
-    let server = Server::start(config, Arc::new(routes::routes(&core))).map_err(StartError::System)?;
+    let server =
+        Server::start(config, Arc::new(routes::routes(&core))).map_err(StartError::System)?;
     begin(&core);
     Ok(Running { core, server })
 }

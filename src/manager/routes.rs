@@ -43,7 +43,9 @@ pub(crate) fn routes(core: &Arc<Core>) -> Router {
         move |request: Request| apart(&core, &writers, request, answer)
     };
     Router::new()
-        .on(Method::Get, "/", |request| assets::page(request, "manage/index.html"))
+        .on(Method::Get, "/", |request| {
+            assets::page(request, "manage/index.html")
+        })
         .on(Method::Get, "/assets/*", assets::asset)
         .on(Method::Get, "/api/openapi.json", |request| {
             request.respond(Response::new(200, "application/json", OPENAPI));
@@ -65,23 +67,38 @@ pub(crate) fn routes(core: &Arc<Core>) -> Router {
 
 fn respond(request: Request, answer: Answer) {
     let response = answer.unwrap_or_else(|error| Response::error(&error));
-    log::debug!("{} {}: {}", request.method().as_str(), request.path(), response.status());
+    log::debug!(
+        "{} {}: {}",
+        request.method().as_str(),
+        request.path(),
+        response.status()
+    );
     request.respond(response);
 }
 
 /// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
-fn apart(core: &Arc<Core>, writers: &Arc<AtomicUsize>, request: Request, answer: fn(&Arc<Core>, &Request) -> Answer) {
+fn apart(
+    core: &Arc<Core>,
+    writers: &Arc<AtomicUsize>,
+    request: Request,
+    answer: fn(&Arc<Core>, &Request) -> Answer,
+) {
     if writers.fetch_add(1, Ordering::SeqCst) >= MAX_WRITERS {
         writers.fetch_sub(1, Ordering::SeqCst);
-        let busy = ApiError::too_many(format!("{MAX_WRITERS} changes are under way already, the limit; try again"));
+        let busy = ApiError::too_many(format!(
+            "{MAX_WRITERS} changes are under way already, the limit; try again"
+        ));
         return respond(request, Err(busy));
     }
     let (core, counted) = (Arc::clone(core), Counted(Arc::clone(writers)));
-    let spawned = std::thread::Builder::new().name("manage".into()).stack_size(STACK).spawn(move || {
-        let _counted = counted;
-        let answer = answer(&core, &request);
-        respond(request, answer);
-    });
+    let spawned = std::thread::Builder::new()
+        .name("manage".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            let _counted = counted;
+            let answer = answer(&core, &request);
+            respond(request, answer);
+        });
     if let Err(error) = spawned {
         log::warn!("no thread for a request: {error}");
     }
@@ -118,7 +135,10 @@ fn with_connection(core: &Core, app: &AppConfig) -> Value {
 fn add(core: &Arc<Core>, request: &Request) -> Answer {
     let added = core.apps.add(draft(core, request)?).map_err(failed)?;
     log::info!("application {}: added", added.id);
-    Ok(Response::json(201, &json!({"code": 201, "data": added.shown()})))
+    Ok(Response::json(
+        201,
+        &json!({"code": 201, "data": added.shown()}),
+    ))
 }
 
 fn show(core: &Arc<Core>, request: &Request) -> Answer {
@@ -129,7 +149,10 @@ fn show(core: &Arc<Core>, request: &Request) -> Answer {
 fn replace(core: &Arc<Core>, request: &Request) -> Answer {
     // Before the body is looked at: of an unknown one nothing else matters.
     core.apps.find(id(request)).map_err(failed)?;
-    let app = core.apps.replace(id(request), draft(core, request)?).map_err(failed)?;
+    let app = core
+        .apps
+        .replace(id(request), draft(core, request)?)
+        .map_err(failed)?;
     log::info!("application {}: changed", app.id);
     Ok(Response::ok(with_connection(core, &app)))
 }
@@ -151,7 +174,10 @@ fn remove(core: &Arc<Core>, request: &Request) -> Answer {
 fn connect(core: &Arc<Core>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
     match core.connections.connect(core, app) {
-        Ok(status) => Ok(Response::json(200, &json!({"code": 200, "status": status, "data": {"status": status}}))),
+        Ok(status) => Ok(Response::json(
+            200,
+            &json!({"code": 200, "status": status, "data": {"status": status}}),
+        )),
         Err(refused @ Refused::TooMany) => Err(ApiError::too_many(refused.to_string())),
         Err(refused) => Err(ApiError::new(503, refused.to_string())),
     }
@@ -181,7 +207,10 @@ fn retry(core: &Arc<Core>, request: &Request) -> Answer {
         Some(active) => active.retry(),
         None => drop(core.apps.find(id).map_err(failed)?),
     }
-    let status = core.connections.result(id).map_or(State::Idle, |result| result.status);
+    let status = core
+        .connections
+        .result(id)
+        .map_or(State::Idle, |result| result.status);
     Ok(Response::ok(json!({"status": status})))
 }
 
@@ -194,13 +223,22 @@ struct Trust {
 
 /// Only a key that a tunnel has just refused can be trusted: nothing else is beside the old one on the page.
 fn trust(core: &Arc<Core>, request: &Request) -> Answer {
-    let Trust { server, fingerprint } = request.json()?;
+    let Trust {
+        server,
+        fingerprint,
+    } = request.json()?;
     let servers = core.servers.all();
     let mut changed = core.connections.changed_host_keys();
-    changed.extend(servers.iter().filter_map(|remote| main_tunnel::changed_host_key(core, remote)));
+    changed.extend(
+        servers
+            .iter()
+            .filter_map(|remote| main_tunnel::changed_host_key(core, remote)),
+    );
     let is_meant = |change: &HostKey| change.server == server && change.offered == fingerprint;
     if !changed.iter().any(is_meant) {
-        return Err(ApiError::not_found("no tunnel was refused for this server and fingerprint"));
+        return Err(ApiError::not_found(
+            "no tunnel was refused for this server and fingerprint",
+        ));
     }
     let trusted = core.known.trust(&server, &fingerprint);
     trusted.map_err(|error| ApiError::internal(error.to_string()))?;
@@ -209,17 +247,25 @@ fn trust(core: &Arc<Core>, request: &Request) -> Answer {
     for remote in &servers {
         main_tunnel::retry(core, remote);
     }
-    Ok(Response::ok(json!({"server": server, "fingerprint": fingerprint})))
+    Ok(Response::ok(
+        json!({"server": server, "fingerprint": fingerprint}),
+    ))
 }
 
 fn tunnels(core: &Arc<Core>, _: &Request) -> Answer {
     let servers = core.servers.all();
-    let shown: Vec<Value> = servers.iter().filter_map(|remote| main_tunnel::shown(core, remote)).collect();
+    let shown: Vec<Value> = servers
+        .iter()
+        .filter_map(|remote| main_tunnel::shown(core, remote))
+        .collect();
     Ok(Response::ok(shown))
 }
 
 fn plugins(core: &Arc<Core>, _: &Request) -> Answer {
-    let installed = core.plugins.list().map_err(|error| ApiError::internal(error.to_string()))?;
+    let installed = core
+        .plugins
+        .list()
+        .map_err(|error| ApiError::internal(error.to_string()))?;
     Ok(Response::ok(installed))
 }
 
@@ -227,7 +273,10 @@ fn version(core: &Arc<Core>, _: &Request) -> Answer {
     let mut notices = core.notices.clone();
     notices.extend(SealedFile::set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        format!("{name}: this file was unreadable and is kept aside in {}", core.home.dir().display())
+        format!(
+            "{name}: this file was unreadable and is kept aside in {}",
+            core.home.dir().display()
+        )
     }));
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -249,8 +298,10 @@ fn draft(core: &Core, request: &Request) -> Result<Draft, ApiError> {
 
 /// All wrong fields, in the message and by name.
 fn wrong(invalid: &Invalid) -> ApiError {
-    let fields: Map<String, Value> =
-        invalid.fields().map(|(name, why)| (name.to_owned(), Value::from(why))).collect();
+    let fields: Map<String, Value> = invalid
+        .fields()
+        .map(|(name, why)| (name.to_owned(), Value::from(why)))
+        .collect();
     ApiError::bad_request(invalid.to_string()).with("fields", fields)
 }
 

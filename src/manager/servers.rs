@@ -71,7 +71,11 @@ impl RemoteServer {
     }
 
     /// The credentials for it: those in memory, or from disk.
-    pub(crate) fn credentials(&self, store: &CredentialStore, reload: bool) -> Result<Credentials, vault::Error> {
+    pub(crate) fn credentials(
+        &self,
+        store: &CredentialStore,
+        reload: bool,
+    ) -> Result<Credentials, vault::Error> {
         if !reload && let Some(known) = &*self.held() {
             return Ok(known.clone());
         }
@@ -111,7 +115,11 @@ impl RemoteServer {
     }
 
     /// Persists the local port of the main tunnel.
-    pub(crate) fn keep_local_port(&self, store: &CredentialStore, port: u16) -> Result<(), vault::Error> {
+    pub(crate) fn keep_local_port(
+        &self,
+        store: &CredentialStore,
+        port: u16,
+    ) -> Result<(), vault::Error> {
         let changed = store.change(&self.origin, |saved| {
             saved.local_port = Some(port);
             saved.clone()
@@ -121,7 +129,9 @@ impl RemoteServer {
     }
 
     fn held(&self) -> MutexGuard<'_, Option<Credentials>> {
-        self.credentials.lock().unwrap_or_else(PoisonError::into_inner)
+        self.credentials
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,12 +153,19 @@ impl Connector {
     pub(crate) fn endpoint(&self) -> Result<Endpoint, Fault> {
         let url = format!("ws://{}", address(&self.external_ip, self.tunnel_port));
         Endpoint::parse(&url).map_err(|error| {
-            Fault::new("quick-setup", format!("the remote server named a tunnel server that cannot be used: {error}"))
+            Fault::new(
+                "quick-setup",
+                format!("the remote server named a tunnel server that cannot be used: {error}"),
+            )
         })
     }
 
     /// The settings of a tunnel that forwards `remote`.
-    pub(crate) fn settings(&self, known: &Arc<KnownServers>, remote: Remote) -> Result<Settings, Fault> {
+    pub(crate) fn settings(
+        &self,
+        known: &Arc<KnownServers>,
+        remote: Remote,
+    ) -> Result<Settings, Fault> {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();

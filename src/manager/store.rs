@@ -3,16 +3,16 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
-
 use super::app::AppConfig;
 use super::draft::Draft;
 use crate::vault::time::rfc3339;
-use crate::vault::{self, Home, Sealed, SealedFile};
+use crate::vault::{self, Home, Sealed, SealedFile, to_json};
+use serde::{Deserialize, Serialize};
 
 /// Applications of one user. Default 100: a page lists them all.
 pub const MAX_APPS: usize = 100;
+const FILE: &str = ".apps";
+const PURPOSE: &str = "postern applications 1";
 
 /// The list on disk. Nothing is kept in memory, as other processes write it too.
 pub struct AppStore {
@@ -25,14 +25,14 @@ pub struct AppStore {
 pub enum Error {
     /// The per-user directory.
     Vault(vault::Error),
-    /// The file opens, but does not hold a list of applications: a newer version may have written it.
-    Malformed,
     /// There are [`MAX_APPS`] already.
     Full,
     /// No application has this identifier.
     Unknown(String),
     /// The system gives no random bytes.
     NoRandom,
+    /// The list cannot be written as JSON; it always can.
+    NoJson,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -43,16 +43,16 @@ struct Content {
 impl AppStore {
     /// The list in `home`.
     pub fn new(home: Home) -> Self {
-        Self {
-            file: SealedFile::new(home, ".apps", "applications"),
-        }
+        let file = SealedFile::new(home, FILE, PURPOSE)
+            .with_check(|content| serde_json::from_slice::<Content>(content).is_ok());
+        Self { file }
     }
 
     /// All applications, in the order they were added.
     pub fn list(&self) -> Result<Vec<AppConfig>, Error> {
         match self.file.read()? {
-            Sealed::Content(bytes) => Ok(parse(&bytes)?.apps),
-            _ => Ok(Vec::new()),
+            Sealed::Content(bytes) => Ok(parsed(Some(&bytes)).apps),
+            Sealed::Absent | Sealed::SetAside(_) => Ok(Vec::new()),
         }
     }
 
@@ -101,26 +101,29 @@ impl AppStore {
     }
 
     /// Reads, changes and writes under the writers' lock.
-    fn change<T>(&self, change: impl FnOnce(&mut Vec<AppConfig>) -> Result<T, Error>) -> Result<T, Error> {
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Vec<AppConfig>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.file.update(|bytes| {
-            let mut content = match bytes {
-                Some(bytes) => parse(bytes)?,
-                None => Content::default(),
-            };
+            let mut content = parsed(bytes);
             let answer = change(&mut content.apps)?;
-            let bytes = serde_json::to_vec(&content).map_err(|_| Error::Malformed)?;
-            Ok((Zeroizing::new(bytes), answer))
+            Ok((to_json(&content).map_err(|_| Error::NoJson)?, answer))
         })
     }
 }
 
-/// The parser's own text could repeat a secret.
-fn parse(bytes: &[u8]) -> Result<Content, Error> {
-    serde_json::from_slice(bytes).map_err(|_| Error::Malformed)
+/// What does not parse has been refused by the file's check.
+fn parsed(bytes: Option<&[u8]>) -> Content {
+    bytes
+        .and_then(|bytes| serde_json::from_slice(bytes).ok())
+        .unwrap_or_default()
 }
 
 fn place<'a>(apps: &'a mut [AppConfig], id: &str) -> Result<&'a mut AppConfig, Error> {
-    apps.iter_mut().find(|app| app.id == id).ok_or_else(|| unknown(id))
+    apps.iter_mut()
+        .find(|app| app.id == id)
+        .ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: &str) -> Error {
@@ -132,10 +135,9 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Vault(error) => Some(error.hint()),
-            Self::Malformed => Some("move the file .apps away, or use the version of postern that wrote it"),
             Self::Full => Some("remove one that is not needed"),
             Self::Unknown(_) => Some("'postern app list' shows what is there"),
-            Self::NoRandom => None,
+            Self::NoRandom | Self::NoJson => None,
         }
     }
 }
@@ -144,10 +146,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Vault(error) => write!(f, "{error}"),
-            Self::Malformed => write!(f, "the list of applications (.apps) has an unknown form"),
             Self::Full => write!(f, "there are {MAX_APPS} applications already, the limit"),
             Self::Unknown(id) => write!(f, "there is no application {id:?}"),
             Self::NoRandom => write!(f, "the system gives no random bytes"),
+            Self::NoJson => write!(f, "the list of applications has no JSON form"),
         }
     }
 }
@@ -189,7 +191,10 @@ mod tests {
         assert_eq!(store.remove(&first.id).unwrap(), found);
         assert!(matches!(store.find(&first.id), Err(Error::Unknown(_))));
         assert!(matches!(store.remove(&first.id), Err(Error::Unknown(_))));
-        assert!(matches!(store.replace("x", draft("x")), Err(Error::Unknown(_))));
+        assert!(matches!(
+            store.replace("x", draft("x")),
+            Err(Error::Unknown(_))
+        ));
         assert_eq!(store.list().unwrap(), [second]);
     }
 

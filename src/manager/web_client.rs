@@ -25,9 +25,16 @@ type Outcome = Option<Result<Box<dyn Served>, String>>;
 
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
-    pub(crate) fn start(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<Self, Ended> {
+    pub(crate) fn start(
+        core: &Arc<Core>,
+        app: &AppConfig,
+        stopped: &Receiver<()>,
+    ) -> Result<Self, Ended> {
         let protocol = app.protocol.name();
-        let added = core.plugins.serves(protocol).map_err(|error| Fault::new("plugin", error.to_string()))?;
+        let added = core
+            .plugins
+            .serves(protocol)
+            .map_err(|error| Fault::new("plugin", error.to_string()))?;
         let outcome = match added {
             true => started(core, app, stopped)?,
             false => None,
@@ -35,19 +42,27 @@ impl WebClient {
         match outcome {
             None => Err(Fault::new("plugin", format!("unsupported protocol '{protocol}'")).into()),
             Some(Err(error)) => Err(Fault::new("plugin", error).into()),
-            Some(Ok(served)) => Ok(Self { served: Some(served), is_invisible: app.invisible }),
+            Some(Ok(served)) => Ok(Self {
+                served: Some(served),
+                is_invisible: app.invisible,
+            }),
         }
     }
 
     /// The address and port to expose.
     pub(crate) fn target(&self) -> (String, u16) {
         let address = self.served.as_ref().map(|served| served.address());
-        address.map_or_else(Default::default, |address| (address.ip().to_string(), address.port()))
+        address.map_or_else(Default::default, |address| {
+            (address.ip().to_string(), address.port())
+        })
     }
 
     /// Where the owner's browser finds it.
     pub(crate) fn local_url(&self) -> String {
-        self.served.as_ref().map(|served| served.url()).unwrap_or_default()
+        self.served
+            .as_ref()
+            .map(|served| served.url())
+            .unwrap_or_default()
     }
 
     /// Lets the visitors in who come by the site's name, in invisible mode with the site's code.
@@ -78,11 +93,16 @@ impl Drop for WebClient {
 /// nobody waits for any more is ended by it.
 fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
     let (sender, outcome) = crossbeam_channel::bounded(0);
-    let (clients, protocol, database) = (core.web_clients, app.protocol.name(), database(core, app));
-    let spawned = std::thread::Builder::new().name("web-client".into()).stack_size(STACK).spawn(move || {
-        hand_over(&sender, clients.serve(protocol, database));
-    });
-    spawned.map_err(|error| Fault::new("local", format!("no thread for the web client: {error}")))?;
+    let (clients, protocol, database) =
+        (core.web_clients, app.protocol.name(), database(core, app));
+    let spawned = std::thread::Builder::new()
+        .name("web-client".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            hand_over(&sender, clients.serve(protocol, database));
+        });
+    spawned
+        .map_err(|error| Fault::new("local", format!("no thread for the web client: {error}")))?;
     select! {
         recv(stopped) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
@@ -105,7 +125,10 @@ fn database(core: &Core, app: &AppConfig) -> Database {
         host: app.ip.clone(),
         port: app.port,
         user: app.db_user.clone(),
-        password: app.db_pass.clone().unwrap_or_else(|| Zeroizing::new(String::new())),
+        password: app
+            .db_pass
+            .clone()
+            .unwrap_or_else(|| Zeroizing::new(String::new())),
         name: app.db_name.clone(),
         readonly: app.db_readonly,
         invisible: app.invisible,

@@ -49,7 +49,9 @@ impl Instance {
         loop {
             match lock.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(Claimed::Failed(Error::io("lock", &path)(error))),
+                Err(TryLockError::Error(error)) => {
+                    return Err(Claimed::Failed(Error::io("lock", &path)(error)));
+                }
                 Err(TryLockError::WouldBlock) => {}
             }
             // A short look of another command holds the lock too, but then no process says where it is.
@@ -102,7 +104,11 @@ impl Drop for Instance {
 }
 
 fn open(path: &std::path::Path) -> Result<File, Error> {
-    let opened = private_file().write(true).create(true).truncate(false).open(path);
+    let opened = private_file()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
     opened.map_err(Error::io("open", path))
 }
 
@@ -117,7 +123,10 @@ mod tests {
         assert_eq!(Instance::find(&home).unwrap(), None);
         let first = Instance::claim(&home).unwrap();
         first.announce(b"here").unwrap();
-        assert_eq!(Instance::find(&home).unwrap().as_deref(), Some(&b"here"[..]));
+        assert_eq!(
+            Instance::find(&home).unwrap().as_deref(),
+            Some(&b"here"[..])
+        );
         let second = Instance::claim(&home).unwrap_err();
         assert!(matches!(second, Claimed::Held(Some(info)) if info == b"here"));
         drop(first);

@@ -101,7 +101,10 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(class: &'static str, error: impl Into<String>) -> Self {
-        Self { error: error.into(), class: Some(class) }
+        Self {
+            error: error.into(),
+            class: Some(class),
+        }
     }
 }
 
@@ -136,7 +139,10 @@ impl Active {
 
     /// Whether the stop signal was given.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.stop
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_none()
     }
 
     /// Wishes to end a pause.
@@ -221,7 +227,12 @@ impl Active {
     pub(crate) fn stop(&self) {
         // Changes nothing where it has failed or ended already; the signal is given all the same.
         self.record().go(Event::Disconnect);
-        drop(self.stop.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(
+            self.stop
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 
     /// Ends the present pause, whatever pauses.
@@ -335,13 +346,24 @@ mod tests {
     fn a_fault_and_a_pause_are_shown() {
         let active = active();
         let until = Instant::now() + std::time::Duration::from_secs(3);
-        let pause = Wait { attempt: 1, until, reason: "busy".into() };
+        let pause = Wait {
+            attempt: 1,
+            until,
+            reason: "busy".into(),
+        };
         active.pauses(Some(pause));
         let shown = active.result();
         assert_eq!((shown.error.as_str(), shown.step), ("busy", Some(1)));
-        assert!(shown.next_retry_ms.is_some_and(|ms| ms > 2000 && ms <= 3000));
+        assert!(
+            shown
+                .next_retry_ms
+                .is_some_and(|ms| ms > 2000 && ms <= 3000)
+        );
         active.failed(Fault::new("quick-setup", "no"));
         let shown = active.result();
-        assert_eq!((shown.status, shown.error_class), (State::Failed, Some("quick-setup")));
+        assert_eq!(
+            (shown.status, shown.error_class),
+            (State::Failed, Some("quick-setup"))
+        );
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::active::Active;
+use zeroize::Zeroizing;
+
 use crate::manager::app::AppConfig;
 use crate::manager::core::Core;
 use crate::manager::quick_setup::{Body, Caller, Setup, Wait};
@@ -38,14 +40,21 @@ impl Call {
             active: Arc::clone(active),
             app: app.clone(),
             target: (ip.to_owned(), port),
-            with_token: core.server.as_ref().is_some_and(|own| own.origin() == url.origin()),
+            with_token: core
+                .server
+                .as_ref()
+                .is_some_and(|own| own.origin() == url.origin()),
             saved: Mutex::new(None),
         }
     }
 
     /// What was saved of the answer.
     pub(super) fn saved(&self) -> Result<Connector, String> {
-        let saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let saved = self
+            .saved
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         saved.unwrap_or_else(|| Err("the answer's credentials were not saved".to_owned()))
     }
 }
@@ -56,7 +65,7 @@ impl Caller for Call {
         credentials.map_err(|error| error.to_string())
     }
 
-    fn body(&self, credentials: &Credentials) -> Vec<u8> {
+    fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
         let token = self.core.enroll_token.as_ref().filter(|_| self.with_token);
         let body = Body {
             protocol: self.app.protocol.exposed(),
@@ -66,14 +75,13 @@ impl Caller for Call {
             password: &credentials.password,
             client_app_id: &self.app.id,
             enroll_token: token.map(|token| token.as_str()),
-            display_name: self.app.display_name.as_deref(),
-            site_name: self.app.site_name.as_deref(),
+            display_name: self.app.display_name.as_deref().unwrap_or_default(),
+            site_name: self.app.site_name.as_deref().unwrap_or_default(),
             invisible: self.app.invisible,
             visable: "",
             reset: !credentials.accepted,
         };
-        // Strings and numbers always have a JSON form.
-        serde_json::to_vec(&body).unwrap_or_default()
+        body.to_json()
     }
 
     fn waiting(&self, wait: Option<Wait>) {
@@ -81,7 +89,9 @@ impl Caller for Call {
     }
 
     fn accepted(&self, setup: &Setup) {
-        let saved = self.remote.accept(&self.core.credentials, setup, self.app.tunnel_port);
+        let saved = self
+            .remote
+            .accept(&self.core.credentials, setup, self.app.tunnel_port);
         let saved = saved.map_err(|error| format!("cannot save the credentials: {error}"));
         if let Err(error) = &saved {
             log::warn!("{error}");

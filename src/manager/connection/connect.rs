@@ -16,8 +16,8 @@ use crate::manager::app::AppConfig;
 use crate::manager::core::{Claim, Core};
 use crate::manager::main_tunnel;
 use crate::manager::quick_setup::{self, Setup};
-use crate::manager::servers::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
+use crate::manager::servers::{Connector, RemoteServer};
 use crate::manager::web_client::WebClient;
 use crate::tunnel::client::{Status, Tunnel};
 use crate::tunnel::registry::{Key, Which};
@@ -66,20 +66,32 @@ impl Drop for OpenTunnel {
 }
 
 /// Does the work and waits for the stop signal. `before` is closed when the application's earlier connection is over.
-pub(super) fn run(core: &Arc<Core>, active: &Arc<Active>, app: AppConfig, before: Option<&Receiver<()>>) {
+pub(super) fn run(
+    core: &Arc<Core>,
+    active: &Arc<Active>,
+    app: AppConfig,
+    before: Option<&Receiver<()>>,
+) {
     let _contained = Contained(active);
     if let Some(before) = before {
         // One that takes longer loses its tunnel to this one.
         let _ = before.recv_timeout(PREDECESSOR_WAIT);
     }
     let mut held = Held::default();
-    let work = Work { core, active, app: &app };
+    let work = Work {
+        core,
+        active,
+        app: &app,
+    };
     match work.sequence(&mut held) {
         Ok(site) => {
             log::info!("application {}: connected", app.id);
             active.completed(site);
             if let Err(error) = core.apps.connected(&app.id) {
-                log::warn!("application {}: the time of the connection is not noted: {error}", app.id);
+                log::warn!(
+                    "application {}: the time of the connection is not noted: {error}",
+                    app.id
+                );
             }
             // Step 8. Nobody sends: an error means that the signal was given.
             let _ = active.stopped().recv();
@@ -98,7 +110,10 @@ struct Contained<'a>(&'a Active);
 
 impl Drop for Contained<'_> {
     fn drop(&mut self) {
-        self.0.failed(Fault::new("local", "the connection's work broke off: this is a fault of the program"));
+        self.0.failed(Fault::new(
+            "local",
+            "the connection's work broke off: this is a fault of the program",
+        ));
     }
 }
 
@@ -111,7 +126,10 @@ struct Work<'a> {
 impl Work<'_> {
     fn sequence(&self, held: &mut Held) -> Result<Site, Ended> {
         self.still_wanted()?;
-        let url = self.core.server_of(self.app).map_err(|error| Fault::new("no-server", error))?;
+        let url = self
+            .core
+            .server_of(self.app)
+            .map_err(|error| Fault::new("no-server", error))?;
         let remote = self.core.servers.of(url.origin());
         let (ip, port) = self.target(held)?;
         let (setup, connector) = self.quick_setup(&url, &remote, &ip, port)?;
@@ -123,7 +141,11 @@ impl Work<'_> {
         self.active.step(Step::AppTunnel);
         let tunnel = self.open_tunnel(held, &remote, &connector, &setup, (ip, port))?;
         self.await_tunnel(&tunnel)?;
-        let auth_url = if self.app.invisible { setup.auth_url() } else { None };
+        let auth_url = if self.app.invisible {
+            setup.auth_url()
+        } else {
+            None
+        };
         Ok(Site {
             site_url: setup.app.site_url.clone(),
             auth_url: auth_url.unwrap_or_default(),
@@ -161,8 +183,20 @@ impl Work<'_> {
         port: u16,
     ) -> Result<(Setup, Connector), Ended> {
         self.active.step(Step::QuickSetup);
-        let call = Arc::new(Call::new(self.core, remote, self.active, self.app, (ip, port), url));
-        let setup = quick_setup::run(url, call.clone(), self.active.stopped(), self.active.retries());
+        let call = Arc::new(Call::new(
+            self.core,
+            remote,
+            self.active,
+            self.app,
+            (ip, port),
+            url,
+        ));
+        let setup = quick_setup::run(
+            url,
+            call.clone(),
+            self.active.stopped(),
+            self.active.retries(),
+        );
         let setup = setup.map_err(|failure| match failure {
             quick_setup::Failure::Stopped => Ended::Stopped,
             failure => Fault::new("quick-setup", failure.to_string()).into(),
@@ -178,7 +212,10 @@ impl Work<'_> {
         let (Some(fingerprint), Ok(endpoint)) = (fingerprint, connector.endpoint()) else {
             return Ok(());
         };
-        let pinned = self.core.known.pin_first(&endpoint.authority(), fingerprint);
+        let pinned = self
+            .core
+            .known
+            .pin_first(&endpoint.authority(), fingerprint);
         pinned.map_err(|error| Fault::new("local", error.to_string()))
     }
 
@@ -192,7 +229,10 @@ impl Work<'_> {
         (ip, port): (String, u16),
     ) -> Result<Arc<Tunnel>, Ended> {
         let local_port = setup.app.resource.port;
-        let key = Key { server: remote.origin().to_owned(), tunnel: Which::Port(local_port) };
+        let key = Key {
+            server: remote.origin().to_owned(),
+            tunnel: Which::Port(local_port),
+        };
         held.claim = Some(self.core.ports.claim(&key, self.active.stopped())?);
         let forward = Remote {
             local_host: REMOTE_HOST.to_owned(),
@@ -202,8 +242,12 @@ impl Work<'_> {
         };
         let settings = connector.settings(&self.core.known, forward)?;
         let tunnel = self.core.tunnels.start(key.clone(), settings);
-        let tunnel = tunnel.map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;
-        held.tunnel = Some(OpenTunnel { core: Arc::clone(self.core), key });
+        let tunnel = tunnel
+            .map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;
+        held.tunnel = Some(OpenTunnel {
+            core: Arc::clone(self.core),
+            key,
+        });
         Ok(tunnel)
     }
 

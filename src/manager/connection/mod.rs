@@ -56,7 +56,10 @@ impl Connections {
         if map.is_closed {
             return Err(Refused::Ending);
         }
-        let state = map.active.get(&app.id).map_or(State::Idle, |active| active.result().status);
+        let state = map
+            .active
+            .get(&app.id)
+            .map_or(State::Idle, |active| active.result().status);
         let Some(next) = state.on(Event::Connect) else {
             return Ok(state);
         };
@@ -104,7 +107,10 @@ impl Connections {
 
     /// Host keys that tunnels of connections report as changed.
     pub(crate) fn changed_host_keys(&self) -> Vec<HostKey> {
-        self.all().iter().filter_map(|active| active.changed_host_key()).collect()
+        self.all()
+            .iter()
+            .filter_map(|active| active.changed_host_key())
+            .collect()
     }
 
     /// Ends the pauses of all tunnels: something has changed for them.
@@ -131,7 +137,10 @@ impl Connections {
         let deadline = Instant::now() + time;
         let ending: Vec<Receiver<()>> = self.map().ending.values().cloned().collect();
         ending.iter().all(|done| {
-            !matches!(done.recv_deadline(deadline), Err(crossbeam_channel::RecvTimeoutError::Timeout))
+            !matches!(
+                done.recv_deadline(deadline),
+                Err(crossbeam_channel::RecvTimeoutError::Timeout)
+            )
         })
     }
 
@@ -146,23 +155,34 @@ impl Connections {
 
 impl Map {
     fn count_active(&self) -> usize {
-        self.active.values().filter(|active| active.state().is_active()).count()
+        self.active
+            .values()
+            .filter(|active| active.state().is_active())
+            .count()
     }
 
     fn begin(&mut self, core: &Arc<Core>, app: AppConfig) -> std::io::Result<()> {
-        self.ending.retain(|_, done| done.try_recv() == Err(crossbeam_channel::TryRecvError::Empty));
+        self.ending
+            .retain(|_, done| done.try_recv() == Err(crossbeam_channel::TryRecvError::Empty));
         let replaced = self.active.get(&app.id).map(|failed| failed.done().clone());
         let before = replaced.or_else(|| self.ending.get(&app.id).cloned());
         let (working, done) = crossbeam_channel::bounded(0);
-        let first = if app.protocol.is_database() { Step::WebClient } else { Step::QuickSetup };
+        let first = if app.protocol.is_database() {
+            Step::WebClient
+        } else {
+            Step::QuickSetup
+        };
         let active = Active::new(first, done);
         let (of_thread, core, id) = (Arc::clone(&active), Arc::clone(core), app.id.clone());
         // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
         // the work fails.
-        std::thread::Builder::new().name("connection".into()).stack_size(STACK).spawn(move || {
-            connect::run(&core, &of_thread, app, before.as_ref());
-            drop(working);
-        })?;
+        std::thread::Builder::new()
+            .name("connection".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                connect::run(&core, &of_thread, app, before.as_ref());
+                drop(working);
+            })?;
         self.active.insert(id, active);
         Ok(())
     }
@@ -172,7 +192,10 @@ impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::TooMany => {
-                write!(f, "{MAX_ACTIVE} connections are active already, the limit; disconnect one first")
+                write!(
+                    f,
+                    "{MAX_ACTIVE} connections are active already, the limit; disconnect one first"
+                )
             }
             Self::Ending => write!(f, "the program is ending"),
             Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),

@@ -15,7 +15,7 @@ use serde::Serialize;
 /// Where a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(crate) enum State {
     /// There is no connection.
     Idle,
     /// The work is under way, or the tunnel is between two connections.
@@ -30,7 +30,7 @@ pub enum State {
 
 /// What can happen to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// The user asks for it, and the application exists.
     Connect,
     /// Quick-setup succeeded, the main tunnel is ready, the tunnel connected in time.
@@ -50,7 +50,7 @@ use State::{Connected, Connecting, Disconnected, Failed, Idle};
 
 impl State {
     /// The state after an event; none where the event changes nothing.
-    pub fn on(self, event: Event) -> Option<State> {
+    pub(crate) fn on(self, event: Event) -> Option<State> {
         match (self, event) {
             // A record is created; the answer does not wait for the work.
             (Idle | Failed | Disconnected, Connect) => Some(Connecting),
@@ -73,7 +73,7 @@ impl State {
     }
 
     /// Whether it counts among the active connections.
-    pub fn is_active(self) -> bool {
+    pub(crate) fn is_active(self) -> bool {
         matches!(self, Connecting | Connected)
     }
 }
@@ -104,11 +104,19 @@ mod tests {
     #[test]
     fn everything_else_changes_nothing() {
         let states = [Idle, Connecting, Connected, Failed, Disconnected];
-        let events = [Connect, Completed, StepFailed, TunnelLost, TunnelBack, Disconnect];
-        let pairs = states.iter().flat_map(|state| events.iter().map(move |event| (state, event)));
+        let events = [
+            Connect, Completed, StepFailed, TunnelLost, TunnelBack, Disconnect,
+        ];
+        let pairs = states
+            .iter()
+            .flat_map(|state| events.iter().map(move |event| (state, event)));
         let changes = pairs.filter(|(state, event)| state.on(**event).is_some());
         assert_eq!(changes.count(), 10, "the rows above, and no others");
         assert_eq!(Connecting.on(Connect), None, "no second connection");
-        assert_eq!(Disconnected.on(Completed), None, "a late success does not bring it back");
+        assert_eq!(
+            Disconnected.on(Completed),
+            None,
+            "a late success does not bring it back"
+        );
     }
 }

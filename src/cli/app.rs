@@ -1,0 +1,5 @@
+//! TEMPORARY
+use super::failure::Failure;
+pub(super) fn run(_: &[String]) -> Result<(), Failure> {
+    Ok(())
+}
