@@ -4,7 +4,7 @@
 
 mod client;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::command::{Command, Flag, Parsed};
 use super::failure::{Failure, printable, quoted};
@@ -80,8 +80,21 @@ const ADD: Command = Command {
     operand_count: 1..=2,
     about: "Adds an application and prints its ID.",
     flags: &[
-        NAME, SERVER, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, USERNAME, AUTH_PASS, DB_USER,
-        DB_PASS, DB_NAME, READWRITE, AUTOCONNECT, JSON,
+        NAME,
+        SERVER,
+        TUNNEL_PORT,
+        SITE_NAME,
+        DISPLAY_NAME,
+        INVISIBLE,
+        VISIBLE,
+        USERNAME,
+        AUTH_PASS,
+        DB_USER,
+        DB_PASS,
+        DB_NAME,
+        READWRITE,
+        AUTOCONNECT,
+        JSON,
     ],
     notes: "\
 PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
@@ -90,7 +103,13 @@ ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1)."
 
 /// A flag with a value that becomes a field.
 const fn text(long: &'static str, value: &'static str, help: &'static str) -> Flag {
-    Flag { long, alias: "", value, repeatable: false, help }
+    Flag {
+        long,
+        alias: "",
+        value,
+        repeatable: false,
+        help,
+    }
 }
 
 const NAME: Flag = text("name", "NAME", "what it is called");
@@ -112,10 +131,26 @@ const DB_PASS: Flag = text(
      POSTERN_DB_PASS is safer",
 );
 const DB_NAME: Flag = text("db-name", "NAME", "database to begin with");
-const INVISIBLE: Flag = text("invisible", "", "visitors need a code (default for databases)");
-const VISIBLE: Flag = text("visible", "", "visitors need no code (default for all others)");
-const READWRITE: Flag = text("readwrite", "", "let statements write (default for databases: read-only)");
-const AUTOCONNECT: Flag = text("autoconnect", "", "connect it whenever 'postern start' starts");
+const INVISIBLE: Flag = text(
+    "invisible",
+    "",
+    "visitors need a code (default for databases)",
+);
+const VISIBLE: Flag = text(
+    "visible",
+    "",
+    "visitors need no code (default for all others)",
+);
+const READWRITE: Flag = text(
+    "readwrite",
+    "",
+    "let statements write (default for databases: read-only)",
+);
+const AUTOCONNECT: Flag = text(
+    "autoconnect",
+    "",
+    "connect it whenever 'postern start' starts",
+);
 
 /// Flags with a text, and the field that each becomes.
 const TEXTS: [(&Flag, &str); 8] = [
@@ -202,7 +237,11 @@ fn apps(home: &Home, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
 fn line(app: &Value) -> String {
     let text = |value: &Value| printable(value.as_str().unwrap_or_default());
     let host = text(&app["ip"]);
-    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host
+    };
     let site = match text(&app["connection"]["site_url"]) {
         site if site.is_empty() => "-".to_owned(),
         site => site,
@@ -224,7 +263,8 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
         // Whether a server without TLS may be used is for the start to say.
         None => {
-            let draft = Draft::parse(&body, true).map_err(|invalid| usage(&ADD, invalid.to_string()))?;
+            let draft =
+                Draft::parse(&body, true).map_err(|invalid| usage(&ADD, invalid.to_string()))?;
             AppStore::new(home).add(draft).map_err(of_store)?.shown()
         }
     };
@@ -240,7 +280,10 @@ fn body(parsed: &Parsed) -> Result<Value, Failure> {
     let mut operands = parsed.operands().iter();
     let protocol = operands.next().map(String::as_str).unwrap_or_default();
     let Some(protocol) = Protocol::named(protocol) else {
-        return Err(usage(&ADD, format!("unknown protocol {}", quoted(protocol))));
+        return Err(usage(
+            &ADD,
+            format!("unknown protocol {}", quoted(protocol)),
+        ));
     };
     fields.insert("protocol".into(), protocol.name().into());
     if let Some(address) = operands.next() {
@@ -249,16 +292,28 @@ fn body(parsed: &Parsed) -> Result<Value, Failure> {
         fields.extend(port.map(|port| ("port".to_owned(), Value::from(port))));
     }
     for (flag, field) in TEXTS {
-        fields.extend(parsed.value(flag).map(|value| (field.to_owned(), Value::from(value))));
+        fields.extend(
+            parsed
+                .value(flag)
+                .map(|value| (field.to_owned(), Value::from(value))),
+        );
     }
     for (flag, field, value) in SWITCHES {
-        fields.extend(parsed.has(flag).then(|| (field.to_owned(), Value::from(value))));
+        fields.extend(
+            parsed
+                .has(flag)
+                .then(|| (field.to_owned(), Value::from(value))),
+        );
     }
     if let Some(port) = parsed.value(&TUNNEL_PORT) {
         fields.insert("tunnel_port".into(), number(&port)?.into());
     }
-    let variable = std::env::var(super::settings::PASSWORD_VARIABLE).ok().filter(|_| protocol.is_database());
-    let password = parsed.value(&DB_PASS).or(variable.filter(|password| !password.is_empty()));
+    let variable = std::env::var(super::settings::PASSWORD_VARIABLE)
+        .ok()
+        .filter(|_| protocol.is_database());
+    let password = parsed
+        .value(&DB_PASS)
+        .or(variable.filter(|password| !password.is_empty()));
     fields.extend(password.map(|password| ("db_pass".to_owned(), Value::from(password))));
     Ok(Value::Object(fields))
 }
@@ -276,7 +331,10 @@ fn address_of(text: &str) -> Result<(Option<String>, Option<u16>), Failure> {
     match rest.strip_prefix(':') {
         Some(port) => Ok((Some(host.to_owned()), Some(number(port)?))),
         None if rest.is_empty() => Ok((Some(host.to_owned()), None)),
-        None => Err(usage(&ADD, format!("{} is not an address", quoted(&target::redacted(text))))),
+        None => Err(usage(
+            &ADD,
+            format!("{} is not an address", quoted(&target::redacted(text))),
+        )),
     }
 }
 
@@ -284,7 +342,13 @@ fn number(text: &str) -> Result<u16, Failure> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(port) if is_number && port > 0 => Ok(port),
-        _ => Err(usage(&ADD, format!("{} is not a port: give a number from 1 to 65535", quoted(text)))),
+        _ => Err(usage(
+            &ADD,
+            format!(
+                "{} is not a port: give a number from 1 to 65535",
+                quoted(text)
+            ),
+        )),
     }
 }
 
@@ -309,7 +373,9 @@ fn connect(parsed: &Parsed) -> Result<(), Failure> {
 
 fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
     let (manager, id) = running(parsed)?;
-    manager.call("POST", &format!("/api/disconnect/{id}"), None).map(drop)
+    manager
+        .call("POST", &format!("/api/disconnect/{id}"), None)
+        .map(drop)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {
@@ -317,7 +383,9 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::find(&home)?;
     let id = meant(parsed, &apps(&home, manager.as_ref())?)?;
     match manager {
-        Some(manager) => manager.call("DELETE", &format!("/api/apps/{id}"), None).map(drop),
+        Some(manager) => manager
+            .call("DELETE", &format!("/api/apps/{id}"), None)
+            .map(drop),
         None => AppStore::new(home).remove(&id).map(drop).map_err(of_store),
     }
 }
@@ -327,7 +395,9 @@ fn running(parsed: &Parsed) -> Result<(Manager, String), Failure> {
     let home = home()?;
     let Some(manager) = Manager::find(&home)? else {
         let message = format!("no 'postern start' runs on {}", home.dir().display());
-        return Err(Failure::operation(message).hint("run 'postern start' first: it keeps the connections"));
+        return Err(
+            Failure::operation(message).hint("run 'postern start' first: it keeps the connections")
+        );
     };
     let id = meant(parsed, &apps(&home, Some(&manager))?)?;
     Ok((manager, id))
@@ -336,15 +406,26 @@ fn running(parsed: &Parsed) -> Result<(Manager, String), Failure> {
 /// By identifier, or by a name that only one has.
 fn meant(parsed: &Parsed, apps: &[Value]) -> Result<String, Failure> {
     let typed = parsed.operands().first().map_or("", String::as_str);
-    let with = |member: &str| -> Vec<&Value> { apps.iter().filter(|app| app[member] == typed).collect() };
+    let with =
+        |member: &str| -> Vec<&Value> { apps.iter().filter(|app| app[member] == typed).collect() };
     let by_id = with("id");
-    let found = if by_id.is_empty() { with("name") } else { by_id };
+    let found = if by_id.is_empty() {
+        with("name")
+    } else {
+        by_id
+    };
     match found.as_slice() {
         [app] => Ok(app["id"].as_str().unwrap_or_default().to_owned()),
-        [] => Err(Failure::operation(format!("there is no application {}", quoted(typed)))
-            .hint("'postern app list' shows what is there")),
-        _ => Err(Failure::operation(format!("{} applications are called {}", found.len(), quoted(typed)))
-            .hint("give the ID: 'postern app list' shows it")),
+        [] => Err(
+            Failure::operation(format!("there is no application {}", quoted(typed)))
+                .hint("'postern app list' shows what is there"),
+        ),
+        _ => Err(Failure::operation(format!(
+            "{} applications are called {}",
+            found.len(),
+            quoted(typed)
+        ))
+        .hint("give the ID: 'postern app list' shows it")),
     }
 }
 
@@ -367,6 +448,7 @@ fn usage(command: &Command, message: String) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn read(line: &[&str]) -> Result<Value, Failure> {
         let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
@@ -375,8 +457,19 @@ mod tests {
 
     #[test]
     fn flags_become_fields() {
-        let line = ["mysql", "db:3307", "--name", "n", "--readwrite", "--visible", "--db-pass", "p",
-            "--tunnel-port", "9", "--autoconnect"];
+        let line = [
+            "mysql",
+            "db:3307",
+            "--name",
+            "n",
+            "--readwrite",
+            "--visible",
+            "--db-pass",
+            "p",
+            "--tunnel-port",
+            "9",
+            "--autoconnect",
+        ];
         let expected = json!({"protocol": "mysql", "ip": "db", "port": 3307, "name": "n", "db_readonly": false,
             "invisible": false, "db_pass": "p", "tunnel_port": 9, "autoconnect": true});
         assert_eq!(read(&line).unwrap(), expected);
@@ -391,7 +484,11 @@ mod tests {
             ("[::1]", Some("[::1]"), None),
             ("[::1]:5", Some("[::1]"), Some(5)),
         ] {
-            assert_eq!(address_of(text).unwrap(), (host.map(str::to_owned), port), "{text}");
+            assert_eq!(
+                address_of(text).unwrap(),
+                (host.map(str::to_owned), port),
+                "{text}"
+            );
         }
         for text in ["0", "70000", "db:", "db:x", "[::1]x", "db:+1"] {
             assert_eq!(address_of(text).unwrap_err().parts().0, 2, "{text}");

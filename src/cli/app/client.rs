@@ -31,29 +31,48 @@ impl Manager {
     /// The one that runs on the directory; none where there is none.
     pub(super) fn find(home: &Home) -> Result<Option<Self>, Failure> {
         let said = Instance::find(home);
-        let said = said.map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
+        let said =
+            said.map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
         let Some(said) = said else {
             return Ok(None);
         };
-        let address = serde_json::from_slice::<Whereabouts>(&said).ok().and_then(|said| address(&said.url));
+        let address = serde_json::from_slice::<Whereabouts>(&said)
+            .ok()
+            .and_then(|said| address(&said.url));
         match address {
             Some(address) => Ok(Some(Self { address })),
-            None => Err(Failure::operation(format!("run/start.json in {} is damaged", home.dir().display()))
-                .hint("end 'postern start' and start it again")),
+            None => Err(Failure::operation(format!(
+                "run/start.json in {} is damaged",
+                home.dir().display()
+            ))
+            .hint("end 'postern start' and start it again")),
         }
     }
 
     /// The `data` of the answer to one call.
-    pub(super) fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+    pub(super) fn call(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
         let answer = self.exchange(method, path, body).map_err(|error| {
-            Failure::operation(format!("the manager at {} does not answer: {error}", self.address))
-                .hint("end 'postern start' and start it again")
+            Failure::operation(format!(
+                "the manager at {} does not answer: {error}",
+                self.address
+            ))
+            .hint("end 'postern start' and start it again")
         })?;
         let mut envelope: Value = serde_json::from_slice(body_of(&answer)).unwrap_or_default();
         match envelope["code"].as_u64() {
             Some(200..=299) => Ok(envelope["data"].take()),
-            Some(_) => Err(Failure::operation(reported(envelope["message"].as_str().unwrap_or_default()))),
-            None => Err(Failure::operation(format!("what answers at {} is not the manager", self.address))),
+            Some(_) => Err(Failure::operation(reported(
+                envelope["message"].as_str().unwrap_or_default(),
+            ))),
+            None => Err(Failure::operation(format!(
+                "what answers at {} is not the manager",
+                self.address
+            ))),
         }
     }
 
@@ -66,7 +85,9 @@ impl Manager {
             match result["status"].as_str() {
                 Some("connected") => return Ok(result),
                 Some("connecting") if Instant::now() < deadline => std::thread::sleep(POLL),
-                Some("connecting") => return Err(Failure::operation("it is still connecting").hint(error)),
+                Some("connecting") => {
+                    return Err(Failure::operation("it is still connecting").hint(error));
+                }
                 Some("failed") => return Err(Failure::operation(error)),
                 _ => return Err(Failure::operation("it was disconnected meanwhile")),
             }
@@ -95,9 +116,13 @@ impl Manager {
 /// What follows the head: the manager gives answers a length, never chunks.
 fn body_of(answer: &[u8]) -> &[u8] {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    end.and_then(|end| answer.get(end + 4..)).unwrap_or_default()
+    end.and_then(|end| answer.get(end + 4..))
+        .unwrap_or_default()
 }
 
 fn address(url: &str) -> Option<SocketAddr> {
-    url.strip_prefix("http://")?.trim_end_matches('/').parse().ok()
+    url.strip_prefix("http://")?
+        .trim_end_matches('/')
+        .parse()
+        .ok()
 }
