@@ -1,11 +1,12 @@
 //! postern: one small static executable with a web SQL client for
 //! MySQL-protocol databases, and tunnels that share a local application.
 //!
-//! Rooms, imports point downward only: [`cli`], [`relay`], [`sqlweb`], [`plugin`],
-//! [`tunnel`], [`http`], [`vault`].
+//! Rooms, imports point downward only: [`cli`], [`manager`], [`relay`], [`sqlweb`],
+//! [`plugin`], [`tunnel`], [`http`], [`vault`].
 
 pub mod cli;
 pub mod http;
+pub mod manager;
 pub mod plugin;
 pub mod relay;
 pub mod sqlweb;

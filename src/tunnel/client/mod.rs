@@ -23,7 +23,7 @@ use super::line::{FAREWELL, Line, Traffic};
 use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use backoff::Backoff;
-pub use failure::{Class, Failure};
+pub use failure::{Class, Failure, HostKeyChange};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
 pub const KEEPALIVE: Duration = Duration::from_secs(25);
