@@ -5,16 +5,19 @@ mod browser;
 mod command;
 mod ending;
 mod failure;
+mod local_call;
 mod logging;
 mod mysql;
 mod output;
 mod plugin;
 mod port_holder;
 mod prompt;
+mod relay;
 mod settings;
 mod signals;
 mod start;
 mod suggest;
+mod systemd;
 mod target;
 mod tunnel_client;
 mod tunnel_server;
@@ -52,6 +55,8 @@ Commands:
   mariadb [target]            the same
   start [port]                start the manager and its page (default port 8181)
   app list|add|connect|…      the manager's applications, for scripts
+  relay                       start the remote side: sites, tunnels, quick-setup
+  relay list|revoke NAME      who is enrolled at it; turn one out
   plugin add|remove|list      make built-in plugins available
   help [COMMAND]              show the help of a command
 
@@ -96,6 +101,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "plugin" => plugin::run(rest),
         "start" => start::run(rest),
         "app" => app::run(rest),
+        "relay" => relay::run(rest),
         // For operators and tests; not in the list above.
         "tunnel-client" => tunnel_client::run(rest),
         "tunnel-server" => tunnel_server::run(rest),
@@ -135,7 +141,15 @@ fn unknown(word: &str) -> Failure {
         "command"
     };
     let protocols = PLUGINS.iter().flat_map(|plugin| plugin.protocols());
-    let names = ["plugin", "start", "app", "help", "--help", "--version"];
+    let names = [
+        "plugin",
+        "start",
+        "app",
+        "relay",
+        "help",
+        "--help",
+        "--version",
+    ];
     let near = nearest(word, names.into_iter().chain(protocols.copied()));
     let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
     let shown = quoted(&target::redacted(word));

@@ -1,21 +1,15 @@
 //! The way to a running manager: its own API, over loopback.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::cli::failure::{Failure, printable, reported};
+use crate::cli::local_call::{self, Call};
 use crate::cli::start::Whereabouts;
 use crate::vault::{Home, Instance};
 
-/// Time for the manager to take a connection. Default 2 s: it is on this machine.
-const CONNECT_WAIT: Duration = Duration::from_secs(2);
-/// Time for an answer. Default 15 s: a change waits up to 10 s for another writer.
-const ANSWER_WAIT: Duration = Duration::from_secs(15);
-/// Bytes of an answer. Default 4 MiB: a hundred applications take a tenth of it.
-const ANSWER_CAP: u64 = 4 * 1024 * 1024;
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
 /// all.
 const CONNECTED_WAIT: Duration = Duration::from_secs(180);
@@ -56,14 +50,19 @@ impl Manager {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
-        let answer = self.exchange(method, path, body).map_err(|error| {
+        let call = Call {
+            method,
+            path,
+            authorization: None,
+            body,
+        };
+        let mut envelope = local_call::call(self.address, &call).map_err(|error| {
             Failure::operation(format!(
                 "the manager at {} does not answer: {error}",
                 self.address
             ))
             .hint("end 'postern start' and start it again")
         })?;
-        let mut envelope: Value = serde_json::from_slice(body_of(&answer)).unwrap_or_default();
         match envelope["code"].as_u64() {
             Some(200..=299) => Ok(envelope["data"].take()),
             Some(_) => Err(Failure::operation(reported(
@@ -93,31 +92,6 @@ impl Manager {
             }
         }
     }
-
-    fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<Vec<u8>> {
-        let mut stream = TcpStream::connect_timeout(&self.address, CONNECT_WAIT)?;
-        stream.set_read_timeout(Some(ANSWER_WAIT))?;
-        stream.set_write_timeout(Some(ANSWER_WAIT))?;
-        let body = body.map(ToString::to_string).unwrap_or_default();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\n\r\n",
-            self.address,
-            body.len()
-        );
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(body.as_bytes())?;
-        let mut answer = Vec::new();
-        stream.take(ANSWER_CAP).read_to_end(&mut answer)?;
-        Ok(answer)
-    }
-}
-
-/// What follows the head: the manager gives answers a length, never chunks.
-fn body_of(answer: &[u8]) -> &[u8] {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    end.and_then(|end| answer.get(end + 4..))
-        .unwrap_or_default()
 }
 
 fn address(url: &str) -> Option<SocketAddr> {

@@ -1,0 +1,158 @@
+//! `postern relay list` and `revoke`: by the running relay, or where none runs on its state.
+
+use serde_json::Value;
+
+use super::{Whereabouts, claim, of_vault};
+use crate::cli::failure::{Failure, printable, quoted, reported};
+use crate::cli::local_call::{self, Call};
+use crate::cli::output::print;
+use crate::relay;
+use crate::vault::{Home, Instance};
+
+const HEADING: &str = "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n";
+
+/// Prints a line an application, and one for each connector without any.
+pub(super) fn list(data: &Home) -> Result<(), Failure> {
+    let mut lines = HEADING.to_owned();
+    match find(data)? {
+        Some(running) => {
+            let status = ask(&running, "GET", "/api/status")?;
+            for connector in status["connectors"].as_array().into_iter().flatten() {
+                lines.push_str(&lines_of_running(connector));
+            }
+        }
+        None => {
+            for connector in relay::enrolled(data).map_err(|error| of_state(&error))? {
+                lines.push_str(&lines_of_stored(&connector));
+            }
+        }
+    }
+    print(&lines)
+}
+
+/// Turns a connector out.
+pub(super) fn revoke(data: &Home, name: &str) -> Result<(), Failure> {
+    let known = match find(data)? {
+        Some(running) => {
+            ask(
+                &running,
+                "DELETE",
+                &format!("/api/connectors/{}", encoded(name)),
+            )?;
+            true
+        }
+        None => {
+            // So that none starts meanwhile and writes what it has read.
+            let _instance = claim(data)?;
+            relay::revoke(data.clone(), name).map_err(|error| of_state(&error))?
+        }
+    };
+    match known {
+        true => print(&format!("revoked {}\n", printable(name))),
+        false => Err(
+            Failure::operation(format!("there is no connector {}", quoted(name)))
+                .hint("'postern relay list' shows their names"),
+        ),
+    }
+}
+
+fn find(data: &Home) -> Result<Option<Whereabouts>, Failure> {
+    let said = Instance::find(data).map_err(|error| of_vault(&error))?;
+    let Some(said) = said else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&said).map(Some).map_err(|_| {
+        Failure::operation(format!(
+            "run/start.json in {} is damaged",
+            data.dir().display()
+        ))
+        .hint("end the relay and start it again")
+    })
+}
+
+fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure> {
+    let authorization = zeroize::Zeroizing::new(format!("Bearer {}", running.token));
+    let call = Call {
+        method,
+        path,
+        authorization: Some(&authorization),
+        body: None,
+    };
+    let answer = local_call::call(running.address, &call);
+    let mut envelope = answer.map_err(|error| {
+        Failure::operation(format!(
+            "the relay at {} does not answer: {error}",
+            running.address
+        ))
+        .hint("end it and start it again")
+    })?;
+    match envelope["code"].as_u64() {
+        Some(200) => Ok(envelope["data"].take()),
+        _ => Err(Failure::operation(reported(
+            envelope["message"]
+                .as_str()
+                .unwrap_or("the relay gives no answer"),
+        ))),
+    }
+}
+
+fn lines_of_running(connector: &Value) -> String {
+    let text = |value: &Value| printable(value.as_str().unwrap_or_default());
+    let status = |value: &Value| match value["connected"].as_bool() {
+        Some(true) => "connected",
+        _ => "away",
+    };
+    let first = |of: &Value| {
+        let enrolled = text(&connector["enrolled_at"]);
+        format!("{}\t{}\t{enrolled}", text(&connector["name"]), status(of))
+    };
+    let applications = connector["applications"].as_array();
+    let lines: String = applications
+        .into_iter()
+        .flatten()
+        .map(|of| {
+            format!(
+                "{}\t{}\t{}\n",
+                first(of),
+                text(&of["url"]),
+                text(&of["target"])
+            )
+        })
+        .collect();
+    match lines.is_empty() {
+        true => format!("{}\t-\t-\n", first(connector)),
+        false => lines,
+    }
+}
+
+fn lines_of_stored(connector: &relay::Enrolled) -> String {
+    let first = format!(
+        "{}\t-\t{}",
+        printable(&connector.name),
+        printable(&connector.enrolled_at)
+    );
+    let lines: String = connector
+        .applications
+        .iter()
+        .map(|(name, target)| format!("{first}\t{}\t{}\n", printable(name), printable(target)))
+        .collect();
+    match lines.is_empty() {
+        true => format!("{first}\t-\t-\n"),
+        false => lines,
+    }
+}
+
+/// All but the unreserved characters (RFC 3986 §2.3) as `%XX`.
+fn encoded(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    text.bytes()
+        .map(|byte| match plain(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+fn of_state(error: &relay::StateError) -> Failure {
+    Failure::operation(error.to_string()).hint(error.hint())
+}

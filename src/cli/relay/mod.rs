@@ -1,0 +1,271 @@
+//! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
+
+mod connectors;
+mod settings;
+mod unit;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::command::{Command, Flag};
+use super::failure::{Failure, quoted};
+use super::output::print;
+use super::signals::Watch;
+use super::{ending, logging, port_holder};
+use crate::relay::{self, Running};
+use crate::vault::{Claimed, Home, Instance, RunDir};
+use settings::Settings;
+
+const LISTEN: Flag = flag(
+    "listen",
+    "HOST:PORT",
+    "where visitors and quick-setup calls come in (default 127.0.0.1:8180)",
+);
+const TUNNEL_LISTEN: Flag = flag(
+    "tunnel-listen",
+    "HOST:PORT",
+    "where tunnels come in (default: the host of --listen, port 62888); public ports are bound there too",
+);
+const DOMAIN: Flag = flag(
+    "domain",
+    "NAME",
+    "sites are NAME.DOMAIN (default localhost); a wildcard DNS entry leads them here",
+);
+const PUBLIC_URL: Flag = flag(
+    "public-url",
+    "URL",
+    "what visitors use, as https://relay.example, where a TLS server stands in front",
+);
+const EXTERNAL_IP: Flag = flag(
+    "external-ip",
+    "IP",
+    "the address that connectors dial (default: the host of --tunnel-listen)",
+);
+const ENROLL_TOKEN: Flag = flag(
+    "enroll-token",
+    "TOKEN",
+    "what lets a new connector in; other users of this machine can see it in the list of processes: \
+     POSTERN_ENROLL_TOKEN is safer (default: one is made and printed at the first start)",
+);
+const TRUST_PROXY: Flag = Flag {
+    repeatable: true,
+    ..flag(
+        "trust-proxy",
+        "CIDR",
+        "believe X-Forwarded-* from here, as from 127.0.0.1 with a TLS server on this machine; may be repeated",
+    )
+};
+const DATA: Flag = flag(
+    "data",
+    "DIR",
+    "where its state is (default: relay/ in the per-user directory)",
+);
+const PRINT_UNIT: Flag = flag(
+    "print-systemd-unit",
+    "",
+    "print a hardened unit file for these options, and end",
+);
+const ALLOW_OTHER_USERS: Flag = flag(
+    "allow-other-users",
+    "",
+    "on loopback, also serve the other users of this machine",
+);
+
+const fn flag(long: &'static str, value: &'static str, help: &'static str) -> Flag {
+    Flag {
+        long,
+        alias: "",
+        value,
+        repeatable: false,
+        help,
+    }
+}
+
+pub(super) const COMMAND: Command = Command {
+    name: "relay",
+    operands: "[list | revoke NAME]",
+    operand_count: 0..=2,
+    about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
+    flags: &[
+        LISTEN,
+        TUNNEL_LISTEN,
+        DOMAIN,
+        PUBLIC_URL,
+        EXTERNAL_IP,
+        ENROLL_TOKEN,
+        TRUST_PROXY,
+        DATA,
+        PRINT_UNIT,
+        ALLOW_OTHER_USERS,
+        super::settings::VERBOSE,
+    ],
+    notes: "\
+  relay list                  show NAME, STATUS, ENROLLED, URL, TARGET
+  relay revoke NAME           turn a connector out, at once and for good
+
+Off loopback, and behind a proxy, a new connector needs the enrol token.
+Passwords cross the network in quick-setup: give visitors and connectors a TLS
+server in front, and name it with --public-url.",
+};
+
+/// What a running relay says to the other commands.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Whereabouts {
+    /// Its own address, as `http://localhost:8180/`.
+    pub(super) url: String,
+    /// Where its API is reached on this machine.
+    pub(super) address: SocketAddr,
+    /// What signs its operator in. A secret, in a file of the operator alone.
+    pub(super) token: String,
+    /// Its process.
+    pub(super) pid: u32,
+}
+
+/// Serves until a signal, or looks after connectors.
+pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let parsed = COMMAND.parse(arguments)?;
+    if parsed.wants_help() {
+        return print(&COMMAND.help(COMMAND.name));
+    }
+    let words: Vec<&str> = parsed.operands().iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] if parsed.has(&PRINT_UNIT) => print(&unit::text(&Settings::read(&parsed)?, &parsed)),
+        [] => {
+            let settings = Settings::read(&parsed)?;
+            logging::start_informing(parsed.has(&super::settings::VERBOSE));
+            serve(settings)
+        }
+        ["list"] => connectors::list(&settings::data(&parsed)?),
+        ["revoke", name] => connectors::revoke(&settings::data(&parsed)?, name),
+        ["revoke"] => Err(usage(
+            "'postern relay revoke' needs the NAME of a connector",
+        )),
+        ["list", extra] | [extra, ..] => {
+            Err(usage(&format!("unexpected argument {}", quoted(extra))))
+        }
+    }
+}
+
+fn usage(message: &str) -> Failure {
+    Failure::usage(message).hint(COMMAND.see_help())
+}
+
+fn serve(settings: Settings) -> Result<(), Failure> {
+    let watch = Watch::start()
+        .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
+    let instance = claim(&settings.data)?;
+    let listener = listen(settings.listen, "--listen")?;
+    let tunnel_listener = listen(settings.tunnel_listen, "--tunnel-listen")?;
+    let run_dir = RunDir::create(Some(&settings.data)).map_err(|error| of_vault(&error))?;
+    watch.removes(run_dir.path());
+    let is_exposed = settings.is_exposed_without_tls();
+    let running =
+        relay::start(settings.options(listener, tunnel_listener, &run_dir)).map_err(|error| {
+            let failure = Failure::operation(error.to_string());
+            match &error {
+                relay::StartError::State(error) => failure.hint(error.hint()),
+                _ => failure,
+            }
+        })?;
+    for path in &running.set_aside {
+        log::warn!("unreadable, and kept aside: {}", path.display());
+    }
+    if is_exposed {
+        log::warn!(
+            "connectors' passwords and visitors' codes cross the network unprotected: {TLS_HINT}"
+        );
+    }
+    announce(&instance, &running)?;
+    // Before the first line: who reads it may send the signal at once.
+    let stopped = watch.running();
+    let printed = print(&announcement(&running));
+    if printed.is_ok() {
+        // An error means that nobody can send any more; ending is right then too.
+        let _ = stopped.recv();
+    }
+    ending::within_time(move || running.stop());
+    drop(instance);
+    printed
+}
+
+const TLS_HINT: &str = "put a TLS server in front and name it with --public-url https://…";
+
+/// One relay at a time on a directory.
+fn claim(data: &Home) -> Result<Instance, Failure> {
+    Instance::claim(data).map_err(|claimed| match claimed {
+        Claimed::Failed(error) => of_vault(&error),
+        Claimed::Held(said) => {
+            let dir = data.dir().display();
+            let held = match said.and_then(|said| serde_json::from_slice::<Whereabouts>(&said).ok())
+            {
+                Some(first) => format!(
+                    "another relay uses {dir}: process {}, at {}",
+                    first.pid, first.url
+                ),
+                None => format!("another relay uses {dir}"),
+            };
+            Failure::operation(held).hint("end it, or name another directory with --data")
+        }
+    })
+}
+
+fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).map_err(|error| {
+        let cannot = format!("cannot listen on {address}");
+        match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                let holder = port_holder::of_loopback(address.port())
+                    .map_or(String::new(), |holder| format!(" by {holder}"));
+                Failure::operation(format!("{cannot}: the port is in use{holder}")).hint(format!(
+                    "end that program, or name another port with {flag}"
+                ))
+            }
+            _ => Failure::operation(format!("{cannot}: {error}"))
+                .hint(format!("name an address of this machine with {flag}")),
+        }
+    })
+}
+
+fn announce(instance: &Instance, running: &Running) -> Result<(), Failure> {
+    let whereabouts = Whereabouts {
+        url: running.url(),
+        address: reachable(running.address()),
+        token: running.operator_token().to_string(),
+        pid: std::process::id(),
+    };
+    // Strings and numbers always have a JSON form.
+    let said = Zeroizing::new(serde_json::to_vec(&whereabouts).unwrap_or_default());
+    instance.announce(&said).map_err(|error| of_vault(&error))
+}
+
+/// A wildcard is reached from here as loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        std::net::IpAddr::V4(ip) if ip.is_unspecified() => std::net::Ipv4Addr::LOCALHOST.into(),
+        std::net::IpAddr::V6(ip) if ip.is_unspecified() => std::net::Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    (ip, address.port()).into()
+}
+
+fn announcement(running: &Running) -> String {
+    let url = running.url();
+    let token = running.new_enroll_token.as_ref();
+    let token = token.map_or(String::new(), |token| {
+        format!("Enrol token: {} (shown this once: keep it)\n", **token)
+    });
+    format!(
+        "Relay: {url}\nSites: {}\nTunnel server: {}\nFingerprint: {}\n{token}Status page: {url}auth?code={}\n",
+        running.site_url("NAME"),
+        running.tunnel_address(),
+        running.fingerprint(),
+        **running.operator_token(),
+    )
+}
+
+fn of_vault(error: &crate::vault::Error) -> Failure {
+    Failure::operation(error.to_string()).hint(error.hint())
+}

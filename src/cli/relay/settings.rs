@@ -1,0 +1,285 @@
+//! What the flags of `postern relay` say, checked.
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+
+use zeroize::Zeroizing;
+
+use super::{
+    ALLOW_OTHER_USERS, DATA, DOMAIN, ENROLL_TOKEN, EXTERNAL_IP, LISTEN, PUBLIC_URL, TRUST_PROXY,
+    TUNNEL_LISTEN, of_vault, usage,
+};
+use crate::cli::command::{Flag, Parsed};
+use crate::cli::failure::{Failure, quoted};
+use crate::relay::gateway::Cidr;
+use crate::relay::{Enrolment, Options, PublicUrl, check_domain};
+use crate::vault::{Home, RunDir};
+
+/// Where visitors come in.
+const DEFAULT_LISTEN: &str = "127.0.0.1:8180";
+/// The tunnel server's port. 62888 by the specification.
+const DEFAULT_TUNNEL_PORT: u16 = 62888;
+const DEFAULT_DOMAIN: &str = "localhost";
+/// The directory within the per-user one.
+const DATA_DIR: &str = "relay";
+/// The variable that may hold the enrol token.
+const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
+/// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
+const TOKEN: std::ops::RangeInclusive<usize> = 12..=256;
+
+/// A checked command line.
+pub(in crate::cli) struct Settings {
+    pub(super) data: Home,
+    pub(super) listen: SocketAddr,
+    pub(super) tunnel_listen: SocketAddr,
+    domain: String,
+    public_url: Option<PublicUrl>,
+    external_ip: String,
+    enroll_token: Option<Zeroizing<String>>,
+    trust_proxy: Vec<Cidr>,
+    allow_other_users: bool,
+}
+
+impl Settings {
+    /// Reads the flags.
+    pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
+        let listen = match parsed.value(&LISTEN) {
+            Some(text) => address(&LISTEN, &text)?,
+            None => address(&LISTEN, DEFAULT_LISTEN)?,
+        };
+        let tunnel_listen = match parsed.value(&TUNNEL_LISTEN) {
+            Some(text) => address(&TUNNEL_LISTEN, &text)?,
+            None => SocketAddr::from((listen.ip(), DEFAULT_TUNNEL_PORT)),
+        };
+        if listen == tunnel_listen && listen.port() != 0 {
+            return Err(usage("--listen and --tunnel-listen are the same address"));
+        }
+        Ok(Self {
+            data: data(parsed)?,
+            listen,
+            tunnel_listen,
+            domain: domain(parsed)?,
+            public_url: public_url(parsed)?,
+            external_ip: external_ip(parsed, tunnel_listen)?,
+            enroll_token: enroll_token(parsed)?,
+            trust_proxy: trust_proxy(parsed)?,
+            allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
+        })
+    }
+
+    /// Whether only this machine reaches the relay, and not by way of a proxy.
+    fn is_private(&self) -> bool {
+        let of_this_machine = self.domain == DEFAULT_DOMAIN || self.domain.ends_with(".localhost");
+        is_loopback(self.listen)
+            && is_loopback(self.tunnel_listen)
+            && self.public_url.is_none()
+            && self.trust_proxy.is_empty()
+            && of_this_machine
+    }
+
+    /// Whether others reach it, and nothing says that they come by TLS.
+    pub(super) fn is_exposed_without_tls(&self) -> bool {
+        !is_loopback(self.listen) && self.public_url.is_none()
+    }
+
+    /// For the relay.
+    pub(super) fn options(
+        self,
+        listener: TcpListener,
+        tunnel_listener: TcpListener,
+        run_dir: &RunDir,
+    ) -> Options {
+        let is_private = self.is_private();
+        let enrolment = match is_private && self.enroll_token.is_none() {
+            true => Enrolment::Open,
+            false => Enrolment::WithToken,
+        };
+        Options {
+            data: self.data,
+            listener,
+            tunnel_listener,
+            run_dir: run_dir.path().to_owned(),
+            domain: self.domain,
+            public_url: self.public_url,
+            external_ip: self.external_ip,
+            enrolment,
+            enroll_token: self.enroll_token,
+            trust_proxy: self.trust_proxy,
+            // A proxy's connections are another user's.
+            check_other_users: is_private && !self.allow_other_users,
+        }
+    }
+}
+
+/// The data directory.
+pub(super) fn data(parsed: &Parsed) -> Result<Home, Failure> {
+    let dir = match parsed.value(&DATA) {
+        Some(dir) if dir.is_empty() => return Err(usage("--data: give a directory")),
+        Some(dir) => {
+            std::path::absolute(&dir).map_err(|error| refused(&DATA, &dir, &error.to_string()))?
+        }
+        None => {
+            let home = Home::locate().map_err(|error| of_vault(&error))?;
+            home.dir().join(DATA_DIR)
+        }
+    };
+    Ok(Home::at(dir))
+}
+
+fn refused(flag: &Flag, text: &str, reason: &str) -> Failure {
+    usage(&format!("--{} {}: {reason}", flag.long, quoted(text)))
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+fn address(flag: &Flag, text: &str) -> Result<SocketAddr, Failure> {
+    let literal = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    let reason = "give ADDRESS:PORT, such as 0.0.0.0:8180 or [::]:8180";
+    literal.parse().map_err(|_| refused(flag, text, reason))
+}
+
+fn domain(parsed: &Parsed) -> Result<String, Failure> {
+    let Some(text) = parsed.value(&DOMAIN) else {
+        return Ok(DEFAULT_DOMAIN.to_owned());
+    };
+    let name = text.strip_suffix('.').unwrap_or(&text);
+    check_domain(name).map_err(|error| refused(&DOMAIN, &text, &error.to_string()))?;
+    Ok(name.to_ascii_lowercase())
+}
+
+fn public_url(parsed: &Parsed) -> Result<Option<PublicUrl>, Failure> {
+    let Some(text) = parsed.value(&PUBLIC_URL) else {
+        return Ok(None);
+    };
+    let url = text.parse::<PublicUrl>();
+    url.map(Some)
+        .map_err(|error| refused(&PUBLIC_URL, &text, &error.to_string()))
+}
+
+fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Failure> {
+    let Some(text) = parsed.value(&EXTERNAL_IP) else {
+        return match tunnel_listen.ip() {
+            ip if ip.is_unspecified() => Err(usage(&format!(
+                "--external-ip is missing: {tunnel_listen} does not say which address connectors dial"
+            ))),
+            ip => Ok(ip.to_string()),
+        };
+    };
+    let ip: Option<IpAddr> = text.parse().ok();
+    match ip {
+        Some(ip) if ip.is_unspecified() || ip.is_multicast() => {
+            Err(refused(&EXTERNAL_IP, &text, "nobody can dial it"))
+        }
+        Some(_) => Ok(text),
+        None => {
+            let reason = "give an address, such as 203.0.113.7, or a host name";
+            check_domain(&text).map_err(|_| refused(&EXTERNAL_IP, &text, reason))?;
+            Ok(text)
+        }
+    }
+}
+
+/// The text is a secret and is not repeated.
+fn enroll_token(parsed: &Parsed) -> Result<Option<Zeroizing<String>>, Failure> {
+    let by_variable = || {
+        std::env::var(TOKEN_VARIABLE)
+            .ok()
+            .filter(|token| !token.is_empty())
+    };
+    let Some(token) = parsed
+        .value(&ENROLL_TOKEN)
+        .or_else(by_variable)
+        .map(Zeroizing::new)
+    else {
+        return Ok(None);
+    };
+    match TOKEN.contains(&token.len()) && !token.chars().any(char::is_control) {
+        true => Ok(Some(token)),
+        false => Err(usage(
+            "--enroll-token: give 12 to 256 bytes without control characters",
+        )),
+    }
+}
+
+fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
+    let read = |text: &String| {
+        let reason = "give an address or a network, such as 127.0.0.1 or 10.0.0.0/8";
+        text.parse::<Cidr>()
+            .map_err(|_| refused(&TRUST_PROXY, text, reason))
+    };
+    parsed.values(&TRUST_PROXY).iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::COMMAND;
+    use super::*;
+
+    fn read(line: &[&str]) -> Result<Settings, Failure> {
+        let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
+        Settings::read(&COMMAND.parse(&[words, vec!["--data=/d".into()]].concat())?)
+    }
+
+    #[test]
+    fn without_flags_it_is_private() {
+        let settings = read(&[]).unwrap();
+        assert_eq!(settings.listen.to_string(), "127.0.0.1:8180");
+        assert_eq!(settings.tunnel_listen.to_string(), "127.0.0.1:62888");
+        assert_eq!(
+            (settings.domain.as_str(), settings.external_ip.as_str()),
+            ("localhost", "127.0.0.1")
+        );
+        assert!(settings.is_private() && !settings.is_exposed_without_tls());
+    }
+
+    #[test]
+    fn what_others_reach_is_not_private() {
+        for line in [
+            &["--listen=192.0.2.1:80"][..],
+            &["--tunnel-listen=192.0.2.1:80"],
+            &["--tunnel-listen=0.0.0.0:0", "--external-ip=192.0.2.1"],
+            &["--public-url=https://relay.example"],
+            &["--trust-proxy=127.0.0.1"],
+            &["--domain=relay.example"],
+        ] {
+            assert!(!read(line).unwrap().is_private(), "{line:?}");
+        }
+        assert!(
+            read(&["--listen=[::1]:1", "--domain=x.localhost"])
+                .unwrap()
+                .is_private()
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_named_and_a_token_is_not_repeated() {
+        for line in [
+            &["--listen", "8180"][..],
+            &["--listen", "relay.example:80"],
+            &["--listen", "127.0.0.1:65536"],
+            &["--tunnel-listen", ""],
+            &["--listen", "127.0.0.1:62888"],
+            &["--listen", "0.0.0.0:80"],
+            &["--tunnel-listen", "[::]:80"],
+            &["--domain", "a b"],
+            &["--domain", "1.2.3.4"],
+            &["--public-url", "relay.example"],
+            &["--external-ip", "0.0.0.0"],
+            &["--external-ip", "a/b"],
+            &["--trust-proxy", "10.0.0.0/33"],
+            &["--enroll-token", "short"],
+            &["--data", ""],
+            ["--trust-proxy", ""],
+        ] {
+            let failure = read(line).err().expect(line[0]);
+            let (status, message, _) = failure.parts();
+            assert_eq!(status, 2, "{line:?}");
+            assert!(!message.contains("short"), "{message}");
+        }
+        assert!(read(&["--listen", "0.0.0.0:80", "--external-ip", "relay.example"]).is_ok());
+    }
+}

@@ -1,0 +1,47 @@
+//! `postern relay --print-systemd-unit`.
+
+use super::settings::Settings;
+use super::{DATA, DOMAIN, EXTERNAL_IP, LISTEN, PUBLIC_URL, TRUST_PROXY, TUNNEL_LISTEN};
+use crate::cli::command::{Flag, Parsed};
+use crate::cli::systemd::{Kind, Unit, escaped, program};
+
+/// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
+const REPEATED: [&Flag; 6] = [
+    &LISTEN,
+    &TUNNEL_LISTEN,
+    &DOMAIN,
+    &PUBLIC_URL,
+    &EXTERNAL_IP,
+    &TRUST_PROXY,
+];
+
+/// The unit, for flags that have been checked.
+pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
+    let mut command = vec![program(), "relay".to_owned()];
+    for flag in REPEATED {
+        for value in parsed.values(flag) {
+            command.push(format!("--{}={}", flag.long, escaped(&value)));
+        }
+    }
+    // A directory of its own choice would need rights that a unit like this has not.
+    command.push("--data=%S/postern-relay".to_owned());
+    let mut how = vec![
+        "Put this in /etc/systemd/system/postern-relay.service, then:",
+        "  systemctl daemon-reload && systemctl enable --now postern-relay",
+        "The enrol token is shown once, at the first start: journalctl -u postern-relay",
+        "Its state is in /var/lib/postern-relay; 'postern relay list --data' and 'revoke' work on it as root.",
+    ];
+    if parsed.has(&DATA) {
+        how.push("--data is left out: the service's directory is its own.");
+    }
+    Unit {
+        description: "postern relay",
+        kind: Kind::System {
+            state: "postern-relay",
+        },
+        command,
+        memory: "512M",
+        how: &how,
+    }
+    .text()
+}

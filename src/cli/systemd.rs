@@ -1,0 +1,152 @@
+//! Unit files for systemd, printed for the operator to install.
+
+use std::fmt::Write as _;
+
+/// Who runs the service.
+pub(super) enum Kind {
+    /// The system, as a user that exists only while it runs.
+    System {
+        /// The directory below `/var/lib` that is the service's own.
+        state: &'static str,
+    },
+    /// The user's own manager.
+    User,
+}
+
+/// What a unit is made from.
+pub(super) struct Unit<'a> {
+    pub(super) description: &'a str,
+    pub(super) kind: Kind,
+    /// The program and its arguments. `%S` stands for the parent of the state directory.
+    pub(super) command: Vec<String>,
+    /// The most memory, as systemd writes it.
+    pub(super) memory: &'a str,
+    /// Where it is to be put, and what starts it: comment lines without their mark.
+    pub(super) how: &'a [&'a str],
+}
+
+/// What holds for both kinds. None of it needs privileges.
+const HARDENING: &str = "\
+NoNewPrivileges=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+UMask=0077
+";
+/// What only the system's manager can do.
+const SYSTEM_HARDENING: &str = "\
+DynamicUser=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE
+AmbientCapabilities=CAP_NET_BIND_SERVICE
+";
+
+impl Unit<'_> {
+    /// The file's text.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for line in self.how {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "# {line}");
+        }
+        let command: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let _ = write!(
+            text,
+            "[Unit]\nDescription={}\nWants=network-online.target\nAfter=network-online.target\n\n\
+             [Service]\nExecStart={}\nRestart=on-failure\nRestartSec=2\nTimeoutStopSec=5\n\
+             LimitNOFILE=65536\nMemoryMax={}\nTasksMax=8192\n{HARDENING}",
+            self.description,
+            command.join(" "),
+            self.memory,
+        );
+        let target = match self.kind {
+            Kind::System { state } => {
+                let _ = write!(
+                    text,
+                    "{SYSTEM_HARDENING}StateDirectory={state}\nStateDirectoryMode=0700\n"
+                );
+                "multi-user.target"
+            }
+            Kind::User => "default.target",
+        };
+        let _ = write!(text, "\n[Install]\nWantedBy={target}\n");
+        text
+    }
+}
+
+/// The path of this program; its name alone where the system does not tell.
+pub(super) fn program() -> String {
+    let path = std::env::current_exe().ok();
+    path.and_then(|path| path.into_os_string().into_string().ok())
+        .map_or_else(|| "postern".to_owned(), |path| escaped(&path))
+}
+
+/// A word whose every character is meant: `%` and `$` are none of systemd's.
+pub(super) fn escaped(word: &str) -> String {
+    word.replace('%', "%%").replace('$', "$$")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=%$@,+[]{}".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => {
+            let inner = word.replace('\\', "\\\\").replace('"', "\\\"");
+            format!("\"{inner}\"")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_arrive_as_they_are() {
+        assert_eq!(quoted("/usr/bin/postern"), "/usr/bin/postern");
+        assert_eq!(quoted("%S/postern-relay"), "%S/postern-relay");
+        assert_eq!(quoted("a b\"c\\"), "\"a b\\\"c\\\\\"");
+        assert_eq!(quoted(""), "\"\"");
+        assert_eq!(escaped("50%$x"), "50%%$$x");
+    }
+
+    #[test]
+    fn a_system_unit_keeps_its_state_and_is_confined() {
+        let unit = Unit {
+            description: "d",
+            kind: Kind::System { state: "s" },
+            command: vec!["postern".into(), "relay".into()],
+            memory: "1G",
+            how: &["first"],
+        };
+        let text = unit.text();
+        assert!(text.starts_with("# first\n[Unit]\n"));
+        for line in [
+            "ExecStart=postern relay",
+            "DynamicUser=yes",
+            "ProtectSystem=strict",
+            "NoNewPrivileges=yes",
+            "MemoryMax=1G",
+            "StateDirectory=s",
+            "WantedBy=multi-user.target",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}");
+        }
+    }
+}
