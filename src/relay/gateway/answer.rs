@@ -90,11 +90,6 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether something that cannot be taken back has been passed on.
-    pub(super) fn has_begun(&self) -> bool {
-        self.interim > 0 || !matches!(self.stage, Stage::Head(_))
-    }
-
     /// Whether the final head has been passed on.
     pub(super) fn has_head(&self) -> bool {
         !matches!(self.stage, Stage::Head(_))
@@ -216,7 +211,8 @@ impl<'a> Answer<'a> {
             (Framing::UntilClose, false) => Mode::Chunked(false),
             _ => Mode::AsIs,
         };
-        let endless = old_visitor && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
+        let endless =
+            old_visitor && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
         self.keeps_visitor &= !(last || endless);
         self.keeps_stream = answer.version == Version::Http11
             && answer.framing != Framing::UntilClose

@@ -72,10 +72,7 @@ mod tests {
             kept("a=1; Path=/; Domain=example.com; Secure").unwrap(),
             "a=1; Path=/; Secure"
         );
-        assert_eq!(
-            kept("a=1;domain = .example.com;DOMAIN=x").unwrap(),
-            "a=1"
-        );
+        assert_eq!(kept("a=1;domain = .example.com;DOMAIN=x").unwrap(), "a=1");
         assert_eq!(kept("domain=1; Path=/").unwrap(), "domain=1; Path=/");
         assert_eq!(kept("a=1; domain").unwrap(), "a=1");
         assert_eq!(kept("own=x; Path=/"), None);

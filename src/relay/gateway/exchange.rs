@@ -363,14 +363,22 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         let mut first = if to_visitor {
             (answer.moved + front.write_stall, Outcome::Gone)
         } else if answer.answer.has_head() {
-            (answer.moved.max(request.moved) + self.limits.silence, slow.clone())
+            (
+                answer.moved.max(request.moved) + self.limits.silence,
+                slow.clone(),
+            )
         } else {
-            (answer.moved.max(request.moved) + self.limits.answer_time, slow.clone())
+            (
+                answer.moved.max(request.moved) + self.limits.answer_time,
+                slow.clone(),
+            )
         };
         let others = [
             to_app.then(|| (request.moved + self.limits.request_stall, slow)),
-            (wants_body && !to_app).then(|| (request.moved + front.body_stall, self.body_is_late())),
-            self.gone.map(|since| (since + front.gone_grace, Outcome::Gone)),
+            (wants_body && !to_app)
+                .then(|| (request.moved + front.body_stall, self.body_is_late())),
+            self.gone
+                .map(|since| (since + front.gone_grace, Outcome::Gone)),
         ];
         for other in others.into_iter().flatten() {
             if other.0 < first.0 {
@@ -452,7 +460,10 @@ impl Passing<'_> {
         if input.is_empty() {
             return Ok(false);
         }
-        let piece = self.answer.step(input, last).map_err(|why| self.not_http(why))?;
+        let piece = self
+            .answer
+            .step(input, last)
+            .map_err(|why| self.not_http(why))?;
         let start = self.fresh.start;
         self.before = piece.before;
         self.before_sent = 0;
@@ -470,7 +481,9 @@ impl Passing<'_> {
         if input.is_empty() || self.is_over() {
             return Ok(());
         }
-        let piece = self.answer.step(input, last).map_err(|why| self.not_http(why))?;
+        let piece = self.answer.step(input, last);
+        // The head has not been sent: it can still be told.
+        let piece = piece.map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
         let start = self.fresh.start;
         self.before.extend_from_slice(&piece.before);
         self.body = start + piece.body.start..start + piece.body.end;

@@ -170,14 +170,21 @@ mod tests {
 
     #[test]
     fn values_are_escaped_and_never_looked_into() {
-        let filled = fill("<p title=\"{{a}}\">{{b}}{{none}}</p>", &[("a", "\"<"), ("b", "{{a}}&'")]);
+        let filled = fill(
+            "<p title=\"{{a}}\">{{b}}{{none}}</p>",
+            &[("a", "\"<"), ("b", "{{a}}&'")],
+        );
         assert_eq!(filled, "<p title=\"&#34;&#60;\">{{a}}&#38;&#39;</p>");
     }
 
     #[test]
     fn programs_get_json_and_people_pages() {
-        assert!(wants_json(&head("Accept: text/plain, application/JSON;q=0.9\r\n")));
-        assert!(!wants_json(&head("Accept: text/html, application/json\r\n")));
+        assert!(wants_json(&head(
+            "Accept: text/plain, application/JSON;q=0.9\r\n"
+        )));
+        assert!(!wants_json(&head(
+            "Accept: text/html, application/json\r\n"
+        )));
         assert!(!wants_json(&head("Accept: */*\r\n")));
         assert!(is_script(&head("Sec-Fetch-Dest: empty\r\n")));
         assert!(!is_script(&head("Sec-Fetch-Dest: document\r\n")));

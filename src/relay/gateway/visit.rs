@@ -127,12 +127,21 @@ impl Visit for Visiting<'_> {
 }
 
 impl Visiting<'_> {
-    fn route(&mut self, request: &Request<'_>, host: &Host, visitor: &mut Visitor<'_, '_>) -> Served {
+    fn route(
+        &mut self,
+        request: &Request<'_>,
+        host: &Host,
+        visitor: &mut Visitor<'_, '_>,
+    ) -> Served {
         let named = request.head.authority.as_ref();
         let named = named.map(|authority| Host::parse(authority.as_bytes()));
         if named.is_some_and(|named| named.as_ref() != Some(host)) {
             let why = "Its Host and its target name different sites.";
-            return self.say(request, visitor, &message(400, "A malformed request", why, ""));
+            return self.say(
+                request,
+                visitor,
+                &message(400, "A malformed request", why, ""),
+            );
         }
         let Some(site) = self.gateway.sites.find(request.site) else {
             let why = "No site has this name here.";
@@ -164,14 +173,22 @@ impl Visiting<'_> {
     fn enter(&self, request: &Request<'_>, site: &Site, visitor: &mut Visitor<'_, '_>) -> Served {
         let head = request.head;
         let query = match head.method.as_str() {
-            "GET" => head.target.split_once('?').map_or("", |(_, query)| query).to_owned(),
+            "GET" => head
+                .target
+                .split_once('?')
+                .map_or("", |(_, query)| query)
+                .to_owned(),
             "POST" => match self.form(request, visitor) {
                 Ok(form) => form,
                 Err(served) => return served,
             },
             _ => {
                 let why = "The code is sent by GET or POST.";
-                return self.say(request, visitor, &message(405, "Method not allowed", why, ""));
+                return self.say(
+                    request,
+                    visitor,
+                    &message(405, "Method not allowed", why, ""),
+                );
             }
         };
         let Ok(target) = Target::parse(&format!("/?{query}")) else {
@@ -191,9 +208,7 @@ impl Visiting<'_> {
                 let response = Response::redirect(303, "/").header("Set-Cookie", cookie);
                 self.send(request, visitor, private(response))
             }
-            Entrance::Wrong => {
-                self.ask(request, visitor, 401, "That code is not right.", false)
-            }
+            Entrance::Wrong => self.ask(request, visitor, 401, "That code is not right.", false),
             Entrance::TooMany(wait) => {
                 let seconds = wait.as_secs() + 1;
                 let error = format!(
@@ -205,7 +220,11 @@ impl Visiting<'_> {
             }
             Entrance::NoRandom => {
                 let why = "This server has no random numbers for a session.";
-                self.say(request, visitor, &message(500, "Cannot sign in", why, "Try again."))
+                self.say(
+                    request,
+                    visitor,
+                    &message(500, "Cannot sign in", why, "Try again."),
+                )
             }
         }
     }
@@ -257,7 +276,12 @@ impl Visiting<'_> {
 
     // The application.
 
-    fn pass(&mut self, request: &Request<'_>, site: &Arc<Site>, visitor: &mut Visitor<'_, '_>) -> Served {
+    fn pass(
+        &mut self,
+        request: &Request<'_>,
+        site: &Arc<Site>,
+        visitor: &mut Visitor<'_, '_>,
+    ) -> Served {
         let _present = Present::at(&site.figures);
         let mut kept = self.take_kept(request.head, site);
         loop {
@@ -273,7 +297,9 @@ impl Visiting<'_> {
             let (outcome, served) = self.exchange(request, site, visitor, stream.as_mut());
             match outcome {
                 Outcome::Unanswered(_) if may_repeat => continue,
-                Outcome::Done { keeps_stream: true, .. } if served.after == After::Keep => {
+                Outcome::Done {
+                    keeps_stream: true, ..
+                } if served.after == After::Keep => {
                     self.kept = Some(Kept {
                         site: Arc::clone(site),
                         stream,
@@ -312,7 +338,11 @@ impl Visiting<'_> {
     ) -> Result<(Box<dyn ByteStream>, ExchangeSlot), Served> {
         let Some(slot) = visitor.reserve() else {
             let why = "Too many visitors are here at once.";
-            return Err(self.say(request, visitor, &message(503, "Too busy", why, "Try again soon.")));
+            return Err(self.say(
+                request,
+                visitor,
+                &message(503, "Too busy", why, "Try again soon."),
+            ));
         };
         let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
         match opened {
@@ -354,8 +384,7 @@ impl Visiting<'_> {
         let to_app = request::head(head, request.host, request.origin, cookie);
         let answer = Answer::new(head, asks_for_websocket(head), cookie);
         let figures = &site.figures;
-        let mut exchange =
-            Exchange::new(visitor, stream, limits, figures, (head, to_app), answer);
+        let mut exchange = Exchange::new(visitor, stream, limits, figures, (head, to_app), answer);
         let outcome = exchange.run();
         let mut served = Served {
             after: after(&outcome),
@@ -387,9 +416,9 @@ impl Visiting<'_> {
     ) -> Served {
         let text;
         let told = match &outcome {
-            Outcome::Unanswered(Ended::Closed) => target_is_down(
-                "it refused the connection, or closed it without an answer",
-            ),
+            Outcome::Unanswered(Ended::Closed) => {
+                target_is_down("it refused the connection, or closed it without an answer")
+            }
             Outcome::Unanswered(Ended::Broken) => tunnel_is_down(),
             Outcome::NotHttp(why) => {
                 text = format!("its answer is not valid HTTP: {why}");
@@ -406,12 +435,20 @@ impl Visiting<'_> {
             }
             _ => return served,
         };
-        let page = self.gateway.pages.message(request.head, request.site, &told);
+        let page = self
+            .gateway
+            .pages
+            .message(request.head, request.site, &told);
         // The request may not have been read to its end.
         answer(request.head, visitor, page, false)
     }
 
-    fn say(&self, request: &Request<'_>, visitor: &mut Visitor<'_, '_>, what: &Message<'_>) -> Served {
+    fn say(
+        &self,
+        request: &Request<'_>,
+        visitor: &mut Visitor<'_, '_>,
+        what: &Message<'_>,
+    ) -> Served {
         let mut page = self.gateway.pages.message(request.head, request.site, what);
         if what.status == 405 {
             page = page.header("Allow", "GET, POST");
@@ -436,7 +473,10 @@ fn answer(head: &Head, visitor: &mut Visitor<'_, '_>, page: Response, is_read: b
 
 fn after(outcome: &Outcome) -> After {
     match outcome {
-        Outcome::Done { keeps_visitor: true, .. } => After::Keep,
+        Outcome::Done {
+            keeps_visitor: true,
+            ..
+        } => After::Keep,
         Outcome::Done { .. } => After::Close,
         Outcome::BrokenOff { shows: false } => After::Reset,
         _ => After::Drop,

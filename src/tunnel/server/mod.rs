@@ -17,8 +17,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use super::line::{OpenError, VisitorStream};
 use super::line::{FAREWELL, Traffic};
+pub use super::line::{OpenError, VisitorStream};
 use super::link::{AcceptOptions, Cancel};
 use super::ssh::ServerKey;
 pub use policy::{Grant, Policy};
