@@ -65,12 +65,24 @@ pub(super) enum Outcome {
 }
 
 /// How a stream ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
     /// The application closed it.
     Closed,
-    /// The tunnel broke, or TLS did.
-    Broken,
+    /// The tunnel broke.
+    Tunnel,
+    /// TLS with the application failed, say: what happened.
+    Failed(String),
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Ended {
+        match error.kind() {
+            io::ErrorKind::ConnectionAborted => Ended::Tunnel,
+            io::ErrorKind::ConnectionReset => Ended::Closed,
+            _ => Ended::Failed(error.to_string()),
+        }
+    }
 }
 
 /// One exchange.
@@ -281,9 +293,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
                     Ok(Turn::More) => {}
                     Err(_) => return Err(Outcome::Gone),
                 }
-            } else if self.answer.is_over() {
-                return Ok(Turn::Blocked);
-            } else if !self.next_piece()? && !self.read()? {
+            } else if self.answer.is_over() || (!self.next_piece()? && !self.read()?) {
                 return Ok(Turn::Blocked);
             }
         }
@@ -313,7 +323,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             failed if would_block(&failed) => Ok(false),
             Err(error) => {
                 log::debug!("gateway: a stream broke: {error}");
-                Err(self.answer.broke())
+                Err(self.answer.broke(error))
             }
         }
     }
@@ -546,11 +556,11 @@ impl Passing<'_> {
         Ok(())
     }
 
-    fn broke(&self) -> Outcome {
+    fn broke(&self, error: io::Error) -> Outcome {
         match (self.answer.has_head(), self.received) {
             (true, _) => self.broken_off(),
             (false, true) => Outcome::NotHttp("it broke off in the head"),
-            (false, false) => Outcome::Unanswered(Ended::Broken),
+            (false, false) => Outcome::Unanswered(error.into()),
         }
     }
 
