@@ -90,11 +90,6 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether something that cannot be taken back has been passed on.
-    pub(super) fn has_begun(&self) -> bool {
-        self.interim > 0 || !matches!(self.stage, Stage::Head(_))
-    }
-
     /// Whether the final head has been passed on.
     pub(super) fn has_head(&self) -> bool {
         !matches!(self.stage, Stage::Head(_))

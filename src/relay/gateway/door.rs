@@ -25,6 +25,8 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Sources whose wrong codes are remembered. Default 10,000; while all of them are recent, a wrong
 /// code of any other is one too many.
 const MAX_SOURCES: usize = 10_000;
+/// Time between two looks for sources that may be forgotten. Default 1 s.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// Random bytes of a cookie. Default 20: 160 bits.
 const TOKEN: usize = 20;
 
@@ -86,6 +88,18 @@ struct State {
     /// By the digest of the cookie: the site that it opens, and since when.
     visitors: HashMap<Sum, Visitor>,
     wrong: HashMap<IpAddr, Vec<Instant>>,
+    swept: Option<Instant>,
+}
+
+impl State {
+    /// Forgets sources whose wrong codes are old. Looks at all of them, so not for every try.
+    fn sweep(&mut self) {
+        if self.swept.is_none_or(|at| at.elapsed() > SWEEP_EVERY) {
+            self.wrong
+                .retain(|_, tries| tries.last().is_some_and(is_recent));
+            self.swept = Some(Instant::now());
+        }
+    }
 }
 
 struct Visitor {
@@ -182,9 +196,7 @@ impl Door {
     fn count_wrong(&self, source: IpAddr) -> Entrance {
         let mut state = self.lock();
         if state.wrong.len() >= MAX_SOURCES && !state.wrong.contains_key(&source) {
-            state
-                .wrong
-                .retain(|_, tries| tries.last().is_some_and(is_recent));
+            state.sweep();
             if state.wrong.len() >= MAX_SOURCES {
                 return Entrance::TooMany(WINDOW);
             }

@@ -65,12 +65,24 @@ pub(super) enum Outcome {
 }
 
 /// How a stream ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
     /// The application closed it.
     Closed,
-    /// The tunnel broke, or TLS did.
-    Broken,
+    /// The tunnel broke.
+    Tunnel,
+    /// TLS with the application failed, say: what happened.
+    Failed(String),
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Ended {
+        match error.kind() {
+            io::ErrorKind::ConnectionAborted => Ended::Tunnel,
+            io::ErrorKind::ConnectionReset => Ended::Closed,
+            _ => Ended::Failed(error.to_string()),
+        }
+    }
 }
 
 /// One exchange.
@@ -281,9 +293,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
                     Ok(Turn::More) => {}
                     Err(_) => return Err(Outcome::Gone),
                 }
-            } else if self.answer.is_over() {
-                return Ok(Turn::Blocked);
-            } else if !self.next_piece()? && !self.read()? {
+            } else if self.answer.is_over() || (!self.next_piece()? && !self.read()?) {
                 return Ok(Turn::Blocked);
             }
         }
@@ -313,7 +323,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             failed if would_block(&failed) => Ok(false),
             Err(error) => {
                 log::debug!("gateway: a stream broke: {error}");
-                Err(self.answer.broke())
+                Err(self.answer.broke(error))
             }
         }
     }
@@ -481,10 +491,9 @@ impl Passing<'_> {
         if input.is_empty() || self.is_over() {
             return Ok(());
         }
-        let piece = self
-            .answer
-            .step(input, last)
-            .map_err(|why| self.not_http(why))?;
+        let piece = self.answer.step(input, last);
+        // The head has not been sent: it can still be told.
+        let piece = piece.map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
         let start = self.fresh.start;
         self.before.extend_from_slice(&piece.before);
         self.body = start + piece.body.start..start + piece.body.end;
@@ -547,11 +556,11 @@ impl Passing<'_> {
         Ok(())
     }
 
-    fn broke(&self) -> Outcome {
+    fn broke(&self, error: io::Error) -> Outcome {
         match (self.answer.has_head(), self.received) {
             (true, _) => self.broken_off(),
             (false, true) => Outcome::NotHttp("it broke off in the head"),
-            (false, false) => Outcome::Unanswered(Ended::Broken),
+            (false, false) => Outcome::Unanswered(error.into()),
         }
     }
 

@@ -419,7 +419,11 @@ impl Visiting<'_> {
             Outcome::Unanswered(Ended::Closed) => {
                 target_is_down("it refused the connection, or closed it without an answer")
             }
-            Outcome::Unanswered(Ended::Broken) => tunnel_is_down(),
+            Outcome::Unanswered(Ended::Tunnel) => tunnel_is_down(),
+            Outcome::Unanswered(Ended::Failed(why)) => {
+                text = format!("the connection to it failed: {why}");
+                target_is_down(&text)
+            }
             Outcome::NotHttp(why) => {
                 text = format!("its answer is not valid HTTP: {why}");
                 target_is_down(&text)

@@ -1,0 +1,225 @@
+//! The gateway's figures, with its tunnel and an application in this process, on loopback:
+//! `cargo bench --profile release --bench gateway`.
+//!
+//! Requests a second over 64 kept connections, the latency that gateway and tunnel add to one,
+//! and a large download. Load and application are one thread each, so that the figures are the
+//! gateway's. With `--hold SECONDS`, 200 visitors ask for that long, and 2,000 idle ones are added.
+
+#![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
+
+#[path = "../support/gateway.rs"]
+mod gateway_support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use gateway_support::{Relay, find};
+use postern::http::Limits;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+const ANSWER: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nhello, world\n";
+const CONNECTIONS: usize = 64;
+const SPAN: Duration = Duration::from_secs(5);
+/// Bytes of the large download.
+const LARGE: usize = 1 << 30;
+
+fn main() {
+    let mut limits = Limits::default();
+    limits.connections = 4096;
+    let relay = Relay::start_with(limits, |_| {});
+    let small = small_server();
+    let _small = relay.share("small", small.port());
+    let large = large_server();
+    let _large = relay.share("large", large.port());
+
+    let arguments: Vec<String> = std::env::args().collect();
+    let hold = arguments.iter().position(|argument| argument == "--hold");
+    if let Some(seconds) = hold.and_then(|at| arguments.get(at + 1)) {
+        return hold_for(&relay, Duration::from_secs(seconds.parse().unwrap()));
+    }
+    let request = relay.request("GET", "small", "/", "");
+    load(relay.addr, &request, CONNECTIONS, Duration::from_secs(1));
+    load(relay.addr, &request, CONNECTIONS, SPAN).show("64 connections");
+    let direct = load(small, &request, 1, Duration::from_secs(2));
+    let through = load(relay.addr, &request, 1, Duration::from_secs(2));
+    direct.show("1 connection, direct");
+    through.show("1 connection");
+    let added = through.at(0.5).saturating_sub(direct.at(0.5));
+    println!("added latency: p50 {added:?}");
+    for _ in 0..3 {
+        println!(
+            "download of 1 GiB: {:.0} MB/s",
+            download(relay.addr, &relay.request("GET", "large", "/", ""))
+        );
+    }
+    println!(
+        "the same without gateway and tunnel: {:.0} MB/s",
+        download(large, &relay.request("GET", "large", "/", ""))
+    );
+}
+
+/// 200 visitors, then the same beside 2,000 who say nothing or half a head.
+fn hold_for(relay: &Relay, time: Duration) {
+    let request = relay.request("GET", "small", "/", "");
+    load(relay.addr, &request, 200, time).show("200 connections");
+    let mut idle = Vec::new();
+    for number in 0..2000 {
+        let mut socket = TcpStream::connect(relay.addr).unwrap();
+        if number % 2 == 0 {
+            socket.write_all(b"GET / HTTP/1.1\r\nHost: small").unwrap();
+        }
+        idle.push(socket);
+    }
+    load(relay.addr, &request, 1, Duration::from_secs(10)).show("1 beside 2,000 idle");
+}
+
+/// What a load has measured.
+struct Figures {
+    /// Sorted.
+    trips: Vec<Duration>,
+    time: Duration,
+}
+
+impl Figures {
+    fn at(&self, share: f64) -> Duration {
+        self.trips[((self.trips.len() - 1) as f64 * share) as usize]
+    }
+
+    fn show(&self, what: &str) {
+        println!(
+            "{what}: {:.0} requests/s, p50 {:?}, p99 {:?}, worst {:?}",
+            self.trips.len() as f64 / self.time.as_secs_f64(),
+            self.at(0.5),
+            self.at(0.99),
+            self.at(1.0)
+        );
+    }
+}
+
+/// Keeps one request under way on each of `count` connections; anything but a 200 ends it.
+fn load(to: SocketAddr, request: &str, count: usize, time: Duration) -> Figures {
+    let mut sockets: Vec<TcpStream> = (0..count)
+        .map(|_| TcpStream::connect(to).unwrap())
+        .collect();
+    let mut sent: Vec<Instant> = Vec::new();
+    for socket in &mut sockets {
+        socket.set_nodelay(true).unwrap();
+        socket.write_all(request.as_bytes()).unwrap();
+        sent.push(Instant::now());
+    }
+    let began = Instant::now();
+    let mut trips = Vec::with_capacity(1 << 20);
+    let mut buffer = [0; 4096];
+    while began.elapsed() < time {
+        for at in readable(&sockets) {
+            let read = sockets[at].read(&mut buffer).unwrap();
+            assert!(
+                buffer[..read].starts_with(b"HTTP/1.1 200 "),
+                "{:?}",
+                &buffer[..read]
+            );
+            assert!(buffer[..read].ends_with(b"hello, world\n"));
+            trips.push(sent[at].elapsed());
+            sent[at] = Instant::now();
+            sockets[at].write_all(request.as_bytes()).unwrap();
+        }
+    }
+    trips.sort();
+    Figures {
+        trips,
+        time: began.elapsed(),
+    }
+}
+
+/// Which of the sockets have something, waiting for one.
+fn readable(sockets: &[TcpStream]) -> Vec<usize> {
+    let mut fds: Vec<PollFd<'_>> = sockets
+        .iter()
+        .map(|socket| PollFd::new(socket, PollFlags::IN))
+        .collect();
+    let limit = Timespec {
+        tv_sec: 10,
+        tv_nsec: 0,
+    };
+    assert!(
+        poll(&mut fds, Some(&limit)).unwrap() > 0,
+        "nothing for 10 s"
+    );
+    let ready = fds.iter().enumerate();
+    ready
+        .filter(|(_, fd)| !fd.revents().is_empty())
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// Answers every head with the same; one thread for all.
+fn small_server() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    std::thread::spawn(move || {
+        let mut sockets: Vec<TcpStream> = Vec::new();
+        loop {
+            let mut fds = vec![PollFd::new(&listener, PollFlags::IN)];
+            fds.extend(
+                sockets
+                    .iter()
+                    .map(|socket| PollFd::new(socket, PollFlags::IN)),
+            );
+            poll(&mut fds, None).unwrap();
+            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            drop(fds);
+            let mut at = 0;
+            sockets.retain_mut(|socket| {
+                at += 1;
+                !ready[at] || answer(socket)
+            });
+            while let Ok((socket, _)) = listener.accept() {
+                socket.set_nodelay(true).unwrap();
+                sockets.push(socket);
+            }
+        }
+    });
+    address
+}
+
+fn answer(socket: &mut TcpStream) -> bool {
+    let mut buffer = [0; 4096];
+    match socket.read(&mut buffer) {
+        Ok(read) if find(&buffer[..read], b"\r\n\r\n").is_some() => {
+            socket.write_all(ANSWER).is_ok()
+        }
+        _ => false,
+    }
+}
+
+fn large_server() -> SocketAddr {
+    let port = gateway_support::application(|mut socket| {
+        let piece = vec![7; 1 << 17];
+        let _ = socket.read(&mut [0; 4096]);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n");
+        let _ = socket.write_all(head.as_bytes());
+        for _ in 0..LARGE / piece.len() {
+            if socket.write_all(&piece).is_err() {
+                return;
+            }
+        }
+    });
+    ([127, 0, 0, 1], port).into()
+}
+
+/// Megabytes a second.
+fn download(from: SocketAddr, request: &str) -> f64 {
+    let mut socket = TcpStream::connect(from).unwrap();
+    let began = Instant::now();
+    socket.write_all(request.as_bytes()).unwrap();
+    let (mut received, mut buffer) = (0, vec![0; 1 << 17]);
+    while received < LARGE {
+        let read = socket.read(&mut buffer).unwrap();
+        assert!(read > 0, "cut after {received}");
+        received += read;
+    }
+    received as f64 / began.elapsed().as_secs_f64() / 1e6
+}

@@ -1,0 +1,335 @@
+//! Invisible sites, proxies in front, TLS behind, and the access log.
+#![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
+
+#[path = "support/gateway.rs"]
+mod gateway_support;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, Once};
+
+use gateway_support::{Answer, Client, Relay, Shared, application, read_request, wait_until};
+use log::{LevelFilter, Log, Metadata, Record};
+use postern::http::Limits;
+use postern::relay::gateway::Code;
+
+const CODE: &str = "correct horse";
+
+/// Lines of the log, all levels, of everything in this process.
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Keep;
+
+impl Log for Keep {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let line = format!("{} {}", record.target(), record.args());
+        LINES.lock().unwrap().push(line);
+    }
+
+    fn flush(&self) {}
+}
+
+fn keep_log() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        log::set_logger(&Keep).unwrap();
+        log::set_max_level(LevelFilter::Trace);
+    });
+}
+
+type Seen = Arc<Mutex<Vec<String>>>;
+
+/// Answers with `ok` and keeps what it got.
+fn recording() -> (u16, Seen) {
+    let seen: Seen = Arc::default();
+    let theirs = Arc::clone(&seen);
+    let port = application(move |mut stream| {
+        let mut rest = Vec::new();
+        while let Some(request) = read_request(&mut stream, &mut rest) {
+            let request = String::from_utf8_lossy(&request).into_owned();
+            theirs.lock().unwrap().push(request);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    (port, seen)
+}
+
+fn invisible(relay: &Relay, name: &str) -> (Shared, Seen) {
+    let (port, seen) = recording();
+    let shared = relay.share_as(name, port, |site| site.code = Some(Code::new(CODE)));
+    (shared, seen)
+}
+
+fn ask(relay: &Relay, request: &str) -> Answer {
+    let mut client = relay.connect();
+    client.send(request.as_bytes());
+    client.answer(request.starts_with("HEAD")).unwrap()
+}
+
+/// Sends the form of the sign-in page.
+fn post(relay: &Relay, site: &str, body: &str, lines: &str) -> Answer {
+    let lines = format!(
+        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n{lines}",
+        body.len()
+    );
+    ask(
+        relay,
+        &(relay.request("POST", site, "/auth", &lines) + body),
+    )
+}
+
+/// The cookie that a right code gives.
+fn cookie(answer: &Answer) -> String {
+    assert_eq!(answer.status, 303, "{}", answer.head);
+    let header = answer.header("set-cookie").unwrap();
+    header.split(';').next().unwrap().to_owned()
+}
+
+#[test]
+fn an_invisible_site_asks_everybody_and_reaches_the_application_for_nobody() {
+    keep_log();
+    let relay = Relay::start();
+    let (_shared, seen) = invisible(&relay, "shop");
+    for path in [
+        "/", "/api/x", "/auth/", "/Auth", "/%61uth", "//auth", "/auth",
+    ] {
+        let answer = relay.get("shop", path);
+        assert_eq!(answer.status, 401, "{path}");
+        let page = answer.text();
+        assert!(
+            page.contains("<form method=\"post\" action=\"/auth\">"),
+            "{path}"
+        );
+        assert!(!page.contains("app-shop"));
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"));
+    }
+    for lines in [
+        "Accept: application/json\r\n",
+        "Sec-Fetch-Dest: empty\r\n",
+        "X-Requested-With: XMLHttpRequest\r\n",
+        "Connection: Upgrade\r\nUpgrade: websocket\r\n",
+    ] {
+        let answer = ask(&relay, &relay.request("GET", "shop", "/api", lines));
+        assert_eq!(answer.status, 401);
+        let json: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(json["code"], 401, "{lines}");
+    }
+    let head = ask(&relay, &relay.request("HEAD", "shop", "/", ""));
+    assert_eq!((head.status, head.body.len()), (401, 0));
+    let forged = "Cookie: postern-visitor=0000000000000000000000000000000000000000\r\n";
+    assert_eq!(
+        ask(&relay, &relay.request("GET", "shop", "/", forged)).status,
+        401
+    );
+    assert_eq!(
+        ask(&relay, &relay.request("PUT", "shop", "/auth?code=x", "")).status,
+        405
+    );
+    assert!(seen.lock().unwrap().is_empty(), "{seen:?}");
+}
+
+#[test]
+fn a_right_code_gives_a_cookie_that_opens_this_site_alone() {
+    keep_log();
+    let relay = Relay::start();
+    let (_shop, shop) = invisible(&relay, "shop");
+    let (_other, other) = invisible(&relay, "other");
+    let link = "/auth?app_id=app-shop&code=correct%20horse";
+    let answer = relay.get("shop", link);
+    let pair = cookie(&answer);
+    let whole = answer.header("set-cookie").unwrap();
+    assert!(
+        whole.ends_with("; HttpOnly; SameSite=Lax; Path=/; Max-Age=43200"),
+        "{whole}"
+    );
+    assert_eq!(answer.header("location"), Some("/"));
+    assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert!(pair.len() >= "postern-visitor=".len() + 32);
+
+    let lines = format!("Cookie: a=1; {pair}; b=2\r\n");
+    let with = |site: &str, path: &str| ask(&relay, &relay.request("GET", site, path, &lines));
+    assert_eq!(with("shop", "/page?q").status, 200);
+    assert_eq!(with("other", "/").status, 401);
+    let got = shop.lock().unwrap().concat();
+    assert!(got.starts_with("GET /page?q HTTP/1.1\r\n"));
+    assert!(got.contains("\r\nCookie: a=1; b=2\r\n"), "{got}");
+    assert!(!got.contains(&pair) && !got.contains("horse"));
+    assert!(other.lock().unwrap().is_empty());
+
+    let again = relay.get("shop", link);
+    assert_ne!(cookie(&again), pair, "every visitor has his own");
+    let wrong_app = relay.get("shop", "/auth?app_id=app-other&code=correct+horse");
+    assert_eq!(wrong_app.status, 401);
+    let text = LINES.lock().unwrap().join("\n");
+    let secret = pair.split_once('=').unwrap().1;
+    assert!(!text.contains(secret) && !text.contains("horse"));
+}
+
+#[test]
+fn the_form_signs_in_from_its_own_page_alone() {
+    let relay = Relay::start();
+    let (_shared, _) = invisible(&relay, "shop");
+    let own = format!("Origin: http://shop.localhost:{}\r\n", relay.addr.port());
+    let form = "code=correct+horse";
+    for lines in [
+        own.as_str(),
+        "Origin: null\r\nSec-Fetch-Site: same-origin\r\n",
+        "Sec-Fetch-Site: same-origin\r\n",
+        "",
+    ] {
+        cookie(&post(&relay, "shop", form, lines));
+    }
+    for lines in [
+        "Origin: http://evil.example\r\n",
+        "Origin: http://other.localhost\r\nSec-Fetch-Site: same-site\r\n",
+        "Origin: null\r\n",
+        "Origin: null\r\nSec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+    ] {
+        assert_eq!(post(&relay, "shop", form, lines).status, 403, "{lines}");
+    }
+    assert_eq!(post(&relay, "shop", "code=wrong", &own).status, 401);
+    assert!(
+        post(&relay, "shop", "code=wrong", &own)
+            .text()
+            .contains("not right")
+    );
+    assert_eq!(post(&relay, "shop", "", &own).status, 401);
+    assert_eq!(post(&relay, "shop", "code=%zz", &own).status, 401);
+    let json = relay.request("POST", "shop", "/auth", "Content-Length: 2\r\n") + "{}";
+    assert_eq!(ask(&relay, &json).status, 415);
+}
+
+#[test]
+fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
+    let relay = Relay::start();
+    let (_shared, _) = invisible(&relay, "shop");
+    let _other = invisible(&relay, "other");
+    for site in ["shop", "other", "shop", "other", "shop"] {
+        assert_eq!(relay.get(site, "/auth?code=wrong").status, 401);
+    }
+    let answer = relay.get("other", "/auth?code=wrong");
+    assert_eq!(answer.status, 429);
+    let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!((50..=60).contains(&wait));
+    cookie(&relay.get("shop", "/auth?code=correct%20horse"));
+}
+
+#[test]
+fn behind_https_the_cookie_is_secure_and_bound_to_its_host() {
+    let relay = Relay::start_with(Limits::default(), |config| config.secure = true);
+    let (_shared, seen) = invisible(&relay, "shop");
+    let answer = relay.get("shop", "/auth?code=correct%20horse");
+    let pair = cookie(&answer);
+    assert!(pair.starts_with("__Host-postern-visitor="));
+    assert!(answer.header("set-cookie").unwrap().ends_with("; Secure"));
+    let lines = format!("Cookie: {pair}\r\n");
+    assert_eq!(
+        ask(&relay, &relay.request("GET", "shop", "/", &lines)).status,
+        200
+    );
+    let got = seen.lock().unwrap().concat();
+    assert!(
+        got.contains("X-Forwarded-Proto: https\r\n") && !got.contains("Cookie"),
+        "{got}"
+    );
+}
+
+#[test]
+fn a_visible_site_has_its_own_auth_path() {
+    let relay = Relay::start();
+    let (port, seen) = recording();
+    let _shared = relay.share("shop", port);
+    assert_eq!(relay.get("shop", "/auth?code=theirs").status, 200);
+    assert!(
+        seen.lock()
+            .unwrap()
+            .concat()
+            .starts_with("GET /auth?code=theirs ")
+    );
+}
+
+#[test]
+fn a_trusted_proxy_tells_where_a_visitor_comes_from() {
+    keep_log();
+    let relay = Relay::start_with(Limits::default(), |config| {
+        config.trust_proxy = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    let (_shared, seen) = invisible(&relay, "shop");
+    let from = |address: &str, path: &str| {
+        let lines = format!("X-Forwarded-For: 6.6.6.6, {address}\r\nX-Forwarded-Proto: https\r\n");
+        ask(&relay, &relay.request("GET", "shop", path, &lines))
+    };
+    for _ in 0..5 {
+        assert_eq!(from("192.0.2.7", "/auth?code=wrong").status, 401);
+    }
+    assert_eq!(from("192.0.2.7", "/auth?code=wrong").status, 429);
+    assert_eq!(from("192.0.2.8", "/auth?code=wrong").status, 401);
+    let pair = cookie(&from("192.0.2.7", "/auth?code=correct%20horse"));
+    let lines = format!("Cookie: {pair}\r\nX-Forwarded-For: 192.0.2.9\r\n");
+    ask(&relay, &relay.request("GET", "shop", "/seen", &lines));
+    let got = seen.lock().unwrap().concat();
+    assert!(
+        got.contains("X-Forwarded-For: 192.0.2.9, 127.0.0.1\r\n"),
+        "{got}"
+    );
+    wait_until("the log line", || {
+        let lines = LINES.lock().unwrap();
+        lines
+            .iter()
+            .any(|line| line.starts_with("postern::access 192.0.2.9 shop GET /seen 200 "))
+    });
+}
+
+#[test]
+fn the_log_tells_each_request_and_no_secret() {
+    keep_log();
+    let relay = Relay::start();
+    let (port, _) = recording();
+    let _shared = relay.share("logged", port);
+    ask(
+        &relay,
+        &relay.request("GET", "logged", "/a/path?secret=1", "Cookie: c=hidden\r\n"),
+    );
+    ask(
+        &relay,
+        &relay.request("DELETE", "unknown-site", "/b?secret=1", ""),
+    );
+    wait_until("both lines", || {
+        let lines = LINES.lock().unwrap();
+        let has = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
+        has("postern::access 127.0.0.1 logged GET /a/path 200 ")
+            && has("postern::access 127.0.0.1 unknown-site DELETE /b 404 ")
+    });
+    let text = LINES.lock().unwrap().join("\n");
+    assert!(!text.contains("secret=1") && !text.contains("hidden"));
+}
+
+#[test]
+fn a_site_that_gets_another_code_asks_again() {
+    let relay = Relay::start();
+    let (shared, _) = invisible(&relay, "shop");
+    let pair = cookie(&relay.get("shop", "/auth?code=correct%20horse"));
+    let lines = format!("Cookie: {pair}\r\n");
+    let mut client: Client = relay.connect();
+    let request = relay.request("GET", "shop", "/", &lines);
+    client.send(request.as_bytes());
+    assert_eq!(client.answer(false).unwrap().status, 200);
+    let (port, _) = recording();
+    let _again = relay.share_as("shop", port, |site| site.code = Some(Code::new("new")));
+    client.send(request.as_bytes());
+    assert_eq!(
+        client.answer(false).unwrap().status,
+        401,
+        "on the same connection"
+    );
+    drop(shared);
+}
