@@ -204,8 +204,9 @@ fn an_answer_that_comes_after_the_disconnect_is_saved_all_the_same() {
     manager.connect(&id);
     far.quick.wait_for(1);
     manager.disconnect(&id);
-    let threads = manager.threads();
-    wait_until(PATIENCE, "the late answer", || manager.threads() < threads);
+    wait_until(PATIENCE, "the late answer", || {
+        manager.stderr().contains("are saved")
+    });
     assert_eq!(manager.status(&id)["status"], "idle");
     manager.connected(&id);
     assert_eq!(far.quick.requests()[1].json()["connector_name"], USER);
