@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -17,6 +18,9 @@ use crate::vault::{self, CredentialStore, Credentials};
 
 /// The tunnel server's port where nothing names one. 62888 by the specification.
 pub const DEFAULT_TUNNEL_PORT: u16 = 62888;
+
+/// The least pause after the loss of a tunnel. Default 300 ms: long enough for the loss to be shown.
+const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
 /// The remote servers that this process has to do with.
 #[derive(Default)]
@@ -169,6 +173,7 @@ impl Connector {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
+        settings.pause_after_loss = PAUSE_AFTER_LOSS;
         settings.host_key = HostKeyCheck::Pinned(Arc::clone(known));
         Ok(settings)
     }

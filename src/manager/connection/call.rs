@@ -93,8 +93,9 @@ impl Caller for Call {
             .remote
             .accept(&self.core.credentials, setup, self.app.tunnel_port);
         let saved = saved.map_err(|error| format!("cannot save the credentials: {error}"));
-        if let Err(error) = &saved {
-            log::warn!("{error}");
+        match &saved {
+            Ok(_) => log::debug!("the credentials from {} are saved", self.remote.origin()),
+            Err(error) => log::warn!("{error}"),
         }
         *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
     }
