@@ -12,6 +12,7 @@ use super::output::print;
 use super::signals::Watch;
 use super::{BuiltIns, browser, ending, logging, port_holder};
 use crate::manager::{self, Options, Running, ServerUrl};
+use crate::relay::embedded::{self, Embedded};
 use crate::vault::{Claimed, CredentialStore, Home, Instance, RunDir};
 
 /// The page's port where none is named.
@@ -26,7 +27,8 @@ const SERVER: Flag = Flag {
     alias: "",
     value: "URL",
     repeatable: false,
-    help: "the remote server that applications are connected through (default: POSTERN_SERVER)",
+    help: "the remote server that applications are connected through \
+           (default: POSTERN_SERVER, else a relay within this process, for this machine alone)",
 };
 const TOKEN: Flag = Flag {
     long: "enroll-token",
@@ -95,6 +97,17 @@ pub(super) struct Whereabouts {
     pub(super) pid: u32,
 }
 
+/// The server that applications are connected through.
+#[derive(Default)]
+struct Through {
+    server: Option<ServerUrl>,
+    enroll_token: Option<Zeroizing<String>>,
+    /// Where the server is a part of this process.
+    embedded: Option<Embedded>,
+    /// What the page is to say about it.
+    notices: Vec<String>,
+}
+
 /// What the command line says.
 struct Settings {
     port: u16,
@@ -123,16 +136,31 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     let run_dir = RunDir::create(Some(&home)).map_err(|error| of_vault(&error))?;
     watch.removes(run_dir.path());
-    let running =
-        manager::start(settings.options(&parsed, home, listener, &run_dir)).map_err(|error| {
-            let failure = Failure::operation(error.to_string());
-            match error {
-                manager::StartError::Host(_) => failure.hint(COMMAND.see_help()),
-                _ => failure,
-            }
-        })?;
+    let check_other_users = !parsed.has(&ALLOW_OTHER_USERS);
+    let mut through = settings.through(&home, &run_dir, check_other_users);
+    let embedded = through.embedded.take();
+    let options = Options {
+        home,
+        listener,
+        run_dir: run_dir.path().to_owned(),
+        server: through.server,
+        embedded: embedded.is_some(),
+        enroll_token: through.enroll_token,
+        insecure: settings.insecure,
+        allow_hosts: parsed.values(&ALLOW_HOST),
+        check_other_users,
+        web_clients: &BuiltIns,
+        notices: through.notices,
+    };
+    let running = manager::start(options).map_err(|error| {
+        let failure = Failure::operation(error.to_string());
+        match error {
+            manager::StartError::Host(_) => failure.hint(COMMAND.see_help()),
+            _ => failure,
+        }
+    })?;
     announce(&instance, &running)?;
-    serve(running, !parsed.has(&NO_OPEN), &watch)
+    serve(running, embedded, !parsed.has(&NO_OPEN), &watch)
 }
 
 impl Settings {
@@ -147,30 +175,44 @@ impl Settings {
         })
     }
 
-    fn options(
-        self,
-        parsed: &Parsed,
-        home: Home,
-        listener: TcpListener,
-        run_dir: &RunDir,
-    ) -> Options {
-        let mut notices = Vec::new();
-        if self.server.is_none() {
-            notices.push(format!(
-                "No server is named: start with --server URL, or set {SERVER_VARIABLE}."
-            ));
+    /// The named server; else the embedded relay.
+    fn through(&self, home: &Home, run_dir: &RunDir, check_other_users: bool) -> Through {
+        if self.server.is_some() {
+            return Through {
+                server: self.server.clone(),
+                enroll_token: self.enroll_token.clone(),
+                ..Through::default()
+            };
         }
-        Options {
-            home,
-            listener,
-            run_dir: run_dir.path().to_owned(),
-            server: self.server,
-            embedded: false,
-            enroll_token: self.enroll_token,
-            insecure: self.insecure,
-            allow_hosts: parsed.values(&ALLOW_HOST),
-            check_other_users: !parsed.has(&ALLOW_OTHER_USERS),
-            web_clients: &BuiltIns,
+        match embedded::start(home, run_dir.path(), check_other_users) {
+            Ok(embedded) => Through::embedded(embedded),
+            Err(error) => {
+                log::warn!("no relay is embedded: {error}");
+                Through {
+                    notices: vec![format!(
+                        "Nothing can be connected yet: {error}. Start with --server URL, or set {SERVER_VARIABLE}."
+                    )],
+                    ..Through::default()
+                }
+            }
+        }
+    }
+}
+
+impl Through {
+    fn embedded(embedded: Embedded) -> Self {
+        let mut notices = vec![format!(
+            "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
+             find these, other programs may not. To share with others, start with --server URL.",
+            embedded.site_url("name")
+        )];
+        for path in embedded.set_aside() {
+            notices.push(format!("unreadable, and kept aside: {}", path.display()));
+        }
+        Self {
+            server: ServerUrl::parse(&embedded.server(), false).ok(),
+            enroll_token: Some(embedded.token.clone()),
+            embedded: Some(embedded),
             notices,
         }
     }
@@ -263,7 +305,12 @@ fn url(running: &Running) -> String {
 }
 
 /// Says where the page is, and ends at the first signal.
-fn serve(running: Running, opens: bool, watch: &Watch) -> Result<(), Failure> {
+fn serve(
+    running: Running,
+    embedded: Option<Embedded>,
+    opens: bool,
+    watch: &Watch,
+) -> Result<(), Failure> {
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
     let url = url(&running);
@@ -275,7 +322,12 @@ fn serve(running: Running, opens: bool, watch: &Watch) -> Result<(), Failure> {
         // An error means that nobody can send any more; ending is right then too.
         let _ = stopped.recv();
     }
-    ending::within_time(move || running.stop());
+    ending::within_time(move || {
+        running.stop();
+        if let Some(embedded) = embedded {
+            embedded.stop();
+        }
+    });
     printed
 }
 

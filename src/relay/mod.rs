@@ -8,6 +8,7 @@
 //!
 //! Nothing here knows the manager; [`embedded`] is what it starts where no server is named.
 
+pub mod embedded;
 pub mod gateway;
 
 mod assignments;
@@ -27,17 +28,18 @@ mod wanted;
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::tunnel::server as tunnel;
-use crate::vault::Home;
 use crate::vault::time::rfc3339;
+use crate::vault::{self, Home, Instance};
 pub use enrolment::Enrolment;
 use gateway::{Cidr, Gateway, GatewayConfig};
 use operator::Operator;
@@ -88,6 +90,30 @@ pub struct Running {
     pub new_enroll_token: Option<Zeroizing<String>>,
     /// Files that could not be read and were set aside.
     pub set_aside: Vec<PathBuf>,
+}
+
+/// What a running relay says to other processes of its user, in the data directory.
+#[derive(Serialize, Deserialize)]
+pub struct Whereabouts {
+    /// Its own address, as `http://localhost:8180/`.
+    pub url: String,
+    /// Where its API is reached on this machine.
+    pub address: SocketAddr,
+    /// What signs its operator in. A secret, in a file that only its user reads.
+    pub token: Zeroizing<String>,
+    /// Its process.
+    pub pid: u32,
+}
+
+impl Whereabouts {
+    /// Reads what [`Instance::find`] found.
+    pub fn read(said: &[u8]) -> Option<Self> {
+        serde_json::from_slice(said).ok()
+    }
+
+    fn url_in(said: &[u8]) -> Option<String> {
+        Self::read(said).map(|said| said.url)
+    }
 }
 
 /// Why a relay cannot start.
@@ -213,6 +239,19 @@ impl Running {
         self.desk.operator.token()
     }
 
+    /// Tells the other processes of this user where it is.
+    pub fn announce(&self, instance: &Instance) -> Result<(), vault::Error> {
+        let whereabouts = Whereabouts {
+            url: self.url(),
+            address: reachable(self.address()),
+            token: self.operator_token().clone(),
+            pid: std::process::id(),
+        };
+        // Strings and numbers always have a JSON form.
+        let said = Zeroizing::new(serde_json::to_vec(&whereabouts).unwrap_or_default());
+        instance.announce(&said)
+    }
+
     /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.
     pub fn stop(self) {
         let Self {
@@ -222,6 +261,16 @@ impl Running {
         server.stop();
         tunnels.stop();
     }
+}
+
+/// A wildcard is reached from here as loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    (ip, address.port()).into()
 }
 
 /// Turns a connector out while no relay runs on the directory; false where there is none of that name.

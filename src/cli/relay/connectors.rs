@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Whereabouts, claim, of_vault};
+use super::{claim, of_vault};
 use crate::cli::failure::{Failure, printable, quoted, reported};
 use crate::cli::local_call::{self, Call};
 use crate::cli::output::print;
-use crate::relay;
+use crate::relay::{self, Whereabouts};
 use crate::vault::{Home, Instance};
 
 const HEADING: &str = "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n";
@@ -61,7 +61,7 @@ fn find(data: &Home) -> Result<Option<Whereabouts>, Failure> {
     let Some(said) = said else {
         return Ok(None);
     };
-    serde_json::from_slice(&said).map(Some).map_err(|_| {
+    Whereabouts::read(&said).map(Some).ok_or_else(|| {
         Failure::operation(format!(
             "run/start.json in {} is damaged",
             data.dir().display()
@@ -71,7 +71,7 @@ fn find(data: &Home) -> Result<Option<Whereabouts>, Failure> {
 }
 
 fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure> {
-    let authorization = zeroize::Zeroizing::new(format!("Bearer {}", running.token));
+    let authorization = zeroize::Zeroizing::new(format!("Bearer {}", *running.token));
     let call = Call {
         method,
         path,

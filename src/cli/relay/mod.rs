@@ -7,15 +7,12 @@ mod unit;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
-
 use super::command::{Command, Flag};
 use super::failure::{Failure, quoted};
 use super::output::print;
 use super::signals::Watch;
 use super::{ending, logging, port_holder};
-use crate::relay::{self, Running};
+use crate::relay::{self, Running, Whereabouts};
 use crate::vault::{Claimed, Home, Instance, RunDir};
 use settings::Settings;
 
@@ -111,19 +108,6 @@ Passwords cross the network in quick-setup: give visitors and connectors a TLS
 server in front, and name it with --public-url.",
 };
 
-/// What a running relay says to the other commands.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Whereabouts {
-    /// Its own address, as `http://localhost:8180/`.
-    pub(super) url: String,
-    /// Where its API is reached on this machine.
-    pub(super) address: SocketAddr,
-    /// What signs its operator in. A secret, in a file of the operator alone.
-    pub(super) token: String,
-    /// Its process.
-    pub(super) pid: u32,
-}
-
 /// Serves until a signal, or looks after connectors.
 pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     let parsed = COMMAND.parse(arguments)?;
@@ -178,7 +162,9 @@ fn serve(settings: Settings) -> Result<(), Failure> {
             "connectors' passwords and visitors' codes cross the network unprotected: {TLS_HINT}"
         );
     }
-    announce(&instance, &running)?;
+    running
+        .announce(&instance)
+        .map_err(|error| of_vault(&error))?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
     let printed = print(&announcement(&running));
@@ -199,7 +185,7 @@ fn claim(data: &Home) -> Result<Instance, Failure> {
         Claimed::Failed(error) => of_vault(&error),
         Claimed::Held(said) => {
             let dir = data.dir().display();
-            let held = match said.and_then(|said| serde_json::from_slice::<Whereabouts>(&said).ok())
+            let held = match said.as_deref().and_then(Whereabouts::read)
             {
                 Some(first) => format!(
                     "another relay uses {dir}: process {}, at {}",
@@ -227,28 +213,6 @@ fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
                 .hint(format!("name an address of this machine with {flag}")),
         }
     })
-}
-
-fn announce(instance: &Instance, running: &Running) -> Result<(), Failure> {
-    let whereabouts = Whereabouts {
-        url: running.url(),
-        address: reachable(running.address()),
-        token: running.operator_token().to_string(),
-        pid: std::process::id(),
-    };
-    // Strings and numbers always have a JSON form.
-    let said = Zeroizing::new(serde_json::to_vec(&whereabouts).unwrap_or_default());
-    instance.announce(&said).map_err(|error| of_vault(&error))
-}
-
-/// A wildcard is reached from here as loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        std::net::IpAddr::V4(ip) if ip.is_unspecified() => std::net::Ipv4Addr::LOCALHOST.into(),
-        std::net::IpAddr::V6(ip) if ip.is_unspecified() => std::net::Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    (ip, address.port()).into()
 }
 
 fn announcement(running: &Running) -> String {

@@ -75,9 +75,10 @@ impl Caller for Call {
             password: &credentials.password,
             client_app_id: &self.app.id,
             enroll_token: token.map(|token| token.as_str()),
-            display_name: self.app.display_name.as_deref().unwrap_or_default(),
+            display_name: self.app.display_name.as_deref().unwrap_or(&self.app.name),
             site_name: self.app.site_name.as_deref().unwrap_or_default(),
             invisible: self.app.invisible,
+            checks_code: self.app.invisible && self.app.protocol.is_database(),
             visable: "",
             reset: !credentials.accepted,
         };

@@ -31,10 +31,17 @@ pub struct Body<'a> {
     pub site_name: &'a str,
     /// Whether visitors need a code.
     pub invisible: bool,
+    /// Whether the application asks visitors for the code itself; a relay then need not ask too.
+    #[serde(skip_serializing_if = "is_false")]
+    pub checks_code: bool,
     /// Always empty: some servers read a field of this spelling.
     pub visable: &'a str,
     /// Whether the server may take these credentials as new.
     pub reset: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Body<'_> {
@@ -75,6 +82,7 @@ mod tests {
             display_name: "",
             site_name: "shop",
             invisible: true,
+            checks_code: false,
             visable: "",
             reset: false,
         };

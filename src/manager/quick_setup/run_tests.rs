@@ -48,6 +48,7 @@ impl Caller for Fake {
             display_name: "",
             site_name: "",
             invisible: false,
+            checks_code: false,
             visable: "",
             reset: true,
         };

@@ -1,0 +1,164 @@
+//! The relay that `postern start` runs in its own process where no server is named: on loopback, for
+//! its own user. Everything works with it but visitors from elsewhere.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::secret::{self, NoRandom};
+use super::{Enrolment, Options, Running, StartError, Whereabouts};
+use crate::vault::{self, Claimed, Home, Instance};
+
+/// The ports that are tried first: gateway and tunnel server. 62888 by the specification.
+const FIRST_PORTS: Ports = Ports {
+    gateway: 8180,
+    tunnel: 62888,
+};
+/// Which ports it had, so that addresses stay the same where the first ones are another program's.
+const PORTS: &str = "embedded.json";
+/// Bytes of that file. Default 256: it is two numbers.
+const PORTS_CAP: u64 = 256;
+/// The directory within the per-user one.
+const DATA_DIR: &str = "relay";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Ports {
+    gateway: u16,
+    tunnel: u16,
+}
+
+/// The relay at work.
+pub struct Embedded {
+    running: Running,
+    /// What lets the manager of this process in, and nobody else. A secret.
+    pub token: Zeroizing<String>,
+    _instance: Instance,
+}
+
+/// Why there is none.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum NotEmbedded {
+    /// A relay of its own process works on the directory: its address, where it has said it.
+    Beside(Option<String>),
+    /// The directory cannot be used.
+    Vault(vault::Error),
+    /// It did not start.
+    Start(StartError),
+}
+
+impl fmt::Display for NotEmbedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Beside(Some(url)) => write!(f, "a relay runs on this machine already, at {url}"),
+            Self::Beside(None) => f.write_str("another relay uses the directory"),
+            Self::Vault(error) => error.fmt(f),
+            Self::Start(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotEmbedded {}
+
+impl From<vault::Error> for NotEmbedded {
+    fn from(error: vault::Error) -> Self {
+        Self::Vault(error)
+    }
+}
+
+impl From<io::Error> for NotEmbedded {
+    fn from(error: io::Error) -> Self {
+        Self::Start(error.into())
+    }
+}
+
+impl From<NoRandom> for NotEmbedded {
+    fn from(error: NoRandom) -> Self {
+        Self::Start(error.into())
+    }
+}
+
+/// Starts it in `relay/` of the per-user directory.
+pub fn start(home: &Home, run_dir: &Path, check_other_users: bool) -> Result<Embedded, NotEmbedded> {
+    let data = Home::at(home.dir().join(DATA_DIR));
+    let instance = Instance::claim(&data).map_err(|claimed| match claimed {
+        Claimed::Failed(error) => NotEmbedded::Vault(error),
+        Claimed::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::url_in)),
+    })?;
+    let (listener, tunnel_listener) = listeners(&data)?;
+    let token = secret::token()?;
+    let running = super::start(Options {
+        data,
+        listener,
+        tunnel_listener,
+        run_dir: PathBuf::from(run_dir),
+        domain: "localhost".to_owned(),
+        public_url: None,
+        external_ip: Ipv4Addr::LOCALHOST.to_string(),
+        enrolment: Enrolment::WithToken,
+        enroll_token: Some(token.clone()),
+        trust_proxy: Vec::new(),
+        check_other_users,
+    })
+    .map_err(NotEmbedded::Start)?;
+    for path in &running.set_aside {
+        log::warn!("unreadable, and kept aside: {}", path.display());
+    }
+    running.announce(&instance)?;
+    Ok(Embedded {
+        running,
+        token,
+        _instance: instance,
+    })
+}
+
+impl Embedded {
+    /// The server that the manager asks, by address: `localhost` may be IPv6 first.
+    pub fn server(&self) -> String {
+        format!("http://{}", self.running.address())
+    }
+
+    /// The form of the sites' addresses, with `name` for the name of one.
+    pub fn site_url(&self, name: &str) -> String {
+        self.running.site_url(name)
+    }
+
+    /// Files that could not be read and were set aside.
+    pub fn set_aside(&self) -> &[PathBuf] {
+        &self.running.set_aside
+    }
+
+    /// As [`Running::stop`].
+    pub fn stop(self) {
+        self.running.stop();
+    }
+}
+
+/// On the first ports, else those from before, else free ones; which they are is kept.
+fn listeners(data: &Home) -> Result<(TcpListener, TcpListener), NotEmbedded> {
+    let before = data.read(PORTS, PORTS_CAP).ok().flatten();
+    let before: Option<Ports> = before.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let known = before.unwrap_or(FIRST_PORTS);
+    let gateway = first_free([FIRST_PORTS.gateway, known.gateway])?;
+    let tunnel = first_free([FIRST_PORTS.tunnel, known.tunnel])?;
+    let ports = Ports {
+        gateway: gateway.local_addr()?.port(),
+        tunnel: tunnel.local_addr()?.port(),
+    };
+    if before != Some(ports) {
+        // Two numbers always have a JSON form.
+        let bytes = serde_json::to_vec(&ports).unwrap_or_default();
+        data.lock()?.write(PORTS, &bytes)?;
+    }
+    Ok((gateway, tunnel))
+}
+
+fn first_free(ports: [u16; 2]) -> io::Result<TcpListener> {
+    let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let found = ports.into_iter().find_map(|port| bind(port).ok());
+    found.map_or_else(|| bind(0), Ok)
+}
