@@ -333,3 +333,30 @@ fn a_site_that_gets_another_code_asks_again() {
     );
     drop(shared);
 }
+
+/// A body that nobody has read must not become the next request: what stands in front may send
+/// other visitors' requests on the same connection.
+#[test]
+fn an_unread_body_ends_the_connection() {
+    let relay = Relay::start();
+    let (_shared, seen) = invisible(&relay, "shop");
+    let lines = "Content-Length: 60\r\n";
+    for (method, path) in [
+        ("GET", "/auth?code=wrong"),
+        ("GET", "/auth?code=correct%20horse"),
+        ("GET", "/auth"),
+        ("GET", "/"),
+        ("POST", "/"),
+        ("DELETE", "/auth"),
+    ] {
+        let mut client = relay.connect();
+        client.send(relay.request(method, "shop", path, lines).as_bytes());
+        client.send(relay.request("GET", "shop", "/smuggled", "").as_bytes());
+        let answer = client.answer(false).unwrap();
+        assert_eq!(answer.header("connection"), Some("close"), "{method} {path}");
+        assert!(client.is_closed(), "{method} {path}");
+    }
+    let large = "x".repeat(5000);
+    assert_eq!(post(&relay, "shop", &large, "").status, 413);
+    assert!(seen.lock().unwrap().is_empty());
+}

@@ -8,28 +8,24 @@
 //! Nothing is read from one side while the other has not taken what was read before: so memory is
 //! bounded, and a slow side slows the other down.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, Read};
 use std::net::TcpStream;
-use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::answer::{Answer, NotHttp};
+use super::answer::Answer;
 use super::limits::Limits;
+use super::passing::Passing;
+use super::sending::Sending;
 use super::site::{Figures, add};
 use super::stream::ByteStream;
-use crate::http::fence::body::{Body, Framing};
 use crate::http::fence::head::Head;
 use crate::http::fence::visit::Visitor;
 use crate::http::fence::{BROKEN, READ_CLOSED, Refusal, timespec, would_block};
 
-/// Bytes read from an application at once, at first. Default 8 KiB: most answers are small.
-const SMALL_BUFFER: usize = 8 * 1024;
-/// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
-const LARGE_BUFFER: usize = 128 * 1024;
 /// Bytes of a body read from a visitor at once. Default 64 KiB.
 const BODY_PIECE: usize = 64 * 1024;
 /// Pieces that go one way before the other has its turn. Default 16: 2 MiB.
@@ -92,43 +88,15 @@ pub(super) struct Exchange<'e, 'v, 'a> {
     stream: &'e mut dyn ByteStream,
     limits: &'e Limits,
     figures: &'e Figures,
-    request: Request,
+    request: Sending,
     answer: Passing<'e>,
     /// When the visitor was found to send nothing more.
     gone: Option<Instant>,
 }
 
-/// The way up.
-struct Request {
-    body: Body,
-    is_chunked: bool,
-    /// What the stream has not taken; of it the first bytes that it has.
-    pending: Vec<u8>,
-    taken: usize,
-    /// The application takes nothing more; what it says tells why.
-    is_deaf: bool,
-    moved: Instant,
-}
-
-/// The way down.
-struct Passing<'e> {
-    answer: Answer<'e>,
-    buffer: Vec<u8>,
-    /// What of the buffer has not been looked at.
-    fresh: Range<usize>,
-    /// What the visitor has not taken: of `before`, then of the buffer.
-    before: Vec<u8>,
-    before_sent: usize,
-    body: Range<usize>,
-    /// Whether anything came from the application.
-    received: bool,
-    sent: usize,
-    moved: Instant,
-}
-
 /// Whether a direction has stopped because it would have to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+pub(super) enum Turn {
     Blocked,
     More,
 }
@@ -143,32 +111,14 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         (request, head): (&Head, Vec<u8>),
         answer: Answer<'e>,
     ) -> Self {
-        let now = Instant::now();
         Exchange {
             client: visitor.socket(),
             visitor,
             stream,
             limits,
             figures,
-            request: Request {
-                body: Body::new(request.framing),
-                is_chunked: request.framing == Framing::Chunked,
-                pending: head,
-                taken: 0,
-                is_deaf: false,
-                moved: now,
-            },
-            answer: Passing {
-                answer,
-                buffer: Vec::new(),
-                fresh: 0..0,
-                before: Vec::new(),
-                before_sent: 0,
-                body: 0..0,
-                received: false,
-                sent: 0,
-                moved: now,
-            },
+            request: Sending::new(request.framing, head),
+            answer: Passing::new(answer),
             gone: None,
         }
     }
@@ -200,8 +150,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
 
     /// What came from the application after its answer to an upgrade.
     pub(super) fn rest(&mut self) -> Vec<u8> {
-        let rest = self.answer.buffer.get(self.answer.fresh.clone());
-        rest.unwrap_or_default().to_vec()
+        self.answer.unseen().to_vec()
     }
 
     fn turn(&mut self) -> Result<(), Outcome> {
@@ -232,7 +181,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
                 && self.gone.is_none()
                 && !self.visitor.is_stopping(),
             // Bytes behind the answer are nobody's.
-            keeps_stream: answer.keeps_stream() && is_whole && self.answer.fresh.is_empty(),
+            keeps_stream: answer.keeps_stream() && is_whole && self.answer.unseen().is_empty(),
         }
     }
 
@@ -242,9 +191,8 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             if self.request.is_deaf {
                 return Ok(Turn::Blocked);
             }
-            if !self.request.pending.is_empty() {
-                let rest = self.request.pending.get(self.request.taken..);
-                match self.stream.write(rest.unwrap_or_default()) {
+            if !self.request.pending().is_empty() {
+                match self.stream.write(self.request.pending()) {
                     Ok(taken) => {
                         add(&self.figures.bytes_in, taken);
                         self.request.has_taken(taken);
@@ -331,7 +279,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     /// Waits for whoever has to be waited for.
     fn wait(&mut self) -> Result<(), Outcome> {
         let wants_body = !self.request.is_whole() && !self.request.is_deaf;
-        let to_app = !self.request.pending.is_empty() && !self.request.is_deaf;
+        let to_app = !self.request.pending().is_empty() && !self.request.is_deaf;
         let to_visitor = self.answer.has_piece();
         if to_visitor {
             self.visitor.is_stalled();
@@ -402,178 +350,6 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         match self.answer.answer.has_head() {
             true => self.answer.broken_off(),
             false => Outcome::Refused(Refusal::new(408, "the request body took too long")),
-        }
-    }
-}
-
-impl Request {
-    /// Whether the application has got all of it.
-    fn is_whole(&self) -> bool {
-        self.pending.is_empty() && self.body.is_done()
-    }
-
-    fn has_taken(&mut self, count: usize) {
-        self.moved = Instant::now();
-        self.taken += count;
-        if self.taken >= self.pending.len() {
-            self.pending = Vec::new();
-            self.taken = 0;
-        }
-    }
-
-    /// Takes what it can of the body; chunks are written afresh, without extensions and trailers:
-    /// two readers could read those differently.
-    fn encode(&mut self, input: &[u8]) -> Result<usize, Refusal> {
-        let mut at = 0;
-        while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty())
-            && !self.body.is_done()
-        {
-            let step = self.body.step(rest)?;
-            let data = rest.get(step.data).unwrap_or_default();
-            at += step.consumed;
-            if self.is_chunked && !data.is_empty() {
-                self.pending
-                    .extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
-                self.pending.extend_from_slice(data);
-                self.pending.extend_from_slice(b"\r\n");
-            } else {
-                self.pending.extend_from_slice(data);
-            }
-        }
-        if self.is_chunked && self.body.is_done() {
-            self.pending.extend_from_slice(b"0\r\n\r\n");
-        }
-        Ok(at)
-    }
-}
-
-impl Passing<'_> {
-    fn has_piece(&self) -> bool {
-        self.before_sent < self.before.len() || !self.body.is_empty()
-    }
-
-    fn is_over(&self) -> bool {
-        self.answer.is_done() || self.answer.is_upgraded()
-    }
-
-    fn is_done(&self) -> bool {
-        self.answer.is_done() && !self.has_piece()
-    }
-
-    fn is_upgraded(&self) -> bool {
-        self.answer.is_upgraded() && !self.has_piece()
-    }
-
-    /// Looks at what has been read; false when that is not enough.
-    fn next_piece(&mut self, last: bool) -> Result<bool, Outcome> {
-        let input = self.buffer.get(self.fresh.clone()).unwrap_or_default();
-        if input.is_empty() {
-            return Ok(false);
-        }
-        let piece = self
-            .answer
-            .step(input, last)
-            .map_err(|why| self.not_http(why))?;
-        let start = self.fresh.start;
-        self.before = piece.before;
-        self.before_sent = 0;
-        self.body = start + piece.body.start..start + piece.body.end;
-        self.fresh.start += piece.consumed;
-        if piece.consumed > 0 && self.body.is_empty() && self.answer.has_head() {
-            self.join_body(last)?;
-        }
-        Ok(piece.consumed > 0)
-    }
-
-    /// The head goes together with what there is of the body: one packet for most answers.
-    fn join_body(&mut self, last: bool) -> Result<(), Outcome> {
-        let input = self.buffer.get(self.fresh.clone()).unwrap_or_default();
-        if input.is_empty() || self.is_over() {
-            return Ok(());
-        }
-        let piece = self.answer.step(input, last);
-        // The head has not been sent: it can still be told.
-        let piece = piece.map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
-        let start = self.fresh.start;
-        self.before.extend_from_slice(&piece.before);
-        self.body = start + piece.body.start..start + piece.body.end;
-        self.fresh.start += piece.consumed;
-        Ok(())
-    }
-
-    fn send(&mut self, mut client: &TcpStream) -> io::Result<Turn> {
-        let before = self.before.get(self.before_sent..).unwrap_or_default();
-        let body = self.buffer.get(self.body.clone()).unwrap_or_default();
-        match client.write_vectored(&[IoSlice::new(before), IoSlice::new(body)]) {
-            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
-            Ok(sent) => {
-                self.moved = Instant::now();
-                self.sent += sent;
-                let of_before = sent.min(before.len());
-                self.before_sent += of_before;
-                self.body.start += sent - of_before;
-                Ok(Turn::More)
-            }
-            failed if would_block(&failed) => Ok(Turn::Blocked),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Where to read to; `None` when a head fills the largest buffer.
-    fn room(&mut self) -> Option<&mut [u8]> {
-        if self.fresh.is_empty() {
-            self.fresh = 0..0;
-        }
-        if self.buffer.is_empty() {
-            self.buffer.resize(SMALL_BUFFER, 0);
-        } else if self.fresh.end == self.buffer.len() && self.fresh.start > 0 {
-            self.buffer.copy_within(self.fresh.clone(), 0);
-            self.fresh = 0..self.fresh.len();
-        } else if self.fresh.end == self.buffer.len() {
-            self.buffer.resize(LARGE_BUFFER, 0);
-        }
-        self.buffer
-            .get_mut(self.fresh.end..)
-            .filter(|room| !room.is_empty())
-    }
-
-    fn filled(&mut self, count: usize) {
-        self.received = true;
-        self.moved = Instant::now();
-        self.fresh.end += count;
-        if count >= SMALL_BUFFER && self.buffer.len() < LARGE_BUFFER {
-            self.buffer.resize(LARGE_BUFFER, 0);
-        }
-    }
-
-    /// The application's bytes have come to their end.
-    fn ended(&mut self) -> Result<(), Outcome> {
-        if !self.received {
-            return Err(Outcome::Unanswered(Ended::Closed));
-        }
-        self.before = self.answer.end().map_err(|why| self.not_http(why))?;
-        self.before_sent = 0;
-        Ok(())
-    }
-
-    fn broke(&self, error: io::Error) -> Outcome {
-        match (self.answer.has_head(), self.received) {
-            (true, _) => self.broken_off(),
-            (false, true) => Outcome::NotHttp("it broke off in the head"),
-            (false, false) => Outcome::Unanswered(error.into()),
-        }
-    }
-
-    fn not_http(&self, NotHttp(why): NotHttp) -> Outcome {
-        match self.answer.has_head() {
-            true => self.broken_off(),
-            false => Outcome::NotHttp(why),
-        }
-    }
-
-    fn broken_off(&self) -> Outcome {
-        Outcome::BrokenOff {
-            shows: self.answer.shows_its_end(),
         }
     }
 }

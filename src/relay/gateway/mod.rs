@@ -15,8 +15,8 @@
 //! |---|---|---|
 //! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
 //! | `door` | codes, and who has shown one | no |
-//! | `pages` | what the gateway itself says | no |
-//! | `exchange`, `raw` | the loops of a request, and of an upgraded connection | yes |
+//! | `pages`, `signin` | what the gateway itself says, and asks | no |
+//! | `exchange` (of `sending` and `passing`), `raw` | the loops of a request, and of an upgraded connection | yes |
 //! | `stream` | what leads to an application, with TLS where it wants that | yes |
 
 mod answer;
@@ -27,8 +27,11 @@ mod forwarded;
 mod host;
 mod limits;
 mod pages;
+mod passing;
 mod raw;
 mod request;
+mod sending;
+mod signin;
 mod site;
 mod stream;
 mod visit;

@@ -6,32 +6,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::Gateway;
 use super::answer::Answer;
-use super::door::Entrance;
 use super::exchange::{Ended, Exchange, Outcome};
 use super::forwarded::{Origin, Place};
 use super::host::Host;
-use super::pages::{Message, private};
+use super::pages::Message;
 use super::raw::Raw;
 use super::request::{self, asks_for_websocket, is_repeatable};
+use super::signin::AUTH;
 use super::site::{Down, Present, Site};
 use super::stream::{ByteStream, Secured};
-use super::{Gateway, cookies};
 use crate::http::Response;
 use crate::http::fence::ExchangeSlot;
 use crate::http::fence::head::Head;
-use crate::http::fence::target::Target;
 use crate::http::fence::visit::{After, Visit, Visitor};
 use crate::http::fence::would_block;
 
-/// What an invisible site's door is behind.
-const AUTH: &str = "/auth";
-/// Bytes of the form that brings a code. Default 4 KiB.
-const MAX_FORM: usize = 4096;
-
 /// The state of one connection.
 pub(super) struct Visiting<'g> {
-    gateway: &'g Gateway,
+    pub(super) gateway: &'g Gateway,
     peer: IpAddr,
     /// Whom the claimed request is for.
     host: Option<Host>,
@@ -47,20 +41,20 @@ struct Kept {
 }
 
 /// What became of a request, for its line in the log.
-struct Served {
-    after: After,
+pub(super) struct Served {
+    pub(super) after: After,
     /// 0 when the visitor was told nothing.
-    status: u16,
-    bytes: usize,
+    pub(super) status: u16,
+    pub(super) bytes: usize,
 }
 
 /// What a request brings along.
-struct Request<'r> {
-    head: &'r Head,
+pub(super) struct Request<'r> {
+    pub(super) head: &'r Head,
     /// The Host as the visitor sent it.
-    host: &'r [u8],
-    site: &'r str,
-    origin: &'r Origin,
+    pub(super) host: &'r [u8],
+    pub(super) site: &'r str,
+    pub(super) origin: &'r Origin,
 }
 
 impl<'g> Visiting<'g> {
@@ -154,127 +148,12 @@ impl Visiting<'_> {
                 return self.enter(request, &site, visitor);
             }
             if !self.is_signed_in(request.head, &site) {
-                return self.ask(request, visitor, 401, "", true);
+                let page = self.asking(request, 401, "");
+                return answer(request.head, visitor, page, false);
             }
         }
         self.pass(request, &site, visitor)
     }
-
-    fn is_signed_in(&self, head: &Head, site: &Site) -> bool {
-        let door = &self.gateway.door;
-        let mut headers = head.headers.all("cookie");
-        headers.any(|header| {
-            cookies::find(header, door.cookie()).is_some_and(|cookie| door.knows(cookie, site))
-        })
-    }
-
-    // The door.
-
-    fn enter(&self, request: &Request<'_>, site: &Site, visitor: &mut Visitor<'_, '_>) -> Served {
-        let head = request.head;
-        let query = match head.method.as_str() {
-            "GET" => head
-                .target
-                .split_once('?')
-                .map_or("", |(_, query)| query)
-                .to_owned(),
-            "POST" => match self.form(request, visitor) {
-                Ok(form) => form,
-                Err(served) => return served,
-            },
-            _ => {
-                let why = "The code is sent by GET or POST.";
-                return self.say(
-                    request,
-                    visitor,
-                    &message(405, "Method not allowed", why, ""),
-                );
-            }
-        };
-        let Ok(target) = Target::parse(&format!("/?{query}")) else {
-            return self.ask(request, visitor, 401, "That code cannot be read.", false);
-        };
-        let value = |name: &str| {
-            let found = target.query.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.as_str())
-        };
-        let Some(code) = value("code") else {
-            return self.ask(request, visitor, 401, "", head.method == "GET");
-        };
-        let source = request.origin.source();
-        let door = &self.gateway.door;
-        match door.enter(site, value("app_id"), code.trim(), source) {
-            Entrance::Open(cookie) => {
-                let response = Response::redirect(303, "/").header("Set-Cookie", cookie);
-                self.send(request, visitor, private(response))
-            }
-            Entrance::Wrong => self.ask(request, visitor, 401, "That code is not right.", false),
-            Entrance::TooMany(wait) => {
-                let seconds = wait.as_secs() + 1;
-                let error = format!(
-                    "Too many wrong codes from here. The next try counts in {seconds} s; a right code always passes."
-                );
-                let page = self.gateway.pages.signin(head, 429, request.site, &error);
-                let page = page.header("Retry-After", seconds.to_string());
-                self.send(request, visitor, page)
-            }
-            Entrance::NoRandom => {
-                let why = "This server has no random numbers for a session.";
-                self.say(
-                    request,
-                    visitor,
-                    &message(500, "Cannot sign in", why, "Try again."),
-                )
-            }
-        }
-    }
-
-    /// The form's body, when it comes from the site's own page.
-    fn form(&self, request: &Request<'_>, visitor: &mut Visitor<'_, '_>) -> Result<String, Served> {
-        let head = request.head;
-        if !is_same_origin(head, request.host) {
-            let why = "The code may only be sent from this site's own page.";
-            let refused = message(403, "Refused", why, "Open the site and enter it there.");
-            return Err(self.say(request, visitor, &refused));
-        }
-        let kind = head.headers.only("content-type").ok().flatten();
-        let kind = kind.and_then(|kind| kind.split(|b| *b == b';').next());
-        let form = b"application/x-www-form-urlencoded";
-        if !kind.is_some_and(|kind| kind.trim_ascii().eq_ignore_ascii_case(form)) {
-            let why = "The code is sent as a form.";
-            return Err(self.say(request, visitor, &message(415, "Not a form", why, "")));
-        }
-        let body = visitor.body(head).map_err(|after| Served {
-            after,
-            status: 400,
-            bytes: 0,
-        })?;
-        match String::from_utf8(body) {
-            Ok(form) if form.len() <= MAX_FORM => Ok(form),
-            _ => {
-                let error = "That code cannot be read.";
-                Err(self.ask(request, visitor, 401, error, false))
-            }
-        }
-    }
-
-    /// Asks for the code. `unread` when the request's body has not been read.
-    fn ask(
-        &self,
-        request: &Request<'_>,
-        visitor: &mut Visitor<'_, '_>,
-        status: u16,
-        error: &str,
-        unread: bool,
-    ) -> Served {
-        let page = self
-            .gateway
-            .pages
-            .signin(request.head, status, request.site, error);
-        answer(request.head, visitor, page, !unread)
-    }
-
-    // The application.
 
     fn pass(
         &mut self,
@@ -439,34 +318,36 @@ impl Visiting<'_> {
             }
             _ => return served,
         };
-        let page = self
-            .gateway
-            .pages
-            .message(request.head, request.site, &told);
-        // The request may not have been read to its end.
-        answer(request.head, visitor, page, false)
+        self.say(request, visitor, &told)
     }
 
-    fn say(
+    /// Says something in place of an application, to a request that may not have been read to
+    /// its end.
+    pub(super) fn say(
         &self,
         request: &Request<'_>,
         visitor: &mut Visitor<'_, '_>,
         what: &Message<'_>,
     ) -> Served {
-        let mut page = self.gateway.pages.message(request.head, request.site, what);
-        if what.status == 405 {
-            page = page.header("Allow", "GET, POST");
-        }
-        answer(request.head, visitor, page, false)
+        answer(request.head, visitor, self.page(request, what), false)
     }
 
-    /// Answers a request whose body has been read.
-    fn send(&self, request: &Request<'_>, visitor: &mut Visitor<'_, '_>, page: Response) -> Served {
-        answer(request.head, visitor, page, true)
+    pub(super) fn page(&self, request: &Request<'_>, what: &Message<'_>) -> Response {
+        let pages = &self.gateway.pages;
+        let page = pages.message(request.head, request.site, what);
+        match what.status {
+            405 => page.header("Allow", "GET, POST"),
+            _ => page,
+        }
     }
 }
 
-fn answer(head: &Head, visitor: &mut Visitor<'_, '_>, page: Response, is_read: bool) -> Served {
+pub(super) fn answer(
+    head: &Head,
+    visitor: &mut Visitor<'_, '_>,
+    page: Response,
+    is_read: bool,
+) -> Served {
     let (status, bytes) = (page.status(), page.body().len());
     Served {
         after: visitor.answer(head, page, is_read),
@@ -492,28 +373,12 @@ fn path(head: &Head) -> &str {
     head.target.split('?').next().unwrap_or_default()
 }
 
-/// Browsers say where a form comes from; one that was told not to name its page sends `null`,
-/// and then says all the same that it is the same site.
-fn is_same_origin(head: &Head, host: &[u8]) -> bool {
-    let only = |name| head.headers.only(name);
-    let (Ok(origin), Ok(site)) = (only("origin"), only("sec-fetch-site")) else {
-        return false;
-    };
-    let is_same_site = site == Some(b"same-origin");
-    let names_us = |origin: &[u8]| {
-        let name = origin
-            .strip_prefix(b"http://")
-            .or(origin.strip_prefix(b"https://"));
-        name.is_some_and(|name| name.eq_ignore_ascii_case(host))
-    };
-    match origin {
-        Some(b"null") => is_same_site,
-        Some(origin) => names_us(origin) && site.is_none_or(|_| is_same_site),
-        None => site.is_none_or(|site| site == b"same-origin" || site == b"none"),
-    }
-}
-
-fn message<'a>(status: u16, title: &'a str, text: &'a str, hint: &'a str) -> Message<'a> {
+pub(super) fn message<'a>(
+    status: u16,
+    title: &'a str,
+    text: &'a str,
+    hint: &'a str,
+) -> Message<'a> {
     Message {
         status,
         title,

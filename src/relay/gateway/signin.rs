@@ -1,0 +1,161 @@
+//! The dialogue at the door of an invisible site: its page, its form, its link.
+
+use std::time::Duration;
+
+use super::cookies;
+use super::door::Entrance;
+use super::pages::{Message, private};
+use super::site::Site;
+use super::visit::{Request, Served, Visiting, answer, message};
+use crate::http::Response;
+use crate::http::fence::body::Framing;
+use crate::http::fence::head::Head;
+use crate::http::fence::target::Target;
+use crate::http::fence::visit::Visitor;
+
+/// What an invisible site's door is behind.
+pub(super) const AUTH: &str = "/auth";
+/// Bytes of the form that brings a code. Default 4 KiB.
+const MAX_FORM: usize = 4096;
+
+impl Visiting<'_> {
+    /// Whether a cookie of this request opens the site.
+    pub(super) fn is_signed_in(&self, head: &Head, site: &Site) -> bool {
+        let door = &self.gateway.door;
+        let mut headers = head.headers.all("cookie");
+        headers.any(|header| {
+            cookies::find(header, door.cookie()).is_some_and(|cookie| door.knows(cookie, site))
+        })
+    }
+
+    /// Answers what goes to the door.
+    pub(super) fn enter(
+        &self,
+        request: &Request<'_>,
+        site: &Site,
+        visitor: &mut Visitor<'_, '_>,
+    ) -> Served {
+        let head = request.head;
+        match head.method.as_str() {
+            "GET" => {
+                let query = head.target.split_once('?').map_or("", |(_, query)| query);
+                answer(head, visitor, self.judge(request, site, query), false)
+            }
+            "POST" => match self.form(request, visitor) {
+                Ok(form) => answer(head, visitor, self.judge(request, site, &form), true),
+                Err(served) => served,
+            },
+            _ => {
+                let why = "The code is sent by GET or POST.";
+                let refused = message(405, "Method not allowed", why, "");
+                self.say(request, visitor, &refused)
+            }
+        }
+    }
+
+    /// The page that asks for the code; `error` is what was wrong with the last one.
+    pub(super) fn asking(&self, request: &Request<'_>, status: u16, error: &str) -> Response {
+        let pages = &self.gateway.pages;
+        pages.signin(request.head, status, request.site, error)
+    }
+
+    /// What a code gets, if there is one.
+    fn judge(&self, request: &Request<'_>, site: &Site, query: &str) -> Response {
+        let Ok(target) = Target::parse(&format!("/?{query}")) else {
+            return self.asking(request, 401, "That code cannot be read.");
+        };
+        let value = |name: &str| {
+            let found = target.query.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        let Some(code) = value("code") else {
+            return self.asking(request, 401, "");
+        };
+        let source = request.origin.source();
+        let door = &self.gateway.door;
+        match door.enter(site, value("app_id"), code.trim(), source) {
+            Entrance::Open(cookie) => {
+                private(Response::redirect(303, "/")).header("Set-Cookie", cookie)
+            }
+            Entrance::Wrong => self.asking(request, 401, "That code is not right."),
+            Entrance::TooMany(wait) => self.too_many(request, wait),
+            Entrance::NoRandom => {
+                let why = "This server has no random numbers for a session.";
+                let failed = message(500, "Cannot sign in", why, "Try again.");
+                self.page(request, &failed)
+            }
+        }
+    }
+
+    fn too_many(&self, request: &Request<'_>, wait: Duration) -> Response {
+        let seconds = (wait.as_secs() + 1).to_string();
+        let error = format!(
+            "Too many wrong codes from here. Try again in {seconds} s; a right code passes at any time."
+        );
+        let page = self.asking(request, 429, &error);
+        page.header("Retry-After", seconds)
+    }
+
+    /// The form's body, when it comes from the site's own page.
+    fn form(&self, request: &Request<'_>, visitor: &mut Visitor<'_, '_>) -> Result<String, Served> {
+        let head = request.head;
+        if let Some(refused) = refusal(head, request.host) {
+            return Err(self.say(request, visitor, &refused));
+        }
+        let body = visitor.body(head).map_err(|after| Served {
+            after,
+            status: 400,
+            bytes: 0,
+        })?;
+        let form = String::from_utf8(body).ok();
+        form.filter(|form| form.len() <= MAX_FORM).ok_or_else(|| {
+            let page = self.asking(request, 401, "That code cannot be read.");
+            answer(head, visitor, page, true)
+        })
+    }
+}
+
+/// What is wrong with a form, before its body is read.
+fn refusal(head: &Head, host: &[u8]) -> Option<Message<'static>> {
+    if !is_same_origin(head, host) {
+        let why = "The code may only be sent from this site's own page.";
+        let hint = "Open the site and enter it there.";
+        return Some(message(403, "Refused", why, hint));
+    }
+    let kind = head.headers.only("content-type").ok().flatten();
+    let kind = kind.and_then(|kind| kind.split(|b| *b == b';').next());
+    let form = b"application/x-www-form-urlencoded";
+    if !kind.is_some_and(|kind| kind.trim_ascii().eq_ignore_ascii_case(form)) {
+        return Some(message(
+            415,
+            "Not a form",
+            "The code is sent as a form.",
+            "",
+        ));
+    }
+    let cap = u64::try_from(MAX_FORM).unwrap_or(u64::MAX);
+    let is_large = matches!(head.framing, Framing::Length(length) if length > cap);
+    let why = "The form is larger than a code needs.";
+    is_large.then(|| message(413, "Too large", why, ""))
+}
+
+/// Browsers say where a form comes from; one that was told not to name its page sends `null`,
+/// and then says all the same that it is the same site.
+fn is_same_origin(head: &Head, host: &[u8]) -> bool {
+    let only = |name| head.headers.only(name);
+    let (Ok(origin), Ok(site)) = (only("origin"), only("sec-fetch-site")) else {
+        return false;
+    };
+    let is_same_site = site == Some(b"same-origin");
+    let names_us = |origin: &[u8]| {
+        let name = origin
+            .strip_prefix(b"http://")
+            .or(origin.strip_prefix(b"https://"));
+        name.is_some_and(|name| name.eq_ignore_ascii_case(host))
+    };
+    match origin {
+        Some(b"null") => is_same_site,
+        Some(origin) => names_us(origin) && site.is_none_or(|_| is_same_site),
+        None => site.is_none_or(|site| site == b"same-origin" || site == b"none"),
+    }
+}
