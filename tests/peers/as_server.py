@@ -15,7 +15,7 @@ from asyncssh.connection import SSHServerConnectionOptions
 from websockets.asyncio.server import serve
 
 import scenarios
-from chisel import CASE, PACKET, PASSWORD, USER, WAIT, WINDOW, ServerConnection
+from chisel import PACKET, PASSWORD, USER, WINDOW, ServerConnection
 from chisel import eventually, main, over_websocket, passed, tell, within
 
 CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com")
@@ -110,8 +110,7 @@ async def case(name, args=(), logs=(), lacks=(), subprotocols=None, **options):
         name=name, url=f"ws://127.0.0.1:{port}/", remotes=[f"R:127.0.0.1:9:{side.target}"],
         args=list(args) or ["--auth", f"{USER}:{PASSWORD}"], logs=list(logs), lacks=list(lacks),
     )
-    async with asyncio.timeout(CASE):
-        yield side
+    yield side
     passed(name)
     target.close()
     server.close()

@@ -18,7 +18,6 @@ from asyncssh.stream import SSHReader, SSHTCPStreamSession, SSHWriter
 from websockets.exceptions import ConnectionClosed
 
 WAIT = 15  # seconds that anything may take
-CASE = 30  # seconds that one case may take
 WINDOW = 2 << 20  # bytes, as a chisel peer has it
 PACKET = 32 << 10  # bytes
 MESSAGE = 4093  # bytes of a WebSocket message: borders fall anywhere in a packet
@@ -93,10 +92,12 @@ class Chisel:
         self.exchanges += 1
 
     def rekey(self):
-        """Begins a key exchange, unless one is under way."""
-        if self._kex_complete:
-            self._send_kexinit()
-            self._kexinit_sent = True
+        """Begins a key exchange; false while one is under way."""
+        if not self._kex_complete:
+            return False
+        self._send_kexinit()
+        self._kexinit_sent = True
+        return True
 
     def _process_ping_global_request(self, packet):
         self.pings += 1
