@@ -4,9 +4,11 @@
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
 pub(crate) mod proxy;
+pub(crate) mod staged;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use postern::tunnel::client::Settings;
@@ -23,6 +25,47 @@ pub(crate) fn holds_within(time: Duration, what: &str, mut condition: impl FnMut
     while !condition() {
         assert!(Instant::now() < until, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Held by a test that counts what its process has, so that no other one runs beside it.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Threads of tunnels, and descriptors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    threads: usize,
+    descriptors: usize,
+}
+
+impl Counts {
+    /// Those of this process, now.
+    pub(crate) fn now() -> Self {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let is_ours = |name: &String| name.trim_end() == "tunnel" || name.starts_with("tunnel-");
+        Self {
+            threads: tasks
+                .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+                .filter(is_ours)
+                .count(),
+            descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
+        }
+    }
+
+    /// Waits until there are no more than these again.
+    pub(crate) fn are_back(self) {
+        let until = Instant::now() + WAIT;
+        loop {
+            let now = Self::now();
+            if now.threads <= self.threads && now.descriptors <= self.descriptors {
+                return;
+            }
+            assert!(Instant::now() < until, "before {self:?}, after {now:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -52,6 +95,28 @@ pub(crate) fn serve_with_all_keys(users: Users) -> Server {
         users,
         &[KeyKind::EcdsaP256, KeyKind::Ed25519],
     )
+}
+
+/// A server on loopback for everybody, with other settings.
+pub(crate) fn serve_with(change: impl FnOnce(&mut server::Settings)) -> Server {
+    let keys = [ServerKey::generate(KeyKind::EcdsaP256).unwrap()].into();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut settings = server::Settings::new(listener, keys);
+    change(&mut settings);
+    Server::start(settings).unwrap()
+}
+
+/// A listener that takes no more connections, and does not refuse them either.
+pub(crate) fn black_hole() -> (TcpListener, Vec<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut inside = Vec::new();
+    // Linux takes one more than it is told.
+    while let Ok(socket) = TcpStream::connect_timeout(&address, Duration::from_millis(150)) {
+        inside.push(socket);
+    }
+    (listener, inside)
 }
 
 fn start(address: SocketAddr, users: Users, kinds: &[KeyKind]) -> Server {

@@ -18,6 +18,8 @@ pub(crate) struct Faults {
     pub(crate) down_lost: AtomicBool,
     /// Bytes forwarded at a time; 0 for all.
     pub(crate) piece: AtomicUsize,
+    /// Bytes a second, in each direction of a connection; 0 for no limit.
+    pub(crate) rate: AtomicUsize,
     /// Time on the way, in each direction.
     pub(crate) delay: Mutex<Duration>,
     /// Connections taken so far.
@@ -103,6 +105,11 @@ fn carry(
                 if to.write_all(piece).is_err() {
                     return;
                 }
+            }
+            if let Some(nanos) = (bytes.len() as u64 * 1_000_000_000)
+                .checked_div(writing.rate.load(Ordering::SeqCst) as u64)
+            {
+                std::thread::sleep(Duration::from_nanos(nanos));
             }
         }
         // A connection that was lost tells nobody that it has ended.

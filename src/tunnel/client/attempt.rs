@@ -15,9 +15,6 @@ use crate::tunnel::link;
 use crate::tunnel::remote::encode_config;
 use crate::tunnel::ssh::{self, ChannelId, Event, HostKey, HostKeyAlgorithm, Refusal, RequestId};
 
-/// Time from the link to `Connected`: identification, keys, login and configuration. Default 30 s.
-const READY_WITHIN: Duration = Duration::from_secs(30);
-
 /// Connects, and serves streams until the connection ends; answers why it did.
 pub(super) fn run(shared: &Arc<Shared>, settings: &Settings) -> Failure {
     match connect(shared, settings) {
@@ -35,7 +32,9 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
         to,
         Options {
             keepalive: settings.keepalive,
-            ready_within: READY_WITHIN,
+            ready_within: settings.timeouts.ready,
+            answer_within: settings.timeouts.answer,
+            target_within: settings.timeouts.target,
             traffic: Arc::clone(&shared.traffic),
         },
     );
