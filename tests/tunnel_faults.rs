@@ -176,22 +176,3 @@ fn a_stop_is_quick_while_bytes_pass_and_nobody_reads() {
         tunnel.snapshot().streams == 0
     });
 }
-
-#[test]
-fn fifty_tunnels_come_back_without_a_storm() {
-    let target = Target::echo();
-    let server = serve(Users::default());
-    let address = server.address();
-    let tunnels: Vec<Tunnel> = (0..50)
-        .map(|_| Tunnel::start(settings_for(address, free_port(), target.port())).unwrap())
-        .collect();
-    assert!(tunnels.iter().all(|tunnel| tunnel.wait(WAIT)));
-    server.stop();
-    holds_within(WAIT, "all are down", || {
-        tunnels
-            .iter()
-            .all(|tunnel| tunnel.snapshot().status == Status::Connecting)
-    });
-    let _again = tunnel_support::serve_at(address, Users::default());
-    assert!(tunnels.iter().all(|tunnel| tunnel.wait(WAIT)));
-}

@@ -65,7 +65,7 @@ fn a_server_that_falls_silent_is_given_up_at_every_stage() {
         Until::Login,
     ] {
         let server = Staged::start(until);
-        let before = Counts::now();
+        let before = Counts::before(0);
         let tunnel = Tunnel::start(short(settings_for(server.address, free_port(), 9))).unwrap();
         let (class, message, took) = first_failure(&tunnel);
         assert_eq!(class, Class::Network, "{until:?}: {message}");
@@ -83,7 +83,7 @@ fn a_server_that_falls_silent_is_given_up_at_every_stage() {
 fn a_server_that_never_answers_the_upgrade_is_given_up() {
     let _alone = alone();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let before = Counts::now();
+    let before = Counts::before(0);
     let settings = short(settings_for(silent.local_addr().unwrap(), free_port(), 9));
     let tunnel = Tunnel::start(settings).unwrap();
     let (class, message, took) = first_failure(&tunnel);
@@ -97,7 +97,7 @@ fn a_server_that_never_answers_the_upgrade_is_given_up() {
 fn a_server_that_cannot_be_reached_is_given_up() {
     let _alone = alone();
     let (full, _inside) = tunnel_support::black_hole();
-    let before = Counts::now();
+    let before = Counts::before(0);
     let mut settings = settings_for(full.local_addr().unwrap(), free_port(), 9);
     settings.dial.timeouts.connect = READY;
     let tunnel = Tunnel::start(settings).unwrap();
@@ -125,7 +125,7 @@ fn a_black_hole_in_either_direction_is_noticed_and_got_over() {
     let (target, server) = (Target::echo(), serve_asking(KEEPALIVE / 2));
     let proxy = Proxy::start(server.address());
     for (up, down) in [(true, false), (false, true), (true, true)] {
-        let before = Counts::now();
+        let before = Counts::before(1);
         let port = free_port();
         let tunnel =
             Tunnel::start(short(settings_for(proxy.address, port, target.port()))).unwrap();
@@ -170,7 +170,7 @@ fn a_slow_line_full_of_data_is_no_silence() {
     let (server, port) = (serve(Users::default()), free_port());
     let target = Target::flood();
     let proxy = Proxy::start(server.address());
-    let before = Counts::now();
+    let before = Counts::before(1);
     let mut settings = short(settings_for(proxy.address, port, target.port()));
     // The answer stands behind what is on its way: seconds of data at this rate.
     settings.timeouts.answer = Duration::from_millis(500);
@@ -218,7 +218,7 @@ fn a_client_that_falls_silent_is_given_up_at_every_stage() {
         Does::ExchangesKeys,
         Does::LogsIn,
     ] {
-        let before = Counts::now();
+        let before = Counts::before(1);
         let endpoint = format!("ws://{}", server.address()).parse().unwrap();
         let (mut from, to) = dial(&endpoint, &DialOptions::default(), &Cancel::new()).unwrap();
         let began = Instant::now();

@@ -42,15 +42,18 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Those of this process, now.
-    pub(crate) fn now() -> Self {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-        let is_ours = |name: &String| name.trim_end() == "tunnel" || name.starts_with("tunnel-");
+    /// Those of this process before a test, when this many servers have started.
+    pub(crate) fn before(servers: usize) -> Self {
+        // A thread gives itself its name.
+        holds_within(WAIT, "the servers' threads", || {
+            threads(|name| name == "tunnel-accept") >= servers
+        });
+        Self::now()
+    }
+
+    fn now() -> Self {
         Self {
-            threads: tasks
-                .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
-                .filter(is_ours)
-                .count(),
+            threads: threads(|name| name == "tunnel" || name.starts_with("tunnel-")),
             descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
         }
     }
@@ -67,6 +70,14 @@ impl Counts {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+fn threads(named: fn(&str) -> bool) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+        .filter(|name| named(name.trim_end()))
+        .count()
 }
 
 /// A port that was free a moment ago.
