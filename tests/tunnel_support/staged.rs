@@ -113,7 +113,7 @@ fn converse(
         }
         match from.read(reader.space()) {
             Ok(count @ 1..) => reader.filled(count),
-            _ => return "the link ended".into(),
+            other => return format!("the link ended: {other:?}"),
         }
         loop {
             match reader.next(Instant::now(), || session.borrow_mut()) {

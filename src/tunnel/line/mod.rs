@@ -137,7 +137,7 @@ impl Line {
     pub(super) fn run(
         self: &Arc<Self>,
         reader: Reader,
-        link: LinkReader,
+        mut link: LinkReader,
         handler: &mut dyn Handler,
     ) -> End {
         let line = Arc::clone(self);
@@ -151,7 +151,8 @@ impl Line {
                 drop(working);
             });
         let end = match &pump {
-            Ok(_) => self.read_all(reader, link, handler),
+            // The link is lent: dropping it would shut the connection before the last packets.
+            Ok(_) => self.read_all(reader, &mut link, handler),
             Err(error) => End::Resources(error.to_string()),
         };
         self.end(end);
@@ -246,7 +247,7 @@ impl Line {
     fn read_all(
         self: &Arc<Self>,
         mut reader: Reader,
-        mut link: LinkReader,
+        link: &mut LinkReader,
         handler: &mut dyn Handler,
     ) -> End {
         loop {
