@@ -22,6 +22,8 @@ pub(crate) struct Faults {
     pub(crate) rate: AtomicUsize,
     /// Time on the way, in each direction.
     pub(crate) delay: Mutex<Duration>,
+    /// Bytes that came from clients so far.
+    pub(crate) up_bytes: AtomicUsize,
     /// Connections taken so far.
     pub(crate) taken: AtomicUsize,
     sockets: Mutex<Vec<(TcpStream, TcpStream)>>,
@@ -71,8 +73,11 @@ fn join(faults: &Arc<Faults>, near: TcpStream, far: TcpStream) {
         near.try_clone().unwrap(),
         far.try_clone().unwrap(),
         |faults| &faults.up_lost,
+        |faults, count| {
+            faults.up_bytes.fetch_add(count, Ordering::SeqCst);
+        },
     );
-    carry(faults, far, near, |faults| &faults.down_lost);
+    carry(faults, far, near, |faults| &faults.down_lost, |_, _| ());
 }
 
 fn carry(
@@ -80,15 +85,17 @@ fn carry(
     mut from: TcpStream,
     mut to: TcpStream,
     lost: fn(&Faults) -> &AtomicBool,
+    count: fn(&Faults, usize),
 ) {
     let (sender, receiver) = mpsc::sync_channel::<(Instant, Vec<u8>)>(ON_THE_WAY);
     let (reading, writing) = (Arc::clone(faults), Arc::clone(faults));
     std::thread::spawn(move || {
         let mut buffer = vec![0; 65536];
-        while let Ok(count @ 1..) = from.read(&mut buffer) {
+        while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+            count(&reading, bytes);
             let due = Instant::now() + *reading.delay.lock().unwrap();
             if !lost(&reading).load(Ordering::SeqCst)
-                && sender.send((due, buffer[..count].to_vec())).is_err()
+                && sender.send((due, buffer[..bytes].to_vec())).is_err()
             {
                 return;
             }
