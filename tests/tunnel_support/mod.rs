@@ -37,8 +37,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 /// Threads of tunnels, and descriptors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
-    threads: usize,
-    descriptors: usize,
+    pub(crate) threads: usize,
+    pub(crate) descriptors: usize,
 }
 
 impl Counts {
@@ -51,7 +51,8 @@ impl Counts {
         Self::now()
     }
 
-    fn now() -> Self {
+    /// Those of this process now.
+    pub(crate) fn now() -> Self {
         Self {
             threads: threads(|name| name == "tunnel" || name.starts_with("tunnel-")),
             descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),

@@ -304,7 +304,9 @@ impl Line {
                 ..
             } => self.answer(id, true, b"pong")?,
             Event::Reply { id, round_trip, .. } if self.clock().answered(id) => {
-                self.timed(round_trip)
+                self.timed(round_trip);
+                // The pump sleeps until this answer is late; now the next ping counts.
+                self.wake.notify_all();
             }
             other => handler.event(self, other)?,
         }
