@@ -23,6 +23,9 @@ pub(crate) enum Until {
     Up(Duration),
 }
 
+/// Ends that are kept. Default 100: thousands of them would look like a leak.
+const ENDS: usize = 100;
+
 /// What it saw.
 #[derive(Default, Debug)]
 pub(crate) struct Seen {
@@ -80,7 +83,10 @@ fn serve(until: Until, socket: TcpStream, keys: Arc<[ServerKey]>, seen: &Mutex<S
         Until::Identification => drop(to.write(&mut b"SSH-chisel-v3-server\r\n".to_owned())),
         _ => {
             let end = converse(until, &mut from, &to, keys, seen);
-            seen.lock().unwrap().ends.push(end);
+            let ends = &mut seen.lock().unwrap().ends;
+            if ends.len() < ENDS {
+                ends.push(end);
+            }
         }
     }
     let mut rest = [0; 4096];
