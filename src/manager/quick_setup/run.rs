@@ -1,6 +1,7 @@
 //! The attempts and the pauses between them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,13 @@ pub const ATTEMPTS: u32 = 5;
 
 /// A call's stack, in bytes. Default 512 KiB: TLS needs most of it in a debug build.
 const STACK: usize = 512 * 1024;
+
+/// Calls alive at once, those included that nobody waits for any more. Default 64: three times
+/// the connections that there can be.
+const MAX_CALLS: usize = 64;
+
+/// Calls alive.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 /// The times of the calls.
 #[derive(Clone, Copy)]
@@ -55,6 +63,7 @@ pub trait Caller {
     fn waiting(&self, wait: Option<Wait>);
     /// The server has accepted the credentials; called once for each [`Setup`] that arrives, also
     /// when nobody waits for it any more, on the thread of the call and before [`run`] answers it.
+    /// One that is late may come after that of a newer run.
     fn accepted(&self, setup: &Setup);
 }
 
@@ -150,6 +159,11 @@ fn ask(
     if stop.try_recv() != Err(TryRecvError::Empty) {
         return Err(Failure::Stopped);
     }
+    let place = Place::take().ok_or_else(|| {
+        Failure::Local(format!(
+            "{MAX_CALLS} quick-setup calls still wait for an answer"
+        ))
+    })?;
     let credentials = caller.credentials(reload).map_err(Failure::Local)?;
     let body = caller.body(&credentials);
     drop(credentials);
@@ -160,6 +174,7 @@ fn ask(
         .name("quick-setup".to_owned())
         .stack_size(STACK)
         .spawn(move || {
+            let _place = place;
             let outcome = judged(call(&server, &body, pace.call), &body);
             if let Outcome::Done(setup) = &outcome {
                 caller.accepted(setup);
@@ -173,6 +188,25 @@ fn ask(
         recv(answered) -> outcome => {
             outcome.map_err(|_| Failure::Local("the quick-setup call broke off".to_owned()))
         }
+    }
+}
+
+/// One of the places for calls.
+struct Place;
+
+impl Place {
+    fn take() -> Option<Self> {
+        let step = |taken: usize| (taken < MAX_CALLS).then_some(taken + 1);
+        CALLS
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)
+            .ok()
+            .map(|_| Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        CALLS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
