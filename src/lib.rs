@@ -12,3 +12,7 @@ pub mod relay;
 pub mod sqlweb;
 pub mod tunnel;
 pub mod vault;
+
+/// The fuzz inputs are shared with targets outside, which know the crate by its name.
+#[cfg(test)]
+extern crate self as postern;

@@ -98,7 +98,7 @@ fn twenty_come_and_go_and_nothing_stays() {
 /// One connection of one application, ended at one moment or another.
 fn round(manager: &Manager, id: &str, number: usize) {
     manager.connect(id);
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         // In the middle of the work.
         return manager.disconnect(id);
     }

@@ -227,5 +227,4 @@ fn reconnecting_at_once_does_not_lose_the_new_tunnel_to_the_end_of_the_old() {
     manager.connected(&id);
     wait_until(PATIENCE, "a visit", || visit(port).is_some());
     assert_eq!(manager.status(&id)["reconnects"], 0);
-    drop(target);
 }

@@ -173,7 +173,7 @@ impl Connector {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
-        settings.pause_after_loss = PAUSE_AFTER_LOSS;
+        settings.retries.after_loss = PAUSE_AFTER_LOSS;
         settings.host_key = HostKeyCheck::Pinned(Arc::clone(known));
         Ok(settings)
     }
