@@ -186,18 +186,6 @@ fn a_step_that_fails_says_why_and_can_be_tried_again() {
     );
 }
 
-#[test]
-fn without_a_server_the_connect_says_what_to_do() {
-    let manager = Manager::start(&[]);
-    let id = manager.add(&json!({"protocol": "http"}));
-    manager.connect(&id);
-    let error = manager.wait_status(&id, "failed")["error"].to_string();
-    assert!(
-        error.contains("no server is named") && error.contains("--server"),
-        "{error}"
-    );
-}
-
 /// The row `connecting | app tunnel wait times out`: 30 s, in real time.
 #[test]
 fn a_tunnel_that_does_not_come_up_in_30_s_is_a_timeout() {

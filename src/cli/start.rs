@@ -10,7 +10,7 @@ use super::command::{Command, Flag, Parsed};
 use super::failure::{Failure, quoted};
 use super::output::print;
 use super::signals::Watch;
-use super::{BuiltIns, browser, ending, logging, port_holder};
+use super::{BuiltIns, browser, ending, logging, port_holder, systemd};
 use crate::manager::{self, Options, Running, ServerUrl};
 use crate::relay::embedded::{self, Embedded};
 use crate::vault::{Claimed, CredentialStore, Home, Instance, RunDir};
@@ -67,6 +67,13 @@ const ALLOW_OTHER_USERS: Flag = Flag {
     repeatable: false,
     help: "also serve the other users of this machine",
 };
+const PRINT_UNIT: Flag = Flag {
+    long: "print-systemd-unit",
+    alias: "",
+    value: "",
+    repeatable: false,
+    help: "print a hardened unit file for these options, for systemd's user manager, and end",
+};
 const VERBOSE: Flag = super::settings::VERBOSE;
 
 pub(super) const COMMAND: Command = Command {
@@ -82,6 +89,7 @@ pub(super) const COMMAND: Command = Command {
         NO_OPEN,
         RESET,
         ALLOW_OTHER_USERS,
+        PRINT_UNIT,
         VERBOSE,
     ],
     notes: "\
@@ -123,6 +131,9 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
         return print(&COMMAND.help(COMMAND.name));
     }
     let settings = Settings::read(&parsed)?;
+    if parsed.has(&PRINT_UNIT) {
+        return print(&unit(&settings, &parsed));
+    }
     logging::start(parsed.has(&VERBOSE));
     let watch = Watch::start()
         .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
@@ -216,6 +227,39 @@ impl Through {
             notices,
         }
     }
+}
+
+/// The enrol token is a secret and belongs in a file of the user's.
+fn unit(settings: &Settings, parsed: &Parsed) -> String {
+    let mut command = vec![
+        systemd::program(),
+        "start".to_owned(),
+        settings.port.to_string(),
+        "--no-open".to_owned(),
+    ];
+    let server = settings.server.as_ref().map(ServerUrl::to_string);
+    let named = server.iter().map(|server| ("server", server));
+    let hosts = parsed.values(&ALLOW_HOST);
+    let hosts = hosts.iter().map(|host| ("allow-host", host));
+    for (flag, value) in named.chain(hosts) {
+        command.push(format!("--{flag}={}", systemd::escaped(value)));
+    }
+    for flag in [INSECURE, ALLOW_OTHER_USERS].iter().filter(|flag| parsed.has(flag)) {
+        command.push(format!("--{}", flag.long));
+    }
+    systemd::Unit {
+        description: "postern",
+        kind: systemd::Kind::User,
+        command,
+        memory: "512M",
+        how: &[
+            "Put this in ~/.config/systemd/user/postern.service, then:",
+            "  systemctl --user daemon-reload && systemctl --user enable --now postern",
+            "So that it runs without a login: loginctl enable-linger",
+            "An enrol token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
+        ],
+    }
+    .text()
 }
 
 /// A flag, or the variable that stands for it, and which it was. An empty variable counts as unset.

@@ -13,7 +13,7 @@ use super::connection::result::{ConnectResult, HostKey};
 use super::connection::state::State;
 use super::core::Core;
 use super::draft::{Draft, Invalid};
-use super::{main_tunnel, store};
+use super::{main_tunnel, quick_setup, store};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::vault::SealedFile;
 
@@ -167,8 +167,21 @@ fn remove(core: &Arc<Core>, request: &Request) -> Answer {
     let removed = core.apps.remove(id).map_err(failed)?;
     // One that began in between; what begins later finds no application.
     core.connections.disconnect(id);
+    give_back(core, &removed);
     log::info!("application {id}: removed");
     Ok(Response::ok(removed.shown()))
+}
+
+/// An application that was connected once has a place at its server.
+fn give_back(core: &Core, app: &AppConfig) {
+    let Ok(url) = core.server_of(app) else {
+        return;
+    };
+    let credentials = core.servers.of(url.origin()).credentials(&core.credentials, false);
+    let known = credentials.ok().filter(|known| known.accepted);
+    if let Some(known) = known.filter(|_| app.last_connected_at.is_some()) {
+        quick_setup::release(url, known, app.id.clone());
+    }
 }
 
 fn connect(core: &Arc<Core>, request: &Request) -> Answer {

@@ -281,7 +281,7 @@ impl Far {
             listener.is_some()
         });
         let mut settings = server::Settings::new(listener.unwrap(), Arc::clone(&self.keys));
-        settings.users = users(password);
+        settings.policy = Box::new(users(password));
         let server = Server::start(settings).unwrap();
         self.tunnel_port = server.address().port();
         self.tunnel = Some(server);

@@ -21,6 +21,7 @@ pub mod mariadb;
 pub mod openapi;
 pub mod postern;
 pub mod quick_setup;
+pub mod relay;
 
 pub use chromium::Browser;
 pub use mariadb::MariaDb;

@@ -63,7 +63,6 @@ impl Manager {
             ))
             .hint("end 'postern start' and start it again")
         })?;
-        let mut envelope: Value = serde_json::from_slice(body_of(&answer)).unwrap_or_default();
         match envelope.get("code").and_then(Value::as_u64) {
             Some(200..=299) => Ok(envelope
                 .get_mut("data")

@@ -222,8 +222,9 @@ fn announcement(running: &Running) -> String {
         format!("Enrol token: {} (shown this once: keep it)\n", **token)
     });
     format!(
-        "Relay: {url}\nSites: {}\nTunnel server: {}\nFingerprint: {}\n{token}Status page: {url}auth?code={}\n",
+        "Relay: {url}\nSites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{token}Status page: {url}auth?code={}\n",
         running.site_url("NAME"),
+        running.address(),
         running.tunnel_address(),
         running.fingerprint(),
         **running.operator_token(),

@@ -21,6 +21,8 @@ use crate::tunnel::link::{self, Proxy};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";
+/// The API path of an application at a relay of ours; its id follows.
+const APPLICATIONS: &str = "/api/public/applications/";
 /// Bytes of an answer. Default 1 MiB; one has some hundred.
 const MAX_ANSWER: u64 = 1024 * 1024;
 /// Bytes that are read of what comes with another status than 2xx. Default 4 KiB: it is only shown.
@@ -59,6 +61,25 @@ pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result
         .header(header::ACCEPT, "application/json");
     let response = request.send(body).map_err(explained)?;
     reply(response).map_err(explained)
+}
+
+/// Gives back what a relay of ours holds for an application; the status of the answer. Other servers
+/// know no such call.
+pub(super) fn release(
+    server: &ServerUrl,
+    (name, password): (&str, &str),
+    client_app_id: &str,
+    timeout: Duration,
+) -> Result<u16, NoReply> {
+    let agent =
+        agent(server, timeout).map_err(|reason| NoReply::Lasting(Failure::Local(reason)))?;
+    let account = Zeroizing::new(format!("{name}:{password}"));
+    let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(account.as_bytes())));
+    let request = agent
+        .delete(server.with(&format!("{APPLICATIONS}{client_app_id}")))
+        .header(header::AUTHORIZATION, basic.as_str());
+    let response = request.call().map_err(classified)?;
+    Ok(response.status().as_u16())
 }
 
 fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {

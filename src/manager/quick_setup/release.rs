@@ -1,0 +1,38 @@
+//! The call that gives back what a relay holds for an application.
+
+use std::time::Duration;
+
+use super::call::{self, NoReply};
+use crate::manager::ServerUrl;
+use crate::vault::Credentials;
+
+/// Time for all of it. Default 10 s: nobody waits for it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of the stack of the call's thread. Default 512 KiB: TLS.
+const STACK: usize = 512 * 1024;
+
+/// Begins the call, and does not wait: what is not given back is the relay's to keep, and costs nobody anything.
+pub(crate) fn release(server: ServerUrl, credentials: Credentials, client_app_id: String) {
+    // Ends with the call, or the process.
+    let spawned = std::thread::Builder::new()
+        .name("release".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            let account = (
+                credentials.connector_name.as_str(),
+                credentials.password.as_str(),
+            );
+            match call::release(&server, account, &client_app_id, TIMEOUT) {
+                Ok(status) => log::debug!("application {client_app_id}: given back: {status}"),
+                Err(NoReply::Passing(reason)) => {
+                    log::debug!("application {client_app_id}: not given back: {reason}");
+                }
+                Err(NoReply::Lasting(failure)) => {
+                    log::debug!("application {client_app_id}: not given back: {failure}");
+                }
+            }
+        });
+    if let Err(error) = spawned {
+        log::debug!("no thread to give an application back: {error}");
+    }
+}

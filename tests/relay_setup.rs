@@ -1,0 +1,216 @@
+//! Quick-setup at the real `postern relay`: who is let in, what is assigned, and what is refused.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test reports"
+)]
+
+mod support;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use support::openapi::{mismatch, resolve};
+use support::relay::{PASSWORD, Relay, body, texts_below, with};
+
+/// What makes a relay one for others, on loopback all the same.
+const PUBLIC: &str = "--public-url=https://localhost";
+
+#[test]
+fn an_application_is_assigned_a_site_and_keeps_it() {
+    let relay = Relay::start(&[]);
+    let first = relay.assign(&body("one", "shop", "http", 3000));
+    let connector = &first["connector"];
+    assert_eq!(connector["external_ip"], "127.0.0.1");
+    assert_eq!(connector["tunnel_port"], relay.tunnel.port());
+    assert_eq!(connector["fingerprint"], relay.said("Fingerprint: "));
+    assert_eq!((&connector["username"], &connector["password"]), (&json!("one"), &json!(PASSWORD)));
+    let url = format!("http://shop.localhost:{}/", relay.address.port());
+    assert_eq!(first["app"]["site_url"], url);
+    assert_eq!(first["api_key"]["nhp_server"], url.trim_end_matches('/'));
+    assert_eq!(first["api_key"]["code"].as_str().unwrap().len(), 40, "160 bits");
+    let second = relay.assign(&with(body("one", "shop", "http", 9), json!({"display_name": "Other"})));
+    assert_eq!(second["app"], first["app"]);
+    let relay = relay.restart(&[]);
+    let third = relay.assign(&body("one", "shop", "http", 3000));
+    assert_eq!((&third["app"], &third["connector"]), (&first["app"], &first["connector"]));
+}
+
+#[test]
+fn a_name_that_is_held_gets_a_number_and_a_port_is_public_for_other_protocols() {
+    let relay = Relay::start(&[]);
+    let site = |connector: &str, app: &str, name: &str| {
+        let wish = with(body(connector, app, "http", 1), json!({"site_name": name}));
+        relay.assign(&wish)["app"]["site_url"].as_str().unwrap().to_owned()
+    };
+    let port = relay.address.port();
+    assert_eq!(site("one", "a", "shop"), format!("http://shop.localhost:{port}/"));
+    assert_eq!(site("two", "a", "shop"), format!("http://shop-2.localhost:{port}/"));
+    assert_eq!(site("one", "b", "shop"), format!("http://shop-3.localhost:{port}/"));
+    let ssh = relay.assign(&body("one", "c", "ssh", 22));
+    let public = ssh["app"]["resource"]["port"].as_u64().unwrap();
+    assert_eq!(ssh["app"]["site_url"], format!("tcp://127.0.0.1:{public}"));
+    assert_eq!(ssh["api_key"]["code"], "");
+}
+
+#[test]
+fn a_wrong_password_is_401_and_changes_nothing() {
+    let relay = Relay::start(&[]);
+    let first = relay.assign(&body("one", "shop", "http", 3000));
+    for (password, reset) in [("another-password", true), ("another-password", false), ("12345678", true)] {
+        let wrong = with(body("one", "shop", "http", 1), json!({"password": password, "reset": reset}));
+        let answer = relay.call(&wrong);
+        assert_eq!((answer.status(), answer.json()["code"].clone()), (401, json!(401)));
+        assert!(!answer.text().contains(password));
+    }
+    let again = relay.assign(&body("one", "shop", "http", 3000));
+    assert_eq!(again["app"], first["app"]);
+}
+
+#[test]
+fn a_public_relay_enrols_with_its_token_only() {
+    let relay = Relay::start(&[PUBLIC]);
+    let token = relay.enrol_token();
+    let call = |changes: Value| relay.call(&with(body("one", "shop", "http", 1), changes));
+    let absent = call(json!({}));
+    assert_eq!(absent.status(), 403);
+    assert!(absent.text().contains("--enroll-token"), "{}", absent.text());
+    let wrong = call(json!({"enroll_token": "not-the-token-that-was-printed"}));
+    assert_eq!(wrong.status(), 403);
+    let right = call(json!({"enroll_token": token})).data();
+    assert_eq!(right["app"]["site_url"], "https://shop.localhost/");
+    call(json!({})).data();
+    let texts = texts_below(&relay.data());
+    assert!(!texts.contains(&token) && !texts.contains(PASSWORD), "kept hashed");
+    assert!(!relay.stderr().contains(&token) && !relay.stderr().contains(PASSWORD));
+    let relay = relay.restart(&[PUBLIC]);
+    assert!(!relay.stdout().contains("Enrol token"), "shown once");
+    let two = with(body("two", "shop", "http", 1), json!({"enroll_token": token}));
+    assert_eq!(relay.call(&two).status(), 200, "it holds after a restart");
+    let relay = relay.restart(&[PUBLIC, "--enroll-token", "chosen-by-the-operator"]);
+    let three = |token: &str| with(body("three", "shop", "http", 1), json!({"enroll_token": token}));
+    assert_eq!(relay.call(&three(&token)).status(), 403, "another one is in its place");
+    assert_eq!(relay.call(&three("chosen-by-the-operator")).status(), 200);
+}
+
+#[test]
+fn wrong_fields_are_all_named() {
+    let relay = Relay::start(&[]);
+    let answer = relay.call(&json!({"protocol": "ftp", "port": 0, "connector_name": "a b", "password": "x"}));
+    assert_eq!(answer.status(), 400);
+    let message = answer.json()["message"].as_str().unwrap().to_owned();
+    for field in ["protocol", "ip", "port", "connector_name", "password"] {
+        assert!(message.contains(&format!("{field}: ")), "{message}");
+    }
+    for name in ["www", "api", "Ab", "a--b", "-ab", "relay"] {
+        let reserved = with(body("one", "shop", "http", 1), json!({"site_name": name}));
+        assert_eq!(relay.call(&reserved).status(), 400, "{name}");
+    }
+    for text in ["", "[]", "null", "{"] {
+        let json = ("Content-Type", "application/json");
+        let answer = relay.client().send("POST", "/api/public/quick-setup", &[json], text.as_bytes());
+        assert_eq!(answer.status(), 400, "{text}");
+    }
+}
+
+#[test]
+fn web_pages_elsewhere_and_other_names_do_not_reach_it() {
+    let relay = Relay::start(&[]);
+    let call = body("one", "shop", "http", 1).to_string();
+    let send = |headers: &[(&str, &str)]| {
+        let answer = relay.client().send("POST", "/api/public/quick-setup", headers, call.as_bytes());
+        answer.status()
+    };
+    let json = ("Content-Type", "application/json");
+    assert_eq!(send(&[]), 415);
+    assert_eq!(send(&[("Content-Type", "text/plain")]), 415);
+    for origin in ["http://evil.example", "null", "http://localhost:1", "http://shop.localhost"] {
+        assert_eq!(send(&[json, ("Origin", origin)]), 403, "{origin}");
+    }
+    assert_eq!(send(&[json, ("Host", "evil.example")]), 421);
+    let site = format!("other.localhost:{}", relay.address.port());
+    assert_eq!(send(&[json, ("Host", &site), ("Origin", "")]), 404, "a site's name is not the relay's");
+    let own = format!("localhost:{}", relay.address.port());
+    assert_eq!(send(&[json, ("Host", &own), ("Origin", "")]), 200);
+}
+
+#[test]
+fn a_flood_is_429_and_says_how_long_to_wait() {
+    let relay = Relay::start(&[]);
+    let mut client = relay.client();
+    let statuses: Vec<u16> = (0..40)
+        .map(|_| client.post("/api/public/quick-setup", &json!({})).status())
+        .collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 400).count(), 30);
+    let last = client.post("/api/public/quick-setup", &body("one", "shop", "http", 1));
+    assert_eq!(last.status(), 429);
+    let wait: u64 = last.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_eq!(client.get("/health").json(), json!({"status": "OK"}));
+}
+
+#[test]
+fn calls_behind_a_trusted_proxy_are_counted_by_visitor() {
+    let relay = Relay::start(&[PUBLIC, "--trust-proxy=127.0.0.1"]);
+    let json = ("Content-Type", "application/json");
+    let from = |address: &str| {
+        let headers = [json, ("X-Forwarded-For", address)];
+        let answer = relay.client().send("POST", "/api/public/quick-setup", &headers, b"{}");
+        answer.status()
+    };
+    assert!((0..30).all(|_| from("192.0.2.1") == 400));
+    assert_eq!((from("192.0.2.1"), from("192.0.2.2")), (429, 400));
+}
+
+#[test]
+fn an_application_is_given_back_by_its_connector_alone() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    relay.assign(&body("two", "other", "http", 1));
+    let release = |name: &str, password: &str, app: &str| {
+        let basic = format!("Basic {}", STANDARD.encode(format!("{name}:{password}")));
+        let headers = [("Authorization", basic.as_str())];
+        let path = format!("/api/public/applications/{app}");
+        relay.client().send("DELETE", &path, &headers, b"").status()
+    };
+    assert_eq!(release("one", "wrong-password", "shop"), 401);
+    assert_eq!(release("nobody", PASSWORD, "shop"), 401);
+    assert_eq!(release("two", PASSWORD, "shop"), 404);
+    let without = relay.client().send("DELETE", "/api/public/applications/shop", &[], b"");
+    assert_eq!(without.status(), 401);
+    assert_eq!(release("one", PASSWORD, "shop"), 200);
+    assert_eq!(release("one", PASSWORD, "shop"), 404);
+    let taken_over = with(body("two", "more", "http", 1), json!({"site_name": "shop"}));
+    let url = relay.assign(&taken_over)["app"]["site_url"].as_str().unwrap().to_owned();
+    assert!(url.starts_with("http://shop."), "{url}");
+}
+
+/// Whatever is answered is what the description says.
+#[test]
+fn answers_are_those_of_the_description() {
+    let relay = Relay::start(&[]);
+    let document = relay.client().get("/api/openapi.json").json();
+    relay.assign(&body("one", "shop", "http", 1));
+    let setup = relay.call(&body("one", "shop", "http", 1));
+    let bearer = format!("Bearer {}", relay.operator_token());
+    let operator = [("Authorization", bearer.as_str())];
+    let answers = [
+        ("/api/public/quick-setup", "post", setup),
+        ("/api/public/quick-setup", "post", relay.call(&json!({}))),
+        ("/api/status", "get", relay.client().send("GET", "/api/status", &operator, b"")),
+        ("/api/status", "get", relay.client().get("/api/status")),
+        ("/api/connectors/{name}", "delete",
+            relay.client().send("DELETE", "/api/connectors/nobody", &operator, b"")),
+        ("/api/connectors/{name}", "delete",
+            relay.client().send("DELETE", "/api/connectors/one", &operator, b"")),
+        ("/health", "get", relay.client().get("/health")),
+    ];
+    for (path, method, answer) in answers {
+        let described = &document["paths"][path][method]["responses"][answer.status().to_string()];
+        let described = resolve(&document, described);
+        let schema = &described["content"]["application/json"]["schema"];
+        assert!(schema.is_object(), "{method} {path} {}", answer.status());
+        let wrong = mismatch(&document, schema, &answer.json(), path);
+        assert_eq!(wrong, None, "{method} {path}: {}", answer.text());
+    }
+}

@@ -1,0 +1,244 @@
+//! The real `postern relay`, and calls to it as connectors, visitors and its operator make them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use postern::tunnel::client::{HostKeyCheck, Settings, Status, Tunnel};
+use postern::tunnel::link::Endpoint;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::http::{Client, Response};
+use super::leash::{Leash, Leashed};
+use super::manager::environment;
+use super::postern::{Finished, Home, binary};
+use super::{PATIENCE, holds_within};
+
+/// A connector's password: as long as a generated one.
+pub const PASSWORD: &str = "generated-password-of-43-characters-0123456";
+
+/// A running `postern relay`, ended on drop (SIGTERM first).
+pub struct Relay {
+    process: Leashed,
+    home: Arc<Home>,
+    /// Where the gateway listens.
+    pub address: SocketAddr,
+    /// Where tunnels come in.
+    pub tunnel: SocketAddr,
+}
+
+impl Relay {
+    /// On free ports of loopback, in a fresh directory.
+    #[track_caller]
+    pub fn start(args: &[&str]) -> Relay {
+        let ports = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
+        Relay::start_in(&Arc::new(Home::new()), &[&ports, args].concat())
+    }
+
+    /// With these arguments alone, in `home`.
+    #[track_caller]
+    pub fn start_in(home: &Arc<Home>, args: &[&str]) -> Relay {
+        Relay::try_start_in(home, args)
+            .unwrap_or_else(|failed| panic!("postern relay {args:?}: {failed:?}"))
+    }
+
+    /// The same, for tests of the failure.
+    pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Relay, Finished> {
+        let mut leash = Leash::new(binary()).args(["relay", "-v"]).args(args);
+        leash = leash.lending(home.path());
+        for (name, value) in environment(home.path()) {
+            leash = leash.env(name, value);
+        }
+        let mut process = leash.start();
+        let mut ended = None;
+        holds_within(PATIENCE, || {
+            ended = process.ended();
+            ended.is_some() || process.stdout.line_after("Status page: ").is_some()
+        });
+        let line = |prefix: &str| process.stdout.line_after(prefix);
+        match (ended, line("Listening on: "), line("Tunnel server: ")) {
+            (None, Some(address), Some(tunnel)) => {
+                let (address, tunnel) = (address.parse().unwrap(), tunnel.parse().unwrap());
+                let home = Arc::clone(home);
+                Ok(Relay {
+                    process,
+                    home,
+                    address,
+                    tunnel,
+                })
+            }
+            _ => {
+                process.kill();
+                process.drained();
+                Err(Finished {
+                    code: ended.and_then(|status| status.code()),
+                    stdout: process.stdout.text(),
+                    stderr: process.stderr.text(),
+                })
+            }
+        }
+    }
+
+    /// Ends it, and starts it again on the same ports and directory.
+    #[track_caller]
+    pub fn restart(self, args: &[&str]) -> Relay {
+        let (listen, tunnel) = (self.address.to_string(), self.tunnel.to_string());
+        let home = Arc::clone(&self.home);
+        drop(self);
+        let ports = ["--listen", &listen, "--tunnel-listen", &tunnel];
+        Relay::start_in(&home, &[&ports, args].concat())
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> std::path::PathBuf {
+        self.home.path().join("relay")
+    }
+
+    /// The per-user directory.
+    pub fn home(&self) -> &Arc<Home> {
+        &self.home
+    }
+
+    /// What follows `prefix` on standard output.
+    #[track_caller]
+    pub fn said(&self, prefix: &str) -> String {
+        let line = self.process.stdout.line_after(prefix);
+        line.unwrap_or_else(|| panic!("no '{prefix}' in {}", self.stdout()))
+    }
+
+    /// The operator's token.
+    #[track_caller]
+    pub fn operator_token(&self) -> String {
+        let url = self.said("Status page: ");
+        url.split("code=").nth(1).unwrap().trim().to_owned()
+    }
+
+    /// The token that was made at the first start.
+    #[track_caller]
+    pub fn enrol_token(&self) -> String {
+        let line = self.said("Enrol token: ");
+        line.split(' ').next().unwrap().to_owned()
+    }
+
+    /// What it printed.
+    pub fn stdout(&self) -> String {
+        self.process.stdout.text()
+    }
+
+    /// What it logged.
+    pub fn stderr(&self) -> String {
+        self.process.stderr.text()
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// SIGTERM; its exit status, none when it had to be killed.
+    pub fn stop(&mut self) -> Option<ExitStatus> {
+        self.process.terminate()
+    }
+
+    /// A client under the relay's own name.
+    pub fn client(&self) -> Client {
+        Client::new(&self.address.to_string())
+    }
+
+    /// A quick-setup call.
+    #[track_caller]
+    pub fn call(&self, body: &Value) -> Response {
+        self.client().post("/api/public/quick-setup", body)
+    }
+
+    /// What a call that must succeed is answered.
+    #[track_caller]
+    pub fn assign(&self, body: &Value) -> Value {
+        self.call(body).data()
+    }
+
+    /// A request to a site.
+    #[track_caller]
+    pub fn visit(&self, site: &str, path: &str) -> Response {
+        let host = format!("{site}.localhost:{}", self.address.port());
+        let headers = [("Host", host.as_str()), ("Origin", "")];
+        self.client().send("GET", path, &headers, b"")
+    }
+
+    /// What the operator sees.
+    #[track_caller]
+    pub fn status(&self) -> Value {
+        let bearer = format!("Bearer {}", self.operator_token());
+        let headers = [("Authorization", bearer.as_str())];
+        self.client().send("GET", "/api/status", &headers, b"").data()
+    }
+
+    /// Opens a tunnel as a chisel client with these credentials.
+    pub fn tunnel(&self, user: &str, password: &str, remotes: &[&str]) -> Tunnel {
+        let endpoint = Endpoint::parse(&format!("ws://{}", self.tunnel)).unwrap();
+        let remotes = remotes.iter().map(|remote| remote.parse().unwrap()).collect();
+        let mut settings = Settings::new(endpoint, remotes);
+        settings.user = user.to_owned();
+        settings.password = Zeroizing::new(password.to_owned());
+        settings.host_key = HostKeyCheck::Any;
+        settings.max_retry_interval = Duration::from_millis(200);
+        Tunnel::start(settings).unwrap()
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.process.terminate();
+        if std::thread::panicking() {
+            eprintln!("postern relay said:\n{}{}", self.stdout(), self.stderr());
+        }
+    }
+}
+
+/// A quick-setup call's body for a local application.
+pub fn body(connector: &str, app: &str, protocol: &str, port: u16) -> Value {
+    json!({"protocol": protocol, "ip": "127.0.0.1", "port": port, "connector_name": connector,
+        "password": PASSWORD, "client_app_id": app, "display_name": app, "site_name": "",
+        "invisible": false, "visable": "", "reset": true})
+}
+
+/// The same with some fields changed.
+pub fn with(mut body: Value, changes: Value) -> Value {
+    let changes = changes.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(changes);
+    body
+}
+
+/// Waits until the tunnel has an error, and answers its text.
+#[track_caller]
+pub fn refusal(tunnel: &Tunnel) -> String {
+    let mut text = None;
+    holds_within(PATIENCE, || {
+        let now = tunnel.snapshot();
+        assert_ne!(now.status, Status::Connected, "it was let in");
+        text = now.error.map(|error| error.to_string());
+        text.is_some()
+    });
+    text.expect("an error")
+}
+
+/// Every text below a directory, for searches after secrets.
+pub fn texts_below(dir: &Path) -> String {
+    let mut all = String::new();
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => all.push_str(&texts_below(&path)),
+            false => all.push_str(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default())),
+        }
+    }
+    all
+}
