@@ -1,13 +1,18 @@
 //! postern: one small static executable with a web SQL client for
 //! MySQL-protocol databases, and tunnels that share a local application.
 //!
-//! Rooms, imports point downward only: [`cli`], [`relay`], [`sqlweb`], [`plugin`],
+//! Rooms, imports point downward only: [`cli`], [`manager`], [`relay`], [`sqlweb`], [`plugin`],
 //! [`tunnel`], [`http`], [`vault`].
 
 pub mod cli;
 pub mod http;
+pub mod manager;
 pub mod plugin;
 pub mod relay;
 pub mod sqlweb;
 pub mod tunnel;
 pub mod vault;
+
+/// The fuzz inputs are shared with targets outside, which know the crate by its name.
+#[cfg(test)]
+extern crate self as postern;

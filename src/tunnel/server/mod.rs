@@ -38,6 +38,10 @@ const AFTER_ERROR: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+/// Time from the link to a login. Default 30 s.
+pub const LOGIN_WITHIN: Duration = Duration::from_secs(30);
+/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
+pub const CONFIG_WITHIN: Duration = Duration::from_secs(10);
 /// Time for the connections to end after they were cut. Default 600 ms.
 const STOP_WAIT: Duration = Duration::from_millis(600);
 
@@ -54,6 +58,27 @@ pub struct Settings {
     pub keepalive: Option<Duration>,
     /// How connections are taken.
     pub accept: AcceptOptions,
+    /// How long a client may take.
+    pub timeouts: Timeouts,
+}
+
+/// How long a client may take to be ready.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// From the link to a login. Default [`LOGIN_WITHIN`].
+    pub login: Duration,
+    /// From the login to the configuration. Default [`CONFIG_WITHIN`].
+    pub config: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            login: LOGIN_WITHIN,
+            config: CONFIG_WITHIN,
+        }
+    }
 }
 
 impl Settings {
@@ -65,6 +90,7 @@ impl Settings {
             policy: Box::new(Users::default()),
             keepalive: Some(super::client::KEEPALIVE),
             accept: AcceptOptions::default(),
+            timeouts: Timeouts::default(),
         }
     }
 }
@@ -83,6 +109,7 @@ struct Shared {
     policy: Box<dyn Policy>,
     keepalive: Option<Duration>,
     accept: AcceptOptions,
+    timeouts: Timeouts,
     traffic: Arc<Traffic>,
     ports: Ports,
     sources: Mutex<BTreeMap<IpAddr, usize>>,
@@ -102,6 +129,7 @@ impl Server {
             policy: settings.policy,
             keepalive: settings.keepalive,
             accept: settings.accept,
+            timeouts: settings.timeouts,
             traffic: Arc::default(),
             ports: Ports::default(),
             sources: Mutex::default(),
