@@ -353,7 +353,11 @@ fn an_unread_body_ends_the_connection() {
         client.send(relay.request(method, "shop", path, lines).as_bytes());
         client.send(relay.request("GET", "shop", "/smuggled", "").as_bytes());
         let answer = client.answer(false).unwrap();
-        assert_eq!(answer.header("connection"), Some("close"), "{method} {path}");
+        assert_eq!(
+            answer.header("connection"),
+            Some("close"),
+            "{method} {path}"
+        );
         assert!(client.is_closed(), "{method} {path}");
     }
     let large = "x".repeat(5000);

@@ -296,3 +296,78 @@ fn step_body(body: &mut Body, mode: &mut Mode, input: &[u8]) -> Result<Piece, No
         body: step.data,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Limits;
+
+    fn request(version: &str) -> Head {
+        let head = format!("GET / {version}\r\nHost: a\r\n\r\n");
+        Head::parse(head.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    /// What the visitor gets of an answer that arrives in pieces of `split` bytes, chunks' own
+    /// borders aside, and whether it is whole.
+    fn pass(request: &Head, input: &[u8], split: usize) -> (Vec<u8>, Result<bool, NotHttp>) {
+        let mut answer = Answer::new(request, false, "own");
+        let (mut out, mut at, mut end) = (Vec::new(), 0, 0);
+        while end < input.len() && !answer.is_done() {
+            end = (end + split).min(input.len());
+            while at < end && !answer.is_done() {
+                let piece = match answer.step(&input[at..end], false) {
+                    Ok(piece) => piece,
+                    Err(why) => return (out, Err(why)),
+                };
+                let begun = answer.has_head() && piece.before.starts_with(b"HTTP/");
+                if begun || request.version == Version::Http10 || piece.body.is_empty() {
+                    out.extend_from_slice(&piece.before);
+                }
+                out.extend_from_slice(&input[at..end][piece.body.clone()]);
+                at += piece.consumed;
+                if piece.consumed == 0 {
+                    break;
+                }
+            }
+        }
+        let whole = answer.is_done() || answer.end().is_ok();
+        (out, Ok(whole))
+    }
+
+    #[test]
+    fn any_answer_passes_the_same_however_it_arrives() {
+        let seeds: [&[u8]; 5] = [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\n\r\nhellomore",
+            b"HTTP/1.1 103 E\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nT: u\r\n\r\n",
+            b"HTTP/1.0 200 OK\r\nSet-Cookie: a=1; Domain=b\r\n\r\nuntil the close",
+            b"HTTP/1.1 304 Not Modified\r\nConnection: X-A\r\nX-A: b\r\n\r\n",
+        ];
+        let mut random = 42_u64;
+        let mut next = move |below: usize| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            usize::try_from(random >> 33).unwrap() % below
+        };
+        for turn in 0..20_000 {
+            let mut input = seeds[turn % seeds.len()].to_vec();
+            for _ in 0..next(4) {
+                let at = next(input.len());
+                input[at] = b"\r\n :;,0aZ\x00\x80HTP1"[next(15)];
+            }
+            let request = request(["HTTP/1.1", "HTTP/1.0"][next(2)]);
+            let (out, whole) = pass(&request, &input, input.len());
+            for split in [1, 2, 7] {
+                let (other, other_whole) = pass(&request, &input, split);
+                let shown = input.escape_ascii().to_string();
+                assert_eq!(other_whole, whole, "{shown}");
+                if whole.is_ok() {
+                    assert_eq!(other, out, "{shown}");
+                }
+            }
+            let shown = String::from_utf8_lossy(&out).to_ascii_lowercase();
+            assert!(!shown.contains("domain=b") || input != seeds[3]);
+        }
+    }
+}

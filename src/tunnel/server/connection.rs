@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
+use super::{Grant, Shared};
 use crate::tunnel::line::{ANSWER_WITHIN, End, Handler, Line, Options};
 use crate::tunnel::link::{self, Accepted};
 use crate::tunnel::remote::{Remote, decode_config};
@@ -96,9 +96,10 @@ impl Handler for Client<'_> {
 
 impl Client<'_> {
     fn login(&mut self, line: &Line, user: &str, password: &str) -> Result<(), End> {
-        let admitted = self.shared.users.admits(user, password);
-        if admitted {
-            self.stage = Stage::Config(user.to_owned());
+        let holder = self.shared.policy.login(user, password, self.peer);
+        let admitted = holder.is_some();
+        if let Some(holder) = holder {
+            self.stage = Stage::Config(holder);
             line.allow(self.shared.timeouts.config);
         } else {
             log::info!("{}: login refused", self.peer);
