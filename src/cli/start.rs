@@ -163,12 +163,9 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
         web_clients: &BuiltIns,
         notices: through.notices,
     };
-    let running = manager::start(options).map_err(|error| {
-        let failure = Failure::operation(error.to_string());
-        match error {
-            manager::StartError::Host(_) => failure.hint(COMMAND.see_help()),
-            _ => failure,
-        }
+    let running = manager::start(options).map_err(|error| match error {
+        manager::StartError::Host(_) => Failure::usage(error.to_string()).hint(COMMAND.see_help()),
+        _ => Failure::operation(error.to_string()),
     })?;
     announce(&instance, &running)?;
     serve(running, embedded, !parsed.has(&NO_OPEN), &watch)
