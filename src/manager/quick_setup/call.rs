@@ -71,14 +71,15 @@ pub(super) fn release(
     client_app_id: &str,
     timeout: Duration,
 ) -> Result<u16, NoReply> {
-    let agent =
-        agent(server, timeout).map_err(|reason| NoReply::Lasting(Failure::Local(reason)))?;
+    let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
+    let proxy = link::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
+    let agent = agent(server, proxy.as_ref(), timeout).map_err(local)?;
     let account = Zeroizing::new(format!("{name}:{password}"));
     let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(account.as_bytes())));
     let request = agent
         .delete(server.with(&format!("{APPLICATIONS}{client_app_id}")))
         .header(header::AUTHORIZATION, basic.as_str());
-    let response = request.call().map_err(classified)?;
+    let response = request.call().map_err(|error| classified(error, ""))?;
     Ok(response.status().as_u16())
 }
 
