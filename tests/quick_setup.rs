@@ -73,6 +73,7 @@ impl Caller for Connector {
             display_name: "Shop",
             site_name: "",
             invisible: false,
+            checks_code: false,
             visable: "",
             reset: !credentials.accepted,
         };

@@ -24,12 +24,22 @@ fn it_says_where_it_is_and_ends_with_a_signal() {
     let mut relay = Relay::start(&[]);
     let port = relay.address.port();
     assert_eq!(relay.said("Relay: "), format!("http://localhost:{port}/"));
-    assert_eq!(relay.said("Sites: "), format!("http://NAME.localhost:{port}/"));
+    assert_eq!(
+        relay.said("Sites: "),
+        format!("http://NAME.localhost:{port}/")
+    );
     assert_eq!(relay.said("Fingerprint: ").len(), 44);
-    assert!(!relay.stdout().contains("Enrol token"), "a private relay needs none");
+    assert!(
+        !relay.stdout().contains("Enrol token"),
+        "a private relay needs none"
+    );
     let begun = Instant::now();
     assert_eq!(relay.stop().and_then(|status| status.code()), Some(0));
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]
@@ -53,19 +63,28 @@ fn wrong_flags_are_exit_status_2_and_start_nothing() {
     }
     assert!(!home.path().join("relay").exists());
     let help = home.run(&["relay", "--help"]);
-    assert!(help.code == Some(0) && help.stdout.contains("--trust-proxy"), "{help:?}");
+    assert!(
+        help.code == Some(0) && help.stdout.contains("--trust-proxy"),
+        "{help:?}"
+    );
 }
 
 #[test]
 fn a_busy_port_is_named_with_its_flag() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = holder.local_addr().unwrap().to_string();
-    for (flag, other) in [("--listen", "--tunnel-listen"), ("--tunnel-listen", "--listen")] {
+    for (flag, other) in [
+        ("--listen", "--tunnel-listen"),
+        ("--tunnel-listen", "--listen"),
+    ] {
         let home = Arc::new(Home::new());
         let failed = Relay::try_start_in(&home, &[flag, &address, other, "127.0.0.1:0"]);
         let failed = failed.err().expect("the port is held");
         assert_eq!(failed.code, Some(1));
-        assert!(failed.stderr.contains(&address) && failed.stderr.contains(flag), "{failed:?}");
+        assert!(
+            failed.stderr.contains(&address) && failed.stderr.contains(flag),
+            "{failed:?}"
+        );
     }
 }
 
@@ -78,7 +97,9 @@ fn the_directory_is_private_and_one_relays_at_a_time() {
         let expected = if entry.path().is_dir() { 0o700 } else { 0o600 };
         assert_eq!(mode, expected, "{:?}", entry.path());
     }
-    let second = Relay::try_start_in(relay.home(), &PORTS).err().expect("it is in use");
+    let second = Relay::try_start_in(relay.home(), &PORTS)
+        .err()
+        .expect("it is in use");
     assert_eq!(second.code, Some(1));
     assert!(second.stderr.contains("another relay uses"), "{second:?}");
     assert!(second.stderr.contains("--data"), "{second:?}");
@@ -93,9 +114,18 @@ fn damaged_state_is_set_aside_and_said() {
     fs::write(&book, "{\"version\":1,\"conn").unwrap();
     let relay = relay.restart(&[]);
     assert!(relay.stderr().contains("unreadable"), "{}", relay.stderr());
-    assert_eq!(relay.said("Fingerprint: "), fingerprint, "the keys are another matter");
-    let names = fs::read_dir(relay.data()).unwrap().flatten().map(|entry| entry.file_name());
-    let aside: Vec<_> = names.filter(|name| name.to_string_lossy().contains(".unreadable-")).collect();
+    assert_eq!(
+        relay.said("Fingerprint: "),
+        fingerprint,
+        "the keys are another matter"
+    );
+    let names = fs::read_dir(relay.data())
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name());
+    let aside: Vec<_> = names
+        .filter(|name| name.to_string_lossy().contains(".unreadable-"))
+        .collect();
     assert_eq!(aside.len(), 1, "{aside:?}");
     let kept = fs::read_to_string(relay.data().join(&aside[0])).unwrap();
     assert_eq!(kept, "{\"version\":1,\"conn");
@@ -109,13 +139,29 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
     relay.stop();
     let home = relay.home().clone();
     let listed = home.run(&["relay", "list"]);
-    assert!(listed.stdout.starts_with("NAME\tSTATUS\tENROLLED\tURL\tTARGET\none\t"), "{listed:?}");
+    assert!(
+        listed
+            .stdout
+            .starts_with("NAME\tSTATUS\tENROLLED\tURL\tTARGET\none\t"),
+        "{listed:?}"
+    );
     assert!(listed.stdout.contains("shop\t127.0.0.1:1\n"), "{listed:?}");
     let unknown = home.run(&["relay", "revoke", "two"]);
-    assert!(unknown.code == Some(1) && unknown.stderr.contains("'two'"), "{unknown:?}");
+    assert!(
+        unknown.code == Some(1) && unknown.stderr.contains("'two'"),
+        "{unknown:?}"
+    );
     assert_eq!(home.run(&["relay", "revoke", "one"]).code, Some(0));
-    assert_eq!(home.run(&["relay", "list"]).stdout, "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n");
-    let empty = home.run(&["relay", "list", "--data", &home.path().join("none").to_string_lossy()]);
+    assert_eq!(
+        home.run(&["relay", "list"]).stdout,
+        "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n"
+    );
+    let empty = home.run(&[
+        "relay",
+        "list",
+        "--data",
+        &home.path().join("none").to_string_lossy(),
+    ]);
     assert_eq!(empty.code, Some(0), "{empty:?}");
 }
 
@@ -124,17 +170,34 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
     let relay = Relay::start(&[]);
     relay.assign(&body("known-connector", "shop", "http", 1));
     let mut stranger = relay.client();
-    for (method, path) in [("GET", "/"), ("GET", "/api/status"), ("GET", "/auth"),
-        ("DELETE", "/api/connectors/known-connector"), ("DELETE", "/api/connectors/nobody")] {
+    for (method, path) in [
+        ("GET", "/"),
+        ("GET", "/api/status"),
+        ("GET", "/auth"),
+        ("DELETE", "/api/connectors/known-connector"),
+        ("DELETE", "/api/connectors/nobody"),
+    ] {
         let answer = stranger.send(method, path, &[], b"");
-        assert!(!answer.text().contains("known-connector"), "{method} {path}");
-        assert!(matches!(answer.status(), 200 | 303 | 401), "{method} {path}: {}", answer.status());
+        assert!(
+            !answer.text().contains("known-connector"),
+            "{method} {path}"
+        );
+        assert!(
+            matches!(answer.status(), 200 | 303 | 401),
+            "{method} {path}: {}",
+            answer.status()
+        );
     }
     let token = relay.operator_token();
     assert_eq!(stranger.get("/auth?code=wrong").status(), 401);
     let entered = stranger.get(&format!("/auth?code={token}"));
     assert_eq!(entered.status(), 303);
-    assert!(entered.header("set-cookie").unwrap().contains("; HttpOnly; SameSite=Lax"));
+    assert!(
+        entered
+            .header("set-cookie")
+            .unwrap()
+            .contains("; HttpOnly; SameSite=Lax")
+    );
     let mut operator = relay.client();
     operator.set_cookie(&entered.cookie().unwrap());
     assert!(operator.get("/").text().contains("<title>Relay"));
@@ -149,7 +212,11 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
         stranger.get("/auth?code=wrong");
     }
     assert_eq!(stranger.get("/auth?code=wrong").status(), 429);
-    assert_eq!(stranger.get(&format!("/auth?code={token}")).status(), 303, "a right one passes");
+    assert_eq!(
+        stranger.get(&format!("/auth?code={token}")).status(),
+        303,
+        "a right one passes"
+    );
     assert!(!relay.stderr().contains(&token));
 }
 
@@ -158,20 +225,50 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
 fn the_unit_file_is_hardened_and_sound() {
     let home = Home::new();
     for (line, name) in [
-        (&["relay", "--print-systemd-unit", "--domain", "relay.example", "--listen", "0.0.0.0:80",
-            "--external-ip", "192.0.2.1", "--enroll-token", "never-in-a-unit-file"][..], "postern-relay.service"),
-        (&["start", "--print-systemd-unit", "--server", "https://relay.example"], "postern.service"),
+        (
+            &[
+                "relay",
+                "--print-systemd-unit",
+                "--domain",
+                "relay.example",
+                "--listen",
+                "0.0.0.0:80",
+                "--external-ip",
+                "192.0.2.1",
+                "--enroll-token",
+                "never-in-a-unit-file",
+            ][..],
+            "postern-relay.service",
+        ),
+        (
+            &[
+                "start",
+                "--print-systemd-unit",
+                "--server",
+                "https://relay.example",
+            ],
+            "postern.service",
+        ),
     ] {
         let printed = home.run(line);
         assert_eq!(printed.code, Some(0), "{printed:?}");
         let unit = &printed.stdout;
-        for needed in ["NoNewPrivileges=yes", "MemoryMax=", "SystemCallFilter=", "Restart=on-failure", "relay.example"] {
+        for needed in [
+            "NoNewPrivileges=yes",
+            "MemoryMax=",
+            "SystemCallFilter=",
+            "Restart=on-failure",
+            "relay.example",
+        ] {
             assert!(unit.contains(needed), "{needed} in {unit}");
         }
         assert!(!unit.contains("never-in-a-unit-file"));
         let path = home.path().join(name);
         fs::write(&path, unit).unwrap();
-        let verify = std::process::Command::new("systemd-analyze").arg("verify").arg(&path).output();
+        let verify = std::process::Command::new("systemd-analyze")
+            .arg("verify")
+            .arg(&path)
+            .output();
         if let Ok(verdict) = verify {
             let said = String::from_utf8_lossy(&verdict.stderr);
             assert!(!said.contains(name), "{said}");

@@ -24,16 +24,29 @@ fn an_application_is_assigned_a_site_and_keeps_it() {
     assert_eq!(connector["external_ip"], "127.0.0.1");
     assert_eq!(connector["tunnel_port"], relay.tunnel.port());
     assert_eq!(connector["fingerprint"], relay.said("Fingerprint: "));
-    assert_eq!((&connector["username"], &connector["password"]), (&json!("one"), &json!(PASSWORD)));
+    assert_eq!(
+        (&connector["username"], &connector["password"]),
+        (&json!("one"), &json!(PASSWORD))
+    );
     let url = format!("http://shop.localhost:{}/", relay.address.port());
     assert_eq!(first["app"]["site_url"], url);
     assert_eq!(first["api_key"]["nhp_server"], url.trim_end_matches('/'));
-    assert_eq!(first["api_key"]["code"].as_str().unwrap().len(), 40, "160 bits");
-    let second = relay.assign(&with(body("one", "shop", "http", 9), json!({"display_name": "Other"})));
+    assert_eq!(
+        first["api_key"]["code"].as_str().unwrap().len(),
+        40,
+        "160 bits"
+    );
+    let second = relay.assign(&with(
+        body("one", "shop", "http", 9),
+        json!({"display_name": "Other"}),
+    ));
     assert_eq!(second["app"], first["app"]);
     let relay = relay.restart(&[]);
     let third = relay.assign(&body("one", "shop", "http", 3000));
-    assert_eq!((&third["app"], &third["connector"]), (&first["app"], &first["connector"]));
+    assert_eq!(
+        (&third["app"], &third["connector"]),
+        (&first["app"], &first["connector"])
+    );
 }
 
 #[test]
@@ -41,12 +54,24 @@ fn a_name_that_is_held_gets_a_number_and_a_port_is_public_for_other_protocols() 
     let relay = Relay::start(&[]);
     let site = |connector: &str, app: &str, name: &str| {
         let wish = with(body(connector, app, "http", 1), json!({"site_name": name}));
-        relay.assign(&wish)["app"]["site_url"].as_str().unwrap().to_owned()
+        relay.assign(&wish)["app"]["site_url"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let port = relay.address.port();
-    assert_eq!(site("one", "a", "shop"), format!("http://shop.localhost:{port}/"));
-    assert_eq!(site("two", "a", "shop"), format!("http://shop-2.localhost:{port}/"));
-    assert_eq!(site("one", "b", "shop"), format!("http://shop-3.localhost:{port}/"));
+    assert_eq!(
+        site("one", "a", "shop"),
+        format!("http://shop.localhost:{port}/")
+    );
+    assert_eq!(
+        site("two", "a", "shop"),
+        format!("http://shop-2.localhost:{port}/")
+    );
+    assert_eq!(
+        site("one", "b", "shop"),
+        format!("http://shop-3.localhost:{port}/")
+    );
     let ssh = relay.assign(&body("one", "c", "ssh", 22));
     let public = ssh["app"]["resource"]["port"].as_u64().unwrap();
     assert_eq!(ssh["app"]["site_url"], format!("tcp://127.0.0.1:{public}"));
@@ -57,10 +82,20 @@ fn a_name_that_is_held_gets_a_number_and_a_port_is_public_for_other_protocols() 
 fn a_wrong_password_is_401_and_changes_nothing() {
     let relay = Relay::start(&[]);
     let first = relay.assign(&body("one", "shop", "http", 3000));
-    for (password, reset) in [("another-password", true), ("another-password", false), ("12345678", true)] {
-        let wrong = with(body("one", "shop", "http", 1), json!({"password": password, "reset": reset}));
+    for (password, reset) in [
+        ("another-password", true),
+        ("another-password", false),
+        ("12345678", true),
+    ] {
+        let wrong = with(
+            body("one", "shop", "http", 1),
+            json!({"password": password, "reset": reset}),
+        );
         let answer = relay.call(&wrong);
-        assert_eq!((answer.status(), answer.json()["code"].clone()), (401, json!(401)));
+        assert_eq!(
+            (answer.status(), answer.json()["code"].clone()),
+            (401, json!(401))
+        );
         assert!(!answer.text().contains(password));
     }
     let again = relay.assign(&body("one", "shop", "http", 3000));
@@ -74,29 +109,49 @@ fn a_public_relay_enrols_with_its_token_only() {
     let call = |changes: Value| relay.call(&with(body("one", "shop", "http", 1), changes));
     let absent = call(json!({}));
     assert_eq!(absent.status(), 403);
-    assert!(absent.text().contains("--enroll-token"), "{}", absent.text());
+    assert!(
+        absent.text().contains("--enroll-token"),
+        "{}",
+        absent.text()
+    );
     let wrong = call(json!({"enroll_token": "not-the-token-that-was-printed"}));
     assert_eq!(wrong.status(), 403);
     let right = call(json!({"enroll_token": token})).data();
     assert_eq!(right["app"]["site_url"], "https://shop.localhost/");
     call(json!({})).data();
     let texts = texts_below(&relay.data());
-    assert!(!texts.contains(&token) && !texts.contains(PASSWORD), "kept hashed");
+    assert!(
+        !texts.contains(&token) && !texts.contains(PASSWORD),
+        "kept hashed"
+    );
     assert!(!relay.stderr().contains(&token) && !relay.stderr().contains(PASSWORD));
     let relay = relay.restart(&[PUBLIC]);
     assert!(!relay.stdout().contains("Enrol token"), "shown once");
-    let two = with(body("two", "shop", "http", 1), json!({"enroll_token": token}));
+    let two = with(
+        body("two", "shop", "http", 1),
+        json!({"enroll_token": token}),
+    );
     assert_eq!(relay.call(&two).status(), 200, "it holds after a restart");
     let relay = relay.restart(&[PUBLIC, "--enroll-token", "chosen-by-the-operator"]);
-    let three = |token: &str| with(body("three", "shop", "http", 1), json!({"enroll_token": token}));
-    assert_eq!(relay.call(&three(&token)).status(), 403, "another one is in its place");
+    let three = |token: &str| {
+        with(
+            body("three", "shop", "http", 1),
+            json!({"enroll_token": token}),
+        )
+    };
+    assert_eq!(
+        relay.call(&three(&token)).status(),
+        403,
+        "another one is in its place"
+    );
     assert_eq!(relay.call(&three("chosen-by-the-operator")).status(), 200);
 }
 
 #[test]
 fn wrong_fields_are_all_named() {
     let relay = Relay::start(&[]);
-    let answer = relay.call(&json!({"protocol": "ftp", "port": 0, "connector_name": "a b", "password": "x"}));
+    let answer = relay
+        .call(&json!({"protocol": "ftp", "port": 0, "connector_name": "a b", "password": "x"}));
     assert_eq!(answer.status(), 400);
     let message = answer.json()["message"].as_str().unwrap().to_owned();
     for field in ["protocol", "ip", "port", "connector_name", "password"] {
@@ -108,7 +163,10 @@ fn wrong_fields_are_all_named() {
     }
     for text in ["", "[]", "null", "{"] {
         let json = ("Content-Type", "application/json");
-        let answer = relay.client().send("POST", "/api/public/quick-setup", &[json], text.as_bytes());
+        let answer =
+            relay
+                .client()
+                .send("POST", "/api/public/quick-setup", &[json], text.as_bytes());
         assert_eq!(answer.status(), 400, "{text}");
     }
 }
@@ -118,18 +176,30 @@ fn web_pages_elsewhere_and_other_names_do_not_reach_it() {
     let relay = Relay::start(&[]);
     let call = body("one", "shop", "http", 1).to_string();
     let send = |headers: &[(&str, &str)]| {
-        let answer = relay.client().send("POST", "/api/public/quick-setup", headers, call.as_bytes());
+        let answer =
+            relay
+                .client()
+                .send("POST", "/api/public/quick-setup", headers, call.as_bytes());
         answer.status()
     };
     let json = ("Content-Type", "application/json");
     assert_eq!(send(&[]), 415);
     assert_eq!(send(&[("Content-Type", "text/plain")]), 415);
-    for origin in ["http://evil.example", "null", "http://localhost:1", "http://shop.localhost"] {
+    for origin in [
+        "http://evil.example",
+        "null",
+        "http://localhost:1",
+        "http://shop.localhost",
+    ] {
         assert_eq!(send(&[json, ("Origin", origin)]), 403, "{origin}");
     }
     assert_eq!(send(&[json, ("Host", "evil.example")]), 421);
     let site = format!("other.localhost:{}", relay.address.port());
-    assert_eq!(send(&[json, ("Host", &site), ("Origin", "")]), 404, "a site's name is not the relay's");
+    assert_eq!(
+        send(&[json, ("Host", &site), ("Origin", "")]),
+        404,
+        "a site's name is not the relay's"
+    );
     let own = format!("localhost:{}", relay.address.port());
     assert_eq!(send(&[json, ("Host", &own), ("Origin", "")]), 200);
 }
@@ -155,7 +225,9 @@ fn calls_behind_a_trusted_proxy_are_counted_by_visitor() {
     let json = ("Content-Type", "application/json");
     let from = |address: &str| {
         let headers = [json, ("X-Forwarded-For", address)];
-        let answer = relay.client().send("POST", "/api/public/quick-setup", &headers, b"{}");
+        let answer = relay
+            .client()
+            .send("POST", "/api/public/quick-setup", &headers, b"{}");
         answer.status()
     };
     assert!((0..30).all(|_| from("192.0.2.1") == 400));
@@ -176,12 +248,17 @@ fn an_application_is_given_back_by_its_connector_alone() {
     assert_eq!(release("one", "wrong-password", "shop"), 401);
     assert_eq!(release("nobody", PASSWORD, "shop"), 401);
     assert_eq!(release("two", PASSWORD, "shop"), 404);
-    let without = relay.client().send("DELETE", "/api/public/applications/shop", &[], b"");
+    let without = relay
+        .client()
+        .send("DELETE", "/api/public/applications/shop", &[], b"");
     assert_eq!(without.status(), 401);
     assert_eq!(release("one", PASSWORD, "shop"), 200);
     assert_eq!(release("one", PASSWORD, "shop"), 404);
     let taken_over = with(body("two", "more", "http", 1), json!({"site_name": "shop"}));
-    let url = relay.assign(&taken_over)["app"]["site_url"].as_str().unwrap().to_owned();
+    let url = relay.assign(&taken_over)["app"]["site_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(url.starts_with("http://shop."), "{url}");
 }
 
@@ -197,12 +274,26 @@ fn answers_are_those_of_the_description() {
     let answers = [
         ("/api/public/quick-setup", "post", setup),
         ("/api/public/quick-setup", "post", relay.call(&json!({}))),
-        ("/api/status", "get", relay.client().send("GET", "/api/status", &operator, b"")),
+        (
+            "/api/status",
+            "get",
+            relay.client().send("GET", "/api/status", &operator, b""),
+        ),
         ("/api/status", "get", relay.client().get("/api/status")),
-        ("/api/connectors/{name}", "delete",
-            relay.client().send("DELETE", "/api/connectors/nobody", &operator, b"")),
-        ("/api/connectors/{name}", "delete",
-            relay.client().send("DELETE", "/api/connectors/one", &operator, b"")),
+        (
+            "/api/connectors/{name}",
+            "delete",
+            relay
+                .client()
+                .send("DELETE", "/api/connectors/nobody", &operator, b""),
+        ),
+        (
+            "/api/connectors/{name}",
+            "delete",
+            relay
+                .client()
+                .send("DELETE", "/api/connectors/one", &operator, b""),
+        ),
         ("/health", "get", relay.client().get("/health")),
     ];
     for (path, method, answer) in answers {

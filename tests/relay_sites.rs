@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Manager, Target, visit};
 use support::relay::{PASSWORD, Relay, body, refusal, with};
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, MariaDb, PATIENCE, mariadb, wait_until};
 
 const HELLO: &str = "hello from the target";
 
@@ -35,23 +35,35 @@ fn a_site_is_reached_through_relay_and_tunnel() {
     let id = add(&manager, &target, json!({"name": "My shop"}));
     let result = manager.connected(&id);
     let url = format!("http://my-shop.localhost:{}/", relay.address.port());
-    assert_eq!((&result["site_url"], &result["auth_url"]), (&json!(url), &json!("")));
+    assert_eq!(
+        (&result["site_url"], &result["auth_url"]),
+        (&json!(url), &json!(""))
+    );
     assert_eq!(relay.visit("my-shop", "/").text(), HELLO);
     assert_eq!(relay.visit("MY-SHOP", "/x?y").text(), HELLO);
     assert_eq!(relay.visit("other", "/").status(), 404);
     let status = relay.status();
     let application = &status["connectors"][0]["applications"][0];
-    assert_eq!((&application["connected"], &application["url"]), (&json!(true), &json!(url)));
+    assert_eq!(
+        (&application["connected"], &application["url"]),
+        (&json!(true), &json!(url))
+    );
     assert_eq!(application["figures"]["requests"], 2);
     manager.disconnect(&id);
-    wait_until(PATIENCE, "the site's end", || relay.visit("my-shop", "/").status() == 502);
+    wait_until(PATIENCE, "the site's end", || {
+        relay.visit("my-shop", "/").status() == 502
+    });
 }
 
 #[test]
 fn an_invisible_site_asks_for_its_code() {
     let (relay, target) = (Relay::start(&[]), Target::start());
     let manager = manager(&relay);
-    let id = add(&manager, &target, json!({"name": "hidden", "invisible": true}));
+    let id = add(
+        &manager,
+        &target,
+        json!({"name": "hidden", "invisible": true}),
+    );
     let result = manager.connected(&id);
     assert_eq!(relay.visit("hidden", "/").status(), 401);
     let auth = result["auth_url"].as_str().unwrap();
@@ -62,14 +74,23 @@ fn an_invisible_site_asks_for_its_code() {
     let enter = |relay: &Relay| {
         let host = format!("hidden.localhost:{}", relay.address.port());
         let headers = [("Host", host.as_str()), ("Origin", ""), ("Cookie", &cookie)];
-        relay.client().send("GET", "/", &headers, b"").text().to_owned()
+        relay
+            .client()
+            .send("GET", "/", &headers, b"")
+            .text()
+            .to_owned()
     };
     assert_eq!(enter(&relay), HELLO);
     let code = path.split("code=").nth(1).unwrap().to_owned();
     assert!(!relay.stderr().contains(&code), "no log holds it");
-    assert!(!support::relay::texts_below(&relay.data()).contains(&code), "nor the state");
+    assert!(
+        !support::relay::texts_below(&relay.data()).contains(&code),
+        "nor the state"
+    );
     let relay = relay.restart(&[]);
-    wait_until(PATIENCE, "the tunnel", || relay.visit("hidden", path).status() == 303);
+    wait_until(PATIENCE, "the tunnel", || {
+        relay.visit("hidden", path).status() == 303
+    });
 }
 
 /// The WebSocket handshake and what follows pass through everything.
@@ -103,7 +124,8 @@ fn a_websocket_passes() {
 fn echo_after_upgrade(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().unwrap();
     read_head(&mut stream);
-    let answer = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let answer =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     stream.write_all(answer.as_bytes()).unwrap();
     let mut writer = stream.try_clone().unwrap();
     let _ = std::io::copy(&mut stream, &mut writer);
@@ -124,11 +146,17 @@ fn another_protocol_has_a_public_port() {
     let manager = manager(&relay);
     let id = add(&manager, &target, json!({"protocol": "tcp"}));
     let result = manager.connected(&id);
-    let address = result["site_url"].as_str().unwrap().strip_prefix("tcp://127.0.0.1:").unwrap();
+    let address = result["site_url"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("tcp://127.0.0.1:")
+        .unwrap();
     let port: u16 = address.parse().unwrap();
     assert_eq!(visit(port).as_deref(), Some(HELLO));
     manager.disconnect(&id);
-    wait_until(PATIENCE, "the port's end", || TcpStream::connect(("127.0.0.1", port)).is_err());
+    wait_until(PATIENCE, "the port's end", || {
+        TcpStream::connect(("127.0.0.1", port)).is_err()
+    });
 }
 
 /// Nobody on the relay's host goes around the gateway: what a site's tunnel names is no port.
@@ -147,7 +175,10 @@ fn a_site_has_no_port_and_neither_has_the_main_tunnel() {
     assert_eq!(relay.visit("shop", "/").text(), HELLO);
     for port in [port, api] {
         let port = u16::try_from(port.as_u64().unwrap()).unwrap();
-        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "{port} is open");
+        assert!(
+            TcpStream::connect(("127.0.0.1", port)).is_err(),
+            "{port} is open"
+        );
     }
 }
 
@@ -160,19 +191,57 @@ fn a_connector_gets_its_own_ports_and_nothing_else() {
     let (own, site) = (port("one", "a", "tcp"), port("one", "b", "http"));
     let (others, others_site) = (port("two", "a", "tcp"), port("two", "b", "http"));
     for (user, password, remote, expected) in [
-        ("one", PASSWORD, format!("R:127.0.0.1:{others}:localhost:80"), "denied"),
-        ("one", PASSWORD, format!("R:127.0.0.1:{others_site}:localhost:80"), "denied"),
-        ("one", PASSWORD, "R:127.0.0.1:65000:localhost:80".to_owned(), "denied"),
-        ("one", PASSWORD, format!("R:0.0.0.0:{}:localhost:80", relay.address.port()), "denied"),
-        ("one", PASSWORD, format!("R:192.0.2.1:{own}:localhost:80"), "denied"),
-        ("one", "another-password", format!("R:{own}:localhost:80"), "password"),
-        ("nobody", PASSWORD, format!("R:{own}:localhost:80"), "password"),
+        (
+            "one",
+            PASSWORD,
+            format!("R:127.0.0.1:{others}:localhost:80"),
+            "denied",
+        ),
+        (
+            "one",
+            PASSWORD,
+            format!("R:127.0.0.1:{others_site}:localhost:80"),
+            "denied",
+        ),
+        (
+            "one",
+            PASSWORD,
+            "R:127.0.0.1:65000:localhost:80".to_owned(),
+            "denied",
+        ),
+        (
+            "one",
+            PASSWORD,
+            format!("R:0.0.0.0:{}:localhost:80", relay.address.port()),
+            "denied",
+        ),
+        (
+            "one",
+            PASSWORD,
+            format!("R:192.0.2.1:{own}:localhost:80"),
+            "denied",
+        ),
+        (
+            "one",
+            "another-password",
+            format!("R:{own}:localhost:80"),
+            "password",
+        ),
+        (
+            "nobody",
+            PASSWORD,
+            format!("R:{own}:localhost:80"),
+            "password",
+        ),
         ("", "", format!("R:{own}:localhost:80"), "password"),
     ] {
         let said = refusal(&relay.tunnel(user, password, &[&remote]));
         assert!(said.contains(expected), "{user} {remote}: {said}");
     }
-    let (own, site) = (format!("R:127.0.0.1:{own}:localhost:80"), format!("R:127.0.0.1:{site}:localhost:80"));
+    let (own, site) = (
+        format!("R:127.0.0.1:{own}:localhost:80"),
+        format!("R:127.0.0.1:{site}:localhost:80"),
+    );
     let tunnel = relay.tunnel("one", PASSWORD, &[&own, &site]);
     assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
 }
@@ -186,11 +255,22 @@ fn after_a_restart_the_same_addresses_come_back_by_themselves() {
     let before = manager.connected(&site)["site_url"].clone();
     let tcp = manager.connected(&port)["site_url"].clone();
     let relay = relay.restart(&[]);
-    wait_until(PATIENCE, "the site", || relay.visit("shop", "/").status() == 200);
+    wait_until(PATIENCE, "the site", || {
+        relay.visit("shop", "/").status() == 200
+    });
     assert_eq!(manager.wait_status(&site, "connected")["site_url"], before);
     assert_eq!(manager.wait_status(&port, "connected")["site_url"], tcp);
-    let port = tcp.as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap();
-    wait_until(PATIENCE, "the port", || visit(port).as_deref() == Some(HELLO));
+    let port = tcp
+        .as_str()
+        .unwrap()
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    wait_until(PATIENCE, "the port", || {
+        visit(port).as_deref() == Some(HELLO)
+    });
 }
 
 #[test]
@@ -199,7 +279,11 @@ fn a_revoked_connector_is_out_at_once_and_for_good() {
     let assigned = relay.assign(&body("one", "shop", "http", target.port()));
     let public = relay.assign(&body("one", "port", "tcp", target.port()));
     let remote = |assigned: &Value| {
-        format!("R:127.0.0.1:{}:127.0.0.1:{}", assigned["app"]["resource"]["port"], target.port())
+        format!(
+            "R:127.0.0.1:{}:127.0.0.1:{}",
+            assigned["app"]["resource"]["port"],
+            target.port()
+        )
     };
     let tunnel = relay.tunnel("one", PASSWORD, &[&remote(&assigned), &remote(&public)]);
     assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
@@ -207,19 +291,73 @@ fn a_revoked_connector_is_out_at_once_and_for_good() {
     let listed = relay.home().run(&["relay", "list"]);
     assert!(listed.stdout.contains("one\tconnected\t"), "{listed:?}");
     let revoked = relay.home().run(&["relay", "revoke", "one"]);
-    assert_eq!((revoked.code, revoked.stdout.as_str()), (Some(0), "revoked one\n"), "{revoked:?}");
+    assert_eq!(
+        (revoked.code, revoked.stdout.as_str()),
+        (Some(0), "revoked one\n"),
+        "{revoked:?}"
+    );
     assert_eq!(relay.visit("shop", "/").status(), 404);
     let port = u16::try_from(public["app"]["resource"]["port"].as_u64().unwrap()).unwrap();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     let again = relay.call(&body("one", "shop", "http", 1));
     assert_eq!(again.status(), 403, "{}", again.text());
     wait_until(PATIENCE, "the refusal", || {
-        tunnel.snapshot().error.is_some_and(|error| error.to_string().contains("password"))
+        tunnel
+            .snapshot()
+            .error
+            .is_some_and(|error| error.to_string().contains("password"))
     });
     let twice = relay.home().run(&["relay", "revoke", "one"]);
     assert_eq!(twice.code, Some(1));
     let relay = relay.restart(&[]);
     assert_eq!(relay.call(&body("one", "shop", "http", 1)).status(), 403);
+}
+
+/// An invisible database asks for its code once: at the connector, where no tunnel server reads it.
+#[test]
+fn a_database_is_reached_with_its_code_and_stays_read_only() {
+    let db = MariaDb::shared();
+    let relay = Relay::start(&[]);
+    let home = Arc::new(Home::with_plugin());
+    let manager = Manager::start_in(&home, &["--server", &relay.url()]);
+    let (host, port) = (db.target(), db.target());
+    let (host, port) = (
+        host.split(':').next().unwrap(),
+        port.rsplit(':').next().unwrap(),
+    );
+    let id = manager.add(&json!({"protocol": "mysql", "name": "data", "ip": host,
+        "port": port.parse::<u16>().unwrap(), "db_user": mariadb::USER, "db_pass": mariadb::PASSWORD}));
+    let result = manager.connected(&id);
+    let site = format!("data.localhost:{}", relay.address.port());
+    assert_eq!(result["site_url"], format!("http://{site}/"));
+    let auth = result["auth_url"].as_str().unwrap();
+    let path = auth.strip_prefix(&format!("http://{site}")).unwrap();
+    let origin = format!("http://{site}");
+    let send = |method: &str, path: &str, cookie: &str, body: &str| {
+        let headers = [
+            ("Host", site.as_str()),
+            ("Origin", origin.as_str()),
+            ("Cookie", cookie),
+            ("Content-Type", "application/json"),
+        ];
+        relay.client().send(method, path, &headers, body.as_bytes())
+    };
+    assert_eq!(send("GET", "/api/info", "", "").status(), 401);
+    assert_eq!(relay.visit("data", "/auth?code=wrong").status(), 401);
+    let entered = relay.visit("data", path);
+    assert_eq!(entered.status(), 303, "{}", entered.text());
+    let cookie = entered.cookie().unwrap();
+    let info = send("GET", "/api/info", &cookie, "").data();
+    assert_eq!(info["readonly"], true);
+    let refused = send("POST", "/api/query", &cookie, r#"{"sql": "DROP TABLE t"}"#);
+    assert_eq!(refused.status(), 403, "{}", refused.text());
+    let forged = [
+        ("Host", site.as_str()),
+        ("Origin", "http://evil.example"),
+        ("Cookie", cookie.as_str()),
+    ];
+    let forged = relay.client().send("GET", "/api/info", &forged, b"");
+    assert_eq!(forged.status(), 403, "{}", forged.text());
 }
 
 /// The manager gives back what its server holds for an application that is deleted.
@@ -229,12 +367,16 @@ fn a_deleted_application_is_given_back() {
     let manager = manager(&relay);
     let id = add(&manager, &target, json!({"name": "shop"}));
     manager.connected(&id);
-    let deleted = manager.client().send("DELETE", &format!("/api/apps/{id}"), &[], b"");
+    let deleted = manager
+        .client()
+        .send("DELETE", &format!("/api/apps/{id}"), &[], b"");
     assert_eq!(deleted.status(), 200);
     wait_until(PATIENCE, "the release", || {
         relay.status()["connectors"][0]["applications"] == json!([])
     });
-    assert_eq!(relay.visit("shop", "/").status(), 404);
+    wait_until(PATIENCE, "the name's end", || {
+        relay.visit("shop", "/").status() == 404
+    });
 }
 
 #[test]
@@ -244,24 +386,41 @@ fn without_a_server_the_relay_is_embedded_and_naming_one_later_needs_nothing_els
     let version = manager.client().get("/api/version").data();
     assert_eq!(version["embedded"], true);
     let notices = version["notices"].to_string();
-    assert!(notices.contains(".localhost") && notices.contains("--server"), "{notices}");
+    assert!(
+        notices.contains(".localhost") && notices.contains("--server"),
+        "{notices}"
+    );
     let id = add(&manager, &target, json!({"name": "shop"}));
-    let url = manager.connected(&id)["site_url"].as_str().unwrap().to_owned();
-    let host = url.strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
+    let url = manager.connected(&id)["site_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let host = url
+        .strip_prefix("http://")
+        .unwrap()
+        .trim_end_matches('/')
+        .to_owned();
     let address = host.replace("shop.localhost", "127.0.0.1");
     let hello = Client::new(&address).send("GET", "/", &[("Host", &host), ("Origin", "")], b"");
     assert_eq!(hello.text(), HELLO);
-    let stranger = Client::new(&address).post("/api/public/quick-setup", &body("x", "y", "http", 1));
+    let stranger =
+        Client::new(&address).post("/api/public/quick-setup", &body("x", "y", "http", 1));
     assert_eq!(stranger.status(), 403, "the token is the manager's alone");
     let listed = home.run(&["relay", "list"]);
     assert!(listed.stdout.contains(&url), "{listed:?}");
-    let second = Relay::try_start_in(&home, &["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"]);
+    let second = Relay::try_start_in(
+        &home,
+        &["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"],
+    );
     let refused = second.err().expect("one relay on a directory");
     assert!(refused.stderr.contains("another relay uses"), "{refused:?}");
     drop(manager);
     let relay = Relay::start(&[]);
     let manager = Manager::start_in(&home, &["--server", &relay.url()]);
-    assert_eq!(manager.client().get("/api/version").data()["embedded"], false);
+    assert_eq!(
+        manager.client().get("/api/version").data()["embedded"],
+        false
+    );
     manager.connected(&id);
     assert_eq!(relay.visit("shop", "/").text(), HELLO);
 }

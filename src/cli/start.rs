@@ -241,7 +241,10 @@ fn unit(settings: &Settings, parsed: &Parsed) -> String {
     for (flag, value) in named.chain(hosts) {
         command.push(format!("--{flag}={}", systemd::escaped(value)));
     }
-    for flag in [INSECURE, ALLOW_OTHER_USERS].iter().filter(|flag| parsed.has(flag)) {
+    for flag in [INSECURE, ALLOW_OTHER_USERS]
+        .iter()
+        .filter(|flag| parsed.has(flag))
+    {
         command.push(format!("--{}", flag.long));
     }
     systemd::Unit {

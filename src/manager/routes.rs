@@ -177,7 +177,10 @@ fn give_back(core: &Core, app: &AppConfig) {
     let Ok(url) = core.server_of(app) else {
         return;
     };
-    let credentials = core.servers.of(url.origin()).credentials(&core.credentials, false);
+    let credentials = core
+        .servers
+        .of(url.origin())
+        .credentials(&core.credentials, false);
     let known = credentials.ok().filter(|known| known.accepted);
     if let Some(known) = known.filter(|_| app.last_connected_at.is_some()) {
         quick_setup::release(url, known, app.id.clone());

@@ -83,7 +83,11 @@ impl From<NoRandom> for NotEmbedded {
 }
 
 /// Starts it in `relay/` of the per-user directory.
-pub fn start(home: &Home, run_dir: &Path, check_other_users: bool) -> Result<Embedded, NotEmbedded> {
+pub fn start(
+    home: &Home,
+    run_dir: &Path,
+    check_other_users: bool,
+) -> Result<Embedded, NotEmbedded> {
     let data = Home::at(home.dir().join(DATA_DIR));
     let instance = Instance::claim(&data).map_err(|claimed| match claimed {
         Claimed::Failed(error) => NotEmbedded::Vault(error),

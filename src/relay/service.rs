@@ -194,11 +194,12 @@ impl Service {
             book.revoke(name);
             Ok::<_, ApiError>(applications)
         })?;
-        for application in &applications {
-            self.forget(name, application);
-        }
+        // First, while it can be told by what it holds whose connection is whose.
         if let Some(opener) = self.opener.get() {
             opener.disconnect(name);
+        }
+        for application in &applications {
+            self.forget(name, application);
         }
         log::info!("'{name}' is revoked");
         Ok(())

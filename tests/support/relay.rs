@@ -178,13 +178,18 @@ impl Relay {
     pub fn status(&self) -> Value {
         let bearer = format!("Bearer {}", self.operator_token());
         let headers = [("Authorization", bearer.as_str())];
-        self.client().send("GET", "/api/status", &headers, b"").data()
+        self.client()
+            .send("GET", "/api/status", &headers, b"")
+            .data()
     }
 
     /// Opens a tunnel as a chisel client with these credentials.
     pub fn tunnel(&self, user: &str, password: &str, remotes: &[&str]) -> Tunnel {
         let endpoint = Endpoint::parse(&format!("ws://{}", self.tunnel)).unwrap();
-        let remotes = remotes.iter().map(|remote| remote.parse().unwrap()).collect();
+        let remotes = remotes
+            .iter()
+            .map(|remote| remote.parse().unwrap())
+            .collect();
         let mut settings = Settings::new(endpoint, remotes);
         settings.user = user.to_owned();
         settings.password = Zeroizing::new(password.to_owned());
@@ -237,7 +242,9 @@ pub fn texts_below(dir: &Path) -> String {
         let path = entry.path();
         match path.is_dir() {
             true => all.push_str(&texts_below(&path)),
-            false => all.push_str(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default())),
+            false => all.push_str(&String::from_utf8_lossy(
+                &std::fs::read(path).unwrap_or_default(),
+            )),
         }
     }
     all

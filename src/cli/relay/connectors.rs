@@ -17,7 +17,7 @@ pub(super) fn list(data: &Home) -> Result<(), Failure> {
     match find(data)? {
         Some(running) => {
             let status = ask(&running, "GET", "/api/status")?;
-            for connector in status["connectors"].as_array().into_iter().flatten() {
+            for connector in items(&status, "connectors") {
                 lines.push_str(&lines_of_running(connector));
             }
         }
@@ -86,43 +86,50 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
         ))
         .hint("end it and start it again")
     })?;
-    match envelope["code"].as_u64() {
-        Some(200) => Ok(envelope["data"].take()),
+    match envelope.get("code").and_then(Value::as_u64) {
+        Some(200) => Ok(envelope
+            .get_mut("data")
+            .map(Value::take)
+            .unwrap_or_default()),
         _ => Err(Failure::operation(reported(
-            envelope["message"]
-                .as_str()
+            envelope
+                .get("message")
+                .and_then(Value::as_str)
                 .unwrap_or("the relay gives no answer"),
         ))),
     }
 }
 
 fn lines_of_running(connector: &Value) -> String {
-    let text = |value: &Value| printable(value.as_str().unwrap_or_default());
-    let status = |value: &Value| match value["connected"].as_bool() {
-        Some(true) => "connected",
-        _ => "away",
-    };
     let first = |of: &Value| {
-        let enrolled = text(&connector["enrolled_at"]);
-        format!("{}\t{}\t{enrolled}", text(&connector["name"]), status(of))
+        let status = match of.get("connected").and_then(Value::as_bool) {
+            Some(true) => "connected",
+            _ => "away",
+        };
+        let (name, enrolled) = (text(connector, "name"), text(connector, "enrolled_at"));
+        format!("{name}\t{status}\t{enrolled}")
     };
-    let applications = connector["applications"].as_array();
-    let lines: String = applications
-        .into_iter()
-        .flatten()
-        .map(|of| {
-            format!(
-                "{}\t{}\t{}\n",
-                first(of),
-                text(&of["url"]),
-                text(&of["target"])
-            )
-        })
-        .collect();
+    let line = |of: &Value| {
+        format!(
+            "{}\t{}\t{}\n",
+            first(of),
+            text(of, "url"),
+            text(of, "target")
+        )
+    };
+    let lines: String = items(connector, "applications").map(line).collect();
     match lines.is_empty() {
         true => format!("{}\t-\t-\n", first(connector)),
         false => lines,
     }
+}
+
+fn items<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    of.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text(of: &Value, name: &str) -> String {
+    printable(of.get(name).and_then(Value::as_str).unwrap_or_default())
 }
 
 fn lines_of_stored(connector: &relay::Enrolled) -> String {

@@ -185,8 +185,7 @@ fn claim(data: &Home) -> Result<Instance, Failure> {
         Claimed::Failed(error) => of_vault(&error),
         Claimed::Held(said) => {
             let dir = data.dir().display();
-            let held = match said.as_deref().and_then(Whereabouts::read)
-            {
+            let held = match said.as_deref().and_then(Whereabouts::read) {
                 Some(first) => format!(
                     "another relay uses {dir}: process {}, at {}",
                     first.pid, first.url

@@ -273,7 +273,7 @@ mod tests {
             &["--trust-proxy", "10.0.0.0/33"],
             &["--enroll-token", "short"],
             &["--data", ""],
-            ["--trust-proxy", ""],
+            &["--trust-proxy", ""],
         ] {
             let failure = read(line).err().expect(line[0]);
             let (status, message, _) = failure.parts();
