@@ -105,14 +105,16 @@ pub struct Whereabouts {
     pub pid: u32,
 }
 
+impl fmt::Debug for Whereabouts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Whereabouts({} {})", self.url, self.pid)
+    }
+}
+
 impl Whereabouts {
     /// Reads what [`Instance::find`] found.
     pub fn read(said: &[u8]) -> Option<Self> {
         serde_json::from_slice(said).ok()
-    }
-
-    fn url_in(said: &[u8]) -> Option<String> {
-        Self::read(said).map(|said| said.url)
     }
 }
 
