@@ -90,8 +90,6 @@ pub(super) struct Exchange<'e, 'v, 'a> {
     figures: &'e Figures,
     request: Sending,
     answer: Passing<'e>,
-    /// How the last turn of the answer ended.
-    down: Turn,
     /// When the visitor was found to send nothing more.
     gone: Option<Instant>,
 }
@@ -121,7 +119,6 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             figures,
             request: Sending::new(request.framing, head),
             answer: Passing::new(answer),
-            down: Turn::Blocked,
             gone: None,
         }
     }
@@ -156,24 +153,25 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         self.answer.unseen().to_vec()
     }
 
-    /// What has just been asked is not answered yet: so nothing is read before the first wait.
+    /// Both ways are tried before either is waited for: what TLS has read while it wrote wakes
+    /// nobody.
     fn turn(&mut self) -> Result<(), Outcome> {
         let was_whole = self.request.is_whole();
         let up = self.push()?;
         if !was_whole && self.request.is_whole() {
             self.visitor.is_busy();
         }
-        if (up, self.down) == (Turn::Blocked, Turn::Blocked) {
-            self.wait()?;
-        }
-        self.down = self.pull()?;
+        let down = self.pull()?;
         if self.answer.is_done() {
             return Err(self.done());
         }
         if self.answer.is_upgraded() {
             return Err(Outcome::Upgraded);
         }
-        Ok(())
+        match (up, down) {
+            (Turn::Blocked, Turn::Blocked) => self.wait(),
+            _ => Ok(()),
+        }
     }
 
     fn done(&self) -> Outcome {
