@@ -21,6 +21,7 @@ mod buffers;
 mod clock;
 mod queue;
 mod stream;
+mod workers;
 
 use std::collections::HashMap;
 use std::io;
@@ -33,10 +34,8 @@ use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Wr
 use buffers::Buffers;
 use clock::Clock;
 use stream::Stream;
+use workers::Workers;
 
-/// Bytes of a stream thread's stack. Default 256 KiB: the resolver's need; only what is
-/// touched takes memory, some 12 KiB.
-const STREAM_STACK: usize = 256 * 1024;
 /// Bytes of the pump's stack. Default 128 KiB: sealing and TLS; touched as above.
 const PUMP_STACK: usize = 128 * 1024;
 /// Time for the last packets (DISCONNECT) to leave before the link is shut. Default 300 ms: a stop
@@ -93,6 +92,7 @@ pub(super) struct Line {
     wake: Condvar,
     end: OnceLock<End>,
     buffers: Buffers,
+    workers: Workers,
     traffic: Arc<Traffic>,
 }
 
@@ -126,6 +126,7 @@ impl Line {
             wake: Condvar::new(),
             end: OnceLock::new(),
             buffers: Buffers::default(),
+            workers: Workers::default(),
             traffic: options.traffic,
         })
     }
@@ -153,6 +154,7 @@ impl Line {
         };
         self.end(end);
         self.abandon_streams();
+        self.workers.close();
         // The pump sends the last packets, unless the link is stuck.
         let _ = done.recv_timeout(FAREWELL);
         self.cut();
@@ -457,12 +459,12 @@ impl Line {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A channel is done with in both directions.
+    /// A channel is done with in both directions. To be followed by a [`Line::flush`], where this
+    /// is not the reading thread.
     fn release(&self, channel: ChannelId) {
         self.streams().remove(&channel);
         // A connection that has ended has no channels.
         let _ = self.session().close(channel);
-        self.wake_pump();
     }
 
     fn abandon_streams(&self) {

@@ -16,9 +16,15 @@ use super::limits::ChannelLimits;
 
 /// Round trip assumed before any was measured. Default 100 ms: a long line.
 const ASSUMED_ROUND_TRIP: Duration = Duration::from_millis(100);
-/// The least round trip counted with. Default 2 ms: on short lines the threads' own delays
+/// The least round trip counted with. Default 1 ms: on short lines the threads' own delays
 /// weigh more than the line's.
-const LEAST_ROUND_TRIP: Duration = Duration::from_millis(2);
+const LEAST_ROUND_TRIP: Duration = Duration::from_millis(1);
+/// The least round trip that small windows are measured with. Default 20 ms: on a busy machine
+/// a thread waits that long for its turn, and a window drained meanwhile stands closed.
+const BUSY_ROUND_TRIP: Duration = Duration::from_millis(20);
+/// Bytes up to which a window counts as small. Default 1 MiB: of a single busy channel that is
+/// 2 ms of what other channels' packets may have to wait behind.
+const SMALL: u64 = 1024 * 1024;
 /// Round trips that a window lasts at the measured rate. Default 3: one to hear of the grant,
 /// one for a sender in bursts, which uses no more than the window less a grant in a round
 /// trip, and one to grow into.
@@ -171,8 +177,11 @@ impl Window {
 
 /// The bytes of [`TRIPS_AHEAD`] round trips at the measured rate.
 fn wanted(drained: u64, elapsed: Duration, trip: Duration) -> u64 {
-    let ahead = u128::from(drained) * u128::from(TRIPS_AHEAD) * trip.as_micros();
-    u64::try_from(ahead / elapsed.as_micros().max(1)).unwrap_or(u64::MAX)
+    let ahead = |trip: Duration| {
+        let bytes = u128::from(drained) * u128::from(TRIPS_AHEAD) * trip.as_micros();
+        u64::try_from(bytes / elapsed.as_micros().max(1)).unwrap_or(u64::MAX)
+    };
+    ahead(trip).max(ahead(trip.max(BUSY_ROUND_TRIP)).min(SMALL))
 }
 
 #[cfg(test)]
@@ -231,7 +240,11 @@ mod tests {
             let size = packet.min(most - sent);
             now = (now + size * 1_000_000 / rate).max(allowed_at + trip);
             sent += size;
-            counted += if now >= (seconds - 1) * 1_000_000 { size } else { 0 };
+            counted += if now >= (seconds - 1) * 1_000_000 {
+                size
+            } else {
+                0
+            };
             let at = began + Duration::from_micros(now);
             let trip = Duration::from_micros(trip);
             if window.consume(size, at, Some(trip), &mut budget).is_some() {

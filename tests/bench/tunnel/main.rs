@@ -96,8 +96,11 @@ impl Bench<'_> {
         let mut bytes = 0.0;
         for streams in [1, 8] {
             for (way, measure) in WAYS {
-                let rate = measure(running, self.targets, streams, self.span);
                 let name = format!("{way}, {streams} streams");
+                if !report::is_wanted(&name) {
+                    continue;
+                }
+                let rate = measure(running, self.targets, streams, self.span);
                 self.add(&name, Unit::MegabytesPerSecond, rate);
                 bytes += rate * self.span.as_secs_f64() * 1e6;
             }
