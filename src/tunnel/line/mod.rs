@@ -302,6 +302,8 @@ impl Line {
                 ..
             } => self.answer(id, true, b"pong")?,
             Event::Reply { id, round_trip, .. } if self.clock().answered(id) => {
+                // The pump sleeps until the answer's deadline; the next ping may be due before.
+                self.wake.notify_all();
                 self.timed(round_trip)
             }
             other => handler.event(self, other)?,
