@@ -18,6 +18,7 @@ pub mod http;
 pub mod leash;
 pub mod mariadb;
 pub mod postern;
+pub mod quick_setup;
 
 pub use chromium::Browser;
 pub use mariadb::MariaDb;

@@ -10,6 +10,7 @@
 mod attempt;
 mod backoff;
 mod failure;
+mod timing;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,14 +25,12 @@ use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use backoff::Backoff;
 pub use failure::{Class, Failure};
+pub use timing::{READY_WITHIN, Retries, Timeouts};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
 pub const KEEPALIVE: Duration = Duration::from_secs(25);
 /// The longest pause before another attempt. Default 10 s.
 pub const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
-/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a
-/// chisel server finds that it cannot bind a port only after it has said yes.
-const PROVEN_AFTER: Duration = Duration::from_secs(5);
 /// Bytes of the tunnel thread's stack. Default 512 KiB: TLS and the dialling; only what is
 /// touched takes memory.
 const STACK: usize = 512 * 1024;
@@ -59,6 +58,10 @@ pub struct Settings {
     pub max_retry_interval: Duration,
     /// Attempts after a failed one before the tunnel gives up; none for no end.
     pub max_retries: Option<u32>,
+    /// How long each stage may take.
+    pub timeouts: Timeouts,
+    /// The other times of retrying.
+    pub retries: Retries,
 }
 
 impl Settings {
@@ -74,6 +77,8 @@ impl Settings {
             keepalive: Some(KEEPALIVE),
             max_retry_interval: MAX_RETRY_INTERVAL,
             max_retries: None,
+            timeouts: Timeouts::default(),
+            retries: Retries::default(),
         }
     }
 }
@@ -256,7 +261,7 @@ impl Drop for Tunnel {
 impl Shared {
     /// The tunnel's thread.
     fn run(self: &Arc<Self>, settings: &Settings, retries: &Receiver<()>) {
-        let mut backoff = Backoff::new(settings.max_retry_interval);
+        let mut backoff = Backoff::new(settings.max_retry_interval, settings.retries);
         let mut left = settings.max_retries;
         while !self.is_stopping() {
             let failure = attempt::run(self, settings);
@@ -264,7 +269,7 @@ impl Shared {
                 break;
             }
             let lived = self.disconnected(&failure);
-            if lived.is_some_and(|lived| lived >= PROVEN_AFTER) {
+            if lived.is_some_and(|lived| lived >= settings.retries.proven_after) {
                 backoff.reset();
                 left = settings.max_retries;
             }

@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 use super::link::{LinkReader, LinkWriter};
 use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Writer};
 use buffers::Buffers;
+pub(super) use clock::ANSWER_WITHIN;
 use clock::Clock;
 use stream::Stream;
 use workers::Workers;
@@ -93,6 +94,7 @@ pub(super) struct Line {
     end: OnceLock<End>,
     buffers: Buffers,
     workers: Workers,
+    target_within: Duration,
     traffic: Arc<Traffic>,
 }
 
@@ -102,6 +104,10 @@ pub(super) struct Options {
     pub(super) keepalive: Option<Duration>,
     /// Time until [`Line::ready`] must have been called.
     pub(super) ready_within: Duration,
+    /// Time for a keep-alive's answer.
+    pub(super) answer_within: Duration,
+    /// Time to connect to a target.
+    pub(super) target_within: Duration,
     /// Where to count.
     pub(super) traffic: Arc<Traffic>,
 }
@@ -118,15 +124,12 @@ impl Line {
             writer: Mutex::new(writer),
             link,
             streams: Mutex::default(),
-            clock: Mutex::new(Clock::new(
-                options.keepalive,
-                options.ready_within,
-                Instant::now(),
-            )),
+            clock: Mutex::new(Clock::new(&options, Instant::now())),
             wake: Condvar::new(),
             end: OnceLock::new(),
             buffers: Buffers::default(),
             workers: Workers::default(),
+            target_within: options.target_within,
             traffic: options.traffic,
         })
     }
@@ -135,7 +138,7 @@ impl Line {
     pub(super) fn run(
         self: &Arc<Self>,
         reader: Reader,
-        link: LinkReader,
+        mut link: LinkReader,
         handler: &mut dyn Handler,
     ) -> End {
         let line = Arc::clone(self);
@@ -149,7 +152,8 @@ impl Line {
                 drop(working);
             });
         let end = match &pump {
-            Ok(_) => self.read_all(reader, link, handler),
+            // The link is lent: dropping it would shut the connection before the last packets.
+            Ok(_) => self.read_all(reader, &mut link, handler),
             Err(error) => End::Resources(error.to_string()),
         };
         self.end(end);
@@ -245,7 +249,7 @@ impl Line {
     fn read_all(
         self: &Arc<Self>,
         mut reader: Reader,
-        mut link: LinkReader,
+        link: &mut LinkReader,
         handler: &mut dyn Handler,
     ) -> End {
         loop {
@@ -302,9 +306,9 @@ impl Line {
                 ..
             } => self.answer(id, true, b"pong")?,
             Event::Reply { id, round_trip, .. } if self.clock().answered(id) => {
-                // The pump sleeps until the answer's deadline; the next ping may be due before.
+                self.timed(round_trip);
+                // The pump sleeps until this answer is late; now the next ping counts.
                 self.wake.notify_all();
-                self.timed(round_trip)
             }
             other => handler.event(self, other)?,
         }

@@ -1,0 +1,179 @@
+//! One HTTP call.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ureq::http::{Response, header};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
+use ureq::{Agent, Body, ProxyProtocol};
+use zeroize::Zeroizing;
+
+use super::failure::Failure;
+use super::resolve::Resolve;
+use super::retry_after;
+use super::shown::clean;
+use crate::manager::ServerUrl;
+use crate::tunnel::link::{self, Proxy};
+
+/// The API path of a server.
+const PATH: &str = "/api/public/quick-setup";
+/// Bytes of an answer. Default 1 MiB; one has some hundred.
+const MAX_ANSWER: u64 = 1024 * 1024;
+/// Bytes that are read of what comes with another status than 2xx. Default 4 KiB: it is only shown.
+const MAX_EXPLANATION: u64 = 4096;
+/// Bytes of the head of an answer. Default 32 KiB.
+const MAX_HEAD: usize = 32 * 1024;
+
+const LATE: &str = "it did not answer in time";
+
+/// What came back.
+pub(super) struct Reply {
+    pub(super) status: u16,
+    /// How long the server asks to wait.
+    pub(super) retry_after: Option<Duration>,
+    pub(super) body: Zeroizing<Vec<u8>>,
+}
+
+/// Why nothing came back.
+pub(super) enum NoReply {
+    /// The end of the stream, a timeout, a refused connection: worth another attempt.
+    Passing(String),
+    /// Worth none.
+    Lasting(Failure),
+}
+
+/// Asks once, and takes at most `timeout` for all of it.
+pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
+    let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
+    let proxy = link::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
+    let agent = agent(server, proxy.as_ref(), timeout).map_err(local)?;
+    let way = proxy.map(|proxy| format!(" (by the proxy {})", proxy.authority()));
+    let explained = |error| classified(error, way.as_deref().unwrap_or_default());
+    let request = agent
+        .post(server.with(PATH))
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::ACCEPT, "application/json");
+    let response = request.send(body).map_err(explained)?;
+    reply(response).map_err(explained)
+}
+
+fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
+    let wait = response.headers().get(header::RETRY_AFTER);
+    let wait = wait.and_then(|value| value.to_str().ok());
+    let retry_after = wait.and_then(|value| retry_after::parse(value, SystemTime::now()));
+    let status = response.status();
+    let body = match status.is_success() {
+        true => whole(response.body_mut())?,
+        false => beginning(response.body_mut()),
+    };
+    Ok(Reply {
+        status: status.as_u16(),
+        retry_after,
+        body: Zeroizing::new(body),
+    })
+}
+
+fn whole(body: &mut Body) -> Result<Vec<u8>, ureq::Error> {
+    body.with_config().limit(MAX_ANSWER).read_to_vec()
+}
+
+/// The status has said all; what cannot be read of its explanation is left.
+fn beginning(body: &mut Body) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut start = body.as_reader().take(MAX_EXPLANATION);
+    let _ = start.read_to_end(&mut bytes);
+    bytes
+}
+
+/// One agent a call: no connection is kept between attempts, which may be seconds apart.
+fn agent(server: &ServerUrl, proxy: Option<&Proxy>, timeout: Duration) -> Result<Agent, String> {
+    let config = Agent::config_builder()
+        .timeout_global(Some(timeout))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_response_header_size(MAX_HEAD)
+        .max_idle_connections(0)
+        .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
+        // Given in any case: left out, the library would choose one by rules of its own.
+        .proxy(proxy.map(to_proxy).transpose()?)
+        .tls_config(tls(server)?)
+        .build();
+    Ok(Agent::with_parts(
+        config,
+        DefaultConnector::default(),
+        Resolve::default(),
+    ))
+}
+
+/// The certificates that the user or the system trusts; the built-in ones where there are none.
+fn tls(server: &ServerUrl) -> Result<TlsConfig, String> {
+    let config = TlsConfig::builder();
+    if !server.endpoint().secure {
+        return Ok(config.build());
+    }
+    let authorities = link::authorities()?;
+    let authorities: Vec<_> = authorities
+        .iter()
+        .map(|authority| Certificate::from_der(authority).to_owned())
+        .collect();
+    let roots = match authorities.is_empty() {
+        true => RootCerts::WebPki,
+        false => RootCerts::Specific(Arc::new(authorities)),
+    };
+    Ok(config.root_certs(roots).build())
+}
+
+fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
+    let unusable = || format!("the proxy {} cannot be used", proxy.authority());
+    let mut builder = ureq::Proxy::builder(ProxyProtocol::Http)
+        .host(proxy.host())
+        .port(proxy.port());
+    if let Some(account) = proxy.basic() {
+        let account = BASE64.decode(account).map_err(|_| unusable())?;
+        let account = Zeroizing::new(String::from_utf8(account).map_err(|_| unusable())?);
+        let (user, password) = account.split_once(':').unwrap_or((&account, ""));
+        builder = builder.username(user).password(password);
+    }
+    builder.build().map_err(|_| unusable())
+}
+
+/// `way` is appended to what happened on the way to the server.
+fn classified(error: ureq::Error, way: &str) -> NoReply {
+    let passing = |reason: &str| NoReply::Passing(format!("{reason}{way}"));
+    let lasting = |reason: String| {
+        let reason = format!("{}{way}", clean(&reason, false));
+        NoReply::Lasting(Failure::Call { reason })
+    };
+    match error {
+        ureq::Error::Timeout(_) => passing(LATE),
+        ureq::Error::Io(error) => match row(error.kind()) {
+            Some(reason) => passing(reason),
+            None => lasting(error.to_string()),
+        },
+        ureq::Error::HostNotFound => lasting("the server's name has no address".to_owned()),
+        ureq::Error::BodyExceedsLimit(limit) => {
+            lasting(format!("the answer is larger than {limit} bytes"))
+        }
+        other => lasting(other.to_string()),
+    }
+}
+
+/// The rows of the retry table: the end of the stream, a timeout, a refused connection.
+fn row(kind: io::ErrorKind) -> Option<&'static str> {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof,
+        WouldBlock,
+    };
+    match kind {
+        UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe => {
+            Some("the connection ended before the answer was complete")
+        }
+        TimedOut | WouldBlock => Some(LATE),
+        ConnectionRefused => Some("connection refused"),
+        _ => None,
+    }
+}
