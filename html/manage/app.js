@@ -1,0 +1,46 @@
+// Start of the management page.
+import { byId } from '../common/dom.js';
+import { announce } from '../common/announce.js';
+import { themeSwitch } from '../common/themeswitch.js';
+import { createApi } from './api.js';
+import { Actions } from './board/actions.js';
+import { Board } from './board/board.js';
+import { Store } from './board/store.js';
+import { drawNotices, drawTunnel, showTunnels } from './board/strip.js';
+import { listenForKeys, showKeys, walkCards } from './keys.js';
+
+const api = createApi({ onState: reach });
+const store = new Store(api, draw);
+const actions = new Actions(api, store);
+const board = new Board(store, actions);
+let isReachable = true;
+
+function draw() {
+  board.draw();
+  drawTunnel(store);
+  drawNotices(store.version);
+}
+
+/** The server has gone or is back: said once, in a strip that keeps what is shown. */
+function reach(reachable) {
+  if (reachable === isReachable) return;
+  isReachable = reachable;
+  byId('offline').hidden = reachable;
+  document.body.classList.toggle('is-stale', !reachable);
+  if (reachable) announce('postern answers again');
+  // An action found it out: the list is asked for as well, which goes on asking.
+  store.refresh();
+}
+
+byId('add').addEventListener('click', () => actions.add());
+byId('help').addEventListener('click', showKeys);
+byId('retry-now').addEventListener('click', () => store.refresh());
+byId('tunnel').addEventListener('click', () => showTunnels(store, actions));
+walkCards(byId('apps'));
+listenForKeys({
+  add: () => actions.add(),
+  search: () => { if (board.isSearchable) byId('search').focus(); },
+  keys: showKeys,
+});
+themeSwitch();
+store.start();
