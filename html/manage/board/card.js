@@ -6,6 +6,7 @@ import { addressOf, protocolNamed } from '../core/protocols.js';
 import { protection } from '../core/status.js';
 import { Traffic } from '../core/traffic.js';
 import { bodyFor } from './cardbody.js';
+import { isHostKey } from './hostkey.js';
 
 /** What each status is called. */
 const WORDS = { idle: 'not connected', connecting: 'connecting…', connected: 'connected', failed: 'failed' };
@@ -120,8 +121,9 @@ export class Card {
 
   /** What the first button does in a status; `run` is absent while there is nothing to do. */
   #first(status, connection, site) {
-    const { connect, retry, copy } = bound(this.#actions, this.#app);
+    const { connect, retry, copy, trust } = bound(this.#actions, this.#app);
     if (status === 'idle') return { label: 'Connect', kind: 'primary', symbol: 'plug', run: connect };
+    if (status !== 'connected' && isHostKey(connection.host_key)) return { label: 'Compare keys …', symbol: 'key', run: trust };
     if (status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: Number.isFinite(connection.next_retry_ms) ? retry : connect };
     if (status === 'connecting' && Number.isFinite(connection.next_retry_ms)) return { label: 'Retry now', symbol: 'refresh', run: retry };
     if (status === 'connecting') return { label: 'Connecting…', symbol: 'plug', waits: true };
@@ -156,7 +158,7 @@ export class Card {
 }
 
 function bound(actions, app) {
-  return { connect: () => actions.connect(app), retry: () => actions.retry(app), copy: (text) => actions.copy('Address', text) };
+  return { connect: () => actions.connect(app), retry: () => actions.retry(app), copy: (text) => actions.copy('Address', text), trust: () => actions.trust(app.connection.host_key) };
 }
 
 function setText(element, text) {

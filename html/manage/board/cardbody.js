@@ -27,7 +27,7 @@ export function bodyFor(app, status) {
   if (status === 'connecting' && !connection.error) return { key: 'connecting', build: () => connectingBody() };
   if (status === 'connecting' || status === 'failed') {
     const key = JSON.stringify([status, connection.error, connection.error_class, connection.detail, connection.host_key]);
-    return { key, build: (actions) => troubleBody(connection, status, actions) };
+    return { key, build: () => troubleBody(connection, status) };
   }
   return { key: 'idle', build: () => idleBody() };
 }
@@ -66,7 +66,7 @@ function connectingBody() {
 
 // --- an error, while connecting again or for good
 
-function troubleBody({ error, error_class: errorClass, detail, host_key: key, step }, status, actions) {
+function troubleBody({ error, error_class: errorClass, detail, host_key: key, step }, status) {
   const known = failureClass(errorClass);
   const wait = h('p', { class: 'dim figures' });
   const said = String(error || 'The connection failed; the server gave no reason.');
@@ -76,7 +76,6 @@ function troubleBody({ error, error_class: errorClass, detail, host_key: key, st
       h('p', { class: 'card-error' }, known && h('span', { class: 'error-class', text: known.label }), ' ', h('span', { text: said })),
       detail && detail !== error && h('p', { class: 'dim', text: String(detail) }),
       isHostKey(key) && fingerprints(key),
-      isHostKey(key) && h('button', { type: 'button', class: 'button', data: { part: 'trust' }, 'aria-haspopup': 'dialog', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }),
       known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
       wait,
     ].filter(Boolean),

@@ -49,7 +49,7 @@ const CHECKS = {
   auth_pass: secret,
   db_pass: secret,
   ip: host,
-  port: (value, { protocol }) => (value === '' && protocolNamed(protocol).port === null ? `${protocolNamed(protocol).label} has no usual port; enter one from 1 to 65535.` : port(value)),
+  port: (value, { protocol }) => (value === '' && protocolNamed(protocol).port === null ? 'Enter 1 to 65535.' : port(value)),
   tunnel_port: port,
   site_name: siteName,
   server,
@@ -67,12 +67,12 @@ function secret(value) {
 
 function port(value) {
   if (value === '') return '';
-  return /^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= 65535 ? '' : 'Enter a whole number from 1 to 65535.';
+  return /^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= 65535 ? '' : 'Enter 1 to 65535.';
 }
 
 function host(value) {
   if (value === '') return '';
-  if (/^[a-z]+:\/\//i.test(value)) return 'Enter the address alone, without a scheme such as http://.';
+  if (/^[a-z]+:\/\//i.test(value)) return 'Enter the address alone, without http://.';
   if (/^[^:]+:[0-9]+$/.test(value)) return 'Enter the port in its own field.';
   const bare = /^\[(.*)\]$/.exec(value)?.[1] ?? value;
   const fits = bare.includes(':') ? isIpv6(bare) : isHostName(bare);
