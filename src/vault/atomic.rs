@@ -54,7 +54,7 @@ pub(super) fn private_file() -> OpenOptions {
 }
 
 /// Makes the rename survive a power cut. Only Unix opens directories as files.
-fn sync_directory(path: &Path) -> io::Result<()> {
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if cfg!(unix) => {
             let here = Path::new(".");

@@ -3,16 +3,29 @@
 //! Readers take no lock: a file is replaced by a rename, so what they see is
 //! the old content or the new one. Writers hold [`Locked`], which
 //! [`Home::lock`] hands to one process at a time.
+//!
+//! What is secret is in a [`SealedFile`], tied to the machine and the user by their [`Fingerprint`].
 
 mod atomic;
+mod credentials;
 mod error;
+mod fingerprint;
 mod home;
+mod instance;
 mod lock;
+mod random;
 mod run_dir;
+mod sealed;
 pub mod time;
+mod wiped;
 
 pub use atomic::write_atomic;
+pub use credentials::{CredentialStore, Credentials};
 pub use error::Error;
+pub use fingerprint::Fingerprint;
 pub use home::Home;
+pub use instance::{Claimed, Instance};
 pub use lock::Locked;
 pub use run_dir::RunDir;
+pub use sealed::{SEALED_CAP, Sealed, SealedFile};
+pub use wiped::to_json;

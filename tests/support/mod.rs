@@ -16,8 +16,10 @@
 pub mod chromium;
 pub mod http;
 pub mod leash;
+pub mod manager;
 pub mod mariadb;
 pub mod postern;
+pub mod quick_setup;
 
 pub use chromium::Browser;
 pub use mariadb::MariaDb;

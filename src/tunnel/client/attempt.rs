@@ -191,14 +191,8 @@ impl Client<'_> {
 
 fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
     let seen = key.fingerprint();
-    let changed = |known: &str| {
-        Failure::new(
-            Class::HostKeyChanged,
-            format!(
-                "the server's host key is not the known one: known {known}, now {seen}; no password was sent"
-            ),
-        )
-    };
+    let server = || settings.endpoint.authority();
+    let changed = |known: &str| Failure::of_host_key(server(), known, seen.clone());
     match &settings.host_key {
         HostKeyCheck::Any => Ok(()),
         HostKeyCheck::Fingerprint(known) if *known == seen => Ok(()),

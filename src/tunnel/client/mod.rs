@@ -23,7 +23,7 @@ use super::line::{FAREWELL, Line, Traffic};
 use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use backoff::Backoff;
-pub use failure::{Class, Failure};
+pub use failure::{Class, Failure, HostKeyChange};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
 pub const KEEPALIVE: Duration = Duration::from_secs(25);
@@ -57,6 +57,8 @@ pub struct Settings {
     pub keepalive: Option<Duration>,
     /// The longest pause before another attempt.
     pub max_retry_interval: Duration,
+    /// The least pause after a connection that was up, so that its loss can be seen; none by default.
+    pub pause_after_loss: Duration,
     /// Attempts after a failed one before the tunnel gives up; none for no end.
     pub max_retries: Option<u32>,
 }
@@ -73,6 +75,7 @@ impl Settings {
             host_key: HostKeyCheck::Any,
             keepalive: Some(KEEPALIVE),
             max_retry_interval: MAX_RETRY_INTERVAL,
+            pause_after_loss: Duration::ZERO,
             max_retries: None,
         }
     }
@@ -273,7 +276,10 @@ impl Shared {
                 return self.finish(Status::Failed);
             }
             left = left.map(|left| left - 1);
-            let pause = backoff.next(failure.class);
+            let mut pause = backoff.next(failure.class);
+            if lived.is_some() {
+                pause = pause.max(settings.pause_after_loss);
+            }
             log::warn!("{failure}; next attempt in {:.1} s", pause.as_secs_f32());
             self.state().next_retry = Some(Instant::now() + pause);
             // Wishes from before this pause were for an earlier one; a stop is seen all the same.

@@ -51,8 +51,8 @@ pub use error::{AcceptError, CertificateProblem, DialError, FrameError, Stage};
 pub use limits::{
     CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
 };
-pub use proxy::Proxy;
+pub use proxy::{Proxy, environment_proxy};
 pub use reader::LinkReader;
-pub use tls::{ServerTls, Tls};
+pub use tls::{ServerTls, Tls, authorities};
 pub use upgrade::Header;
 pub use writer::{Counters, LinkWriter};

@@ -55,12 +55,19 @@ impl Proxy {
         authority(&self.host, self.port)
     }
 
-    pub(super) fn host(&self) -> &str {
+    /// Its host; no brackets.
+    pub fn host(&self) -> &str {
         &self.host
     }
 
-    pub(super) fn port(&self) -> u16 {
+    /// Its port.
+    pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// `user:password` in base64, as `Basic` credentials have it (RFC 7617).
+    pub fn basic(&self) -> Option<&str> {
+        self.credentials.as_deref()?.strip_prefix("Basic ")
     }
 
     /// The request for a tunnel to `target`.
@@ -150,8 +157,13 @@ pub(super) fn choose(choice: &ProxyChoice, target: &Endpoint) -> Result<Option<P
     match choice {
         ProxyChoice::Direct => Ok(None),
         ProxyChoice::Fixed(proxy) => Ok(Some(proxy.clone())),
-        ProxyChoice::Environment => from_environment(target, |name| std::env::var(name).ok()),
+        ProxyChoice::Environment => environment_proxy(target),
     }
+}
+
+/// The proxy that the environment names for `target`; none for this machine.
+pub fn environment_proxy(target: &Endpoint) -> Result<Option<Proxy>, DialError> {
+    from_environment(target, |name| std::env::var(name).ok())
 }
 
 fn from_environment(

@@ -126,10 +126,28 @@ fn public_roots() -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
+/// The certificates of `SSL_CERT_FILE`, and those of the system's bundle; both may be missing.
+pub fn authorities() -> Result<Vec<CertificateDer<'static>>, String> {
+    let named = std::env::var_os("SSL_CERT_FILE").filter(|file| !file.is_empty());
+    let mut text = match &named {
+        Some(file) => read(Path::new(file))?,
+        None => Vec::new(),
+    };
+    if let Some(bundle) = bundle().and_then(|bundle| read(bundle).ok()) {
+        text.push(b'\n');
+        text.extend_from_slice(&bundle);
+    }
+    let certificates = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok);
+    Ok(certificates.collect())
+}
+
+fn bundle() -> Option<&'static Path> {
+    BUNDLES.iter().map(Path::new).find(|path| path.is_file())
+}
+
 /// A bundle that cannot be read is no error: the public roots are compiled in.
 fn add_system(roots: &mut RootCertStore) {
-    let bundle = BUNDLES.iter().map(Path::new).find(|path| path.is_file());
-    if let Some(bundle) = bundle
+    if let Some(bundle) = bundle()
         && let Err(error) = add(roots, bundle)
     {
         log::debug!("{error}");

@@ -1,0 +1,439 @@
+//! What a server answers, checked before anybody sees it.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use crate::tunnel::link::Endpoint;
+
+/// Bytes of a URL or a server's address. Default 2048.
+const MAX_URL: usize = 2048;
+/// Bytes of a host name (RFC 1035 §2.3.4).
+const MAX_HOST: usize = 253;
+/// Bytes of a name, an id or a fingerprint. Default 255.
+const MAX_NAME: usize = 255;
+/// Bytes of a password or a code. Default 1024.
+const MAX_SECRET: usize = 1024;
+
+/// What a server has assigned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The connector's tunnel.
+    pub connector: Connector,
+    /// The application.
+    pub app: App,
+    /// What visitors of an invisible application need.
+    pub api_key: ApiKey,
+}
+
+/// How the connector reaches the tunnel server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Connector {
+    /// A host name or an IP address; no brackets.
+    pub external_ip: String,
+    /// The remote port of the main tunnel.
+    pub api_port: u16,
+    /// The user name of tunnel connections.
+    pub username: String,
+    /// Their password.
+    pub password: Zeroizing<String>,
+    /// The tunnel server's port, where the server names it.
+    pub tunnel_port: Option<u16>,
+    /// The fingerprint of the tunnel server's host key, where the server names it.
+    pub fingerprint: Option<String>,
+}
+
+/// How visitors reach the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct App {
+    /// The server's id of it; may be empty.
+    pub app_id: String,
+    /// An `http`, `https` or `tcp` URL; empty where the server gives none.
+    pub site_url: String,
+    /// What the application's tunnel is to bind.
+    pub resource: Resource,
+}
+
+/// The remote end of an application's tunnel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// An address of the server, as the server sees it; may be empty.
+    pub ip: String,
+    /// The port to bind there.
+    pub port: u16,
+}
+
+/// What visitors of an invisible application need; all empty where there is nothing.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Where the code is shown: a host, or an `http` or `https` URL.
+    pub nhp_server: String,
+    /// The authorization code.
+    pub code: Zeroizing<String>,
+    /// The application's id there.
+    pub app_id: String,
+}
+
+impl Setup {
+    /// `{nhp_server}/auth?app_id={app_id}&code={code}`; `None` where the server gave no code.
+    pub fn auth_url(&self) -> Option<String> {
+        let key = &self.api_key;
+        if key.nhp_server.is_empty() || key.code.is_empty() {
+            return None;
+        }
+        let app_id = match key.app_id.as_str() {
+            "" => &self.app.app_id,
+            given => given,
+        };
+        let (server, code) = (web_base(&key.nhp_server)?, percent_encoded(&key.code));
+        let app_id = percent_encoded(app_id);
+        Some(format!("{server}/auth?app_id={app_id}&code={code}"))
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector")
+            .field("external_ip", &self.external_ip)
+            .field("api_port", &self.api_port)
+            .field("username", &self.username)
+            .field("password", &"***")
+            .field("tunnel_port", &self.tunnel_port)
+            .field("fingerprint", &self.fingerprint)
+            .finish()
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiKey")
+            .field("nhp_server", &self.nhp_server)
+            .field("code", &"***")
+            .field("app_id", &self.app_id)
+            .finish()
+    }
+}
+
+/// Why an answer is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It is no JSON object.
+    NotJson,
+    /// An envelope with another code than 0 or 200, and its message.
+    Code(String, String),
+    /// A part is missing or has the wrong type: which. The parts that are there may hold secrets.
+    Shape(String),
+    /// A value that is not taken: its name and what is wrong with it.
+    Value(&'static str, &'static str),
+}
+
+/// Reads an answer, bare or in an envelope.
+pub(super) fn read(body: &[u8]) -> Result<Setup, Refusal> {
+    let envelope: Envelope = serde_json::from_slice(body).map_err(|_| Refusal::NotJson)?;
+    if let Some(code) = envelope.failure() {
+        return Err(Refusal::Code(code, envelope.message()));
+    }
+    let parts = match serde_json::from_slice::<Wrapped>(body) {
+        Ok(Wrapped { data: Some(parts) }) => parts,
+        Ok(Wrapped { data: None }) => serde_json::from_slice(body).map_err(shape)?,
+        Err(error) => return Err(shape(error)),
+    };
+    parts.checked()
+}
+
+/// The `message` of a JSON answer, for the one that comes with an error status.
+pub(super) fn message(body: &[u8]) -> Option<String> {
+    let envelope: Envelope = serde_json::from_slice(body).ok()?;
+    Some(envelope.message()).filter(|message| !message.is_empty())
+}
+
+/// Serde's own text quotes values, and one of them may be a password in the wrong place.
+fn shape(error: serde_json::Error) -> Refusal {
+    let text = error.to_string();
+    let field = text
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.split('`').next());
+    Refusal::Shape(match field {
+        Some(field) => format!("'{field}' is missing"),
+        None => format!(
+            "a value of the wrong type in line {}, column {}",
+            error.line(),
+            error.column()
+        ),
+    })
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default, alias = "Code")]
+    code: Value,
+    #[serde(default, alias = "Message")]
+    message: Value,
+    #[serde(default)]
+    msg: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+impl Envelope {
+    /// The code that says that it failed.
+    fn failure(&self) -> Option<String> {
+        match &self.code {
+            Value::Null => None,
+            Value::Number(code) if matches!(code.as_i64(), Some(0 | 200)) => None,
+            Value::String(code) if matches!(code.as_str(), "" | "0" | "200") => None,
+            Value::String(code) => Some(code.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+
+    fn message(&self) -> String {
+        let said = [&self.message, &self.msg, &self.error];
+        let said = said.into_iter().filter_map(Value::as_str);
+        said.map(str::to_owned).next().unwrap_or_default()
+    }
+}
+
+#[derive(Deserialize)]
+struct Wrapped {
+    #[serde(default, alias = "Data")]
+    data: Option<Parts>,
+}
+
+#[derive(Deserialize)]
+struct Parts {
+    #[serde(alias = "Connector")]
+    connector: RawConnector,
+    #[serde(alias = "App")]
+    app: RawApp,
+    #[serde(default, alias = "APIKey")]
+    api_key: Option<RawApiKey>,
+}
+
+#[derive(Deserialize)]
+struct RawConnector {
+    #[serde(alias = "ExternalIP")]
+    external_ip: String,
+    #[serde(alias = "APIPort")]
+    api_port: i64,
+    #[serde(alias = "Username")]
+    username: String,
+    #[serde(alias = "Password")]
+    password: Zeroized,
+    #[serde(default, alias = "TunnelPort")]
+    tunnel_port: Option<i64>,
+    #[serde(default, alias = "Fingerprint")]
+    fingerprint: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawApp {
+    #[serde(default, alias = "AppID")]
+    app_id: String,
+    #[serde(default, alias = "SiteURL")]
+    site_url: String,
+    #[serde(alias = "Resource")]
+    resource: RawResource,
+}
+
+#[derive(Deserialize)]
+struct RawResource {
+    #[serde(default, alias = "IP")]
+    ip: String,
+    #[serde(alias = "Port")]
+    port: i64,
+}
+
+#[derive(Deserialize)]
+struct RawApiKey {
+    #[serde(default, alias = "NHPServer")]
+    nhp_server: String,
+    #[serde(default, alias = "Code")]
+    code: Zeroized,
+    #[serde(default, alias = "AppID")]
+    app_id: String,
+}
+
+/// A string that is wiped when it is dropped, whether or not the rest of the answer is taken.
+#[derive(Default, Deserialize)]
+#[serde(from = "String")]
+struct Zeroized(Zeroizing<String>);
+
+impl From<String> for Zeroized {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+impl Parts {
+    fn checked(self) -> Result<Setup, Refusal> {
+        let Self {
+            connector,
+            app,
+            api_key,
+        } = self;
+        Ok(Setup {
+            connector: connector.checked()?,
+            app: app.checked()?,
+            api_key: api_key
+                .map(RawApiKey::checked)
+                .transpose()?
+                .unwrap_or_default(),
+        })
+    }
+}
+
+impl RawConnector {
+    fn checked(self) -> Result<Connector, Refusal> {
+        // A server that leaves the tunnel's port open may say 0.
+        let tunnel_port = self.tunnel_port.filter(|number| *number != 0);
+        let fingerprint = self.fingerprint.filter(|text| !text.is_empty());
+        if let Some(fingerprint) = &fingerprint {
+            check("connector.fingerprint", fingerprint, MAX_NAME)?;
+        }
+        Ok(Connector {
+            external_ip: host("connector.external_ip", self.external_ip)?,
+            api_port: port("connector.api_port", self.api_port)?,
+            username: given("connector.username", self.username, MAX_NAME)?,
+            password: secret("connector.password", self.password.0)?,
+            tunnel_port: tunnel_port
+                .map(|number| port("connector.tunnel_port", number))
+                .transpose()?,
+            fingerprint,
+        })
+    }
+}
+
+impl RawApp {
+    fn checked(self) -> Result<App, Refusal> {
+        check("app.app_id", &self.app_id, MAX_NAME)?;
+        check("app.resource.ip", &self.resource.ip, MAX_HOST)?;
+        if !self.site_url.is_empty() {
+            site("app.site_url", &self.site_url)?;
+        }
+        Ok(App {
+            app_id: self.app_id,
+            site_url: self.site_url,
+            resource: Resource {
+                ip: self.resource.ip,
+                port: port("app.resource.port", self.resource.port)?,
+            },
+        })
+    }
+}
+
+impl RawApiKey {
+    fn checked(self) -> Result<ApiKey, Refusal> {
+        check("api_key.app_id", &self.app_id, MAX_NAME)?;
+        check("api_key.code", &self.code.0, MAX_SECRET)?;
+        check("api_key.nhp_server", &self.nhp_server, MAX_URL)?;
+        if !self.nhp_server.is_empty() && web_base(&self.nhp_server).is_none() {
+            let wrong = "it is no http or https address";
+            return Err(Refusal::Value("api_key.nhp_server", wrong));
+        }
+        Ok(ApiKey {
+            nhp_server: self.nhp_server,
+            code: self.code.0,
+            app_id: self.app_id,
+        })
+    }
+}
+
+fn port(name: &'static str, number: i64) -> Result<u16, Refusal> {
+    match u16::try_from(number) {
+        Ok(0) | Err(_) => Err(Refusal::Value(name, "it is no port from 1 to 65535")),
+        Ok(port) => Ok(port),
+    }
+}
+
+fn check(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
+    if text.len() > cap {
+        return Err(Refusal::Value(name, "it is too long"));
+    }
+    match text.chars().any(char::is_control) {
+        true => Err(Refusal::Value(name, "it has control characters in it")),
+        false => Ok(()),
+    }
+}
+
+fn given(name: &'static str, text: String, cap: usize) -> Result<String, Refusal> {
+    check(name, &text, cap)?;
+    match text.is_empty() {
+        true => Err(Refusal::Value(name, "it is empty")),
+        false => Ok(text),
+    }
+}
+
+fn secret(name: &'static str, text: Zeroizing<String>) -> Result<Zeroizing<String>, Refusal> {
+    check(name, &text, MAX_SECRET)?;
+    match text.is_empty() {
+        true => Err(Refusal::Value(name, "it is empty")),
+        false => Ok(text),
+    }
+}
+
+/// A host name, or an address with or without brackets.
+fn host(name: &'static str, text: String) -> Result<String, Refusal> {
+    let inner = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let bare = inner.unwrap_or(&text);
+    let url = match bare.parse::<IpAddr>() {
+        Ok(IpAddr::V6(_)) => format!("ws://[{bare}]"),
+        _ => format!("ws://{bare}"),
+    };
+    match Endpoint::parse(&url) {
+        Ok(endpoint) if endpoint.host == bare => Ok(bare.to_owned()),
+        _ => Err(Refusal::Value(name, "it is no host name or address")),
+    }
+}
+
+/// A URL that may become a link: `http`, `https` or `tcp`, a host, no credentials.
+fn site(name: &'static str, url: &str) -> Result<(), Refusal> {
+    check(name, url, MAX_URL)?;
+    let known = ["http", "https", "tcp"];
+    match url.split_once("://") {
+        Some((scheme, rest)) if is_one_of(scheme, &known) && has_host(rest) => Ok(()),
+        _ => Err(Refusal::Value(name, "it is no http, https or tcp URL")),
+    }
+}
+
+/// `https://` before a bare host; no slash at the end, no query. `None` for another scheme.
+fn web_base(server: &str) -> Option<String> {
+    let (scheme, rest) = server.split_once("://").unwrap_or(("https", server));
+    let rest = rest.trim_end_matches('/');
+    let taken =
+        is_one_of(scheme, &["http", "https"]) && has_host(rest) && !rest.contains(['?', '#']);
+    taken.then(|| format!("{}://{rest}", scheme.to_ascii_lowercase()))
+}
+
+fn is_one_of(scheme: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// Whether what follows `://` begins with a host, has no credentials and only what RFC 3986 allows.
+fn has_host(rest: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&b);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    rest.bytes().all(legal)
+        && !authority.contains('@')
+        && Endpoint::parse(&format!("ws://{authority}")).is_ok()
+}
+
+/// All but the unreserved characters (RFC 3986 §2.3) as `%XX`.
+fn percent_encoded(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    text.bytes()
+        .map(|byte| match plain(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! Tests of what is taken from a server, and what is not.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn whole() -> Value {
+    json!({
+        "connector": {"external_ip": "203.0.113.7", "api_port": 4001, "username": "u",
+            "password": "hush", "tunnel_port": 62888, "fingerprint": "abc="},
+        "app": {"app_id": "a1", "site_url": "https://shop.example/",
+            "resource": {"ip": "127.0.0.1", "port": 20001}},
+        "api_key": {"nhp_server": "auth.example", "code": "c d&", "app_id": "k1"},
+    })
+}
+
+fn of(value: &Value) -> Result<Setup, Refusal> {
+    read(value.to_string().as_bytes())
+}
+
+fn with(pointer: &str, value: Value) -> Result<Setup, Refusal> {
+    let mut answer = whole();
+    *answer.pointer_mut(pointer).unwrap() = value;
+    of(&answer)
+}
+
+#[test]
+fn bare_and_wrapped_in_both_spellings_are_the_same() {
+    let bare = of(&whole()).unwrap();
+    assert_eq!(bare.connector.external_ip, "203.0.113.7");
+    assert_eq!(
+        (bare.connector.api_port, bare.connector.tunnel_port),
+        (4001, Some(62888))
+    );
+    assert_eq!(
+        (bare.app.resource.port, bare.api_key.code.as_str()),
+        (20001, "c d&")
+    );
+    for code in [json!(200), json!(0), json!("200"), Value::Null] {
+        let wrapped = json!({"code": code, "message": "ok", "extra": [1], "data": whole()});
+        assert_eq!(of(&wrapped).unwrap(), bare);
+    }
+    let go = json!({
+        "Connector": {"ExternalIP": "203.0.113.7", "APIPort": 4001, "Username": "u",
+            "Password": "hush", "TunnelPort": 62888, "Fingerprint": "abc=", "More": {}},
+        "App": {"AppID": "a1", "SiteURL": "https://shop.example/",
+            "Resource": {"IP": "127.0.0.1", "Port": 20001}},
+        "APIKey": {"NHPServer": "auth.example", "Code": "c d&", "AppID": "k1"},
+    });
+    assert_eq!(of(&go).unwrap(), bare);
+    assert_eq!(of(&json!({"code": 200, "data": go})).unwrap(), bare);
+    let shown = format!("{bare:?}");
+    assert!(
+        !shown.contains("hush") && !shown.contains("c d&"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_may_be_missing_may_be_missing() {
+    let least = json!({
+        "connector": {"external_ip": "[2001:db8::1]", "api_port": 1, "username": "u", "password": "p",
+            "tunnel_port": null, "fingerprint": ""},
+        "app": {"resource": {"port": 65535}},
+        "api_key": null,
+    });
+    let setup = of(&least).unwrap();
+    assert_eq!(setup.connector.external_ip, "2001:db8::1");
+    assert_eq!(
+        (
+            setup.connector.tunnel_port,
+            setup.connector.fingerprint.clone()
+        ),
+        (None, None)
+    );
+    assert_eq!((setup.app.site_url.as_str(), setup.auth_url()), ("", None));
+}
+
+#[test]
+fn an_envelope_that_failed_says_so() {
+    for (answer, code, text) in [
+        (
+            json!({"code": 500, "message": "broken", "data": ""}),
+            "500",
+            "broken",
+        ),
+        (
+            json!({"code": "E7", "msg": "broken", "data": whole()}),
+            "E7",
+            "broken",
+        ),
+        (json!({"code": -1}), "-1", ""),
+        (json!({"code": true, "message": {}}), "true", ""),
+    ] {
+        assert_eq!(
+            of(&answer),
+            Err(Refusal::Code(code.to_owned(), text.to_owned()))
+        );
+    }
+    assert_eq!(message(b"{\"message\":\"why\"}"), Some("why".to_owned()));
+    assert_eq!(message(b"<html>"), None);
+}
+
+#[test]
+fn what_is_no_answer_names_the_part_and_no_value() {
+    for text in [
+        "",
+        "null",
+        "[]",
+        "7",
+        "<html>",
+        "{\"connector\"",
+        "\u{feff}{}",
+    ] {
+        assert!(read(text.as_bytes()).is_err(), "{text}");
+    }
+    assert_eq!(
+        read(b"{}"),
+        Err(Refusal::Shape("'connector' is missing".to_owned()))
+    );
+    for (pointer, value) in [
+        ("/connector/api_port", json!("hush")),
+        ("/connector/api_port", json!(1.5)),
+        ("/connector/password", json!(["hush"])),
+        ("/app", json!("hush")),
+    ] {
+        let refusal = with(pointer, value).unwrap_err();
+        assert!(
+            matches!(&refusal, Refusal::Shape(text) if !text.contains("hush")),
+            "{refusal:?}"
+        );
+    }
+}
+
+#[test]
+fn each_value_is_checked() {
+    let long = "x".repeat(3000);
+    for (pointer, value) in [
+        ("/connector/api_port", json!(0)),
+        ("/connector/api_port", json!(70000)),
+        ("/connector/api_port", json!(-1)),
+        ("/connector/tunnel_port", json!(65536)),
+        ("/app/resource/port", json!(0)),
+        ("/app/resource/port", json!(70000)),
+        ("/app/resource/ip", json!("a\u{0}b")),
+        ("/connector/external_ip", json!("")),
+        ("/connector/external_ip", json!("a b")),
+        ("/connector/external_ip", json!("a:1")),
+        ("/connector/external_ip", json!("a/b")),
+        ("/connector/external_ip", json!("u@h")),
+        ("/connector/external_ip", json!("[::1")),
+        ("/connector/external_ip", json!(long)),
+        ("/connector/username", json!("")),
+        ("/connector/username", json!("a\nb")),
+        ("/connector/username", json!(long)),
+        ("/connector/password", json!("")),
+        ("/connector/password", json!("a\r")),
+        ("/connector/password", json!(long)),
+        ("/connector/fingerprint", json!("a\u{1b}")),
+        ("/app/app_id", json!(long)),
+        ("/app/site_url", json!("javascript:alert(1)")),
+        ("/app/site_url", json!("javascript://x/%0aalert(1)")),
+        ("/app/site_url", json!("data:text/html,x")),
+        ("/app/site_url", json!("//x")),
+        ("/app/site_url", json!("https://")),
+        ("/app/site_url", json!("https://u:p@h/")),
+        ("/app/site_url", json!("https://h/\"><script>")),
+        ("/app/site_url", json!("https://h\\@evil/")),
+        ("/app/site_url", json!("https://h:99999/")),
+        ("/app/site_url", json!(" https://h/")),
+        ("/app/site_url", json!(format!("https://h/{long}"))),
+        ("/api_key/nhp_server", json!("javascript:alert(1)")),
+        ("/api_key/nhp_server", json!("ftp://h")),
+        ("/api_key/nhp_server", json!("h?x=")),
+        ("/api_key/nhp_server", json!("h#x")),
+        ("/api_key/nhp_server", json!("a b")),
+        ("/api_key/code", json!("a\u{7f}")),
+        ("/api_key/app_id", json!("a\u{85}")),
+    ] {
+        let refusal = with(pointer, value.clone()).unwrap_err();
+        let named = pointer.trim_start_matches('/').replace('/', ".");
+        assert!(
+            matches!(&refusal, Refusal::Value(name, _) if *name == named),
+            "{pointer} {value}"
+        );
+    }
+    for url in [
+        "http://h",
+        "https://[2001:db8::1]:8/x?y#z",
+        "tcp://h:1",
+        "HTTP://h/%20",
+    ] {
+        assert!(with("/app/site_url", json!(url)).is_ok(), "{url}");
+    }
+}
+
+#[test]
+fn the_auth_url_is_built_as_agreed() {
+    for (server, url) in [
+        (
+            "auth.example",
+            Some("https://auth.example/auth?app_id=k1&code=c%20d%26"),
+        ),
+        (
+            "http://a.example:8/",
+            Some("http://a.example:8/auth?app_id=k1&code=c%20d%26"),
+        ),
+        (
+            "HTTPS://a.example/p/",
+            Some("https://a.example/p/auth?app_id=k1&code=c%20d%26"),
+        ),
+        (
+            "[::1]:8080",
+            Some("https://[::1]:8080/auth?app_id=k1&code=c%20d%26"),
+        ),
+        ("", None),
+    ] {
+        let setup = with("/api_key/nhp_server", json!(server)).unwrap();
+        assert_eq!(setup.auth_url().as_deref(), url, "{server}");
+    }
+    let setup = with("/api_key/app_id", json!("")).unwrap();
+    assert!(setup.auth_url().unwrap().contains("app_id=a1&"));
+    assert_eq!(with("/api_key/code", json!("")).unwrap().auth_url(), None);
+}

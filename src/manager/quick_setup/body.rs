@@ -1,0 +1,93 @@
+//! What is asked of a server.
+
+use std::fmt;
+
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::vault::to_json;
+
+/// The JSON body of a quick-setup call.
+#[derive(Clone, Serialize)]
+pub struct Body<'a> {
+    /// The application's protocol; `http` for the web client of a database.
+    pub protocol: &'a str,
+    /// The address of what is to be exposed.
+    pub ip: &'a str,
+    /// Its port.
+    pub port: u16,
+    /// Who asks.
+    pub connector_name: &'a str,
+    /// The connector's password.
+    pub password: &'a str,
+    /// The application's id, by which a relay knows it again.
+    pub client_app_id: &'a str,
+    /// What allows a new connector to enrol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enroll_token: Option<&'a str>,
+    /// What people call the application; may be empty.
+    pub display_name: &'a str,
+    /// The wanted name of the site; empty leaves it to the server.
+    pub site_name: &'a str,
+    /// Whether visitors need a code.
+    pub invisible: bool,
+    /// Always empty: some servers read a field of this spelling.
+    pub visable: &'a str,
+    /// Whether the server may take these credentials as new.
+    pub reset: bool,
+}
+
+impl Body<'_> {
+    /// The bytes to send.
+    pub fn to_json(&self) -> Zeroizing<Vec<u8>> {
+        // Strings, numbers and booleans in memory: there is nothing that could fail.
+        to_json(self).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Body<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            protocol,
+            ip,
+            port,
+            connector_name,
+            ..
+        } = self;
+        write!(f, "Body({protocol} {ip} {port} for {connector_name})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_the_contract() {
+        let body = Body {
+            protocol: "http",
+            ip: "127.0.0.1",
+            port: 80,
+            connector_name: "postern_0",
+            password: "hush",
+            client_app_id: "00ff",
+            enroll_token: None,
+            display_name: "",
+            site_name: "shop",
+            invisible: true,
+            visable: "",
+            reset: false,
+        };
+        let expected = "{\"protocol\":\"http\",\"ip\":\"127.0.0.1\",\"port\":80,\
+            \"connector_name\":\"postern_0\",\"password\":\"hush\",\"client_app_id\":\"00ff\",\
+            \"display_name\":\"\",\"site_name\":\"shop\",\"invisible\":true,\"visable\":\"\",\
+            \"reset\":false}";
+        assert_eq!(String::from_utf8_lossy(&body.to_json()), expected);
+        let with_token = Body {
+            enroll_token: Some("t"),
+            ..body
+        };
+        assert!(String::from_utf8_lossy(&with_token.to_json()).contains("\"enroll_token\":\"t\""));
+        assert!(!format!("{with_token:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,147 @@
+//! Why a quick-setup call brought nothing.
+
+use std::fmt;
+
+use super::answer::Refusal;
+
+/// The reason, fit to be shown: what came is cut, cleaned and without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Nobody wants the answer any more.
+    Stopped,
+    /// Something on this machine: the proxy setting, the credentials, a thread.
+    Local(String),
+    /// The server does not take the credentials, also after they were loaded anew.
+    Unauthorized {
+        /// What it said; may be empty.
+        said: String,
+    },
+    /// The server asks for patience, at the last attempt too.
+    TooManyRequests {
+        /// How often it was asked.
+        attempts: u32,
+    },
+    /// Nothing answers, or it stops in the middle, at the last attempt too.
+    Unreachable {
+        /// What happened at the last attempt.
+        reason: String,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// The call cannot succeed: a name without an address, a certificate, no HTTP.
+    Call {
+        /// What happened.
+        reason: String,
+    },
+    /// Another status than 200 to 299.
+    Status {
+        /// The status.
+        status: u16,
+        /// What it said; may be empty.
+        said: String,
+    },
+    /// An answer that says in itself that it failed.
+    Refused {
+        /// Its `code`.
+        code: String,
+        /// Its `message`; may be empty.
+        said: String,
+    },
+    /// An answer that cannot be used.
+    Answer {
+        /// What is wrong with it.
+        reason: String,
+        /// What came; may be empty.
+        came: String,
+    },
+}
+
+impl Failure {
+    /// An answer that was refused; `shown` makes an excerpt of what a server wrote.
+    pub(super) fn of(refusal: Refusal, body: &[u8], shown: impl Fn(&[u8]) -> String) -> Self {
+        let wrong = |reason: String, came: String| Self::Answer { reason, came };
+        match refusal {
+            Refusal::NotJson => wrong("it is no JSON object".to_owned(), shown(body)),
+            Refusal::Code(code, said) => Self::Refused {
+                code: shown(code.as_bytes()),
+                said: shown(said.as_bytes()),
+            },
+            Refusal::Shape(reason) => wrong(reason, shown(body)),
+            Refusal::Value(name, reason) => wrong(format!("{name}: {reason}"), String::new()),
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Stopped => "connect again",
+            Self::Local(_) => "mend that and connect again",
+            Self::Unauthorized { .. } => {
+                "check the enrol token, or start afresh with --reset-credentials"
+            }
+            Self::TooManyRequests { .. } => "wait some minutes and connect again",
+            Self::Unreachable { .. } | Self::Call { .. } => {
+                "check the server's URL, and that it runs and can be reached from here"
+            }
+            Self::Status { .. } | Self::Refused { .. } => {
+                "check the application and the server's URL, or ask who runs the server"
+            }
+            Self::Answer { .. } => "check that the URL is that of a quick-setup server",
+        }
+    }
+
+    fn what(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("the quick-setup call was stopped"),
+            Self::Local(reason) => f.write_str(reason),
+            Self::Unauthorized { said } => {
+                f.write_str("the server does not take this connector's credentials (401")?;
+                part(f, " ", said)?;
+                f.write_str(")")
+            }
+            Self::TooManyRequests { attempts } => {
+                write!(
+                    f,
+                    "the server asks for fewer calls (429) after {attempts} attempts"
+                )
+            }
+            Self::Unreachable { reason, attempts } => {
+                write!(
+                    f,
+                    "the server cannot be reached: {reason}, {attempts} attempts"
+                )
+            }
+            Self::Call { reason } => write!(f, "the quick-setup call failed: {reason}"),
+            Self::Status { status, said } => {
+                write!(f, "the server answered {status}")?;
+                part(f, ": ", said)
+            }
+            Self::Refused { code, said } => {
+                write!(f, "the server refused with code {code}")?;
+                part(f, ": ", said)
+            }
+            Self::Answer { reason, came } => {
+                write!(f, "the server's answer cannot be used: {reason}")?;
+                part(f, "; it sent: ", came)
+            }
+        }
+    }
+}
+
+/// What happened; then, after a semicolon, what to try.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.what(f)?;
+        write!(f, "; {}", self.hint())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+fn part(f: &mut fmt::Formatter<'_>, before: &str, text: &str) -> fmt::Result {
+    match text {
+        "" => Ok(()),
+        text => write!(f, "{before}{text}"),
+    }
+}

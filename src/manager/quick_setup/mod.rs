@@ -1,0 +1,25 @@
+//! The quick-setup call: what a server assigns to one application.
+//!
+//! ```text
+//! run ── attempt 1..5 ──▶ call (a thread of its own) ──▶ answer ──▶ Setup
+//!          ▲                │ 401: reload the credentials
+//!          │                │ 429: attempt * 3 s, or what Retry-After says
+//!          └──── pause ◀────┤ end of stream, timeout, refused: attempt s
+//!                           └ anything else: Failure
+//! ```
+//!
+//! `answer` checks all that a server sends before anybody sees it; `shown` makes an excerpt of
+//! what cannot be understood, without secrets; `retry_after` reads a date or a number.
+
+mod answer;
+mod body;
+mod call;
+mod failure;
+mod retry_after;
+mod run;
+mod shown;
+
+pub use answer::{ApiKey, App, Connector, Resource, Setup};
+pub use body::Body;
+pub use failure::Failure;
+pub use run::{ATTEMPTS, Caller, Wait, run};

@@ -1,0 +1,223 @@
+//! The attempts and the pauses between them.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, TryRecvError, bounded, never, select};
+
+use super::answer::{self, Setup};
+use super::call::{NoReply, Reply, call};
+use super::failure::Failure;
+use super::shown::{excerpt, secrets_of};
+use crate::manager::ServerUrl;
+use crate::vault::Credentials;
+
+/// How often a server is asked at most.
+pub const ATTEMPTS: u32 = 5;
+
+/// A call's stack, in bytes. Default 512 KiB: TLS needs most of it in a debug build.
+const STACK: usize = 512 * 1024;
+
+/// The times of the calls.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    /// All of one call, from the name's resolution to the last byte of the answer.
+    pub(super) call: Duration,
+    /// What the pauses are counted in.
+    pub(super) second: Duration,
+}
+
+/// As the specification has them.
+const PACE: Pace = Pace {
+    call: Duration::from_secs(30),
+    second: Duration::from_secs(1),
+};
+
+/// A pause before another attempt.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// The attempt that failed, from 1.
+    pub attempt: u32,
+    /// When the next one begins.
+    pub until: Instant,
+    /// Why it is needed.
+    pub reason: String,
+}
+
+/// Whose application is to be set up.
+pub trait Caller {
+    /// The credentials; read anew from where they are stored when `reload` is given.
+    fn credentials(&self, reload: bool) -> Result<Credentials, String>;
+    /// The body to send with these credentials, as [`Body::to_json`](super::Body::to_json) makes it.
+    fn body(&self, credentials: &Credentials) -> zeroize::Zeroizing<Vec<u8>>;
+    /// A pause begins, or ends with `None`.
+    fn waiting(&self, wait: Option<Wait>);
+    /// The server has accepted the credentials; called once for each [`Setup`] that arrives, also
+    /// when nobody waits for it any more, on the thread of the call and before [`run`] answers it.
+    fn accepted(&self, setup: &Setup);
+}
+
+/// Asks `server`, at most [`ATTEMPTS`] times.
+///
+/// Each call runs on a thread of its own, as it cannot be interrupted. `stop` (a message, or its
+/// other end dropped) ends the wait at once, and the call's thread ends within 30 s by itself.
+/// A message on `retry` ends a pause.
+pub fn run(
+    server: &ServerUrl,
+    caller: Arc<dyn Caller + Send + Sync>,
+    stop: &Receiver<()>,
+    retry: &Receiver<()>,
+) -> Result<Setup, Failure> {
+    run_at(PACE, server, &caller, stop, retry)
+}
+
+pub(super) fn run_at(
+    pace: Pace,
+    server: &ServerUrl,
+    caller: &Arc<dyn Caller + Send + Sync>,
+    stop: &Receiver<()>,
+    retry: &Receiver<()>,
+) -> Result<Setup, Failure> {
+    let mut reload = false;
+    for attempt in 1..=ATTEMPTS {
+        let outcome = ask(pace, server, caller, stop, std::mem::take(&mut reload))?;
+        let last = attempt == ATTEMPTS;
+        let (pause, reason) = match outcome {
+            Outcome::Done(setup) => return Ok(*setup),
+            Outcome::Failed(failure) => return Err(failure),
+            Outcome::Unauthorized(said) if last => return Err(Failure::Unauthorized { said }),
+            Outcome::Unauthorized(_) => {
+                log::debug!("quick-setup attempt {attempt}: 401, loading the credentials anew");
+                reload = true;
+                continue;
+            }
+            Outcome::TooMany(_) if last => {
+                return Err(Failure::TooManyRequests { attempts: attempt });
+            }
+            Outcome::TooMany(asked) => {
+                let own = pace.second * attempt * 3;
+                let reason = "the server asks for fewer calls (429)".to_owned();
+                (asked.unwrap_or_default().max(own), reason)
+            }
+            Outcome::Passing(reason) if last => {
+                return Err(Failure::Unreachable {
+                    reason,
+                    attempts: attempt,
+                });
+            }
+            Outcome::Passing(reason) => (pace.second * attempt, reason),
+        };
+        log::debug!("quick-setup attempt {attempt}: {reason}, again in {pause:?}");
+        let until = Instant::now() + pause;
+        // A message from before the pause does not end it.
+        while retry.try_recv().is_ok() {}
+        caller.waiting(Some(Wait {
+            attempt,
+            until,
+            reason,
+        }));
+        let waited = rest(until, stop, retry);
+        caller.waiting(None);
+        waited?;
+    }
+    // The last attempt has answered above.
+    Err(Failure::Stopped)
+}
+
+/// What an attempt came to, by the rows of the retry table.
+enum Outcome {
+    Done(Box<Setup>),
+    /// 401, and what was said.
+    Unauthorized(String),
+    /// 429, and the wait that was asked for.
+    TooMany(Option<Duration>),
+    /// The end of the stream, a timeout, a refused connection.
+    Passing(String),
+    /// Anything else.
+    Failed(Failure),
+}
+
+/// Starts one call and waits for it or for `stop`.
+fn ask(
+    pace: Pace,
+    server: &ServerUrl,
+    caller: &Arc<dyn Caller + Send + Sync>,
+    stop: &Receiver<()>,
+    reload: bool,
+) -> Result<Outcome, Failure> {
+    // A call that was not wanted any more is not made.
+    if stop.try_recv() != Err(TryRecvError::Empty) {
+        return Err(Failure::Stopped);
+    }
+    let credentials = caller.credentials(reload).map_err(Failure::Local)?;
+    let body = caller.body(&credentials);
+    drop(credentials);
+    let (answer, answered) = bounded(1);
+    let (server, caller) = (server.clone(), Arc::clone(caller));
+    // Ends with the call: within its timeout, whether or not somebody still waits.
+    thread::Builder::new()
+        .name("quick-setup".to_owned())
+        .stack_size(STACK)
+        .spawn(move || {
+            let outcome = judged(call(&server, &body, pace.call), &body);
+            if let Outcome::Done(setup) = &outcome {
+                caller.accepted(setup);
+            }
+            // Nobody may be waiting any more.
+            let _ = answer.send(outcome);
+        })
+        .map_err(|error| Failure::Local(format!("cannot start a thread: {error}")))?;
+    select! {
+        recv(stop) -> _ => Err(Failure::Stopped),
+        recv(answered) -> outcome => {
+            outcome.map_err(|_| Failure::Local("the quick-setup call broke off".to_owned()))
+        }
+    }
+}
+
+fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
+    let reply = match result {
+        Ok(reply) => reply,
+        Err(NoReply::Passing(reason)) => return Outcome::Passing(reason),
+        Err(NoReply::Lasting(failure)) => return Outcome::Failed(failure),
+    };
+    let secrets = secrets_of(sent);
+    let shown = |text: &[u8]| excerpt(text, &secrets);
+    let said = || match answer::message(&reply.body) {
+        Some(message) => shown(message.as_bytes()),
+        None => shown(&reply.body),
+    };
+    match reply.status {
+        200..=299 => match answer::read(&reply.body) {
+            Ok(setup) => Outcome::Done(Box::new(setup)),
+            Err(refusal) => Outcome::Failed(Failure::of(refusal, &reply.body, shown)),
+        },
+        401 => Outcome::Unauthorized(said()),
+        429 => Outcome::TooMany(reply.retry_after),
+        status => Outcome::Failed(Failure::Status {
+            status,
+            said: said(),
+        }),
+    }
+}
+
+/// Sleeps until then, or until a message on `retry`.
+fn rest(until: Instant, stop: &Receiver<()>, retry: &Receiver<()>) -> Result<(), Failure> {
+    let closed = never();
+    let mut retry = retry;
+    loop {
+        select! {
+            recv(stop) -> _ => return Err(Failure::Stopped),
+            recv(retry) -> message => match message {
+                Ok(()) => return Ok(()),
+                Err(_) => retry = &closed,
+            },
+            default(until.saturating_duration_since(Instant::now())) => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;
