@@ -19,17 +19,24 @@ function draw() {
   board.draw();
   drawTunnel(store);
   drawNotices(store.version);
+  drawOutage();
 }
 
-/** The server has gone or is back: said once, in a strip that keeps what is shown. */
+/** The server has gone or is back; the list is asked for at once, whoever found it out. */
 function reach(reachable) {
   if (reachable === isReachable) return;
   isReachable = reachable;
-  byId('offline').hidden = reachable;
-  document.body.classList.toggle('is-stale', !reachable);
   if (reachable) announce('postern answers again');
-  // An action found it out: the list is asked for as well, which goes on asking.
+  else drawOutage();
   store.refresh();
+}
+
+/** A strip while the list is not fresh; what is shown stays. */
+function drawOutage() {
+  const text = isReachable ? store.trouble && `The applications cannot be listed: ${store.trouble}. Trying again.` : 'postern does not answer; trying again. What is shown is the last that was known.';
+  byId('offline').hidden = text === '';
+  document.body.classList.toggle('is-stale', text !== '');
+  if (text && byId('offline-text').textContent !== text) byId('offline-text').textContent = text;
 }
 
 byId('add').addEventListener('click', () => actions.add());

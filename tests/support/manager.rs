@@ -48,8 +48,13 @@ impl Manager {
 
     /// The same, for tests of the failure.
     pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
+        Manager::try_start_at("0", home, args)
+    }
+
+    /// The same at a port.
+    pub fn try_start_at(port: &str, home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
         let mut leash = Leash::new(binary())
-            .args(["start", "0", "--no-open", "-v"])
+            .args(["start", port, "--no-open", "-v"])
             .args(args);
         leash = leash.lending(home.path());
         for (name, value) in environment(home.path()) {

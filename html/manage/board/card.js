@@ -54,14 +54,18 @@ export class Card {
       this.#times.since = now;
       if (status !== 'connected') this.#traffic = new Traffic();
     }
-    const { next_retry_ms: wait, bytes_in: received, bytes_out: sent } = app.connection ?? {};
-    this.#times.retryAt = Number.isFinite(wait) ? now + wait : null;
-    if (status === 'connected') this.#traffic.add(received, sent, now);
+    // The same answer drawn again, because of another card, is neither a sample nor a new pause.
+    if (app.connection !== this.#app?.connection) this.#measure(app.connection ?? {}, status, now);
     this.#app = app;
     this.#drawHead(app, status);
     this.#drawBody(app, status);
     this.#keepFocus(() => this.#drawFoot(app, status));
     this.#status = status;
+  }
+
+  #measure({ next_retry_ms: wait, bytes_in: received, bytes_out: sent }, status, now) {
+    this.#times.retryAt = Number.isFinite(wait) ? now + wait : null;
+    if (status === 'connected') this.#traffic.add(received, sent, now);
   }
 
   /** Counts seconds up and down. */

@@ -44,7 +44,10 @@ export class Store {
   /** Asks now; while a question is under way, once more after it. @returns {Promise<void>} */
   refresh() {
     this.#again = this.#running !== null;
-    this.#running ??= this.#load().finally(() => { this.#running = null; });
+    this.#running ??= this.#load().finally(() => {
+      this.#running = null;
+      if (this.#again) this.refresh();
+    });
     return this.#running;
   }
 
@@ -59,6 +62,7 @@ export class Store {
       this.#misses = 0;
       this.trouble = '';
     } catch (error) {
+      this.#again = false;
       this.trouble = error.message;
       this.#misses += 1;
       // Another program may answer next: what it says of itself is asked for again.
