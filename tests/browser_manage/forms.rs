@@ -194,7 +194,7 @@ fn secrets_are_kept_set_and_cleared_and_never_come_back() {
         .unwrap();
     assert!(!sent.body.contains("db_pass"), "{}", sent.body);
     edit();
-    page.click("dialog text=Clear");
+    page.click("[data-field=db_pass] button");
     page.wait_for("document.querySelector('#field-db_pass').disabled");
     save();
     saved("it is cleared", json!(false));

@@ -121,8 +121,7 @@ fn dialogs_and_the_empty_page_are_accessible_in_every_look() {
 
 #[test]
 fn a_database_shows_how_it_is_protected_and_where_it_is_here() {
-    let (mut far, target) = (Far::new(), Target::start());
-    far.open();
+    let (far, target) = (Far::new(), Target::start());
     let manager = far.manager_in(&Arc::new(Home::with_plugin()));
     let db = MariaDb::shared();
     let app = json!({

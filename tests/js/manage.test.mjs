@@ -49,7 +49,7 @@ test('only web addresses become links, only addresses are shown', () => {
     'vbscript:x', 'ftp://a/', 'a.example', '//a.example', 'http://', 'http://a\u202eb/', 'https://bank.example@evil.example/', `https://a.example/${'x'.repeat(2048)}`];
   for (const text of refused) assert.equal(siteLink(text), null, String(text));
   assert.ok(isLocalhostName('x.localhost') && !isLocalhostName('localhost') && !isLocalhostName('a.localhost.example'));
-  assert.deepEqual([hostOf('https://r.example:8443/'), hostOf('junk'), hostOf(null)], ['r.example:8443', 'junk', '']);
+  assert.deepEqual([hostOf('https://r.example:8443/'), hostOf('junk'), hostOf(null), hostOf('javascript:x')], ['r.example:8443', '', '', '']);
 });
 
 test('fields are checked as the server checks them', () => {

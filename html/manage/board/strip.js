@@ -30,7 +30,7 @@ function describe({ tunnels, version }) {
 
 function noTunnel({ server, embedded, version }) {
   if (embedded) return 'relay on this computer';
-  if (server) return `${hostOf(server)} · no main tunnel yet`;
+  if (server) return [hostOf(server), 'no main tunnel yet'].filter(Boolean).join(' · ');
   return version ? 'no server named' : 'main tunnel';
 }
 
@@ -53,7 +53,7 @@ function entry(tunnel, actions) {
   const known = STATUSES.includes(status) ? status : 'idle';
   const facts = [known, Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean);
   return h('li', { class: `tunnel-entry ${known}` },
-    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: hostOf(server) })),
+    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: hostOf(server) || 'unknown server' })),
     h('p', { class: 'dim', text: facts.join(' · ') }),
     error && h('p', { class: 'bad' }, failureClass(errorClass) && `${failureClass(errorClass).label}: `, String(error)),
     isHostKey(key) && fingerprints(key),

@@ -31,11 +31,12 @@ export function isLocalhostName(host) {
   return host.endsWith('.localhost');
 }
 
-/** The host of a server's URL for people; the text itself where it is no URL. @param {unknown} text */
+/** The host of a server's URL for people; empty where it is no web address. @param {unknown} text */
 export function hostOf(text) {
   try {
-    return new URL(String(text)).host || String(text);
+    const url = new URL(String(text));
+    return FOLLOWED.includes(url.protocol) ? url.host : '';
   } catch {
-    return String(text ?? '');
+    return '';
   }
 }

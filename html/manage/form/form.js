@@ -181,15 +181,11 @@ class Form {
 
   /** The server's words at the fields they are about; the rest above the buttons. */
   #refused(error) {
-    const rest = [];
-    const wrong = [];
-    for (const [name, why] of Object.entries(error.fields)) {
-      const field = this.#field(name);
-      if (field && !field.root.hidden) {
-        field.setProblem(sentence(String(why)));
-        wrong.push(field);
-      } else rest.push(`${name} ${why}`);
-    }
+    const words = error.fields;
+    const isShown = (name) => this.fields.some((field) => field.name === name && !field.root.hidden);
+    const wrong = this.fields.filter((field) => field.name in words && isShown(field.name));
+    const rest = Object.keys(words).filter((name) => !isShown(name)).map((name) => `${name} ${words[name]}`);
+    for (const field of wrong) field.setProblem(sentence(String(words[field.name])));
     if (wrong.length === 0 && rest.length === 0) rest.push(error.message);
     if (wrong.length) this.#lead(wrong, sentence(rest.join('; ')));
     else this.problem.textContent = sentence(`Not saved: ${rest.join('; ')}`);
