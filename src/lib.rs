@@ -11,3 +11,7 @@ pub mod plugin;
 pub mod sqlweb;
 pub mod tunnel;
 pub mod vault;
+
+/// The fuzz inputs are shared with targets outside, which know the crate by its name.
+#[cfg(test)]
+extern crate self as postern;

@@ -92,10 +92,11 @@ if [ -n "$missing_packages" ]; then
     exit 1
 fi
 
-# The independent peer of the tunnel's tests, in an environment of its own.
+# The independent peers of the tunnel's tests, in an environment of their own.
 peers=target/peers
-if [ "$scope" != demo ] && ! "$peers/bin/python" -c 'import paramiko, websocket' >/dev/null 2>&1; then
-    echo 'setup: installing paramiko and websocket-client in target/peers'
+if [ "$scope" != demo ] && ! "$peers/bin/python" -c 'import asyncssh, paramiko, websocket, websockets' >/dev/null 2>&1; then
+    echo 'setup: installing asyncssh, paramiko, websocket-client and websockets in target/peers'
     python3 -m venv "$peers"
-    "$peers/bin/pip" install --quiet --disable-pip-version-check paramiko==5.1.0 websocket-client==1.9.2 </dev/null
+    "$peers/bin/pip" install --quiet --disable-pip-version-check \
+        asyncssh==2.24.1 paramiko==5.1.0 websocket-client==1.9.2 websockets==17.4 </dev/null
 fi

@@ -22,7 +22,11 @@ fn bytes_pass_both_ways_at_once_unchanged() {
     let volume = std::env::var("POSTERN_TUNNEL_MIB")
         .ok()
         .and_then(|mib| mib.parse().ok())
-        .unwrap_or(32_usize)
+        .unwrap_or(if cfg!(debug_assertions) {
+            32
+        } else {
+            1024_usize
+        })
         << 20;
     let began = Instant::now();
     let visitor = visit(port);
@@ -126,6 +130,26 @@ fn ten_megabytes_then_an_immediate_close_lose_nothing() {
     assert_eq!(got.len(), 10_000_000);
     drop(tunnel);
     drop(server);
+}
+
+#[test]
+fn what_a_visitor_sends_before_it_closes_arrives() {
+    let (server, port) = (serve(Users::default()), free_port());
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = target.local_addr().unwrap().port();
+    let tunnel = Tunnel::start(client_settings(&server, port, to)).unwrap();
+    assert!(tunnel.wait(WAIT));
+    let mut visitor = visit(port);
+    let (mut inside, _) = target.accept().unwrap();
+    let sender = std::thread::spawn(move || visitor.write_all(&vec![7; 10_000_000]).unwrap());
+    let mut got = Vec::new();
+    inside.read_to_end(&mut got).unwrap();
+    sender.join().unwrap();
+    assert_eq!(got.len(), 10_000_000);
+    drop(inside);
+    holds_within(WAIT, "the stream is gone", || {
+        tunnel.snapshot().streams == 0
+    });
 }
 
 #[test]

@@ -101,6 +101,7 @@ fn a_peer_that_vanished_is_noticed_and_its_port_is_taken_back() {
     let proxy = Proxy::start(server.address());
     let mut settings = settings_for(proxy.address, port, target.port());
     settings.keepalive = Some(Duration::from_millis(500));
+    settings.timeouts.answer = Duration::from_secs(1);
     let tunnel = Tunnel::start(settings).unwrap();
     assert!(tunnel.wait(WAIT), "{:?}", tunnel.snapshot());
     let visitor = visit(port);
@@ -111,7 +112,7 @@ fn a_peer_that_vanished_is_noticed_and_its_port_is_taken_back() {
         tunnel.snapshot().status == Status::Connecting
     });
     assert!(
-        began.elapsed() < Duration::from_secs(25),
+        began.elapsed() < Duration::from_secs(4),
         "{:?}",
         began.elapsed()
     );
@@ -175,23 +176,4 @@ fn a_stop_is_quick_while_bytes_pass_and_nobody_reads() {
     holds_within(WAIT, "the streams are gone", || {
         tunnel.snapshot().streams == 0
     });
-}
-
-#[test]
-fn fifty_tunnels_come_back_without_a_storm() {
-    let target = Target::echo();
-    let server = serve(Users::default());
-    let address = server.address();
-    let tunnels: Vec<Tunnel> = (0..50)
-        .map(|_| Tunnel::start(settings_for(address, free_port(), target.port())).unwrap())
-        .collect();
-    assert!(tunnels.iter().all(|tunnel| tunnel.wait(WAIT)));
-    server.stop();
-    holds_within(WAIT, "all are down", || {
-        tunnels
-            .iter()
-            .all(|tunnel| tunnel.snapshot().status == Status::Connecting)
-    });
-    let _again = tunnel_support::serve_at(address, Users::default());
-    assert!(tunnels.iter().all(|tunnel| tunnel.wait(WAIT)));
 }

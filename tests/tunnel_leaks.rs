@@ -1,31 +1,35 @@
 //! What many connections of a tunnel leave behind: nothing.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::as_conversions)]
 
 mod tunnel_support;
 
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use postern::tunnel::client::{Status, Tunnel};
 use postern::tunnel::server::Users;
 use tunnel_support::proxy::Proxy;
-use tunnel_support::{Target, WAIT, free_port, holds_within, serve, settings_for, visit};
+use tunnel_support::staged::{Staged, Until};
+use tunnel_support::{
+    Counts, Target, WAIT, alone, free_port, holds_within, serve, settings_for, visit,
+};
 
 /// Reconnects that are tried.
 const ROUNDS: u64 = 200;
 
-/// Threads and descriptors of this process.
-fn counts() -> (usize, usize) {
-    let count = |dir| std::fs::read_dir(dir).unwrap().count();
-    (count("/proc/self/task"), count("/proc/self/fd"))
-}
+/// Reconnects to a server that closes at once; `POSTERN_TUNNEL_RECONNECTS` sets another number.
+const DROPS: usize = 2000;
+/// KiB that the memory may grow by after the first tenth of them. Default 2 MiB: the allocator's play.
+const GROWTH: u64 = 2048;
 
 #[test]
-fn threads_and_descriptors_are_back_after_many_reconnects() {
+fn threads_and_descriptors_are_back_after_reconnects_with_streams() {
+    let _alone = alone();
     let (server, target, port) = (serve(Users::default()), Target::echo(), free_port());
     let proxy = Proxy::start(server.address());
-    let before = counts();
+    let before = Counts::before(1);
     let mut settings = settings_for(proxy.address, port, target.port());
     settings.max_retry_interval = Duration::from_millis(10);
     let tunnel = Tunnel::start(settings).unwrap();
@@ -48,9 +52,49 @@ fn threads_and_descriptors_are_back_after_many_reconnects() {
     tunnel.stop();
     drop(tunnel);
     proxy.reset_all();
-    let mut last = counts();
-    holds_within(WAIT, "the counts are back", || {
-        last = counts();
-        last.0 <= before.0 && last.1 <= before.1
+    before.are_back();
+}
+
+#[test]
+fn thousands_of_reconnects_leave_nothing() {
+    let _alone = alone();
+    let drops = std::env::var("POSTERN_TUNNEL_RECONNECTS")
+        .ok()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(DROPS);
+    let server = Staged::start(Until::Up(Duration::ZERO));
+    let before = Counts::before(0);
+    let mut settings = settings_for(server.address, free_port(), 9);
+    settings.retries.first = Duration::from_millis(1);
+    settings.max_retry_interval = Duration::from_millis(1);
+    let began = Instant::now();
+    let tunnel = Tunnel::start(settings).unwrap();
+    holds_within(WAIT * 4, "the first tenth", || server.taken() > drops / 10);
+    let memory = resident();
+    let most = Mutex::new((0, 0));
+    holds_within(WAIT * 20, "all of them", || {
+        let now = Counts::now();
+        let mut most = most.lock().unwrap();
+        *most = (most.0.max(now.threads), most.1.max(now.descriptors));
+        server.taken() > drops
     });
+    let after = resident();
+    println!(
+        "{drops} reconnects in {:?}; resident {memory} then {after} KiB; at most {:?} threads and descriptors, {before:?} before",
+        began.elapsed(),
+        most.lock().unwrap()
+    );
+    assert!(after <= memory + GROWTH, "{memory} KiB became {after}");
+    tunnel.stop();
+    assert!(tunnel.snapshot().reconnects as usize >= drops / 2);
+    drop(tunnel);
+    before.are_back();
+}
+
+/// Resident memory of this process in KiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.unwrap().parse().unwrap()
 }

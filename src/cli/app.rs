@@ -15,7 +15,7 @@ use crate::manager::draft::Draft;
 use crate::manager::protocol::Protocol;
 use crate::manager::store::{self, AppStore};
 use crate::vault::Home;
-use client::Manager;
+use client::{Manager, text};
 
 const GROUP: Command = Command {
     name: "app",
@@ -102,7 +102,7 @@ ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1)."
 };
 
 /// A flag with a value that becomes a field.
-const fn text(long: &'static str, value: &'static str, help: &'static str) -> Flag {
+const fn valued(long: &'static str, value: &'static str, help: &'static str) -> Flag {
     Flag {
         long,
         alias: "",
@@ -112,41 +112,41 @@ const fn text(long: &'static str, value: &'static str, help: &'static str) -> Fl
     }
 }
 
-const NAME: Flag = text("name", "NAME", "what it is called");
-const SERVER: Flag = text("server", "URL", "connect it through this server");
-const TUNNEL_PORT: Flag = text("tunnel-port", "PORT", "the tunnel server's port");
-const SITE_NAME: Flag = text("site-name", "NAME", "wished name of its site");
-const DISPLAY_NAME: Flag = text("display-name", "NAME", "what the server calls it");
-const USERNAME: Flag = text("app-username", "NAME", "a user name to keep with it");
-const AUTH_PASS: Flag = text(
+const NAME: Flag = valued("name", "NAME", "what it is called");
+const SERVER: Flag = valued("server", "URL", "connect it through this server");
+const TUNNEL_PORT: Flag = valued("tunnel-port", "PORT", "the tunnel server's port");
+const SITE_NAME: Flag = valued("site-name", "NAME", "wished name of its site");
+const DISPLAY_NAME: Flag = valued("display-name", "NAME", "what the server calls it");
+const USERNAME: Flag = valued("app-username", "NAME", "a user name to keep with it");
+const AUTH_PASS: Flag = valued(
     "app-pass",
     "PASSWORD",
     "its password; other users of this machine can see it in the list of processes",
 );
-const DB_USER: Flag = text("db-user", "NAME", "database user (default root)");
-const DB_PASS: Flag = text(
+const DB_USER: Flag = valued("db-user", "NAME", "database user (default root)");
+const DB_PASS: Flag = valued(
     "db-pass",
     "PASSWORD",
     "its password; other users of this machine can see it in the list of processes: \
      POSTERN_DB_PASS is safer",
 );
-const DB_NAME: Flag = text("db-name", "NAME", "database to begin with");
-const INVISIBLE: Flag = text(
+const DB_NAME: Flag = valued("db-name", "NAME", "database to begin with");
+const INVISIBLE: Flag = valued(
     "invisible",
     "",
     "visitors need a code (default for databases)",
 );
-const VISIBLE: Flag = text(
+const VISIBLE: Flag = valued(
     "visible",
     "",
     "visitors need no code (default for all others)",
 );
-const READWRITE: Flag = text(
+const READWRITE: Flag = valued(
     "readwrite",
     "",
     "let statements write (default for databases: read-only)",
 );
-const AUTOCONNECT: Flag = text(
+const AUTOCONNECT: Flag = valued(
     "autoconnect",
     "",
     "connect it whenever 'postern start' starts",
@@ -235,25 +235,17 @@ fn apps(home: &Home, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
 }
 
 fn line(app: &Value) -> String {
-    let text = |value: &Value| printable(value.as_str().unwrap_or_default());
-    let host = text(&app["ip"]);
-    let host = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host
+    let shown = |pointer: &str| printable(text(app, pointer));
+    let host = shown("/ip");
+    let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
+    let address = match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
     };
-    let site = match text(&app["connection"]["site_url"]) {
-        site if site.is_empty() => "-".to_owned(),
-        site => site,
-    };
-    format!(
-        "{}\t{}\t{}\t{host}:{}\t{site}\t{}\n",
-        text(&app["id"]),
-        text(&app["conn_status"]),
-        text(&app["protocol"]),
-        app["port"],
-        text(&app["name"]),
-    )
+    let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
+    let site = site.unwrap_or_else(|| "-".to_owned());
+    let [id, status, protocol, name] = ["/id", "/conn_status", "/protocol", "/name"].map(shown);
+    format!("{id}\t{status}\t{protocol}\t{address}\t{site}\t{name}\n")
 }
 
 fn add(parsed: &Parsed) -> Result<(), Failure> {
@@ -270,7 +262,7 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     };
     match parsed.has(&JSON) {
         true => print(&format!("{added:#}\n")),
-        false => print(&format!("{}\n", added["id"].as_str().unwrap_or_default())),
+        false => print(&format!("{}\n", text(&added, "/id"))),
     }
 }
 
@@ -362,11 +354,11 @@ fn connect(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&JSON) {
         return print(&format!("{result:#}\n"));
     }
-    let shown = [&result["site_url"], &result["auth_url"]];
-    let lines: Vec<String> = shown
-        .iter()
-        .filter_map(|value| value.as_str().filter(|text| !text.is_empty()))
-        .map(|text| format!("{}\n", text.escape_default()))
+    let urls = ["/site_url", "/auth_url"].map(|pointer| text(&result, pointer));
+    let lines: Vec<String> = urls
+        .into_iter()
+        .filter(|url| !url.is_empty())
+        .map(|url| format!("{}\n", url.escape_default()))
         .collect();
     print(&lines.concat())
 }
@@ -406,16 +398,19 @@ fn running(parsed: &Parsed) -> Result<(Manager, String), Failure> {
 /// By identifier, or by a name that only one has.
 fn meant(parsed: &Parsed, apps: &[Value]) -> Result<String, Failure> {
     let typed = parsed.operands().first().map_or("", String::as_str);
-    let with =
-        |member: &str| -> Vec<&Value> { apps.iter().filter(|app| app[member] == typed).collect() };
-    let by_id = with("id");
+    let with = |member: &str| -> Vec<&Value> {
+        apps.iter()
+            .filter(|app| text(app, member) == typed)
+            .collect()
+    };
+    let by_id = with("/id");
     let found = if by_id.is_empty() {
-        with("name")
+        with("/name")
     } else {
         by_id
     };
     match found.as_slice() {
-        [app] => Ok(app["id"].as_str().unwrap_or_default().to_owned()),
+        [app] => Ok(text(app, "/id").to_owned()),
         [] => Err(
             Failure::operation(format!("there is no application {}", quoted(typed)))
                 .hint("'postern app list' shows what is there"),

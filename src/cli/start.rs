@@ -123,14 +123,11 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     let run_dir = RunDir::create(Some(&home)).map_err(|error| of_vault(&error))?;
     watch.removes(run_dir.path());
-    let running =
-        manager::start(settings.options(&parsed, home, listener, &run_dir)).map_err(|error| {
-            let failure = Failure::operation(error.to_string());
-            match error {
-                manager::StartError::Host(_) => failure.hint(COMMAND.see_help()),
-                _ => failure,
-            }
-        })?;
+    let options = settings.options(&parsed, home, listener, &run_dir);
+    let running = manager::start(options).map_err(|error| match error {
+        manager::StartError::Host(_) => Failure::usage(error.to_string()).hint(COMMAND.see_help()),
+        _ => Failure::operation(error.to_string()),
+    })?;
     announce(&instance, &running)?;
     serve(running, !parsed.has(&NO_OPEN), &watch)
 }

@@ -24,8 +24,10 @@ pub(crate) struct LocalApi {
 impl LocalApi {
     /// Starts it on `listener`.
     pub(crate) fn start(core: &Arc<Core>, listener: TcpListener) -> io::Result<Self> {
-        let mut limits = Limits::default();
-        limits.connections = CONNECTIONS;
+        let limits = Limits {
+            connections: CONNECTIONS,
+            ..Limits::default()
+        };
         let config = ServerConfig {
             listener,
             hosts: HostPolicy::any(),

@@ -80,11 +80,14 @@ impl RemoteServer {
         store: &CredentialStore,
         reload: bool,
     ) -> Result<Credentials, vault::Error> {
-        if !reload && let Some(known) = &*self.held() {
+        let mut held = self.held();
+        if let Some(known) = &*held
+            && !reload
+        {
             return Ok(known.clone());
         }
         let read = store.load(&self.origin)?;
-        *self.held() = Some(read.clone());
+        *held = Some(read.clone());
         Ok(read)
     }
 
@@ -96,6 +99,8 @@ impl RemoteServer {
         own_port: Option<u16>,
     ) -> Result<Connector, vault::Error> {
         let given = &setup.connector;
+        // Held over the write, so that memory never falls behind the disk.
+        let mut held = self.held();
         let changed = store.change(&self.origin, |saved| {
             let port = own_port.or(given.tunnel_port).or(saved.tunnel_port);
             saved.connector_name.clone_from(&given.username);
@@ -109,7 +114,7 @@ impl RemoteServer {
             saved.clone()
         })?;
         let tunnel_port = changed.tunnel_port.unwrap_or(DEFAULT_TUNNEL_PORT);
-        *self.held() = Some(changed);
+        *held = Some(changed);
         Ok(Connector {
             external_ip: given.external_ip.clone(),
             tunnel_port,
@@ -124,11 +129,12 @@ impl RemoteServer {
         store: &CredentialStore,
         port: u16,
     ) -> Result<(), vault::Error> {
+        let mut held = self.held();
         let changed = store.change(&self.origin, |saved| {
             saved.local_port = Some(port);
             saved.clone()
         })?;
-        *self.held() = Some(changed);
+        *held = Some(changed);
         Ok(())
     }
 
@@ -173,7 +179,7 @@ impl Connector {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
-        settings.pause_after_loss = PAUSE_AFTER_LOSS;
+        settings.retries.after_loss = PAUSE_AFTER_LOSS;
         settings.host_key = HostKeyCheck::Pinned(Arc::clone(known));
         Ok(settings)
     }

@@ -1,6 +1,7 @@
 //! The web client of a database application: it is there for as long as the connection.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
@@ -14,6 +15,13 @@ use crate::plugin::{Database, Served};
 
 /// Bytes of the stack of the thread that starts one. Default 512 KiB: the driver's TLS.
 const STACK: usize = 512 * 1024;
+
+/// Starts at once. Default 40: twice the connections, as one that nobody waits for any more lasts until the database
+/// answers or its time is over.
+const MAX_STARTS: usize = 40;
+
+/// Starts under way.
+static STARTS: AtomicUsize = AtomicUsize::new(0);
 
 /// A running web client; it ends with this.
 pub(crate) struct WebClient {
@@ -92,6 +100,7 @@ impl Drop for WebClient {
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
 fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
+    let counted = Counted::new()?;
     let (sender, outcome) = crossbeam_channel::bounded(0);
     let (clients, protocol, database) =
         (core.web_clients, app.protocol.name(), database(core, app));
@@ -99,7 +108,9 @@ fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<
         .name("web-client".into())
         .stack_size(STACK)
         .spawn(move || {
-            hand_over(&sender, clients.serve(protocol, database));
+            let outcome = clients.serve(protocol, database);
+            drop(counted);
+            hand_over(&sender, outcome);
         });
     spawned
         .map_err(|error| Fault::new("local", format!("no thread for the web client: {error}")))?;
@@ -109,6 +120,26 @@ fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(Fault::new("plugin", "plugin error: the web client broke off while it started").into()),
         }
+    }
+}
+
+/// A start under way, counted until it has ended.
+struct Counted;
+
+impl Counted {
+    fn new() -> Result<Self, Fault> {
+        let counted = Self;
+        if STARTS.fetch_add(1, Ordering::SeqCst) >= MAX_STARTS {
+            let busy = "too many web clients wait for their databases; try again in half a minute";
+            return Err(Fault::new("plugin", busy));
+        }
+        Ok(counted)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        STARTS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -9,15 +9,20 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
 /// Time to connect to a target, all its addresses together. Default 10 s.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Time after which a connect looks whether anybody still wants it. Default 250 ms.
 const LOOK: Duration = Duration::from_millis(250);
 /// Addresses of one name that are tried. Default 4: `localhost` has two.
 const MAX_ADDRESSES: usize = 4;
 
 /// Opens a connection to the first address that takes it, unless `unwanted` becomes true.
-pub(super) fn connect(host: &str, port: u16, unwanted: impl Fn() -> bool) -> io::Result<TcpStream> {
-    let deadline = Instant::now() + CONNECT_WITHIN;
+pub(super) fn connect(
+    host: &str,
+    port: u16,
+    within: Duration,
+    unwanted: impl Fn() -> bool,
+) -> io::Result<TcpStream> {
+    let deadline = Instant::now() + within;
     let addresses: Vec<SocketAddr> = (host, port)
         .to_socket_addrs()?
         .take(MAX_ADDRESSES)

@@ -107,7 +107,7 @@ fn machine_id(root: &Path) -> Result<Option<String>, Error> {
             return Ok(Some(id));
         }
     }
-    Ok(platform_id())
+    platform_id()
 }
 
 /// The trimmed first bytes of a file; `None` when it is missing or empty. Another failure is
@@ -130,28 +130,29 @@ fn read_text(path: &Path) -> Result<Option<String>, Error> {
 
 /// The hardware's own id, asked of the system's tool.
 #[cfg(target_os = "macos")]
-fn platform_id() -> Option<String> {
-    let tool = ("/usr/sbin/ioreg", ["-rd1", "-c", "IOPlatformExpertDevice"]);
-    value_after(&output_of(tool.0, &tool.1)?, "\"IOPlatformUUID\" = \"")
+fn platform_id() -> Result<Option<String>, Error> {
+    let output = output_of("/usr/sbin/ioreg", &["-rd1", "-c", "IOPlatformExpertDevice"])?;
+    Ok(value_after(&output, "\"IOPlatformUUID\" = \""))
 }
 
 /// The installation's id, asked of the system's tool.
 #[cfg(windows)]
-fn platform_id() -> Option<String> {
+fn platform_id() -> Result<Option<String>, Error> {
     let key = r"HKLM\SOFTWARE\Microsoft\Cryptography";
     let output = output_of("reg", &["query", key, "/v", "MachineGuid", "/reg:64"])?;
-    value_after(&output, "REG_SZ")
+    Ok(value_after(&output, "REG_SZ"))
 }
 
 #[cfg(not(any(target_os = "macos", windows)))]
-fn platform_id() -> Option<String> {
-    None
+fn platform_id() -> Result<Option<String>, Error> {
+    Ok(None)
 }
 
 #[cfg(any(target_os = "macos", windows))]
-fn output_of(tool: &str, arguments: &[&str]) -> Option<String> {
+fn output_of(tool: &str, arguments: &[&str]) -> Result<String, Error> {
     let output = std::process::Command::new(tool).args(arguments).output();
-    Some(String::from_utf8_lossy(&output.ok()?.stdout).into_owned())
+    let output = output.map_err(Error::io("run", Path::new(tool)))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The word that follows `mark`, up to a quote or the end of the line.

@@ -46,16 +46,12 @@ impl Instance {
         let path = run.join(LOCK);
         let lock = open(&path).map_err(Claimed::Failed)?;
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::Error(error)) => {
-                    return Err(Claimed::Failed(Error::io("lock", &path)(error)));
-                }
-                Err(TryLockError::WouldBlock) => {}
-            }
-            // A short look of another command holds the lock too, but then no process says where it is.
-            let info = home.read(INFO, INFO_CAP).map_err(Claimed::Failed)?;
+        while !is_taken(&lock).map_err(|error| Claimed::Failed(Error::io("lock", &path)(error)))? {
+            let info = match is_held(&lock) {
+                true => home.read(INFO, INFO_CAP).map_err(Claimed::Failed)?,
+                // Other commands take a look, which is over at once; what is said is from before a crash.
+                false => None,
+            };
             if info.is_some() || Instant::now() >= deadline {
                 return Err(Claimed::Held(info));
             }
@@ -103,6 +99,23 @@ impl Drop for Instance {
     }
 }
 
+/// Takes the lock; false where somebody has it, or looks at it.
+fn is_taken(lock: &File) -> std::io::Result<bool> {
+    match lock.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Whether somebody has the lock: those who look share it.
+fn is_held(lock: &File) -> bool {
+    let is_shared = lock.try_lock_shared().is_ok();
+    // Nothing was taken where it was not.
+    let _ = lock.unlock();
+    !is_shared
+}
+
 fn open(path: &std::path::Path) -> Result<File, Error> {
     let opened = private_file()
         .write(true)
@@ -132,6 +145,22 @@ mod tests {
         drop(first);
         assert_eq!(Instance::find(&home).unwrap(), None);
         Instance::claim(&home).unwrap();
+    }
+
+    #[test]
+    fn a_look_at_the_lock_is_no_holder() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        drop(Instance::claim(&home).unwrap());
+        std::fs::write(home.dir().join(INFO), "stale").unwrap();
+        let looking = File::open(home.dir().join("run").join(LOCK)).unwrap();
+        looking.lock_shared().unwrap();
+        std::thread::scope(|scope| {
+            let claimed = scope.spawn(|| Instance::claim(&home));
+            std::thread::sleep(PAUSE * 3);
+            drop(looking);
+            assert!(claimed.join().unwrap().is_ok());
+        });
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod http;
 pub mod leash;
 pub mod manager;
 pub mod mariadb;
+pub mod openapi;
 pub mod postern;
 pub mod quick_setup;
 

@@ -4,9 +4,11 @@
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
 pub(crate) mod proxy;
+pub(crate) mod staged;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use postern::tunnel::client::Settings;
@@ -24,6 +26,59 @@ pub(crate) fn holds_within(time: Duration, what: &str, mut condition: impl FnMut
         assert!(Instant::now() < until, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Held by a test that counts what its process has, so that no other one runs beside it.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Threads of tunnels, and descriptors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    pub(crate) threads: usize,
+    pub(crate) descriptors: usize,
+}
+
+impl Counts {
+    /// Those of this process before a test, when this many servers have started.
+    pub(crate) fn before(servers: usize) -> Self {
+        // A thread gives itself its name.
+        holds_within(WAIT, "the servers' threads", || {
+            threads(|name| name == "tunnel-accept") >= servers
+        });
+        Self::now()
+    }
+
+    /// Those of this process now.
+    pub(crate) fn now() -> Self {
+        Self {
+            threads: threads(|name| name == "tunnel" || name.starts_with("tunnel-")),
+            descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
+        }
+    }
+
+    /// Waits until there are no more than these again.
+    pub(crate) fn are_back(self) {
+        let until = Instant::now() + WAIT;
+        loop {
+            let now = Self::now();
+            if now.threads <= self.threads && now.descriptors <= self.descriptors {
+                return;
+            }
+            assert!(Instant::now() < until, "before {self:?}, after {now:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn threads(named: fn(&str) -> bool) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+        .filter(|name| named(name.trim_end()))
+        .count()
 }
 
 /// A port that was free a moment ago.
@@ -52,6 +107,28 @@ pub(crate) fn serve_with_all_keys(users: Users) -> Server {
         users,
         &[KeyKind::EcdsaP256, KeyKind::Ed25519],
     )
+}
+
+/// A server on loopback for everybody, with other settings.
+pub(crate) fn serve_with(change: impl FnOnce(&mut server::Settings)) -> Server {
+    let keys = [ServerKey::generate(KeyKind::EcdsaP256).unwrap()].into();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut settings = server::Settings::new(listener, keys);
+    change(&mut settings);
+    Server::start(settings).unwrap()
+}
+
+/// A listener that takes no more connections, and does not refuse them either.
+pub(crate) fn black_hole() -> (TcpListener, Vec<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut inside = Vec::new();
+    // Linux takes one more than it is told.
+    while let Ok(socket) = TcpStream::connect_timeout(&address, Duration::from_millis(150)) {
+        inside.push(socket);
+    }
+    (listener, inside)
 }
 
 fn start(address: SocketAddr, users: Users, kinds: &[KeyKind]) -> Server {

@@ -18,8 +18,12 @@ pub(crate) struct Faults {
     pub(crate) down_lost: AtomicBool,
     /// Bytes forwarded at a time; 0 for all.
     pub(crate) piece: AtomicUsize,
+    /// Bytes a second, in each direction of a connection; 0 for no limit.
+    pub(crate) rate: AtomicUsize,
     /// Time on the way, in each direction.
     pub(crate) delay: Mutex<Duration>,
+    /// Bytes that came from clients so far.
+    pub(crate) up_bytes: AtomicUsize,
     /// Connections taken so far.
     pub(crate) taken: AtomicUsize,
     sockets: Mutex<Vec<(TcpStream, TcpStream)>>,
@@ -69,8 +73,11 @@ fn join(faults: &Arc<Faults>, near: TcpStream, far: TcpStream) {
         near.try_clone().unwrap(),
         far.try_clone().unwrap(),
         |faults| &faults.up_lost,
+        |faults, count| {
+            faults.up_bytes.fetch_add(count, Ordering::SeqCst);
+        },
     );
-    carry(faults, far, near, |faults| &faults.down_lost);
+    carry(faults, far, near, |faults| &faults.down_lost, |_, _| ());
 }
 
 fn carry(
@@ -78,15 +85,17 @@ fn carry(
     mut from: TcpStream,
     mut to: TcpStream,
     lost: fn(&Faults) -> &AtomicBool,
+    count: fn(&Faults, usize),
 ) {
     let (sender, receiver) = mpsc::sync_channel::<(Instant, Vec<u8>)>(ON_THE_WAY);
     let (reading, writing) = (Arc::clone(faults), Arc::clone(faults));
     std::thread::spawn(move || {
         let mut buffer = vec![0; 65536];
-        while let Ok(count @ 1..) = from.read(&mut buffer) {
+        while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+            count(&reading, bytes);
             let due = Instant::now() + *reading.delay.lock().unwrap();
             if !lost(&reading).load(Ordering::SeqCst)
-                && sender.send((due, buffer[..count].to_vec())).is_err()
+                && sender.send((due, buffer[..bytes].to_vec())).is_err()
             {
                 return;
             }
@@ -103,6 +112,11 @@ fn carry(
                 if to.write_all(piece).is_err() {
                     return;
                 }
+            }
+            if let Some(nanos) = (bytes.len() as u64 * 1_000_000_000)
+                .checked_div(writing.rate.load(Ordering::SeqCst) as u64)
+            {
+                std::thread::sleep(Duration::from_nanos(nanos));
             }
         }
         // A connection that was lost tells nobody that it has ended.

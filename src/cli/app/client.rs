@@ -64,11 +64,12 @@ impl Manager {
             .hint("end 'postern start' and start it again")
         })?;
         let mut envelope: Value = serde_json::from_slice(body_of(&answer)).unwrap_or_default();
-        match envelope["code"].as_u64() {
-            Some(200..=299) => Ok(envelope["data"].take()),
-            Some(_) => Err(Failure::operation(reported(
-                envelope["message"].as_str().unwrap_or_default(),
-            ))),
+        match envelope.get("code").and_then(Value::as_u64) {
+            Some(200..=299) => Ok(envelope
+                .get_mut("data")
+                .map(Value::take)
+                .unwrap_or_default()),
+            Some(_) => Err(Failure::operation(reported(text(&envelope, "/message")))),
             None => Err(Failure::operation(format!(
                 "what answers at {} is not the manager",
                 self.address
@@ -81,14 +82,14 @@ impl Manager {
         let deadline = Instant::now() + CONNECTED_WAIT;
         loop {
             let result = self.call("GET", &format!("/api/status/{id}"), None)?;
-            let error = printable(result["error"].as_str().unwrap_or_default());
-            match result["status"].as_str() {
-                Some("connected") => return Ok(result),
-                Some("connecting") if Instant::now() < deadline => std::thread::sleep(POLL),
-                Some("connecting") => {
+            let error = printable(text(&result, "/error"));
+            match text(&result, "/status") {
+                "connected" => return Ok(result),
+                "connecting" if Instant::now() < deadline => std::thread::sleep(POLL),
+                "connecting" => {
                     return Err(Failure::operation("it is still connecting").hint(error));
                 }
-                Some("failed") => return Err(Failure::operation(error)),
+                "failed" => return Err(Failure::operation(error)),
                 _ => return Err(Failure::operation("it was disconnected meanwhile")),
             }
         }
@@ -118,6 +119,12 @@ fn body_of(answer: &[u8]) -> &[u8] {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
     end.and_then(|end| answer.get(end + 4..))
         .unwrap_or_default()
+}
+
+/// The text at a place in an answer; empty where there is none.
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default()
 }
 
 fn address(url: &str) -> Option<SocketAddr> {

@@ -1,6 +1,6 @@
 //! One HTTP call.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,10 +8,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ureq::http::{Response, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
+use super::resolve::Resolve;
 use super::retry_after;
 use super::shown::clean;
 use crate::manager::ServerUrl;
@@ -21,8 +23,12 @@ use crate::tunnel::link::{self, Proxy};
 const PATH: &str = "/api/public/quick-setup";
 /// Bytes of an answer. Default 1 MiB; one has some hundred.
 const MAX_ANSWER: u64 = 1024 * 1024;
+/// Bytes that are read of what comes with another status than 2xx. Default 4 KiB: it is only shown.
+const MAX_EXPLANATION: u64 = 4096;
 /// Bytes of the head of an answer. Default 32 KiB.
 const MAX_HEAD: usize = 32 * 1024;
+
+const LATE: &str = "it did not answer in time";
 
 /// What came back.
 pub(super) struct Reply {
@@ -42,34 +48,49 @@ pub(super) enum NoReply {
 
 /// Asks once, and takes at most `timeout` for all of it.
 pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
-    let agent =
-        agent(server, timeout).map_err(|reason| NoReply::Lasting(Failure::Local(reason)))?;
+    let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
+    let proxy = link::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
+    let agent = agent(server, proxy.as_ref(), timeout).map_err(local)?;
+    let way = proxy.map(|proxy| format!(" (by the proxy {})", proxy.authority()));
+    let explained = |error| classified(error, way.as_deref().unwrap_or_default());
     let request = agent
         .post(server.with(PATH))
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json");
-    let response = request.send(body).map_err(classified)?;
-    reply(response).map_err(classified)
+    let response = request.send(body).map_err(explained)?;
+    reply(response).map_err(explained)
 }
 
 fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     let wait = response.headers().get(header::RETRY_AFTER);
     let wait = wait.and_then(|value| value.to_str().ok());
+    let retry_after = wait.and_then(|value| retry_after::parse(value, SystemTime::now()));
+    let status = response.status();
+    let body = match status.is_success() {
+        true => whole(response.body_mut())?,
+        false => beginning(response.body_mut()),
+    };
     Ok(Reply {
-        status: response.status().as_u16(),
-        retry_after: wait.and_then(|value| retry_after::parse(value, SystemTime::now())),
-        body: response
-            .body_mut()
-            .with_config()
-            .limit(MAX_ANSWER)
-            .read_to_vec()
-            .map(Zeroizing::new)?,
+        status: status.as_u16(),
+        retry_after,
+        body: Zeroizing::new(body),
     })
 }
 
+fn whole(body: &mut Body) -> Result<Vec<u8>, ureq::Error> {
+    body.with_config().limit(MAX_ANSWER).read_to_vec()
+}
+
+/// The status has said all; what cannot be read of its explanation is left.
+fn beginning(body: &mut Body) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut start = body.as_reader().take(MAX_EXPLANATION);
+    let _ = start.read_to_end(&mut bytes);
+    bytes
+}
+
 /// One agent a call: no connection is kept between attempts, which may be seconds apart.
-fn agent(server: &ServerUrl, timeout: Duration) -> Result<Agent, String> {
-    let proxy = link::environment_proxy(server.endpoint()).map_err(|error| error.to_string())?;
+fn agent(server: &ServerUrl, proxy: Option<&Proxy>, timeout: Duration) -> Result<Agent, String> {
     let config = Agent::config_builder()
         .timeout_global(Some(timeout))
         .http_status_as_error(false)
@@ -77,9 +98,15 @@ fn agent(server: &ServerUrl, timeout: Duration) -> Result<Agent, String> {
         .max_response_header_size(MAX_HEAD)
         .max_idle_connections(0)
         .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
-        .proxy(proxy.as_ref().map(to_proxy).transpose()?)
-        .tls_config(tls(server)?);
-    Ok(config.build().into())
+        // Given in any case: left out, the library would choose one by rules of its own.
+        .proxy(proxy.map(to_proxy).transpose()?)
+        .tls_config(tls(server)?)
+        .build();
+    Ok(Agent::with_parts(
+        config,
+        DefaultConnector::default(),
+        Resolve::default(),
+    ))
 }
 
 /// The certificates that the user or the system trusts; the built-in ones where there are none.
@@ -114,15 +141,17 @@ fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
     builder.build().map_err(|_| unusable())
 }
 
-fn classified(error: ureq::Error) -> NoReply {
+/// `way` is appended to what happened on the way to the server.
+fn classified(error: ureq::Error, way: &str) -> NoReply {
+    let passing = |reason: &str| NoReply::Passing(format!("{reason}{way}"));
     let lasting = |reason: String| {
-        let reason = clean(&reason, false);
+        let reason = format!("{}{way}", clean(&reason, false));
         NoReply::Lasting(Failure::Call { reason })
     };
     match error {
-        ureq::Error::Timeout(_) => NoReply::Passing("it did not answer in time".to_owned()),
-        ureq::Error::Io(error) => match passing(error.kind()) {
-            Some(reason) => NoReply::Passing(reason.to_owned()),
+        ureq::Error::Timeout(_) => passing(LATE),
+        ureq::Error::Io(error) => match row(error.kind()) {
+            Some(reason) => passing(reason),
             None => lasting(error.to_string()),
         },
         ureq::Error::HostNotFound => lasting("the server's name has no address".to_owned()),
@@ -134,7 +163,7 @@ fn classified(error: ureq::Error) -> NoReply {
 }
 
 /// The rows of the retry table: the end of the stream, a timeout, a refused connection.
-fn passing(kind: io::ErrorKind) -> Option<&'static str> {
+fn row(kind: io::ErrorKind) -> Option<&'static str> {
     use io::ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof,
         WouldBlock,
@@ -143,7 +172,7 @@ fn passing(kind: io::ErrorKind) -> Option<&'static str> {
         UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe => {
             Some("the connection ended before the answer was complete")
         }
-        TimedOut | WouldBlock => Some("it did not answer in time"),
+        TimedOut | WouldBlock => Some(LATE),
         ConnectionRefused => Some("connection refused"),
         _ => None,
     }

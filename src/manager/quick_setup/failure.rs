@@ -76,7 +76,7 @@ impl Failure {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Stopped => "connect again",
-            Self::Local(_) => "mend that and connect again",
+            Self::Local(_) => "see to that, then connect again",
             Self::Unauthorized { .. } => {
                 "check the enrol token, or start afresh with --reset-credentials"
             }

@@ -15,6 +15,7 @@ mod answer;
 mod body;
 mod call;
 mod failure;
+mod resolve;
 mod retry_after;
 mod run;
 mod shown;

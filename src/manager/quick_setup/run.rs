@@ -1,10 +1,12 @@
 //! The attempts and the pauses between them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, TryRecvError, bounded, never, select};
+use zeroize::Zeroizing;
 
 use super::answer::{self, Setup};
 use super::call::{NoReply, Reply, call};
@@ -16,8 +18,15 @@ use crate::vault::Credentials;
 /// How often a server is asked at most.
 pub const ATTEMPTS: u32 = 5;
 
-/// A call's stack, in bytes. Default 512 KiB: TLS needs most of it in a debug build.
+/// A call's stack, in bytes. Default 512 KiB: TLS fits in a debug build too.
 const STACK: usize = 512 * 1024;
+
+/// Calls alive at once, those included that nobody waits for any more. Default 64: three times
+/// the connections that there can be.
+const MAX_CALLS: usize = 64;
+
+/// Calls alive.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 /// The times of the calls.
 #[derive(Clone, Copy)]
@@ -50,11 +59,12 @@ pub trait Caller {
     /// The credentials; read anew from where they are stored when `reload` is given.
     fn credentials(&self, reload: bool) -> Result<Credentials, String>;
     /// The body to send with these credentials, as [`Body::to_json`](super::Body::to_json) makes it.
-    fn body(&self, credentials: &Credentials) -> zeroize::Zeroizing<Vec<u8>>;
+    fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>>;
     /// A pause begins, or ends with `None`.
     fn waiting(&self, wait: Option<Wait>);
     /// The server has accepted the credentials; called once for each [`Setup`] that arrives, also
     /// when nobody waits for it any more, on the thread of the call and before [`run`] answers it.
+    /// One that is late may come after that of a newer run.
     fn accepted(&self, setup: &Setup);
 }
 
@@ -82,47 +92,58 @@ pub(super) fn run_at(
     let mut reload = false;
     for attempt in 1..=ATTEMPTS {
         let outcome = ask(pace, server, caller, stop, std::mem::take(&mut reload))?;
-        let last = attempt == ATTEMPTS;
-        let (pause, reason) = match outcome {
-            Outcome::Done(setup) => return Ok(*setup),
-            Outcome::Failed(failure) => return Err(failure),
-            Outcome::Unauthorized(said) if last => return Err(Failure::Unauthorized { said }),
-            Outcome::Unauthorized(_) => {
-                log::debug!("quick-setup attempt {attempt}: 401, loading the credentials anew");
-                reload = true;
-                continue;
-            }
-            Outcome::TooMany(_) if last => {
-                return Err(Failure::TooManyRequests { attempts: attempt });
-            }
-            Outcome::TooMany(asked) => {
-                let own = pace.second * attempt * 3;
-                let reason = "the server asks for fewer calls (429)".to_owned();
-                (asked.unwrap_or_default().max(own), reason)
-            }
-            Outcome::Passing(reason) if last => {
-                return Err(Failure::Unreachable {
+        match next(pace, attempt, outcome) {
+            Next::Answer(result) => return result.map(|setup| *setup),
+            Next::Reload => reload = true,
+            Next::Pause(pause, reason) => {
+                // A message from before the pause does not end it.
+                while retry.try_recv().is_ok() {}
+                let until = Instant::now() + pause;
+                log::debug!("quick-setup attempt {attempt}: {reason}; again in {pause:?}");
+                caller.waiting(Some(Wait {
+                    attempt,
+                    until,
                     reason,
-                    attempts: attempt,
-                });
+                }));
+                let waited = rest(until, stop, retry);
+                caller.waiting(None);
+                waited?;
             }
-            Outcome::Passing(reason) => (pace.second * attempt, reason),
-        };
-        log::debug!("quick-setup attempt {attempt}: {reason}, again in {pause:?}");
-        let until = Instant::now() + pause;
-        // A message from before the pause does not end it.
-        while retry.try_recv().is_ok() {}
-        caller.waiting(Some(Wait {
-            attempt,
-            until,
-            reason,
-        }));
-        let waited = rest(until, stop, retry);
-        caller.waiting(None);
-        waited?;
+        }
     }
     // The last attempt has answered above.
     Err(Failure::Stopped)
+}
+
+/// What follows an attempt.
+enum Next {
+    Answer(Result<Box<Setup>, Failure>),
+    /// The next attempt at once, with credentials loaded anew.
+    Reload,
+    /// The next attempt after so long, and why.
+    Pause(Duration, String),
+}
+
+/// The retry table of the specification.
+fn next(pace: Pace, attempt: u32, outcome: Outcome) -> Next {
+    let last = attempt == ATTEMPTS;
+    let failed = |failure| Next::Answer(Err(failure));
+    match outcome {
+        Outcome::Done(setup) => Next::Answer(Ok(setup)),
+        Outcome::Unauthorized(said) if last => failed(Failure::Unauthorized { said }),
+        Outcome::Unauthorized(_) => Next::Reload,
+        Outcome::TooMany(_) if last => failed(Failure::TooManyRequests { attempts: attempt }),
+        Outcome::TooMany(asked) => {
+            let pause = asked.unwrap_or_default().max(pace.second * attempt * 3);
+            Next::Pause(pause, "the server asks for fewer calls (429)".to_owned())
+        }
+        Outcome::Passing(reason) if last => failed(Failure::Unreachable {
+            reason,
+            attempts: attempt,
+        }),
+        Outcome::Passing(reason) => Next::Pause(pace.second * attempt, reason),
+        Outcome::Failed(failure) => failed(failure),
+    }
 }
 
 /// What an attempt came to, by the rows of the retry table.
@@ -138,7 +159,7 @@ enum Outcome {
     Failed(Failure),
 }
 
-/// Starts one call and waits for it or for `stop`.
+/// Makes one call and waits for its end or for `stop`.
 fn ask(
     pace: Pace,
     server: &ServerUrl,
@@ -146,20 +167,36 @@ fn ask(
     stop: &Receiver<()>,
     reload: bool,
 ) -> Result<Outcome, Failure> {
-    // A call that was not wanted any more is not made.
+    // A call that is not wanted any more is not made.
     if stop.try_recv() != Err(TryRecvError::Empty) {
         return Err(Failure::Stopped);
     }
     let credentials = caller.credentials(reload).map_err(Failure::Local)?;
     let body = caller.body(&credentials);
-    drop(credentials);
+    let answered = start(pace, server.clone(), Arc::clone(caller), body)?;
+    select! {
+        recv(stop) -> _ => Err(Failure::Stopped),
+        recv(answered) -> outcome => {
+            outcome.map_err(|_| Failure::Local("the quick-setup call broke off".to_owned()))
+        }
+    }
+}
+
+/// The call's thread ends with the call, within its timeout, whether or not somebody waits.
+fn start(
+    pace: Pace,
+    server: ServerUrl,
+    caller: Arc<dyn Caller + Send + Sync>,
+    body: Zeroizing<Vec<u8>>,
+) -> Result<Receiver<Outcome>, Failure> {
+    let too_many = || format!("{MAX_CALLS} quick-setup calls still wait for an answer");
+    let place = Place::take().ok_or_else(|| Failure::Local(too_many()))?;
     let (answer, answered) = bounded(1);
-    let (server, caller) = (server.clone(), Arc::clone(caller));
-    // Ends with the call: within its timeout, whether or not somebody still waits.
     thread::Builder::new()
         .name("quick-setup".to_owned())
         .stack_size(STACK)
         .spawn(move || {
+            let _place = place;
             let outcome = judged(call(&server, &body, pace.call), &body);
             if let Outcome::Done(setup) = &outcome {
                 caller.accepted(setup);
@@ -168,11 +205,25 @@ fn ask(
             let _ = answer.send(outcome);
         })
         .map_err(|error| Failure::Local(format!("cannot start a thread: {error}")))?;
-    select! {
-        recv(stop) -> _ => Err(Failure::Stopped),
-        recv(answered) -> outcome => {
-            outcome.map_err(|_| Failure::Local("the quick-setup call broke off".to_owned()))
-        }
+    Ok(answered)
+}
+
+/// One of the places for calls.
+struct Place;
+
+impl Place {
+    fn take() -> Option<Self> {
+        let step = |taken: usize| (taken < MAX_CALLS).then_some(taken + 1);
+        CALLS
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)
+            .ok()
+            .map(|_| Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        CALLS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

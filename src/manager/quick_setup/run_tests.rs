@@ -320,6 +320,16 @@ fn anything_else_fails_at_once_and_shows_what_came() {
     );
 }
 
+/// What comes with the status cannot move it to another row.
+#[test]
+fn the_body_of_a_429_changes_nothing() {
+    let cut = Act::Raw(b"HTTP/1.1 429 X\r\nContent-Length: 9\r\n\r\nslow".to_vec());
+    let huge = Act::text(429, &"x".repeat(2 * 1024 * 1024));
+    let scene = Scene::new([cut, huge, fine()]);
+    scene.run().unwrap();
+    at_least(&scene.pauses(), &[3.0, 6.0]);
+}
+
 #[test]
 fn stop_ends_the_wait_at_once_and_a_late_success_is_still_accepted() {
     let scene = Scene::new([fine().after(Duration::from_millis(300))]);

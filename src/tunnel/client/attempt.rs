@@ -15,9 +15,6 @@ use crate::tunnel::link;
 use crate::tunnel::remote::encode_config;
 use crate::tunnel::ssh::{self, ChannelId, Event, HostKey, HostKeyAlgorithm, Refusal, RequestId};
 
-/// Time from the link to `Connected`: identification, keys, login and configuration. Default 30 s.
-const READY_WITHIN: Duration = Duration::from_secs(30);
-
 /// Connects, and serves streams until the connection ends; answers why it did.
 pub(super) fn run(shared: &Arc<Shared>, settings: &Settings) -> Failure {
     match connect(shared, settings) {
@@ -35,7 +32,9 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
         to,
         Options {
             keepalive: settings.keepalive,
-            ready_within: READY_WITHIN,
+            ready_within: settings.timeouts.ready,
+            answer_within: settings.timeouts.answer,
+            target_within: settings.timeouts.target,
             traffic: Arc::clone(&shared.traffic),
         },
     );
@@ -191,15 +190,20 @@ impl Client<'_> {
 
 fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
     let seen = key.fingerprint();
-    let server = || settings.endpoint.authority();
-    let changed = |known: &str| Failure::of_host_key(server(), known, seen.clone());
+    let changed = |known: &str, advice: &str| {
+        let server = settings.endpoint.authority();
+        Failure::of_host_key(server, known, seen.clone(), advice)
+    };
     match &settings.host_key {
         HostKeyCheck::Any => Ok(()),
         HostKeyCheck::Fingerprint(known) if *known == seen => Ok(()),
-        HostKeyCheck::Fingerprint(known) => Err(changed(known)),
+        HostKeyCheck::Fingerprint(known) => Err(changed(known, "give its new fingerprint")),
         HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.authority(), key) {
             Ok(Known::Same | Known::New) => Ok(()),
-            Ok(Known::Changed(known)) => Err(changed(&known)),
+            Ok(Known::Changed(known)) => Err(changed(
+                &known,
+                "trust the new key in place of the one in known_servers.json",
+            )),
             Err(error) => Err(Failure::new(Class::Local, error.to_string())),
         },
     }

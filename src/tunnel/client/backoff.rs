@@ -5,35 +5,33 @@ use std::time::Duration;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::failure::Class;
-
-/// The first pause. Default 100 ms.
-const FIRST: Duration = Duration::from_millis(100);
-/// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
-/// servers lock out those who hammer.
-const REFUSED: Duration = Duration::from_secs(10);
+use super::timing::Retries;
 
 /// Pauses that double, each shortened by up to a quarter, so that the clients of a server
 /// that restarts do not come all at once.
 pub(super) struct Backoff {
     next: Duration,
     most: Duration,
+    retries: Retries,
 }
 
 impl Backoff {
-    pub(super) fn new(most: Duration) -> Self {
+    pub(super) fn new(most: Duration, retries: Retries) -> Self {
         Self {
-            next: FIRST.min(most),
+            next: retries.first.min(most),
             most,
+            retries,
         }
     }
 
     pub(super) fn reset(&mut self) {
-        self.next = FIRST.min(self.most);
+        self.next = self.retries.first.min(self.most);
     }
 
     pub(super) fn next(&mut self, class: Class) -> Duration {
         if class.is_refusal() {
-            return REFUSED + REFUSED.mul_f64(jitter());
+            let refused = self.retries.refused;
+            return refused + refused.mul_f64(jitter());
         }
         let pause = self.next;
         self.next = (pause * 2).min(self.most);
@@ -55,15 +53,16 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_most() {
-        let mut backoff = Backoff::new(Duration::from_secs(10));
+        let retries = Retries::default();
+        let mut backoff = Backoff::new(Duration::from_secs(10), retries);
         for millis in [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000] {
             let whole = Duration::from_millis(millis);
             let pause = backoff.next(Class::Network);
             assert!(pause <= whole && pause >= whole * 3 / 4, "{pause:?}");
         }
         backoff.reset();
-        assert!(backoff.next(Class::Network) <= FIRST);
-        assert!(backoff.next(Class::WrongPassword) >= REFUSED);
-        assert!(backoff.next(Class::HostKeyChanged) >= REFUSED);
+        assert!(backoff.next(Class::Network) <= retries.first);
+        assert!(backoff.next(Class::WrongPassword) >= retries.refused);
+        assert!(backoff.next(Class::HostKeyChanged) >= retries.refused);
     }
 }

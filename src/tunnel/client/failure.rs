@@ -76,10 +76,11 @@ impl Failure {
         }
     }
 
-    /// The host key is not the known one.
-    pub(super) fn of_host_key(server: String, known: &str, offered: String) -> Self {
+    /// The host key is not the known one; `advice` is for who knows that it had to change.
+    pub(super) fn of_host_key(server: String, known: &str, offered: String, advice: &str) -> Self {
         let message = format!(
-            "the server's host key is not the known one: known {known}, now {offered}; no password was sent"
+            "the server's host key is not the known one: known {known}, now {offered}; no password was sent; \
+             if the server was set up anew, {advice}"
         );
         Self {
             host_key: Some(HostKeyChange {

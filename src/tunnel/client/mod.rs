@@ -10,6 +10,7 @@
 mod attempt;
 mod backoff;
 mod failure;
+mod timing;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,14 +25,12 @@ use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use backoff::Backoff;
 pub use failure::{Class, Failure, HostKeyChange};
+pub use timing::{READY_WITHIN, Retries, Timeouts};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
 pub const KEEPALIVE: Duration = Duration::from_secs(25);
 /// The longest pause before another attempt. Default 10 s.
 pub const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
-/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a
-/// chisel server finds that it cannot bind a port only after it has said yes.
-const PROVEN_AFTER: Duration = Duration::from_secs(5);
 /// Bytes of the tunnel thread's stack. Default 512 KiB: TLS and the dialling; only what is
 /// touched takes memory.
 const STACK: usize = 512 * 1024;
@@ -57,10 +56,12 @@ pub struct Settings {
     pub keepalive: Option<Duration>,
     /// The longest pause before another attempt.
     pub max_retry_interval: Duration,
-    /// The least pause after a connection that was up, so that its loss can be seen; none by default.
-    pub pause_after_loss: Duration,
     /// Attempts after a failed one before the tunnel gives up; none for no end.
     pub max_retries: Option<u32>,
+    /// How long each stage may take.
+    pub timeouts: Timeouts,
+    /// The other times of retrying.
+    pub retries: Retries,
 }
 
 impl Settings {
@@ -75,8 +76,9 @@ impl Settings {
             host_key: HostKeyCheck::Any,
             keepalive: Some(KEEPALIVE),
             max_retry_interval: MAX_RETRY_INTERVAL,
-            pause_after_loss: Duration::ZERO,
             max_retries: None,
+            timeouts: Timeouts::default(),
+            retries: Retries::default(),
         }
     }
 }
@@ -259,7 +261,7 @@ impl Drop for Tunnel {
 impl Shared {
     /// The tunnel's thread.
     fn run(self: &Arc<Self>, settings: &Settings, retries: &Receiver<()>) {
-        let mut backoff = Backoff::new(settings.max_retry_interval);
+        let mut backoff = Backoff::new(settings.max_retry_interval, settings.retries);
         let mut left = settings.max_retries;
         while !self.is_stopping() {
             let failure = attempt::run(self, settings);
@@ -267,7 +269,7 @@ impl Shared {
                 break;
             }
             let lived = self.disconnected(&failure);
-            if lived.is_some_and(|lived| lived >= PROVEN_AFTER) {
+            if lived.is_some_and(|lived| lived >= settings.retries.proven_after) {
                 backoff.reset();
                 left = settings.max_retries;
             }
@@ -278,7 +280,7 @@ impl Shared {
             left = left.map(|left| left - 1);
             let mut pause = backoff.next(failure.class);
             if lived.is_some() {
-                pause = pause.max(settings.pause_after_loss);
+                pause = pause.max(settings.retries.after_loss);
             }
             log::warn!("{failure}; next attempt in {:.1} s", pause.as_secs_f32());
             self.state().next_retry = Some(Instant::now() + pause);

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::End;
 use super::stream::Stream;
+use super::{End, Options};
 use crate::tunnel::ssh::RequestId;
 
 /// Time for a keep-alive's answer, in which nothing at all comes. Default 15 s: with the pause
 /// of 25 s a peer that vanished is noticed within 40 s. Data counts as an answer: on a slow line it stands before it.
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+pub(in crate::tunnel) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 /// Time for a visitor to close its end after the target has closed. Default 2 s; what it
 /// sends meanwhile is dropped, as closing at once would take back what it has not read yet.
 const LINGER: Duration = Duration::from_secs(2);
@@ -24,6 +24,7 @@ pub(super) struct Clock {
     /// Somebody waits to hear from the peer.
     pub(super) watched: bool,
     keepalive: Option<Duration>,
+    answer_within: Duration,
     ready_by: Option<(Instant, Duration)>,
     ping_at: Option<Instant>,
     /// The ping without an answer, and when it was sent.
@@ -42,12 +43,13 @@ pub(super) struct Due {
 }
 
 impl Clock {
-    pub(super) fn new(keepalive: Option<Duration>, ready_within: Duration, now: Instant) -> Self {
+    pub(super) fn new(options: &Options, now: Instant) -> Self {
         Self {
             woken: false,
             watched: false,
-            keepalive,
-            ready_by: Some((now + ready_within, ready_within)),
+            keepalive: options.keepalive,
+            answer_within: options.answer_within,
+            ready_by: Some((now + options.ready_within, options.ready_within)),
             ping_at: None,
             asked: None,
             heard: now,
@@ -100,7 +102,7 @@ impl Clock {
             return Err(End::NotReady(limit));
         }
         if self.answer_by().is_some_and(|by| by <= now) {
-            return Err(End::Silent(ANSWER_WITHIN));
+            return Err(End::Silent(self.answer_within));
         }
         if self.has_jumped(now) && self.ready_by.is_none() {
             self.ping_at = Some(now);
@@ -136,7 +138,7 @@ impl Clock {
 
     fn answer_by(&self) -> Option<Instant> {
         let (_, since) = self.asked?;
-        Some(since.max(self.heard) + ANSWER_WITHIN)
+        Some(since.max(self.heard) + self.answer_within)
     }
 
     fn has_jumped(&mut self, now: Instant) -> bool {

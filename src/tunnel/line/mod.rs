@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use super::link::{LinkReader, LinkWriter};
 use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Writer};
 use buffers::Buffers;
+pub(super) use clock::ANSWER_WITHIN;
 use clock::Clock;
 use stream::Stream;
 
@@ -93,6 +94,7 @@ pub(super) struct Line {
     wake: Condvar,
     end: OnceLock<End>,
     buffers: Buffers,
+    target_within: Duration,
     traffic: Arc<Traffic>,
 }
 
@@ -102,6 +104,10 @@ pub(super) struct Options {
     pub(super) keepalive: Option<Duration>,
     /// Time until [`Line::ready`] must have been called.
     pub(super) ready_within: Duration,
+    /// Time for a keep-alive's answer.
+    pub(super) answer_within: Duration,
+    /// Time to connect to a target.
+    pub(super) target_within: Duration,
     /// Where to count.
     pub(super) traffic: Arc<Traffic>,
 }
@@ -118,14 +124,11 @@ impl Line {
             writer: Mutex::new(writer),
             link,
             streams: Mutex::default(),
-            clock: Mutex::new(Clock::new(
-                options.keepalive,
-                options.ready_within,
-                Instant::now(),
-            )),
+            clock: Mutex::new(Clock::new(&options, Instant::now())),
             wake: Condvar::new(),
             end: OnceLock::new(),
             buffers: Buffers::default(),
+            target_within: options.target_within,
             traffic: options.traffic,
         })
     }
@@ -134,7 +137,7 @@ impl Line {
     pub(super) fn run(
         self: &Arc<Self>,
         reader: Reader,
-        link: LinkReader,
+        mut link: LinkReader,
         handler: &mut dyn Handler,
     ) -> End {
         let line = Arc::clone(self);
@@ -148,7 +151,8 @@ impl Line {
                 drop(working);
             });
         let end = match &pump {
-            Ok(_) => self.read_all(reader, link, handler),
+            // The link is lent: dropping it would shut the connection before the last packets.
+            Ok(_) => self.read_all(reader, &mut link, handler),
             Err(error) => End::Resources(error.to_string()),
         };
         self.end(end);
@@ -243,7 +247,7 @@ impl Line {
     fn read_all(
         self: &Arc<Self>,
         mut reader: Reader,
-        mut link: LinkReader,
+        link: &mut LinkReader,
         handler: &mut dyn Handler,
     ) -> End {
         loop {
@@ -300,7 +304,9 @@ impl Line {
                 ..
             } => self.answer(id, true, b"pong")?,
             Event::Reply { id, round_trip, .. } if self.clock().answered(id) => {
-                self.timed(round_trip)
+                self.timed(round_trip);
+                // The pump sleeps until this answer is late; now the next ping counts.
+                self.wake.notify_all();
             }
             other => handler.event(self, other)?,
         }

@@ -286,8 +286,8 @@ impl Stream {
             // The connection has ended.
             self.abort();
         }
-        let connected =
-            target::connect(host, port, || self.state().dead || self.state().peer_closed);
+        let unwanted = || self.state().dead || self.state().peer_closed;
+        let connected = target::connect(host, port, line.target_within, unwanted);
         match connected {
             Ok(socket) => self.with_socket(line, socket),
             Err(error) => {

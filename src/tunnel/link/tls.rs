@@ -128,17 +128,23 @@ fn public_roots() -> Result<RootCertStore, String> {
 
 /// The certificates of `SSL_CERT_FILE`, and those of the system's bundle; both may be missing.
 pub fn authorities() -> Result<Vec<CertificateDer<'static>>, String> {
-    let named = std::env::var_os("SSL_CERT_FILE").filter(|file| !file.is_empty());
-    let mut text = match &named {
-        Some(file) => read(Path::new(file))?,
-        None => Vec::new(),
-    };
-    if let Some(bundle) = bundle().and_then(|bundle| read(bundle).ok()) {
-        text.push(b'\n');
-        text.extend_from_slice(&bundle);
+    let mut authorities = Vec::new();
+    if let Some(file) = std::env::var_os("SSL_CERT_FILE").filter(|file| !file.is_empty()) {
+        authorities = certificates(&read(Path::new(&file))?);
+        if authorities.is_empty() {
+            return Err(no_certificate(Path::new(&file)));
+        }
     }
-    let certificates = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok);
-    Ok(certificates.collect())
+    if let Some(text) = bundle().and_then(|bundle| read(bundle).ok()) {
+        authorities.extend(certificates(&text));
+    }
+    Ok(authorities)
+}
+
+fn certificates(text: &[u8]) -> Vec<CertificateDer<'static>> {
+    CertificateDer::pem_slice_iter(text)
+        .filter_map(Result::ok)
+        .collect()
 }
 
 fn bundle() -> Option<&'static Path> {
@@ -162,16 +168,15 @@ fn roots_of(file: &Path) -> Result<RootCertStore, String> {
 
 /// Adds the usable certificates of a file; it is an error when there are none.
 fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), String> {
-    let text = read(file)?;
-    let certificates = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok);
-    let (added, _) = roots.add_parsable_certificates(certificates);
+    let (added, _) = roots.add_parsable_certificates(certificates(&read(file)?));
     match added {
-        0 => Err(format!(
-            "{} holds no certificate in PEM form",
-            file.display()
-        )),
+        0 => Err(no_certificate(file)),
         _ => Ok(()),
     }
+}
+
+fn no_certificate(file: &Path) -> String {
+    format!("{} holds no certificate in PEM form", file.display())
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {

@@ -9,15 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
-use crate::tunnel::line::{End, Handler, Line, Options};
+use crate::tunnel::line::{ANSWER_WITHIN, End, Handler, Line, Options};
 use crate::tunnel::link::{self, Accepted};
 use crate::tunnel::remote::{Remote, decode_config};
 use crate::tunnel::ssh::{self, Event, Refusal, RequestId};
 
-/// Time from the link to a login. Default 30 s.
-const LOGIN_WITHIN: Duration = Duration::from_secs(30);
-/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
-const CONFIG_WITHIN: Duration = Duration::from_secs(10);
 /// Pause after a refused password; at most six come in a connection. Default 1 s.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
@@ -42,7 +38,10 @@ fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: lin
         to,
         Options {
             keepalive: shared.keepalive,
-            ready_within: LOGIN_WITHIN,
+            ready_within: shared.timeouts.login,
+            answer_within: ANSWER_WITHIN,
+            // A server connects to no targets.
+            target_within: Duration::ZERO,
             traffic: Arc::clone(&shared.traffic),
         },
     );
@@ -99,7 +98,7 @@ impl Client<'_> {
         let admitted = self.shared.users.admits(user, password);
         if admitted {
             self.stage = Stage::Config(user.to_owned());
-            line.allow(CONFIG_WITHIN);
+            line.allow(self.shared.timeouts.config);
         } else {
             log::info!("{}: login refused", self.peer);
             line.pause(AFTER_REFUSAL);

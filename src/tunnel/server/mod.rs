@@ -34,6 +34,10 @@ const AFTER_ERROR: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+/// Time from the link to a login. Default 30 s.
+pub const LOGIN_WITHIN: Duration = Duration::from_secs(30);
+/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
+pub const CONFIG_WITHIN: Duration = Duration::from_secs(10);
 /// Time for the connections to end after they were cut. Default 600 ms.
 const STOP_WAIT: Duration = Duration::from_millis(600);
 
@@ -50,6 +54,27 @@ pub struct Settings {
     pub keepalive: Option<Duration>,
     /// How connections are taken.
     pub accept: AcceptOptions,
+    /// How long a client may take.
+    pub timeouts: Timeouts,
+}
+
+/// How long a client may take to be ready.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// From the link to a login. Default [`LOGIN_WITHIN`].
+    pub login: Duration,
+    /// From the login to the configuration. Default [`CONFIG_WITHIN`].
+    pub config: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            login: LOGIN_WITHIN,
+            config: CONFIG_WITHIN,
+        }
+    }
 }
 
 impl Settings {
@@ -61,6 +86,7 @@ impl Settings {
             users: Users::default(),
             keepalive: Some(super::client::KEEPALIVE),
             accept: AcceptOptions::default(),
+            timeouts: Timeouts::default(),
         }
     }
 }
@@ -79,6 +105,7 @@ struct Shared {
     users: Users,
     keepalive: Option<Duration>,
     accept: AcceptOptions,
+    timeouts: Timeouts,
     traffic: Arc<Traffic>,
     ports: Ports,
     sources: Mutex<BTreeMap<IpAddr, usize>>,
@@ -98,6 +125,7 @@ impl Server {
             users: settings.users,
             keepalive: settings.keepalive,
             accept: settings.accept,
+            timeouts: settings.timeouts,
             traffic: Arc::default(),
             ports: Ports::default(),
             sources: Mutex::default(),

@@ -52,6 +52,8 @@ mod wire;
 mod writer;
 
 #[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;

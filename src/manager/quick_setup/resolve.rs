@@ -1,0 +1,70 @@
+//! The addresses of a server's host.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use ureq::Error;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::NextTimeout;
+
+use crate::tunnel::link::Endpoint;
+
+/// Asks the system, but for addresses and the names that stand for this machine (RFC 6761 §6.3):
+/// what may go there in the clear must not depend on what a name server says.
+#[derive(Debug, Default)]
+pub(super) struct Resolve(DefaultResolver);
+
+impl Resolver for Resolve {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let known = known(uri);
+        if known.is_empty() {
+            return self.0.resolve(uri, config, timeout);
+        }
+        let mut addresses = self.empty();
+        for address in known {
+            addresses.push(address);
+        }
+        Ok(addresses)
+    }
+}
+
+fn known(uri: &Uri) -> Vec<SocketAddr> {
+    // Both schemes imply the same ports as those of a link.
+    let Ok(endpoint) = Endpoint::parse(&uri.to_string()) else {
+        return Vec::new();
+    };
+    let hosts = match endpoint.host.parse::<IpAddr>() {
+        Ok(address) => vec![address],
+        Err(_) if endpoint.is_loopback() => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        Err(_) => Vec::new(),
+    };
+    let with_port = |host| SocketAddr::new(host, endpoint.port);
+    hosts.into_iter().map(with_port).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_and_addresses_need_no_name_server() {
+        for (uri, addresses) in [
+            ("http://localhost:81/x", &["127.0.0.1:81", "[::1]:81"][..]),
+            ("http://relay.localhost", &["127.0.0.1:80", "[::1]:80"]),
+            ("https://[2001:db8::1]/x", &["[2001:db8::1]:443"]),
+            ("https://10.0.0.1:8443", &["10.0.0.1:8443"]),
+            ("https://localhost.example", &[]),
+        ] {
+            let expected: Vec<SocketAddr> = addresses.iter().map(|a| a.parse().unwrap()).collect();
+            assert_eq!(known(&uri.parse().unwrap()), expected, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The times of a tunnel, beyond those of the dialling.
+
+use std::time::Duration;
+
+use crate::tunnel::{line, target};
+
+/// Time from the link to `Connected`: identification, keys, login and configuration. Default 30 s.
+pub const READY_WITHIN: Duration = Duration::from_secs(30);
+/// The first pause before another attempt. Default 100 ms.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+/// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
+/// servers lock out those who hammer.
+const REFUSED_RETRY: Duration = Duration::from_secs(10);
+/// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a
+/// chisel server finds that it cannot bind a port only after it has said yes.
+const PROVEN_AFTER: Duration = Duration::from_secs(5);
+
+/// How long each stage may take; those of the dialling are in its options.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// From the link to `Connected`. Default [`READY_WITHIN`].
+    pub ready: Duration,
+    /// For a keep-alive's answer, in which nothing at all comes. Default 15 s.
+    pub answer: Duration,
+    /// To connect to a target, all its addresses together. Default 10 s.
+    pub target: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            ready: READY_WITHIN,
+            answer: line::ANSWER_WITHIN,
+            target: target::CONNECT_WITHIN,
+        }
+    }
+}
+
+/// When another attempt is made.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Retries {
+    /// The first pause; it doubles from attempt to attempt. Default 100 ms.
+    pub first: Duration,
+    /// The least pause after a refused password or host key. Default 10 s.
+    pub refused: Duration,
+    /// Life of a connection after which the pauses begin at the first again. Default 5 s.
+    pub proven_after: Duration,
+    /// The least pause after a connection that was up, so that its loss can be seen. Default none.
+    pub after_loss: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self {
+            first: FIRST_RETRY,
+            refused: REFUSED_RETRY,
+            proven_after: PROVEN_AFTER,
+            after_loss: Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::client::KEEPALIVE;
+
+    #[test]
+    fn a_vanished_peer_is_noticed_within_forty_seconds() {
+        let timeouts = Timeouts::default();
+        assert!(KEEPALIVE + timeouts.answer <= Duration::from_secs(40));
+        assert_eq!(timeouts.ready, Duration::from_secs(30));
+        assert_eq!(timeouts.target, Duration::from_secs(10));
+    }
+}

@@ -1,0 +1,233 @@
+//! Ends of a tunnel that are short of descriptors or threads: streams that are open live, visitors wait or are
+//! turned away, and when there is room again all is as before.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+mod tunnel_support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::chown;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use support::leash::{Leash, Leashed};
+use support::postern::{binary, status_field};
+use support::{Home, PATIENCE, wait_until};
+use tunnel_support::{Target, free_port, visit};
+
+/// A user that nobody else is: threads are counted by user, and not at all for root.
+fn nobody_else() -> u32 {
+    static USED: AtomicU32 = AtomicU32::new(0);
+    20_000 + std::process::id() % 4000 * 10 + USED.fetch_add(1, Ordering::Relaxed) % 10
+}
+
+/// What a process may have.
+#[derive(Clone, Copy)]
+enum Limit {
+    None,
+    Descriptors(u32),
+    Threads(u32),
+}
+
+/// A command under a limit.
+struct Limited {
+    process: Leashed,
+    _home: Home,
+}
+
+impl Limited {
+    fn start(limit: Limit, args: &[&str]) -> Self {
+        let home = Home::new();
+        let mut command: Vec<String> = Vec::new();
+        match limit {
+            Limit::None => {}
+            Limit::Descriptors(count) => {
+                command.extend(["prlimit".into(), format!("--nofile={count}")])
+            }
+            Limit::Threads(count) => command.extend(threads_limited(&home, count)),
+        }
+        command.push(binary().to_string_lossy().into_owned());
+        command.extend(args.iter().map(|&arg| arg.to_owned()));
+        let (program, args) = command.split_first().unwrap();
+        let process = Leash::new(program)
+            .args(args)
+            .lending(home.path())
+            .env("POSTERN_HOME", home.path())
+            .start();
+        Self {
+            process,
+            _home: home,
+        }
+    }
+
+    fn server(limit: Limit) -> (Self, SocketAddr) {
+        let server = Self::start(limit, &["tunnel-server", "-v", "--listen", "127.0.0.1:0"]);
+        wait_until(PATIENCE, "the server listens", || {
+            server.process.stdout.line_after("Listening on ").is_some()
+        });
+        let address = server.process.stdout.line_after("Listening on ").unwrap();
+        (server, address.parse().unwrap())
+    }
+
+    fn client(limit: Limit, server: SocketAddr, port: u16, target: u16) -> Self {
+        let (url, remote) = (
+            format!("ws://{server}"),
+            format!("R:127.0.0.1:{port}:127.0.0.1:{target}"),
+        );
+        let client = Self::start(limit, &["tunnel-client", "-v", &url, &remote]);
+        wait_until(PATIENCE, "the client is connected", || {
+            client.process.stderr.text().contains("Connected (Latency ")
+        });
+        client
+    }
+
+    fn descriptors(&self) -> usize {
+        let listed = std::fs::read_dir(format!("/proc/{}/fd", self.process.pid()));
+        listed.unwrap().count()
+    }
+
+    fn threads(&self) -> u64 {
+        status_field(self.process.pid(), "Threads:")
+    }
+
+    fn said(&self) -> String {
+        self.process.stderr.text()
+    }
+}
+
+/// Runs what follows as a user with no other processes, who may have so many threads. Who is not root has
+/// other processes already, which count.
+fn threads_limited(home: &Home, count: u32) -> Vec<String> {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = Vec::new();
+    if is_root {
+        let user = nobody_else();
+        chown(home.path(), Some(user), Some(user)).unwrap();
+        let id = |name| format!("--{name}={user}");
+        // What root may read (the program, in a private directory) it may still read.
+        let may = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
+        command.extend([
+            "setpriv".into(),
+            id("reuid"),
+            id("regid"),
+            "--clear-groups".into(),
+        ]);
+        command.extend(may.map(str::to_owned));
+    }
+    let others = if is_root { 0 } else { threads_of_this_user() };
+    command.extend(["prlimit".to_owned(), format!("--nproc={}", others + count)]);
+    command
+}
+
+fn threads_of_this_user() -> u32 {
+    let user = rustix::process::getuid().as_raw().to_string();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| std::fs::read_to_string(process.path().join("status")).ok())
+        .filter(|status| field(status, "Uid:") == Some(&user))
+        .filter_map(|status| field(&status, "Threads:")?.parse::<u32>().ok())
+        .sum()
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()
+}
+
+fn echoes(visitor: &mut TcpStream) -> bool {
+    let mut answer = [0; 4];
+    visitor.write_all(b"echo").is_ok()
+        && visitor.read_exact(&mut answer).is_ok()
+        && answer == *b"echo"
+}
+
+/// More visitors than there is room for, while one is there; then room again.
+fn survives(limited: &Limited, port: u16, is_short: impl Fn(&str) -> bool) {
+    wait_until(PATIENCE, "a visitor gets through", || {
+        echoes(&mut visit(port))
+    });
+    let mut live = visit(port);
+    assert!(echoes(&mut live));
+    let (descriptors, threads) = (limited.descriptors(), limited.threads());
+    let mut crowd: Vec<TcpStream> = (0..60).map(|_| visit(port)).collect();
+    for visitor in &mut crowd {
+        // Who is turned away learns it now or later.
+        let _ = visitor.write_all(b"echo");
+    }
+    wait_until(
+        PATIENCE,
+        &format!("it is short of it: {}", limited.said()),
+        || is_short(&limited.said()),
+    );
+    for _ in 0..20 {
+        assert!(
+            echoes(&mut live),
+            "the stream that was there lives: {}",
+            limited.said()
+        );
+    }
+    drop(crowd);
+    wait_until(PATIENCE, "there is room again", || {
+        limited.descriptors() <= descriptors && limited.threads() <= threads
+    });
+    assert!(echoes(&mut live), "{}", limited.said());
+    for _ in 0..10 {
+        let mut visitor = visit(port);
+        visitor
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        assert!(echoes(&mut visitor), "{}", limited.said());
+    }
+    assert!(!limited.said().contains("panicked"), "{}", limited.said());
+}
+
+#[test]
+fn a_server_short_of_descriptors_survives() {
+    let (target, port) = (Target::echo(), free_port());
+    let (server, address) = Limited::server(Limit::Descriptors(40));
+    let _client = Limited::client(Limit::None, address, port, target.port());
+    survives(&server, port, |said| {
+        said.contains("accepting a visitor failed")
+    });
+}
+
+#[test]
+fn a_client_short_of_descriptors_survives() {
+    let (target, port) = (Target::echo(), free_port());
+    let (_server, address) = Limited::server(Limit::None);
+    let client = Limited::client(Limit::Descriptors(40), address, port, target.port());
+    survives(&client, port, |said| said.contains("Too many open files"));
+}
+
+#[test]
+fn a_server_short_of_threads_survives() {
+    let (target, port) = (Target::echo(), free_port());
+    let (server, address) = Limited::server(Limit::Threads(25));
+    let _client = Limited::client(Limit::None, address, port, target.port());
+    survives(&server, port, |said| said.contains("no thread"));
+}
+
+#[test]
+fn a_client_short_of_threads_survives() {
+    let (target, port) = (Target::echo(), free_port());
+    let (_server, address) = Limited::server(Limit::None);
+    let client = Limited::client(Limit::Threads(25), address, port, target.port());
+    survives(&client, port, |said| said.contains("no thread"));
+}
+
+/// Connecting again needs a thread and descriptors, too: it is tried until they are there.
+#[test]
+fn a_client_with_too_few_threads_tells_so_and_tries_again() {
+    let (_server, address) = Limited::server(Limit::None);
+    let url = format!("ws://{address}");
+    // The main thread, the one for signals, the tunnel's, and none for its pump.
+    let remote = format!("R:127.0.0.1:{}:localhost:1", free_port());
+    let mut client = Limited::start(Limit::Threads(3), &["tunnel-client", "-v", &url, &remote]);
+    wait_until(PATIENCE, &format!("the reason: {}", client.said()), || {
+        client.said().matches("short of resources").count() >= 2
+    });
+    assert!(client.process.ended().is_none());
+    assert!(!client.said().contains("panicked"), "{}", client.said());
+}

@@ -1,0 +1,142 @@
+//! Targets that refuse, swallow or reset: the visitor sees an end, others nothing, and nothing is left.
+
+#![allow(clippy::unwrap_used)]
+
+mod tunnel_support;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use postern::tunnel::client::Tunnel;
+use postern::tunnel::remote::Remote;
+use postern::tunnel::server::Users;
+use tunnel_support::{
+    Counts, Target, WAIT, alone, black_hole, free_port, holds_within, serve, settings_for, visit,
+};
+
+/// Shortened: the time to connect to a target.
+const CONNECT: Duration = Duration::from_millis(800);
+
+fn echoes(visitor: &mut TcpStream) {
+    visitor.write_all(b"still here").unwrap();
+    let mut answer = [0; 10];
+    visitor.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"still here");
+}
+
+fn no_streams(tunnel: &Tunnel, but: u64) {
+    holds_within(WAIT, "the streams are gone", || {
+        tunnel.snapshot().streams == but
+    });
+}
+
+#[test]
+fn a_target_that_swallows_ends_its_visit_in_time_and_no_other() {
+    let _alone = alone();
+    let (server, live) = (serve(Users::default()), Target::echo());
+    let (hole, _inside) = black_hole();
+    let before = Counts::before(1);
+    let (port, dead_port) = (free_port(), free_port());
+    let mut settings = settings_for(server.address(), port, live.port());
+    settings.timeouts.target = CONNECT;
+    let dead: Remote = format!("R:127.0.0.1:{dead_port}:{}", hole.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    settings.remotes.push(dead);
+    let tunnel = Tunnel::start(settings).unwrap();
+    assert!(tunnel.wait(WAIT));
+    let mut beside = visit(port);
+    let began = Instant::now();
+    let mut visitors: Vec<TcpStream> = (0..20).map(|_| visit(dead_port)).collect();
+    // What they send does not hold up the others.
+    for visitor in &mut visitors {
+        visitor.write_all(&[1; 10_000]).unwrap();
+    }
+    echoes(&mut beside);
+    assert!(began.elapsed() < CONNECT, "{:?}", began.elapsed());
+    // One leaves early: its connect is given up.
+    drop(visitors.pop());
+    for visitor in &mut visitors {
+        assert_eq!(visitor.read(&mut [0]).unwrap_or(0), 0);
+    }
+    let took = began.elapsed();
+    assert!(
+        took >= CONNECT && took < CONNECT + Duration::from_secs(2),
+        "{took:?}"
+    );
+    drop(visitors);
+    no_streams(&tunnel, 1);
+    echoes(&mut beside);
+    drop(beside);
+    tunnel.stop();
+    before.are_back();
+}
+
+/// Whom a visitor leaves in the lurch, nobody waits for: long before the connect would time out.
+#[test]
+fn a_visitor_that_leaves_ends_the_wait_for_its_target() {
+    let _alone = alone();
+    let server = serve(Users::default());
+    let (hole, _inside) = black_hole();
+    let before = Counts::before(1);
+    let port = free_port();
+    let to = hole.local_addr().unwrap().port();
+    let tunnel = Tunnel::start(settings_for(server.address(), port, to)).unwrap();
+    assert!(tunnel.wait(WAIT));
+    let visitor = visit(port);
+    holds_within(WAIT, "the visit", || tunnel.snapshot().streams == 1);
+    rustix::net::sockopt::set_socket_linger(&visitor, Some(Duration::ZERO)).unwrap();
+    let began = Instant::now();
+    drop(visitor);
+    no_streams(&tunnel, 0);
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+    tunnel.stop();
+    before.are_back();
+}
+
+#[test]
+fn a_target_that_resets_ends_its_visit_at_once() {
+    let _alone = alone();
+    let server = serve(Users::default());
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    let before = Counts::before(1);
+    let port = free_port();
+    let to = target.local_addr().unwrap().port();
+    let tunnel = Tunnel::start(settings_for(server.address(), port, to)).unwrap();
+    assert!(tunnel.wait(WAIT));
+    for _ in 0..20 {
+        let mut visitor = visit(port);
+        visitor.write_all(b"question").unwrap();
+        let (mut inside, _) = target.accept().unwrap();
+        inside.read_exact(&mut [0; 8]).unwrap();
+        rustix::net::sockopt::set_socket_linger(&inside, Some(Duration::ZERO)).unwrap();
+        drop(inside);
+        let began = Instant::now();
+        assert_eq!(visitor.read(&mut [0]).unwrap_or(0), 0);
+        assert!(began.elapsed() < Duration::from_secs(1));
+    }
+    no_streams(&tunnel, 0);
+    tunnel.stop();
+    before.are_back();
+}
+
+#[test]
+fn targets_that_refuse_leave_nothing() {
+    let _alone = alone();
+    let server = serve(Users::default());
+    let before = Counts::before(1);
+    let port = free_port();
+    let tunnel = Tunnel::start(settings_for(server.address(), port, free_port())).unwrap();
+    assert!(tunnel.wait(WAIT));
+    for _ in 0..100 {
+        assert_eq!(visit(port).read(&mut [0]).unwrap_or(0), 0);
+    }
+    no_streams(&tunnel, 0);
+    tunnel.stop();
+    before.are_back();
+}
