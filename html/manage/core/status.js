@@ -19,6 +19,10 @@ const CLASSES = {
   'port-held': ['Port still held', 'An earlier connection still holds the port; it is free within a minute.'],
   refused: ['Refused', 'The server refused; its words are above.'],
   protocol: ['Protocol error', 'The server’s answer was not understood; are the versions compatible?'],
+  timeout: ['Timeout', 'The tunnel did not come up in time; its own reason, where it gave one, is above.'],
+  'quick-setup': ['Quick-setup', ''],
+  'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
+  plugin: ['Database plugin', 'Is the plugin installed (postern plugin add mysql), and do address, user and password fit?'],
   local: ['This computer', 'Something on this computer stands in the way; the log has more (-v).'],
 };
 
