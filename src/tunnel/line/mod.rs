@@ -14,8 +14,8 @@
 //! saves a change of threads, unless another thread is writing: then that one goes on with it.
 //! The pump also keeps the time: keep-alive, deadlines, sockets that linger.
 //!
-//! Locks are taken in this order: writer, session, streams, a stream's state. None but the writer's is
-//! held over a call that waits.
+//! Locks are taken in this order: writer, session, streams, a stream's state; the clock's after the
+//! session's or alone. None but the writer's is held over a call that waits.
 
 mod buffers;
 mod clock;
@@ -429,12 +429,14 @@ impl Line {
             self.session().tick(now).map_err(End::Protocol)?;
         }
         if due.ping {
-            let asked = self.session().request("ping", b"", now);
-            match asked {
+            // Noted under the session's lock: its answer must not come before.
+            let mut session = self.session();
+            match session.request("ping", b"", now) {
                 Ok(id) => self.clock().pinged(id, now),
                 // Too early, or too many unanswered: those have deadlines of their own.
                 Err(error) => log::debug!("no keep-alive: {error}"),
             }
+            drop(session);
             self.flush();
         }
         Ok(())

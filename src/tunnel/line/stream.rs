@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Line;
+use super::{End, Line};
 use super::queue::Queue;
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
@@ -157,8 +157,12 @@ impl Line {
     /// The socket has taken bytes: the peer may send as many again.
     fn consumed(&self, channel: ChannelId, bytes: usize) {
         add(&self.traffic.received, bytes);
+        let granted = self.session().consumed(channel, bytes, Instant::now());
         // A channel that was closed meanwhile needs no window.
-        let _ = self.session().consumed(channel, bytes, Instant::now());
+        if let Err(flooded @ Error::Flooded) = granted {
+            self.end(End::Protocol(flooded));
+            self.cut();
+        }
     }
 }
 

@@ -83,7 +83,8 @@ impl Session {
         self.channels.write(channel, data, &mut self.out)
     }
 
-    /// Received data has been used: the peer may send as much again.
+    /// Received data has been used: the peer may send as much again. [`Error::Flooded`] when it
+    /// does so without reading that it may; the connection is then to be ended.
     pub fn consumed(
         &mut self,
         channel: ChannelId,
@@ -105,6 +106,7 @@ impl Session {
             message.put_u32(entry.remote);
             message.put_u32(more);
             self.out.urgent(&[&message]);
+            self.check_answers()?;
         }
         Ok(())
     }
