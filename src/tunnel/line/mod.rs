@@ -75,6 +75,8 @@ pub struct Traffic {
     pub streams: AtomicU64,
     /// The last round trip in microseconds; 0 before the first.
     pub latency_micros: AtomicU64,
+    /// Changes of keys after the first, whichever side began them.
+    pub rekeys: AtomicU64,
 }
 
 /// What differs between client and server: everything but streams at work and pings.
@@ -282,7 +284,10 @@ impl Line {
 
     fn dispatch(self: &Arc<Self>, event: Event<'_>, handler: &mut dyn Handler) -> Result<(), End> {
         match event {
-            Event::Quiet | Event::Rekeyed => {}
+            Event::Quiet => {}
+            Event::Rekeyed => {
+                self.traffic.rekeys.fetch_add(1, Ordering::Relaxed);
+            }
             Event::Data { channel, data } => {
                 if let Some(stream) = self.stream(channel) {
                     stream.data(self, data);
