@@ -32,8 +32,10 @@ fn by_time(config: &mut Config) {
 
 fn untouched(_: &mut Config) {}
 
+type Change = fn(&mut Config);
+
 /// A server and a client of it, each with its own thresholds; and the forwarded port.
-fn tunnel(server: fn(&mut Config), client: fn(&mut Config)) -> (Server, Tunnel, u16) {
+fn tunnel(server: Change, client: Change) -> (Server, Tunnel, u16) {
     let (target, port) = (Target::echo(), free_port());
     // Often enough that the time is looked at.
     let keepalive = Some(Duration::from_millis(20));
@@ -92,11 +94,12 @@ fn load(port: u16) {
 #[test]
 fn either_end_changes_keys_by_bytes_while_streams_are_busy() {
     let whole = VISITORS * u64::try_from(VOLUME).unwrap();
-    for (server, client) in [
-        (by_bytes as fn(&mut Config), untouched as fn(&mut Config)),
+    let changes: [(Change, Change); 3] = [
+        (by_bytes, untouched),
         (untouched, by_bytes),
         (by_bytes, by_bytes),
-    ] {
+    ];
+    for (server, client) in changes {
         let (server, tunnel, port) = tunnel(server, client);
         load(port);
         // Each direction counts alone, and one change serves both.
@@ -109,10 +112,8 @@ fn either_end_changes_keys_by_bytes_while_streams_are_busy() {
 
 #[test]
 fn either_end_changes_keys_by_time_with_and_without_load() {
-    for (server, client) in [
-        (by_time as fn(&mut Config), untouched as fn(&mut Config)),
-        (untouched, by_time),
-    ] {
+    let changes: [(Change, Change); 2] = [(by_time, untouched), (untouched, by_time)];
+    for (server, client) in changes {
         let (server, tunnel, port) = tunnel(server, client);
         load(port);
         let before = rekeys(&server);
