@@ -1,8 +1,8 @@
 //! postern: one small static executable with a web SQL client for
 //! MySQL-protocol databases, and tunnels that share a local application.
 //!
-//! Rooms, imports point downward only: [`cli`], [`manager`], [`sqlweb`], [`plugin`],
-//! [`tunnel`], [`http`], [`vault`].
+//! Rooms, imports point downward only: [`cli`], [`manager`], [`sqlweb`],
+//! [`plugin`], [`tunnel`], [`http`], [`vault`].
 
 pub mod cli;
 pub mod http;

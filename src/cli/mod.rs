@@ -1,15 +1,19 @@
 //! The command line: one file a command, each with its flags in one table.
 
+mod app;
 mod browser;
 mod command;
+mod ending;
 mod failure;
 mod logging;
 mod mysql;
 mod output;
 mod plugin;
+mod port_holder;
 mod prompt;
 mod settings;
 mod signals;
+mod start;
 mod suggest;
 mod target;
 mod tunnel_client;
@@ -17,7 +21,7 @@ mod tunnel_server;
 
 use std::process::ExitCode;
 
-use crate::plugin::Plugin;
+use crate::plugin::{Database, Plugin, Served, WebClients};
 use failure::{Failure, quoted};
 use output::print;
 use suggest::nearest;
@@ -28,14 +32,26 @@ type BuiltIn = dyn Plugin<Failure = Failure>;
 /// Every plugin that exists.
 static PLUGINS: &[&BuiltIn] = &[&mysql::MySql];
 
+/// The plugins, for who knows a protocol's name only.
+struct BuiltIns;
+
+impl WebClients for BuiltIns {
+    fn serve(&self, protocol: &str, database: Database) -> Option<Result<Box<dyn Served>, String>> {
+        serving(protocol).map(|plugin| plugin.serve(database))
+    }
+}
+
 const USAGE: &str = "\
-A web SQL client for MySQL-protocol databases.
+A web SQL client for MySQL-protocol databases, and a manager that shares local
+applications through tunnels.
 
 Usage: postern COMMAND
 
 Commands:
   mysql [target]              open the web SQL client for a database
   mariadb [target]            the same
+  start [port]                start the manager and its page (default port 8181)
+  app list|add|connect|…      the manager's applications, for scripts
   plugin add|remove|list      make built-in plugins available
   help [COMMAND]              show the help of a command
 
@@ -78,6 +94,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "--version" | "-V" => print(VERSION),
         "help" => help(rest),
         "plugin" => plugin::run(rest),
+        "start" => start::run(rest),
+        "app" => app::run(rest),
         // For operators and tests; not in the list above.
         "tunnel-client" => tunnel_client::run(rest),
         "tunnel-server" => tunnel_server::run(rest),
@@ -117,7 +135,7 @@ fn unknown(word: &str) -> Failure {
         "command"
     };
     let protocols = PLUGINS.iter().flat_map(|plugin| plugin.protocols());
-    let names = ["plugin", "help", "--help", "--version"];
+    let names = ["plugin", "start", "app", "help", "--help", "--version"];
     let near = nearest(word, names.into_iter().chain(protocols.copied()));
     let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
     let shown = quoted(&target::redacted(word));

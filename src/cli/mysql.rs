@@ -1,21 +1,18 @@
 //! `postern mysql [target]`: opens the web SQL client.
 
-use std::time::Duration;
+use std::net::SocketAddr;
 
 use super::failure::{Failure, printable, reported};
 use super::output::print;
 use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
 use super::signals::Watch;
-use super::{browser, logging};
-use crate::plugin::Plugin;
-use crate::sqlweb::{self, Options, Running};
+use super::{browser, ending, logging};
+use crate::plugin::{Database, Plugin, Served};
+use crate::sqlweb::{self, Options, Running, Target, TlsMode};
 use crate::vault::{Home, RunDir};
 
-/// How long ending may take before the process ends regardless: two seconds
-/// are promised, and the rest is for leaving the process.
-const STOP_WAIT: Duration = Duration::from_millis(1800);
-/// The stack of the thread that ends the web client, in bytes.
-const STOP_STACK: usize = 512 * 1024;
+/// The database user where an application names none.
+const DEFAULT_USER: &str = "root";
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(super) struct MySql;
@@ -60,6 +57,57 @@ impl Plugin for MySql {
         })?;
         serve(running, readonly, opens, &watch)
     }
+
+    fn serve(&self, database: Database) -> Result<Box<dyn Served>, String> {
+        let running = sqlweb::start(Options {
+            target: Target::Tcp {
+                host: database.host,
+                port: database.port,
+            },
+            user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
+            password: database.password,
+            database: database.name,
+            readonly: database.readonly,
+            invisible: database.invisible,
+            listen: None,
+            allow_hosts: Vec::new(),
+            tls: TlsMode::default(),
+            query_timeout: None,
+            check_other_users: database.check_other_users,
+            run_dir: database.run_dir,
+        });
+        match running {
+            Ok(running) => Ok(Box::new(Client(running))),
+            Err(error) => Err(reported(&error.to_string())),
+        }
+    }
+}
+
+/// A web client for an application.
+struct Client(Running);
+
+impl Served for Client {
+    fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    fn url(&self) -> String {
+        let url = self.0.auth_url.as_ref().unwrap_or(&self.0.url);
+        url.clone()
+    }
+
+    fn set_code(&self, code: &str) {
+        self.0.set_guest_code(code);
+    }
+
+    fn allow_host(&self, host: &str) -> Result<(), String> {
+        let allowed = self.0.hosts().allow(host);
+        allowed.map_err(|error| error.to_string())
+    }
+
+    fn stop(self: Box<Self>) {
+        self.0.stop();
+    }
 }
 
 fn connecting(options: &Options) -> String {
@@ -85,7 +133,7 @@ fn serve(running: Running, readonly: bool, opens: bool, watch: &Watch) -> Result
         // An error means that nobody can send any more; ending is right then too.
         let _ = stopped.recv();
     }
-    stop(running);
+    ending::within_time(move || running.stop());
     printed
 }
 
@@ -94,20 +142,4 @@ fn announcement(running: &Running, readonly: bool) -> String {
     let auth = running.auth_url.as_deref();
     let auth = auth.map_or(String::new(), |url| format!("Auth URL: {url}\n"));
     format!("Web client: {}\nMode: {mode}\n{auth}", running.url)
-}
-
-fn stop(running: Running) {
-    let (sender, done) = crossbeam_channel::bounded(1);
-    // A thread so that the wait has an end; it ends with its work or the process.
-    let stopping = std::thread::Builder::new()
-        .name("stop".into())
-        .stack_size(STOP_STACK)
-        .spawn(move || {
-            running.stop();
-            // The other side may have given up.
-            let _ = sender.send(());
-        });
-    if stopping.is_err() || done.recv_timeout(STOP_WAIT).is_err() {
-        log::warn!("not everything ended within {STOP_WAIT:?}");
-    }
 }

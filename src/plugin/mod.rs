@@ -5,6 +5,11 @@
 
 mod registry;
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use zeroize::Zeroizing;
+
 pub use registry::{Error, Installed, Registry};
 
 /// A part of this program that is run by the name of a protocol.
@@ -23,4 +28,53 @@ pub trait Plugin: Sync {
 
     /// Runs to the end; `arguments` are those after the protocol's name.
     fn run(&self, protocol: &str, arguments: &[String]) -> Result<(), Self::Failure>;
+
+    /// Serves a web client for a database within this process. Blocks while it connects; the error is for the person.
+    fn serve(&self, database: Database) -> Result<Box<dyn Served>, String>;
+}
+
+/// Finds the plugin for a protocol and lets it serve.
+pub trait WebClients: Send + Sync {
+    /// As [`Plugin::serve`]; none where no plugin speaks `protocol`.
+    fn serve(&self, protocol: &str, database: Database) -> Option<Result<Box<dyn Served>, String>>;
+}
+
+/// A database, and how a web client for it is served.
+pub struct Database {
+    /// A host name or address; an IPv6 address has no brackets.
+    pub host: String,
+    /// The port, never 0.
+    pub port: u16,
+    /// The database user; the plugin's default where none is named.
+    pub user: Option<String>,
+    /// The user's password; empty for an account without one.
+    pub password: Zeroizing<String>,
+    /// The database to begin with.
+    pub name: Option<String>,
+    /// Whether every statement that could write is refused.
+    pub readonly: bool,
+    /// Whether visitors need a code, which [`Served::set_code`] gives.
+    pub invisible: bool,
+    /// Whether connections of the machine's other users are refused.
+    pub check_other_users: bool,
+    /// A directory of ours, mode 0700, for the private socket.
+    pub run_dir: PathBuf,
+}
+
+/// A web client that is being served on loopback.
+pub trait Served: Send {
+    /// Where it listens.
+    fn address(&self) -> SocketAddr;
+
+    /// Where its owner's browser finds it. It may hold a code of the owner's own: a secret.
+    fn url(&self) -> String;
+
+    /// From now on visitors may come in with this code. Before, and with any other, none does.
+    fn set_code(&self, code: &str);
+
+    /// Also serve `HOST` or `HOST:PORT`; the error says what is wrong with it.
+    fn allow_host(&self, host: &str) -> Result<(), String>;
+
+    /// Ends it: within 2 s.
+    fn stop(self: Box<Self>);
 }

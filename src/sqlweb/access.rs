@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ring::rand::{SecureRandom, SystemRandom};
+use zeroize::Zeroizing;
 
 use crate::http;
 
@@ -28,6 +29,8 @@ const MAX_SOURCES: usize = 10_000;
 /// The door of one web client.
 pub(crate) struct Access {
     code: String,
+    /// A second code, for visitors who come through a tunnel.
+    guest_code: Mutex<Option<Zeroizing<String>>>,
     cookie: String,
     random: SystemRandom,
     state: Mutex<State>,
@@ -60,6 +63,7 @@ impl Access {
         let random = SystemRandom::new();
         Ok(Self {
             code: token(&random)?,
+            guest_code: Mutex::new(None),
             cookie: format!("postern_{port}"),
             random,
             state: Mutex::default(),
@@ -69,6 +73,11 @@ impl Access {
     /// The authorization code, to be shown once at the start.
     pub(crate) fn code(&self) -> &str {
         &self.code
+    }
+
+    /// Also lets visitors in who have this code, and none any more who has an earlier one.
+    pub(crate) fn set_guest_code(&self, code: &str) {
+        *self.guest_code() = Some(Zeroizing::new(code.to_owned())).filter(|code| !code.is_empty());
     }
 
     /// The name of the session cookie.
@@ -92,7 +101,11 @@ impl Access {
 
     /// Tries a code. A right one always passes; wrong ones are counted by source.
     pub(crate) fn enter(&self, code: &str, source: IpAddr) -> Result<Entrance, NoRandom> {
-        if self.is_right(code) {
+        let is_guest = match &*self.guest_code() {
+            Some(expected) => self.is_same(code, expected),
+            None => false,
+        };
+        if self.is_same(code, &self.code) || is_guest {
             let visitor = token(&self.random)?;
             let value = format!("{}={visitor}; HttpOnly; SameSite=Lax; Path=/", self.cookie);
             self.admit(visitor);
@@ -102,13 +115,13 @@ impl Access {
     }
 
     /// Compares digests, so that neither the place of a difference nor the length shows in the time.
-    fn is_right(&self, code: &str) -> bool {
+    fn is_same(&self, code: &str, expected: &str) -> bool {
         use ring::{digest, hmac};
         let Ok(secret) = token(&self.random) else {
             return false;
         };
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        let expected = digest::digest(&digest::SHA256, self.code.as_bytes());
+        let expected = digest::digest(&digest::SHA256, expected.as_bytes());
         let given = digest::digest(&digest::SHA256, code.as_bytes());
         let tag = hmac::sign(&key, expected.as_ref());
         hmac::verify(&key, given.as_ref(), tag.as_ref()).is_ok()
@@ -139,6 +152,12 @@ impl Access {
         }
         tries.push(Instant::now());
         Entrance::Wrong
+    }
+
+    fn guest_code(&self) -> MutexGuard<'_, Option<Zeroizing<String>>> {
+        self.guest_code
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -201,6 +220,20 @@ mod tests {
             access.enter("wrong", source).unwrap()
         });
         assert_eq!(tries.last(), Some(Entrance::TooMany), "one network");
+    }
+
+    #[test]
+    fn a_guest_comes_in_with_the_code_set_last_and_no_other() {
+        let access = Access::new(1).unwrap();
+        let enter = |code: &str| matches!(access.enter(code, SOURCE), Ok(Entrance::Open(_)));
+        assert!(!enter(""));
+        access.set_guest_code("first");
+        assert!(enter("first") && !enter("second"));
+        access.set_guest_code("second");
+        assert!(enter("second") && !enter("first"));
+        access.set_guest_code("");
+        assert!(!enter("second") && !enter(""));
+        assert!(enter(access.code()), "the owner's own stays");
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub struct Running {
     pub url: String,
     /// In invisible mode, the link that carries the authorization code. It is a secret.
     pub auth_url: Option<String>,
+    address: SocketAddr,
+    hosts: HostPolicy,
     server: Option<Server>,
     service: Arc<Service>,
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
@@ -142,9 +144,10 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         .then(|| Access::new(addr.port()))
         .transpose()
         .map_err(|_| StartError::System("the system gives no random bytes".into()))?;
+    let hosts = host_policy(&options, addr)?;
     let config = ServerConfig {
         listener,
-        hosts: host_policy(&options, addr)?,
+        hosts: hosts.clone(),
         check_other_users: options.check_other_users,
         run_dir: options.run_dir.clone(),
         workers: WORKERS,
@@ -158,6 +161,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     Ok(Running {
         auth_url: code.map(|code| format!("{url}auth?code={code}")),
         url,
+        address: addr,
+        hosts,
         server: Some(server),
         service,
         watcher: Some(watcher),
@@ -175,6 +180,24 @@ fn ask_facts(connector: &Arc<Connector>, readonly: bool) -> Result<Facts, DbErro
 }
 
 impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The names it is served under, which can be changed while it runs.
+    pub fn hosts(&self) -> &HostPolicy {
+        &self.hosts
+    }
+
+    /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code
+    /// of [`auth_url`](Self::auth_url) stays.
+    pub fn set_guest_code(&self, code: &str) {
+        if let Some(access) = &self.service.access {
+            access.set_guest_code(code);
+        }
+    }
+
     /// Stops accepting, ends what runs, and returns when that is done: within 2 s.
     pub fn stop(mut self) {
         self.service.shut_down();

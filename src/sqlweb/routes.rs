@@ -10,6 +10,7 @@ use super::error::DbError;
 use super::options::Target;
 use super::service::Service;
 use super::{export, query};
+use crate::http::fence::target::form_fields;
 use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
 
 /// The description of the API, served at `/api/openapi.json`.
@@ -141,10 +142,10 @@ fn code_of(request: &Request, by_script: bool) -> Option<String> {
         let body: Value = request.json().ok()?;
         return Some(body.get("code")?.as_str().unwrap_or_default().to_owned());
     }
-    // Codes are hexadecimal digits, so a form's percent-encoding never touches a right one.
     let body = std::str::from_utf8(request.body()).ok()?;
-    let field = body.split('&').find_map(|pair| pair.strip_prefix("code="));
-    Some(field.unwrap_or_default().trim().to_owned())
+    let fields = form_fields(body).unwrap_or_default();
+    let code = fields.into_iter().find(|(name, _)| name == "code");
+    Some(code.map_or_else(String::new, |(_, code)| code.trim().to_owned()))
 }
 
 fn not_opened(request: Request, by_script: bool, status: u16, message: &str) {

@@ -85,6 +85,19 @@ impl KnownServers {
         Some(pin.kind).filter(|kind| !kind.is_empty())
     }
 
+    /// Pins the key with this fingerprint where none is pinned.
+    pub fn pin_first(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
+        if self.read()?.servers.contains_key(server) {
+            return Ok(());
+        }
+        self.write(|content| {
+            content
+                .servers
+                .entry(server.to_owned())
+                .or_insert_with(|| pin(fingerprint.to_owned(), ""));
+        })
+    }
+
     /// Pins the key with this fingerprint in place of what was known: the user trusts it.
     pub fn trust(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
         self.write(|content| {
@@ -154,6 +167,7 @@ mod tests {
         );
         assert_eq!(known.check("a:2", &second).unwrap(), Known::New);
         known.trust("a:1", &second.fingerprint()).unwrap();
+        known.pin_first("a:1", &first.fingerprint()).unwrap();
         assert_eq!(known.check("a:1", &second).unwrap(), Known::Same);
     }
 

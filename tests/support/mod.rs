@@ -16,7 +16,9 @@
 pub mod chromium;
 pub mod http;
 pub mod leash;
+pub mod manager;
 pub mod mariadb;
+pub mod openapi;
 pub mod postern;
 pub mod quick_setup;
 

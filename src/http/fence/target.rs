@@ -18,7 +18,7 @@ impl Target {
         let (path, query) = raw.split_once('?').unwrap_or((raw, ""));
         Ok(Target {
             path: decode_path(path)?,
-            query: decode_query(query)?,
+            query: form_fields(query)?,
         })
     }
 }
@@ -42,7 +42,8 @@ fn decode_path(raw: &str) -> Result<String, Refusal> {
     Ok(path)
 }
 
-fn decode_query(raw: &str) -> Result<Vec<(String, String)>, Refusal> {
+/// The fields of a query or a form (`application/x-www-form-urlencoded`), decoded, in order.
+pub fn form_fields(raw: &str) -> Result<Vec<(String, String)>, Refusal> {
     raw.split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {

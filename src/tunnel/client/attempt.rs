@@ -196,13 +196,8 @@ impl Client<'_> {
 fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
     let seen = key.fingerprint();
     let changed = |known: &str, advice: &str| {
-        Failure::new(
-            Class::HostKeyChanged,
-            format!(
-                "the server's host key is not the known one: known {known}, now {seen}; no password was sent; \
-                 if the server was set up anew, {advice}"
-            ),
-        )
+        let server = settings.endpoint.authority();
+        Failure::of_host_key(server, known, seen.clone(), advice)
     };
     match &settings.host_key {
         HostKeyCheck::Any => Ok(()),

@@ -51,6 +51,20 @@ pub struct Failure {
     pub class: Class,
     /// What happened, and where there is something to try, that.
     pub message: String,
+    /// The two keys, where the host key is not the known one.
+    pub host_key: Option<HostKeyChange>,
+}
+
+/// A host key that is not the known one. Fingerprints are base64 of SHA-256.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostKeyChange {
+    /// The server, `host:port`, as it is pinned.
+    pub server: String,
+    /// The key that is expected.
+    pub known: String,
+    /// The key that it showed.
+    pub offered: String,
 }
 
 impl Failure {
@@ -58,6 +72,23 @@ impl Failure {
         Self {
             class,
             message: message.into(),
+            host_key: None,
+        }
+    }
+
+    /// The host key is not the known one; `advice` is for who knows that it had to change.
+    pub(super) fn of_host_key(server: String, known: &str, offered: String, advice: &str) -> Self {
+        let message = format!(
+            "the server's host key is not the known one: known {known}, now {offered}; no password was sent; \
+             if the server was set up anew, {advice}"
+        );
+        Self {
+            host_key: Some(HostKeyChange {
+                server,
+                known: known.to_owned(),
+                offered,
+            }),
+            ..Self::new(Class::HostKeyChanged, message)
         }
     }
 

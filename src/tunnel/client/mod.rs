@@ -25,7 +25,7 @@ use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use super::ssh;
 use backoff::Backoff;
-pub use failure::{Class, Failure};
+pub use failure::{Class, Failure, HostKeyChange};
 pub use timing::{READY_WITHIN, Retries, Timeouts};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
@@ -282,7 +282,10 @@ impl Shared {
                 return self.finish(Status::Failed);
             }
             left = left.map(|left| left - 1);
-            let pause = backoff.next(failure.class);
+            let mut pause = backoff.next(failure.class);
+            if lived.is_some() {
+                pause = pause.max(settings.retries.after_loss);
+            }
             log::warn!("{failure}; next attempt in {:.1} s", pause.as_secs_f32());
             self.state().next_retry = Some(Instant::now() + pause);
             // Wishes from before this pause were for an earlier one; a stop is seen all the same.

@@ -47,6 +47,8 @@ pub struct Retries {
     pub refused: Duration,
     /// Life of a connection after which the pauses begin at the first again. Default 5 s.
     pub proven_after: Duration,
+    /// The least pause after a connection that was up, so that its loss can be seen. Default none.
+    pub after_loss: Duration,
 }
 
 impl Default for Retries {
@@ -55,6 +57,7 @@ impl Default for Retries {
             first: FIRST_RETRY,
             refused: REFUSED_RETRY,
             proven_after: PROVEN_AFTER,
+            after_loss: Duration::ZERO,
         }
     }
 }

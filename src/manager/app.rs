@@ -1,0 +1,145 @@
+//! An application, as it is stored and as the API shows it. What a client sends becomes one in [`draft`](super::draft).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::protocol::Protocol;
+
+/// One application of the user.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppConfig {
+    /// 16 hexadecimal digits, made here.
+    pub id: String,
+    /// What the user calls it.
+    pub name: String,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Its address or host name; an IPv6 address has no brackets.
+    pub ip: String,
+    /// Its port, never 0.
+    pub port: u16,
+    /// The remote server's URL, where it is not the one of all.
+    #[serde(default)]
+    pub server: Option<String>,
+    /// The tunnel server's port, where it is not what the remote server says.
+    #[serde(default)]
+    pub tunnel_port: Option<u16>,
+    /// Whether visitors need the authorization code.
+    #[serde(default)]
+    pub invisible: bool,
+    /// The wished first label of the site's name.
+    #[serde(default)]
+    pub site_name: Option<String>,
+    /// What the remote server calls it.
+    #[serde(default)]
+    pub display_name: Option<String>,
+    /// A user name of the application, for the user's own notes.
+    #[serde(default)]
+    pub username: Option<String>,
+    /// Its password.
+    #[serde(default)]
+    pub auth_pass: Option<Zeroizing<String>>,
+    /// The database user.
+    #[serde(default)]
+    pub db_user: Option<String>,
+    /// The database user's password.
+    #[serde(default)]
+    pub db_pass: Option<Zeroizing<String>>,
+    /// The database to begin with.
+    #[serde(default)]
+    pub db_name: Option<String>,
+    /// Whether the web client refuses every statement that could write.
+    #[serde(default = "yes")]
+    pub db_readonly: bool,
+    /// Whether it is connected when the program starts.
+    #[serde(default)]
+    pub autoconnect: bool,
+    /// RFC 3339, in UTC, as the two that follow.
+    #[serde(default)]
+    pub created_at: String,
+    /// When it was last changed by the user.
+    #[serde(default)]
+    pub updated_at: String,
+    /// When it was last connected.
+    #[serde(default)]
+    pub last_connected_at: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl AppConfig {
+    /// As answers show it: a bool stands for each secret.
+    pub fn shown(&self) -> Value {
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "protocol": self.protocol,
+            "ip": self.ip,
+            "port": self.port,
+            "server": self.server,
+            "tunnel_port": self.tunnel_port,
+            "invisible": self.invisible,
+            "site_name": self.site_name,
+            "display_name": self.display_name,
+            "username": self.username,
+            "has_auth_pass": self.auth_pass.is_some(),
+            "db_user": self.db_user,
+            "has_db_pass": self.db_pass.is_some(),
+            "db_name": self.db_name,
+            "db_readonly": self.db_readonly,
+            "autoconnect": self.autoconnect,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "last_connected_at": self.last_connected_at,
+        })
+    }
+
+    /// `host:port`, with brackets around an IPv6 address.
+    pub fn address(&self) -> String {
+        address(&self.ip, self.port)
+    }
+}
+
+/// `host:port`, with brackets around an IPv6 address.
+pub(super) fn address(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for AppConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AppConfig({})", self.shown())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draft::Draft;
+    use super::*;
+
+    #[test]
+    fn no_secret_is_shown_or_debugged() {
+        let body = json!({"protocol": "mysql", "auth_pass": "hunter2", "db_pass": "hunter2"});
+        let app = Draft::parse(&body, true).unwrap().into_new().unwrap();
+        let shown = app.shown().to_string();
+        assert!(!shown.contains("hunter2") && !format!("{app:?}").contains("hunter2"));
+        assert!(shown.contains("\"has_db_pass\":true") && shown.contains("\"has_auth_pass\":true"));
+    }
+
+    #[test]
+    fn what_is_stored_reads_back() {
+        let body = json!({"protocol": "mysql", "db_pass": "s", "site_name": "a-b", "ip": "::1"});
+        let app = Draft::parse(&body, true).unwrap().into_new().unwrap();
+        let stored = serde_json::to_vec(&app).unwrap();
+        assert_eq!(serde_json::from_slice::<AppConfig>(&stored).unwrap(), app);
+        assert_eq!(app.address(), "[::1]:3306");
+    }
+}

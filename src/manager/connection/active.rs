@@ -1,0 +1,369 @@
+//! One connection: its state, its result, and the signal that ends it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::result::{ConnectResult, HostKey};
+use super::state::{Event, State};
+use crate::manager::quick_setup::Wait;
+use crate::tunnel::client::{Snapshot, Status, Tunnel};
+use crate::vault::time::rfc3339;
+
+/// What the work is doing, as far as a person can wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A database's web client is being started.
+    WebClient,
+    /// The remote server is asked.
+    QuickSetup,
+    /// The credentials it gave are being saved.
+    Credentials,
+    /// The main tunnel is awaited.
+    MainTunnel,
+    /// The application's tunnel is being made.
+    AppTunnel,
+    /// Its connected signal is awaited.
+    Signal,
+    /// There is nothing left to do but to wait for the stop signal.
+    Serving,
+}
+
+impl Step {
+    /// Its number in the connect sequence; a web client is made before the sequence begins.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::WebClient | Self::QuickSetup => 1,
+            Self::Credentials => 2,
+            Self::MainTunnel => 3,
+            Self::AppTunnel => 4,
+            Self::Signal => 5,
+            Self::Serving => 8,
+        }
+    }
+
+    /// Its name for the page.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::WebClient => "web client",
+            Self::QuickSetup => "quick-setup",
+            Self::Credentials => "credentials",
+            Self::MainTunnel => "main tunnel",
+            Self::AppTunnel | Self::Signal => "app tunnel",
+            Self::Serving => "serving",
+        }
+    }
+}
+
+/// What the work has to show when it is complete.
+#[derive(Default)]
+pub(crate) struct Site {
+    pub(crate) site_url: String,
+    pub(crate) auth_url: String,
+    pub(crate) app_id: String,
+}
+
+/// An active connection. Its thread holds it, and the map of all.
+pub(crate) struct Active {
+    record: Mutex<Record>,
+    /// Dropped to give the stop signal.
+    stop: Mutex<Option<Sender<()>>>,
+    stopped: Receiver<()>,
+    retry: (Sender<()>, Receiver<()>),
+    /// Closed when the thread has ended and everything is given back.
+    done: Receiver<()>,
+}
+
+struct Record {
+    state: State,
+    step: Step,
+    site: Site,
+    local_url: String,
+    error: String,
+    class: Option<&'static str>,
+    detail: String,
+    host_key: Option<HostKey>,
+    /// A pause of the quick-setup calls.
+    pause: Option<Wait>,
+    /// The tunnel that is awaited or in use.
+    tunnel: Option<Arc<Tunnel>>,
+}
+
+/// Why the work ended without success.
+#[derive(Debug, Default)]
+pub(crate) struct Fault {
+    /// What happened, in the specification's words where it has some.
+    pub(crate) error: String,
+    /// Its kind, where no tunnel tells it.
+    pub(crate) class: Option<&'static str>,
+}
+
+impl Fault {
+    pub(crate) fn new(class: &'static str, error: impl Into<String>) -> Self {
+        Self {
+            error: error.into(),
+            class: Some(class),
+        }
+    }
+}
+
+impl Active {
+    /// A connection that begins; `done` is closed by its thread.
+    pub(crate) fn new(step: Step, done: Receiver<()>) -> Arc<Self> {
+        let (stop, stopped) = crossbeam_channel::bounded(0);
+        Arc::new(Self {
+            record: Mutex::new(Record {
+                state: State::Connecting,
+                step,
+                site: Site::default(),
+                local_url: String::new(),
+                error: String::new(),
+                class: None,
+                detail: String::new(),
+                host_key: None,
+                pause: None,
+                tunnel: None,
+            }),
+            stop: Mutex::new(Some(stop)),
+            stopped,
+            retry: crossbeam_channel::bounded(1),
+            done,
+        })
+    }
+
+    /// The stop signal: closed when it is given.
+    pub(crate) fn stopped(&self) -> &Receiver<()> {
+        &self.stopped
+    }
+
+    /// Whether the stop signal was given.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_none()
+    }
+
+    /// Wishes to end a pause.
+    pub(crate) fn retries(&self) -> &Receiver<()> {
+        &self.retry.1
+    }
+
+    /// Closed when the connection's thread has ended.
+    pub(crate) fn done(&self) -> &Receiver<()> {
+        &self.done
+    }
+
+    /// Where it is now.
+    pub(crate) fn state(&self) -> State {
+        self.record().state
+    }
+
+    /// Everything about it, for the API.
+    pub(crate) fn result(&self) -> ConnectResult {
+        let mut record = self.record();
+        let snapshot = record.look();
+        record.result(snapshot.as_ref())
+    }
+
+    /// The next step begins.
+    pub(crate) fn step(&self, step: Step) {
+        let mut record = self.record();
+        record.step = step;
+        record.tunnel = None;
+        record.pause = None;
+    }
+
+    /// A step that waits for this tunnel begins.
+    pub(crate) fn awaits(&self, step: Step, tunnel: Option<Arc<Tunnel>>) {
+        let mut record = self.record();
+        record.step = step;
+        record.tunnel = tunnel;
+    }
+
+    /// The quick-setup calls pause, or go on.
+    pub(crate) fn pauses(&self, pause: Option<Wait>) {
+        let mut record = self.record();
+        if record.step == Step::QuickSetup {
+            record.pause = pause;
+        }
+    }
+
+    /// Where the owner finds the web client.
+    pub(crate) fn offers(&self, local_url: String) {
+        self.record().local_url = local_url;
+    }
+
+    /// The work is complete.
+    pub(crate) fn completed(&self, site: Site) {
+        let mut record = self.record();
+        if record.go(Event::Completed) {
+            record.step = Step::Serving;
+            record.site = site;
+        }
+    }
+
+    /// The work has failed (`setError`).
+    pub(crate) fn failed(&self, fault: Fault) {
+        let mut record = self.record();
+        let snapshot = record.look();
+        if !record.go(Event::StepFailed) {
+            return;
+        }
+        let reason = snapshot.and_then(|snapshot| snapshot.error);
+        record.class = fault.class;
+        if let Some(reason) = reason {
+            record.class = Some(super::result::class_name(reason.class));
+            record.host_key = reason.host_key.map(HostKey::from);
+            record.detail = reason.message;
+        }
+        record.error = fault.error;
+        record.local_url.clear();
+        record.tunnel = None;
+    }
+
+    /// Gives the stop signal; answers at once.
+    pub(crate) fn stop(&self) {
+        // Changes nothing where it has failed or ended already; the signal is given all the same.
+        self.record().go(Event::Disconnect);
+        drop(
+            self.stop
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+
+    /// Ends the present pause, whatever pauses.
+    pub(crate) fn retry(&self) {
+        // One wish is enough.
+        let _ = self.retry.0.try_send(());
+        if let Some(tunnel) = &self.record().tunnel {
+            tunnel.retry_now();
+        }
+    }
+
+    /// The host key change that its tunnel reports.
+    pub(crate) fn changed_host_key(&self) -> Option<HostKey> {
+        self.result().host_key
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Record {
+    /// Follows the table; false where the event changes nothing.
+    fn go(&mut self, event: Event) -> bool {
+        let next = self.state.on(event);
+        self.state = next.unwrap_or(self.state);
+        next.is_some()
+    }
+
+    /// Looks at the tunnel. Of one in use, the loss and the return are events: nothing has to watch it, because
+    /// whoever asks looks first.
+    fn look(&mut self) -> Option<Snapshot> {
+        let snapshot = self.tunnel.as_ref()?.snapshot();
+        if self.step == Step::Serving {
+            self.go(match snapshot.status {
+                Status::Connected => Event::TunnelBack,
+                _ => Event::TunnelLost,
+            });
+        }
+        Some(snapshot)
+    }
+
+    fn result(&self, snapshot: Option<&Snapshot>) -> ConnectResult {
+        let pause = self.pause.as_ref();
+        let mut result = ConnectResult {
+            status: self.state,
+            site_url: self.site.site_url.clone(),
+            auth_url: self.site.auth_url.clone(),
+            app_id: self.site.app_id.clone(),
+            local_url: self.local_url.clone(),
+            error: self.error.clone(),
+            error_class: self.class,
+            detail: self.detail.clone(),
+            host_key: self.host_key.clone(),
+            step: Some(self.step.number()),
+            step_name: Some(self.step.name()),
+            next_retry_ms: pause.map(|pause| millis_until(pause.until)),
+            ..ConnectResult::default()
+        };
+        if let Some(pause) = pause {
+            result.error.clone_from(&pause.reason);
+            result.error_class = Some("quick-setup");
+        }
+        if let Some(snapshot) = snapshot {
+            result.add_tunnel(snapshot, self.step == Step::Serving);
+        }
+        result
+    }
+}
+
+/// Milliseconds from now; 0 when it has passed.
+pub(crate) fn millis_until(at: Instant) -> u64 {
+    let left = at.saturating_duration_since(Instant::now());
+    u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A point of the monotonic clock as RFC 3339.
+pub(crate) fn wall_clock(at: Instant) -> String {
+    // One pair of readings, so that a time does not change from one answer to the next.
+    static BASE: std::sync::LazyLock<(Instant, SystemTime)> =
+        std::sync::LazyLock::new(|| (Instant::now(), SystemTime::now()));
+    let (instant, time) = *BASE;
+    let time = match at.checked_duration_since(instant) {
+        Some(later) => time.checked_add(later),
+        None => time.checked_sub(instant.duration_since(at)),
+    };
+    rfc3339(time.unwrap_or_else(SystemTime::now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn active() -> Arc<Active> {
+        Active::new(Step::QuickSetup, crossbeam_channel::bounded(0).1)
+    }
+
+    #[test]
+    fn a_late_outcome_does_not_bring_back_what_was_ended() {
+        let active = active();
+        assert!(!active.is_stopped());
+        active.stop();
+        assert!(active.is_stopped());
+        active.completed(Site::default());
+        active.failed(Fault::new("x", "late"));
+        assert_eq!(active.state(), State::Disconnected);
+        assert_eq!(active.result().error, "");
+    }
+
+    #[test]
+    fn a_fault_and_a_pause_are_shown() {
+        let active = active();
+        let until = Instant::now() + std::time::Duration::from_secs(3);
+        let pause = Wait {
+            attempt: 1,
+            until,
+            reason: "busy".into(),
+        };
+        active.pauses(Some(pause));
+        let shown = active.result();
+        assert_eq!((shown.error.as_str(), shown.step), ("busy", Some(1)));
+        assert!(
+            shown
+                .next_retry_ms
+                .is_some_and(|ms| ms > 2000 && ms <= 3000)
+        );
+        active.failed(Fault::new("quick-setup", "no"));
+        let shown = active.result();
+        assert_eq!(
+            (shown.status, shown.error_class),
+            (State::Failed, Some("quick-setup"))
+        );
+    }
+}

@@ -1,0 +1,273 @@
+//! The work of one connection's thread: the connect sequence, the wait for the stop signal, and giving all back.
+//!
+//! ```text
+//! [web client] ─ 1 quick-setup ─ 2 save credentials ─ 3 main tunnel ─ 4 app tunnel ─ 5 its signal ─ 6, 7 result ─ 8 wait
+//!       └──────────────┴────── the stop signal ends each wait at once ──────┴─────────────┘
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, select};
+
+use super::active::{Active, Fault, Site, Step};
+use super::call::Call;
+use crate::manager::app::AppConfig;
+use crate::manager::core::{Claim, Core};
+use crate::manager::main_tunnel;
+use crate::manager::quick_setup::{self, Setup};
+use crate::manager::server_url::ServerUrl;
+use crate::manager::servers::{Connector, RemoteServer};
+use crate::manager::web_client::WebClient;
+use crate::tunnel::client::{Status, Tunnel};
+use crate::tunnel::registry::{Key, Which};
+use crate::tunnel::remote::Remote;
+
+/// Time for the application's tunnel to connect. 30 s by the specification.
+const TUNNEL_WAIT: Duration = Duration::from_secs(30);
+/// Time for an earlier connection of the same application to give back what it held. Default 4 s: closing a tunnel
+/// takes a second at most, ending a web client two.
+const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
+/// Where the remote server listens for visitors: the site gateway is on its own host.
+const REMOTE_HOST: &str = "127.0.0.1";
+
+/// Why the sequence did not reach its end.
+pub(crate) enum Ended {
+    /// The stop signal was given.
+    Stopped,
+    /// A step failed.
+    Failed(Fault),
+}
+
+impl From<Fault> for Ended {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+/// What a connection holds, in the order it is given back.
+#[derive(Default)]
+struct Held {
+    tunnel: Option<OpenTunnel>,
+    claim: Option<Claim>,
+    web_client: Option<WebClient>,
+}
+
+/// A tunnel in the registry; it goes with this.
+struct OpenTunnel {
+    core: Arc<Core>,
+    key: Key,
+}
+
+impl Drop for OpenTunnel {
+    fn drop(&mut self) {
+        self.core.tunnels.close(&self.key);
+    }
+}
+
+/// Does the work and waits for the stop signal. `before` is closed when the application's earlier connection is over.
+pub(super) fn run(
+    core: &Arc<Core>,
+    active: &Arc<Active>,
+    app: AppConfig,
+    before: Option<&Receiver<()>>,
+) {
+    let _contained = Contained(active);
+    if let Some(before) = before {
+        // One that takes longer loses its tunnel to this one.
+        let _ = before.recv_timeout(PREDECESSOR_WAIT);
+    }
+    let mut held = Held::default();
+    let work = Work {
+        core,
+        active,
+        app: &app,
+    };
+    match work.sequence(&mut held) {
+        Ok(site) => {
+            log::info!("application {}: connected", app.id);
+            active.completed(site);
+            if let Err(error) = core.apps.connected(&app.id) {
+                log::warn!(
+                    "application {}: the time of the connection is not noted: {error}",
+                    app.id
+                );
+            }
+            // Step 8. Nobody sends: an error means that the signal was given.
+            let _ = active.stopped().recv();
+        }
+        Err(Ended::Stopped) => {}
+        Err(Ended::Failed(fault)) => {
+            log::warn!("application {}: {}", app.id, fault.error);
+            active.failed(fault);
+        }
+    }
+    log::debug!("application {}: giving back what it held", app.id);
+}
+
+/// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
+struct Contained<'a>(&'a Active);
+
+impl Drop for Contained<'_> {
+    fn drop(&mut self) {
+        self.0.failed(Fault::new(
+            "local",
+            "the connection's work broke off: this is a fault of the program",
+        ));
+    }
+}
+
+struct Work<'a> {
+    core: &'a Arc<Core>,
+    active: &'a Arc<Active>,
+    app: &'a AppConfig,
+}
+
+impl Work<'_> {
+    fn sequence(&self, held: &mut Held) -> Result<Site, Ended> {
+        self.still_wanted()?;
+        let url = self
+            .core
+            .server_of(self.app)
+            .map_err(|error| Fault::new("no-server", error))?;
+        let remote = self.core.servers.of(url.origin());
+        let (ip, port) = self.target(held)?;
+        let (setup, connector) = self.quick_setup(&url, &remote, &ip, port)?;
+        if let Some(client) = &held.web_client {
+            client.admit(&setup);
+        }
+        self.active.step(Step::MainTunnel);
+        main_tunnel::ensure(self.core, &remote, self.active)?;
+        self.active.step(Step::AppTunnel);
+        let tunnel = self.open_tunnel(held, &remote, &connector, &setup, (ip, port))?;
+        self.await_tunnel(&tunnel)?;
+        let auth_url = if self.app.invisible {
+            setup.auth_url()
+        } else {
+            None
+        };
+        Ok(Site {
+            site_url: setup.app.site_url.clone(),
+            auth_url: auth_url.unwrap_or_default(),
+            app_id: setup.app.app_id,
+        })
+    }
+
+    /// One that was removed while its connection began has none.
+    fn still_wanted(&self) -> Result<(), Ended> {
+        match self.core.apps.find(&self.app.id) {
+            _ if self.active.is_stopped() => Err(Ended::Stopped),
+            Ok(_) => Ok(()),
+            Err(error) => Err(Fault::new("local", error.to_string()).into()),
+        }
+    }
+
+    /// What is exposed: the application, or the web client of a database.
+    fn target(&self, held: &mut Held) -> Result<(String, u16), Ended> {
+        if !self.app.protocol.is_database() {
+            return Ok((self.app.ip.clone(), self.app.port));
+        }
+        let client = WebClient::start(self.core, self.app, self.active.stopped())?;
+        self.active.offers(client.local_url());
+        let target = client.target();
+        held.web_client = Some(client);
+        Ok(target)
+    }
+
+    /// Steps 1 and 2.
+    fn quick_setup(
+        &self,
+        url: &ServerUrl,
+        remote: &Arc<RemoteServer>,
+        ip: &str,
+        port: u16,
+    ) -> Result<(Setup, Connector), Ended> {
+        self.active.step(Step::QuickSetup);
+        let call = Arc::new(Call::new(
+            self.core,
+            remote,
+            self.active,
+            self.app,
+            (ip, port),
+            url,
+        ));
+        let setup = quick_setup::run(
+            url,
+            call.clone(),
+            self.active.stopped(),
+            self.active.retries(),
+        );
+        let setup = setup.map_err(|failure| match failure {
+            quick_setup::Failure::Stopped => Ended::Stopped,
+            failure => Fault::new("quick-setup", failure.to_string()).into(),
+        })?;
+        self.active.step(Step::Credentials);
+        let connector = call.saved().map_err(|error| Fault::new("local", error))?;
+        self.pin(&connector, setup.connector.fingerprint.as_deref())?;
+        Ok((setup, connector))
+    }
+
+    /// A fingerprint that came with the answer is pinned, unless one is already.
+    fn pin(&self, connector: &Connector, fingerprint: Option<&str>) -> Result<(), Fault> {
+        let (Some(fingerprint), Ok(endpoint)) = (fingerprint, connector.endpoint()) else {
+            return Ok(());
+        };
+        let pinned = self
+            .core
+            .known
+            .pin_first(&endpoint.authority(), fingerprint);
+        pinned.map_err(|error| Fault::new("local", error.to_string()))
+    }
+
+    /// Step 4.
+    fn open_tunnel(
+        &self,
+        held: &mut Held,
+        remote: &RemoteServer,
+        connector: &Connector,
+        setup: &Setup,
+        (ip, port): (String, u16),
+    ) -> Result<Arc<Tunnel>, Ended> {
+        let local_port = setup.app.resource.port;
+        let key = Key {
+            server: remote.origin().to_owned(),
+            tunnel: Which::Port(local_port),
+        };
+        held.claim = Some(self.core.ports.claim(&key, self.active.stopped())?);
+        let forward = Remote {
+            local_host: REMOTE_HOST.to_owned(),
+            local_port,
+            remote_host: ip,
+            remote_port: port,
+        };
+        let settings = connector.settings(&self.core.known, forward)?;
+        let tunnel = self.core.tunnels.start(key.clone(), settings);
+        let tunnel = tunnel
+            .map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;
+        held.tunnel = Some(OpenTunnel {
+            core: Arc::clone(self.core),
+            key,
+        });
+        Ok(tunnel)
+    }
+
+    /// Step 5.
+    fn await_tunnel(&self, tunnel: &Arc<Tunnel>) -> Result<(), Ended> {
+        self.active.awaits(Step::Signal, Some(Arc::clone(tunnel)));
+        let timeout = || Fault::new("timeout", "App tunnel connect timeout");
+        let over = crossbeam_channel::after(TUNNEL_WAIT);
+        loop {
+            select! {
+                recv(self.active.stopped()) -> _ => return Err(Ended::Stopped),
+                recv(over) -> _ => return Err(timeout().into()),
+                recv(tunnel.connected()) -> _ => {}
+            }
+            match tunnel.snapshot().status {
+                Status::Connected => return Ok(()),
+                // It was lost again at once, and goes on trying.
+                Status::Connecting => {}
+                _ => return Err(Fault::new("local", "the tunnel was closed").into()),
+            }
+        }
+    }
+}

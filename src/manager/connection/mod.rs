@@ -1,0 +1,204 @@
+//! The active connections: a guarded map, one entry an application, each with a thread of its own.
+//!
+//! [`state`] is the table of states, [`active`] one connection, [`connect`] the work of its thread.
+
+pub(crate) mod active;
+mod call;
+pub(crate) mod connect;
+pub(crate) mod result;
+pub(crate) mod state;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Receiver;
+
+use super::app::AppConfig;
+use super::core::Core;
+use active::{Active, Step};
+use result::{ConnectResult, HostKey};
+use state::{Event, State};
+
+/// Connections at once. Default 20: each holds a tunnel and some threads.
+pub const MAX_ACTIVE: usize = 20;
+/// Bytes of a connection thread's stack. Default 256 KiB: the store and its cipher; calls and TLS have threads of
+/// their own.
+const STACK: usize = 256 * 1024;
+
+/// All connections of a process.
+#[derive(Default)]
+pub(crate) struct Connections(Mutex<Map>);
+
+#[derive(Default)]
+struct Map {
+    active: HashMap<String, Arc<Active>>,
+    /// Those that were ended and still give back what they hold, by application.
+    ending: HashMap<String, Receiver<()>>,
+    is_closed: bool,
+}
+
+/// Why a connection was not begun.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// There are [`MAX_ACTIVE`].
+    TooMany,
+    /// The program ends.
+    Ending,
+    /// The system has no thread for it.
+    NoThread(std::io::Error),
+}
+
+impl Connections {
+    /// Begins a connection, unless there is one; answers its status.
+    pub(crate) fn connect(&self, core: &Arc<Core>, app: AppConfig) -> Result<State, Refused> {
+        let mut map = self.map();
+        if map.is_closed {
+            return Err(Refused::Ending);
+        }
+        let state = map
+            .active
+            .get(&app.id)
+            .map_or(State::Idle, |active| active.result().status);
+        let Some(next) = state.on(Event::Connect) else {
+            return Ok(state);
+        };
+        if map.count_active() >= MAX_ACTIVE {
+            return Err(Refused::TooMany);
+        }
+        map.begin(core, app).map_err(Refused::NoThread)?;
+        Ok(next)
+    }
+
+    /// Ends an application's connection, wherever it is; answers what is closed when all is given back.
+    pub(crate) fn disconnect(&self, id: &str) -> Option<Receiver<()>> {
+        let mut map = self.map();
+        let active = map.active.remove(id)?;
+        active.stop();
+        let done = active.done().clone();
+        map.ending.insert(id.to_owned(), done.clone());
+        Some(done)
+    }
+
+    /// The connection of an application.
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Active>> {
+        self.map().active.get(id).cloned()
+    }
+
+    /// The status of an application's connection, failed ones included.
+    pub(crate) fn result(&self, id: &str) -> Option<ConnectResult> {
+        self.find(id).map(|active| active.result())
+    }
+
+    /// How many there are of each status.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
+        for active in self.all() {
+            let name = match active.result().status {
+                State::Connecting => "connecting",
+                State::Connected => "connected",
+                State::Failed => "failed",
+                State::Idle | State::Disconnected => continue,
+            };
+            *counts.entry(name).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Host keys that tunnels of connections report as changed.
+    pub(crate) fn changed_host_keys(&self) -> Vec<HostKey> {
+        self.all()
+            .iter()
+            .filter_map(|active| active.changed_host_key())
+            .collect()
+    }
+
+    /// Ends the pauses of all tunnels: something has changed for them.
+    pub(crate) fn retry_all(&self) {
+        for active in self.all() {
+            active.retry();
+        }
+    }
+
+    /// Ends all connections and lets none begin. Does not wait.
+    pub(crate) fn begin_close(&self) {
+        let ids: Vec<String> = {
+            let mut map = self.map();
+            map.is_closed = true;
+            map.active.keys().cloned().collect()
+        };
+        for id in ids {
+            self.disconnect(&id);
+        }
+    }
+
+    /// Waits until all that were ended have given back what they held; false when that took too long.
+    pub(crate) fn finish_close(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        let ending: Vec<Receiver<()>> = self.map().ending.values().cloned().collect();
+        ending.iter().all(|done| {
+            !matches!(
+                done.recv_deadline(deadline),
+                Err(crossbeam_channel::RecvTimeoutError::Timeout)
+            )
+        })
+    }
+
+    fn all(&self) -> Vec<Arc<Active>> {
+        self.map().active.values().cloned().collect()
+    }
+
+    fn map(&self) -> MutexGuard<'_, Map> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Map {
+    fn count_active(&self) -> usize {
+        self.active
+            .values()
+            .filter(|active| active.state().is_active())
+            .count()
+    }
+
+    fn begin(&mut self, core: &Arc<Core>, app: AppConfig) -> std::io::Result<()> {
+        self.ending
+            .retain(|_, done| done.try_recv() == Err(crossbeam_channel::TryRecvError::Empty));
+        let replaced = self.active.get(&app.id).map(|failed| failed.done().clone());
+        let before = replaced.or_else(|| self.ending.get(&app.id).cloned());
+        let (working, done) = crossbeam_channel::bounded(0);
+        let first = if app.protocol.is_database() {
+            Step::WebClient
+        } else {
+            Step::QuickSetup
+        };
+        let active = Active::new(first, done);
+        let (of_thread, core, id) = (Arc::clone(&active), Arc::clone(core), app.id.clone());
+        // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
+        // the work fails.
+        std::thread::Builder::new()
+            .name("connection".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                connect::run(&core, &of_thread, app, before.as_ref());
+                drop(working);
+            })?;
+        self.active.insert(id, active);
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooMany => {
+                write!(
+                    f,
+                    "{MAX_ACTIVE} connections are active already, the limit; disconnect one first"
+                )
+            }
+            Self::Ending => write!(f, "the program is ending"),
+            Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the status endpoint answers.
+
+use serde::Serialize;
+
+use super::active::{millis_until, wall_clock};
+use super::state::State;
+use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
+
+/// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ConnectResult {
+    pub(crate) status: State,
+    pub(crate) site_url: String,
+    /// Holds the authorization code: for the owner, never for a log.
+    pub(crate) auth_url: String,
+    pub(crate) error: String,
+    pub(crate) error_class: Option<&'static str>,
+    /// The tunnel's own words behind `error`.
+    pub(crate) detail: String,
+    pub(crate) host_key: Option<HostKey>,
+    pub(crate) app_id: String,
+    pub(crate) step: Option<u8>,
+    pub(crate) step_name: Option<&'static str>,
+    pub(crate) next_retry_ms: Option<u64>,
+    pub(crate) local_url: String,
+    pub(crate) latency_ms: Option<f64>,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) reconnects: u64,
+    pub(crate) since: Option<String>,
+}
+
+/// A host key that is not the pinned one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct HostKey {
+    /// The tunnel server, `host:port`.
+    pub(crate) server: String,
+    /// The fingerprint that is pinned.
+    pub(crate) known: String,
+    /// The one that was shown.
+    pub(crate) offered: String,
+}
+
+impl From<HostKeyChange> for HostKey {
+    fn from(change: HostKeyChange) -> Self {
+        Self {
+            server: change.server,
+            known: change.known,
+            offered: change.offered,
+        }
+    }
+}
+
+impl Default for ConnectResult {
+    /// That of an application without a connection.
+    fn default() -> Self {
+        Self {
+            status: State::Idle,
+            site_url: String::new(),
+            auth_url: String::new(),
+            error: String::new(),
+            error_class: None,
+            detail: String::new(),
+            host_key: None,
+            app_id: String::new(),
+            step: None,
+            step_name: None,
+            next_retry_ms: None,
+            local_url: String::new(),
+            latency_ms: None,
+            bytes_in: 0,
+            bytes_out: 0,
+            reconnects: 0,
+            since: None,
+        }
+    }
+}
+
+impl ConnectResult {
+    /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its figures.
+    pub(super) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
+        if snapshot.status != Status::Connected
+            && let Some(failure) = &snapshot.error
+        {
+            self.error.clone_from(&failure.message);
+            self.error_class = Some(class_name(failure.class));
+            self.host_key = failure.host_key.clone().map(HostKey::from);
+            self.next_retry_ms = snapshot.next_retry.map(millis_until);
+        }
+        if in_use {
+            self.latency_ms = snapshot.latency.map(|trip| trip.as_secs_f64() * 1000.0);
+            self.bytes_in = snapshot.received;
+            self.bytes_out = snapshot.sent;
+            self.reconnects = snapshot.reconnects;
+            self.since = snapshot.since.map(wall_clock);
+        }
+    }
+}
+
+/// The name of a tunnel's kind of failure.
+pub(crate) fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Network => "network",
+        Class::Dns => "dns",
+        Class::Proxy => "proxy",
+        Class::Tls => "tls",
+        Class::NotATunnelServer => "not-a-tunnel-server",
+        Class::WrongPassword => "wrong-password",
+        Class::HostKeyChanged => "host-key-changed",
+        Class::PermissionDenied => "permission-denied",
+        Class::PortHeld => "port-held",
+        Class::Refused => "refused",
+        Class::Protocol => "protocol",
+        Class::Local => "local",
+    }
+}

@@ -1,0 +1,122 @@
+//! The states of an application's connection: the whole table is [`State::on`].
+//!
+//! ```text
+//!            Connect              Completed
+//! idle ─────────────> connecting ──────────> connected ──┐
+//!  ▲                   │  ▲ ▲  │ <──────────────┘        │ Disconnect
+//!  │            Failed │  │ │  │ TunnelLost, TunnelBack  │
+//!  │                   ▼  │ │  └─────────┐               │
+//!  │                 failed │            ▼               │
+//!  └── record gone ─────────┴──── disconnected <─────────┘
+//! ```
+
+use serde::Serialize;
+
+/// Where a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// There is no connection.
+    Idle,
+    /// The work is under way, or the tunnel is between two connections.
+    Connecting,
+    /// The tunnel is up.
+    Connected,
+    /// The work ended without success.
+    Failed,
+    /// It was ended, and its record is gone.
+    Disconnected,
+}
+
+/// What can happen to a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The user asks for it, and the application exists.
+    Connect,
+    /// Quick-setup succeeded, the main tunnel is ready, the tunnel connected in time.
+    Completed,
+    /// A step failed, or the tunnel's connected signal did not come in time.
+    StepFailed,
+    /// The tunnel of a connection that was complete is down.
+    TunnelLost,
+    /// It is up again.
+    TunnelBack,
+    /// The user asks for the end, wherever it is.
+    Disconnect,
+}
+
+use Event::{Completed, Connect, Disconnect, StepFailed, TunnelBack, TunnelLost};
+use State::{Connected, Connecting, Disconnected, Failed, Idle};
+
+impl State {
+    /// The state after an event; none where the event changes nothing.
+    pub(crate) fn on(self, event: Event) -> Option<State> {
+        match (self, event) {
+            // A record is created; the answer does not wait for the work.
+            (Idle | Failed | Disconnected, Connect) => Some(Connecting),
+            // Its present status is answered, and there is no second connection.
+            (Connecting | Connected, Connect) => None,
+            // The result gets the site's URL; the work waits for the stop signal.
+            (Connecting, Completed) => Some(Connected),
+            // The reason is kept in the record.
+            (Connecting, StepFailed) => Some(Failed),
+            // The tunnel goes on trying by itself.
+            (Connected, TunnelLost) => Some(Connecting),
+            (Connecting, TunnelBack) => Some(Connected),
+            // The stop signal is closed, the tunnel too, the record removed; the main tunnel stays.
+            (Connecting | Connected | Failed, Disconnect) => Some(Disconnected),
+            // What comes late changes nothing.
+            (Idle | Connected | Failed | Disconnected, Completed | StepFailed | TunnelBack) => None,
+            (Idle | Connecting | Failed | Disconnected, TunnelLost) => None,
+            (Idle | Disconnected, Disconnect) => None,
+        }
+    }
+
+    /// Whether it counts among the active connections.
+    pub(crate) fn is_active(self) -> bool {
+        matches!(self, Connecting | Connected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each row of the specification's table, and what the contract adds: state, event, next state.
+    #[test]
+    fn each_row_of_the_table() {
+        for (state, event, next) in [
+            (Idle, Connect, Connecting),
+            (Connecting, Completed, Connected),
+            (Connecting, StepFailed, Failed),
+            (Connected, Disconnect, Disconnected),
+            (Connecting, Disconnect, Disconnected),
+            (Failed, Connect, Connecting),
+            (Failed, Disconnect, Disconnected),
+            (Connected, TunnelLost, Connecting),
+            (Connecting, TunnelBack, Connected),
+            (Disconnected, Connect, Connecting),
+        ] {
+            assert_eq!(state.on(event), Some(next), "{state:?} on {event:?}");
+        }
+    }
+
+    #[test]
+    fn everything_else_changes_nothing() {
+        let states = [Idle, Connecting, Connected, Failed, Disconnected];
+        let events = [
+            Connect, Completed, StepFailed, TunnelLost, TunnelBack, Disconnect,
+        ];
+        let pairs = states
+            .iter()
+            .flat_map(|state| events.iter().map(move |event| (state, event)));
+        let changes = pairs.filter(|(state, event)| state.on(**event).is_some());
+        assert_eq!(changes.count(), 10, "the rows above, and no others");
+        assert_eq!(Connecting.on(Connect), None, "no second connection");
+        assert_eq!(
+            Disconnected.on(Completed),
+            None,
+            "a late success does not bring it back"
+        );
+    }
+}

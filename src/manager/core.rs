@@ -1,0 +1,109 @@
+//! What all parts of the manager share.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use zeroize::Zeroizing;
+
+use super::app::AppConfig;
+use super::connection::Connections;
+use super::connection::active::Fault;
+use super::connection::connect::Ended;
+use super::server_url::ServerUrl;
+use super::servers::Servers;
+use super::store::AppStore;
+use crate::plugin::{self, WebClients};
+use crate::tunnel::known_servers::KnownServers;
+use crate::tunnel::registry::{Key, Registry};
+use crate::vault::{CredentialStore, Home};
+
+/// Time for another application's connection to leave a remote port. Default 2 s: closing a tunnel takes one at most.
+const PORT_WAIT: Duration = Duration::from_secs(2);
+/// Pause between two looks whether a port was left.
+const PORT_POLL: Duration = Duration::from_millis(20);
+
+/// The state of one `postern start`.
+pub(crate) struct Core {
+    pub(crate) home: Home,
+    /// For the private sockets of HTTP services.
+    pub(crate) run_dir: PathBuf,
+    pub(crate) apps: AppStore,
+    pub(crate) credentials: CredentialStore,
+    pub(crate) known: Arc<KnownServers>,
+    pub(crate) tunnels: Registry,
+    pub(crate) servers: Servers,
+    pub(crate) connections: Connections,
+    pub(crate) ports: Ports,
+    pub(crate) plugins: plugin::Registry,
+    pub(crate) web_clients: &'static dyn WebClients,
+    /// The remote server of applications that name none.
+    pub(crate) server: Option<ServerUrl>,
+    /// Whether that is a part of this program.
+    pub(crate) embedded: bool,
+    pub(crate) enroll_token: Option<Zeroizing<String>>,
+    /// Whether remote servers may be reached without TLS.
+    pub(crate) insecure: bool,
+    pub(crate) check_other_users: bool,
+    pub(crate) notices: Vec<String>,
+}
+
+impl Core {
+    /// The remote server that an application is connected through.
+    pub(crate) fn server_of(&self, app: &AppConfig) -> Result<ServerUrl, String> {
+        match (&app.server, &self.server) {
+            (Some(own), _) => ServerUrl::parse(own, self.insecure),
+            (None, Some(server)) => Ok(server.clone()),
+            (None, None) => Err(
+                "no server is named: start with --server URL, or give the application one".into(),
+            ),
+        }
+    }
+}
+
+/// Remote ports in use: a server that gives one port to two applications does not make one take the other's place.
+#[derive(Clone, Default)]
+pub(crate) struct Ports(Arc<Mutex<HashSet<Key>>>);
+
+/// A remote port of one connection; left when this is dropped.
+pub(crate) struct Claim {
+    ports: Ports,
+    key: Key,
+}
+
+impl Ports {
+    /// Claims a port, waiting for one that is just being left.
+    pub(crate) fn claim(&self, key: &Key, stopped: &Receiver<()>) -> Result<Claim, Ended> {
+        let deadline = Instant::now() + PORT_WAIT;
+        while !self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key.clone())
+        {
+            if stopped.recv_timeout(PORT_POLL) != Err(RecvTimeoutError::Timeout) {
+                return Err(Ended::Stopped);
+            }
+            if Instant::now() >= deadline {
+                let taken = "the remote server assigned a port that another application uses";
+                return Err(Fault::new("quick-setup", taken).into());
+            }
+        }
+        Ok(Claim {
+            ports: self.clone(),
+            key: key.clone(),
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.ports
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.key);
+    }
+}

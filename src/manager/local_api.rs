@@ -1,0 +1,60 @@
+//! The local API service behind the main tunnel: counts, and that it is there.
+//!
+//! It is reached through the remote server, under any name: nothing on it changes state or names anything.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::{Arc, Weak};
+
+use serde_json::json;
+
+use super::core::Core;
+use crate::http::{HostPolicy, Limits, Method, Request, Response, Router, Server, ServerConfig};
+
+/// Threads that answer. One: each answer takes microseconds.
+const WORKERS: usize = 1;
+/// Connections in all. Default 32: a remote server asks now and then.
+const CONNECTIONS: usize = 32;
+
+/// The running service; it ends with this.
+pub(crate) struct LocalApi {
+    _server: Server,
+}
+
+impl LocalApi {
+    /// Starts it on `listener`.
+    pub(crate) fn start(core: &Arc<Core>, listener: TcpListener) -> io::Result<Self> {
+        let limits = Limits {
+            connections: CONNECTIONS,
+            ..Limits::default()
+        };
+        let config = ServerConfig {
+            listener,
+            hosts: HostPolicy::any(),
+            check_other_users: core.check_other_users,
+            run_dir: core.run_dir.clone(),
+            workers: WORKERS,
+            limits,
+        };
+        let server = Server::start(config, Arc::new(routes(Arc::downgrade(core))))?;
+        Ok(Self { _server: server })
+    }
+}
+
+fn routes(core: Weak<Core>) -> Router {
+    Router::new()
+        .on(Method::Get, "/health", |request| {
+            request.respond(Response::json(200, &json!({"status": "OK"})));
+        })
+        .on(Method::Get, "/version", |request| {
+            request.respond(Response::ok(json!({"version": env!("CARGO_PKG_VERSION")})));
+        })
+        .on(Method::Get, "/status", move |request| {
+            status(&core, request)
+        })
+}
+
+fn status(core: &Weak<Core>, request: Request) {
+    let counts = core.upgrade().map(|core| core.connections.counts());
+    request.respond(Response::ok(counts.unwrap_or_default()));
+}

@@ -1,0 +1,393 @@
+//! The main tunnel of a remote server: one, shared by all its applications.
+//!
+//! ```text
+//!            ensure, or the start of the program          signal
+//! not ready ──────────────────────────────────> trying ──────────> ready
+//!     ▲ 30 s without the signal: who waits is told;    │             │
+//!     │ the trying goes on, and the next one waits     │             │
+//!     └────────── other connector info ────────────────┴─────────────┘
+//! ```
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, select};
+use serde_json::{Value, json};
+
+use super::connection::active::{Active, Fault, Step, millis_until};
+use super::connection::connect::Ended;
+use super::connection::result::{HostKey, class_name};
+use super::core::Core;
+use super::local_api::LocalApi;
+use super::servers::{Connector, RemoteServer};
+use crate::tunnel::client::{Snapshot, Status, Tunnel};
+use crate::tunnel::registry::{Key, Which};
+use crate::tunnel::remote::Remote;
+
+/// Time for the main tunnel to connect. 30 s by the specification.
+const MAIN_WAIT: Duration = Duration::from_secs(30);
+/// Where the local API service listens: the first free one. 4000 to 5000 by the specification.
+const LOCAL_PORTS: std::ops::RangeInclusive<u16> = 4000..=5000;
+/// Bytes of the stack of the thread that makes it ready. Default 256 KiB: it saves the credentials.
+const STACK: usize = 256 * 1024;
+
+/// The main tunnel of one server.
+#[derive(Default)]
+pub(crate) struct MainTunnel {
+    main: Mutex<Main>,
+    /// Held while a tunnel takes its place in the registry, so that an older one does not take it from a newer.
+    starting: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Main {
+    /// What it is made with; none before the first set-up.
+    info: Option<Info>,
+    /// Counts set-ups with other connector info.
+    generation: u64,
+    /// `mainReady`.
+    is_ready: bool,
+    /// The set-up under way.
+    set_up: Option<SetUp>,
+    /// Why the last one ended without a tunnel that tries.
+    error: Option<String>,
+    door: Door,
+}
+
+/// The service at the tunnel's end here.
+#[derive(Default)]
+enum Door {
+    #[default]
+    None,
+    /// The port is taken, and the tunnel not up yet.
+    Bound(TcpListener, u16),
+    Open {
+        _api: LocalApi,
+        port: u16,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Info {
+    connector: Connector,
+    api_port: u16,
+}
+
+#[derive(Clone)]
+struct SetUp {
+    /// Closed when the tunnel is in the registry.
+    started: Receiver<()>,
+    /// Closed when it is ready, or cannot become so.
+    over: Receiver<()>,
+}
+
+enum Begun {
+    Ready,
+    Trying(SetUp),
+}
+
+/// Makes sure that the main tunnel is up: skips when it is ready, else sets it up and waits.
+pub(crate) fn ensure(
+    core: &Arc<Core>,
+    remote: &Arc<RemoteServer>,
+    active: &Active,
+) -> Result<(), Ended> {
+    let timeout = crossbeam_channel::after(MAIN_WAIT);
+    loop {
+        let Begun::Trying(set_up) = begin(core, remote)? else {
+            return Ok(());
+        };
+        for stage in [&set_up.started, &set_up.over] {
+            active.awaits(Step::MainTunnel, core.tunnels.find(&key(remote)));
+            select! {
+                recv(active.stopped()) -> _ => return Err(Ended::Stopped),
+                recv(timeout) -> _ => return Err(Fault::new("timeout", "Main tunnel connect timeout").into()),
+                recv(stage) -> _ => {}
+            }
+        }
+        if let Some(error) = remote.main.lock().error.clone() {
+            return Err(Fault::new("local", error).into());
+        }
+    }
+}
+
+/// Sets it up in the background where saved connector info exists.
+pub(crate) fn begin_at_start(core: &Arc<Core>, remote: &Arc<RemoteServer>) {
+    if let Err(fault) = begin(core, remote) {
+        log::warn!("main tunnel to {}: {}", remote.origin(), fault.error);
+    }
+}
+
+/// As `/api/tunnel` shows it; none where it was never set up.
+pub(crate) fn shown(core: &Core, remote: &RemoteServer) -> Option<Value> {
+    let (local_port, error) = {
+        let main = remote.main.lock();
+        main.info.as_ref()?;
+        (main.door.port(), main.error.clone())
+    };
+    let snapshot = core
+        .tunnels
+        .find(&key(remote))
+        .map(|tunnel| tunnel.snapshot());
+    Some(described(
+        remote.origin(),
+        local_port,
+        error,
+        snapshot.as_ref(),
+    ))
+}
+
+/// The host key change that it reports.
+pub(crate) fn changed_host_key(core: &Core, remote: &RemoteServer) -> Option<HostKey> {
+    let snapshot = core.tunnels.find(&key(remote))?.snapshot();
+    snapshot.error?.host_key.map(HostKey::from)
+}
+
+/// Ends its present pause.
+pub(crate) fn retry(core: &Core, remote: &RemoteServer) {
+    if let Some(tunnel) = core.tunnels.find(&key(remote)) {
+        tunnel.retry_now();
+    }
+}
+
+fn described(
+    origin: &str,
+    local_port: Option<u16>,
+    error: Option<String>,
+    snapshot: Option<&Snapshot>,
+) -> Value {
+    let status = match snapshot.map(|snapshot| snapshot.status) {
+        Some(Status::Connected) => "connected",
+        Some(Status::Connecting) => "connecting",
+        None if error.is_none() => "connecting",
+        _ => "failed",
+    };
+    let failure = snapshot
+        .filter(|_| status != "connected")
+        .and_then(|snapshot| snapshot.error.as_ref());
+    let error = failure.map(|failure| failure.message.clone()).or(error);
+    json!({
+        "server": origin,
+        "status": status,
+        "error": error.unwrap_or_default(),
+        "error_class": failure.map(|failure| class_name(failure.class)),
+        "host_key": failure.and_then(|failure| failure.host_key.clone()).map(HostKey::from),
+        "next_retry_ms": snapshot.and_then(|snapshot| snapshot.next_retry).map(millis_until),
+        "local_port": local_port,
+        "latency_ms": snapshot.and_then(|snapshot| snapshot.latency).map(|trip| trip.as_secs_f64() * 1000.0),
+    })
+}
+
+fn key(remote: &RemoteServer) -> Key {
+    Key {
+        server: remote.origin().to_owned(),
+        tunnel: Which::Main,
+    }
+}
+
+/// Finds it ready, or a set-up under way, or begins one.
+fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
+    let info = info(core, remote)?;
+    let mut main = remote.main.lock();
+    if main.info.as_ref() == Some(&info) {
+        if main.is_ready {
+            return Ok(Begun::Ready);
+        }
+        if let Some(set_up) = &main.set_up {
+            return Ok(Begun::Trying(set_up.clone()));
+        }
+    }
+    main.generation += 1;
+    main.is_ready = false;
+    main.error = None;
+    main.info = Some(info.clone());
+    let (starting, started) = crossbeam_channel::bounded(0);
+    let (working, over) = crossbeam_channel::bounded(0);
+    let set_up = SetUp { started, over };
+    let keeper = Keeper {
+        core: Arc::clone(core),
+        remote: Arc::clone(remote),
+        info,
+        generation: main.generation,
+    };
+    // The set-up's own thread, as several connections may wait for it; ends when the tunnel is ready, or replaced,
+    // or closed with the program.
+    let spawned = std::thread::Builder::new()
+        .name("main-tunnel".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            keeper.run(starting);
+            drop::<Sender<()>>(working);
+        });
+    spawned
+        .map_err(|error| Fault::new("local", format!("no thread for the main tunnel: {error}")))?;
+    main.set_up = Some(set_up.clone());
+    Ok(Begun::Trying(set_up))
+}
+
+fn info(core: &Core, remote: &RemoteServer) -> Result<Info, Fault> {
+    let local = |error: String| Fault::new("local", error);
+    let credentials = remote
+        .credentials(&core.credentials, false)
+        .map_err(|error| local(error.to_string()))?;
+    let (connector, api_port) = (Connector::of(&credentials), credentials.api_port);
+    let (Some(connector), Some(api_port)) = (connector, api_port) else {
+        return Err(local(
+            "the connector info is not complete: connect again".into(),
+        ));
+    };
+    Ok(Info {
+        connector,
+        api_port,
+    })
+}
+
+impl MainTunnel {
+    fn lock(&self) -> MutexGuard<'_, Main> {
+        self.main.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the local API service.
+    pub(crate) fn close(&self) {
+        let door = std::mem::take(&mut self.lock().door);
+        drop(door);
+    }
+}
+
+impl Door {
+    fn port(&self) -> Option<u16> {
+        match self {
+            Self::None => None,
+            Self::Bound(_, port) | Self::Open { port, .. } => Some(*port),
+        }
+    }
+}
+
+/// One set-up.
+struct Keeper {
+    core: Arc<Core>,
+    remote: Arc<RemoteServer>,
+    info: Info,
+    generation: u64,
+}
+
+impl Keeper {
+    fn run(&self, starting: Sender<()>) {
+        let outcome = self.start().and_then(|tunnel| {
+            drop(starting);
+            match tunnel {
+                Some(tunnel) if is_up(&tunnel) => self.make_ready(),
+                _ => Ok(()),
+            }
+        });
+        let mut main = self.remote.main.lock();
+        if main.generation == self.generation {
+            main.set_up = None;
+            if let Err(error) = outcome {
+                log::warn!("main tunnel to {}: {error}", self.remote.origin());
+                main.error = Some(error);
+            }
+        }
+    }
+
+    /// Takes the place of an earlier tunnel; none where a later set-up has begun.
+    fn start(&self) -> Result<Option<Arc<Tunnel>>, String> {
+        let _starting = self
+            .remote
+            .main
+            .starting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(local_port) = self.take_port()? else {
+            return Ok(None);
+        };
+        let forward = Remote {
+            local_host: "0.0.0.0".into(),
+            local_port: self.info.api_port,
+            remote_host: "localhost".into(),
+            remote_port: local_port,
+        };
+        let settings = self
+            .info
+            .connector
+            .settings(&self.core.known, forward)
+            .map_err(|fault| fault.error)?;
+        let started = self.core.tunnels.start(key(&self.remote), settings);
+        started
+            .map(Some)
+            .map_err(|error| format!("cannot start it: {error}"))
+    }
+
+    /// The local port: that of before where it can be had, else the first free one.
+    fn take_port(&self) -> Result<Option<u16>, String> {
+        let saved = self.remote.credentials(&self.core.credentials, false);
+        let saved = saved.map_err(|error| error.to_string())?.local_port;
+        let mut main = self.remote.main.lock();
+        if main.generation != self.generation {
+            return Ok(None);
+        }
+        if let Some(port) = main.door.port() {
+            return Ok(Some(port));
+        }
+        let bound = |port| {
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+                .ok()
+                .map(|listener| (listener, port))
+        };
+        let (listener, port) = saved
+            .filter(|port| *port != 0)
+            .into_iter()
+            .chain(LOCAL_PORTS)
+            .find_map(bound)
+            .ok_or_else(|| {
+                format!(
+                    "all ports from {} to {} on 127.0.0.1 are in use",
+                    LOCAL_PORTS.start(),
+                    LOCAL_PORTS.end()
+                )
+            })?;
+        main.door = Door::Bound(listener, port);
+        Ok(Some(port))
+    }
+
+    /// The signal has come: the port is saved, and the service behind it begins.
+    fn make_ready(&self) -> Result<(), String> {
+        let port = self.remote.main.lock().door.port();
+        if let Some(port) = port {
+            let kept = self.remote.keep_local_port(&self.core.credentials, port);
+            kept.map_err(|error| format!("cannot save its local port: {error}"))?;
+        }
+        let mut main = self.remote.main.lock();
+        if main.generation != self.generation {
+            return Ok(());
+        }
+        main.door = match std::mem::take(&mut main.door) {
+            Door::Bound(listener, port) => {
+                let api = LocalApi::start(&self.core, listener);
+                let _api = api.map_err(|error| format!("cannot start the local API: {error}"))?;
+                Door::Open { _api, port }
+            }
+            other => other,
+        };
+        main.is_ready = true;
+        main.error = None;
+        log::info!("main tunnel to {}: ready", self.remote.origin());
+        Ok(())
+    }
+}
+
+/// Waits for the connected signal, for as long as the tunnel tries.
+fn is_up(tunnel: &Tunnel) -> bool {
+    loop {
+        select! {
+            recv(tunnel.connected()) -> _ => {}
+            recv(tunnel.ended()) -> _ => return false,
+        }
+        match tunnel.snapshot().status {
+            Status::Connected => return true,
+            Status::Connecting => {}
+            _ => return false,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The protocols an application can speak.
+
+use serde::{Deserialize, Serialize};
+
+/// What an application speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)] // the names are the protocols
+pub enum Protocol {
+    Http,
+    Https,
+    Tcp,
+    Ssh,
+    Rdp,
+    Vnc,
+    Telnet,
+    Mysql,
+    Mariadb,
+}
+
+use Protocol::*;
+
+impl Protocol {
+    /// All of them, in the order that messages list them.
+    pub const ALL: [Protocol; 9] = [Http, Https, Tcp, Ssh, Rdp, Vnc, Telnet, Mysql, Mariadb];
+
+    /// The protocol of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+
+    /// As requests and answers have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Http => "http",
+            Https => "https",
+            Tcp => "tcp",
+            Ssh => "ssh",
+            Rdp => "rdp",
+            Vnc => "vnc",
+            Telnet => "telnet",
+            Mysql => "mysql",
+            Mariadb => "mariadb",
+        }
+    }
+
+    /// Where such an application usually listens; none for plain TCP.
+    pub fn default_port(self) -> Option<u16> {
+        match self {
+            Http => Some(80),
+            Https => Some(443),
+            Tcp => None,
+            Ssh => Some(22),
+            Rdp => Some(3389),
+            Vnc => Some(5900),
+            Telnet => Some(23),
+            Mysql | Mariadb => Some(3306),
+        }
+    }
+
+    /// Whether a plugin's web client stands between the visitor and the application.
+    pub fn is_database(self) -> bool {
+        matches!(self, Mysql | Mariadb)
+    }
+
+    /// Whether the visitor comes with a browser, who can be asked for a code.
+    pub fn is_visited_by_http(self) -> bool {
+        matches!(self, Http | Https) || self.is_database()
+    }
+
+    /// The protocol that the remote server is told: of a database it sees the web client.
+    pub fn exposed(self) -> &'static str {
+        match self.is_database() {
+            true => Http.name(),
+            false => self.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_stored_ones() {
+        for protocol in Protocol::ALL {
+            assert_eq!(Protocol::named(protocol.name()), Some(protocol));
+            let stored = serde_json::to_value(protocol).unwrap();
+            assert_eq!(stored, protocol.name());
+        }
+        assert_eq!(Protocol::named("HTTP"), None);
+    }
+}

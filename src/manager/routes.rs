@@ -1,0 +1,315 @@
+//! The management API: which path is answered by what.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::app::AppConfig;
+use super::connection::Refused;
+use super::connection::result::{ConnectResult, HostKey};
+use super::connection::state::State;
+use super::core::Core;
+use super::draft::{Draft, Invalid};
+use super::{main_tunnel, store};
+use crate::http::{ApiError, Method, Request, Response, Router, assets};
+use crate::vault::SealedFile;
+
+/// The description of the API, served at `/api/openapi.json`.
+const OPENAPI: &str = include_str!("openapi.json");
+/// Requests that write files at once; each has a thread. Default 16: a write takes milliseconds.
+const MAX_WRITERS: usize = 16;
+/// Bytes of such a thread's stack. Default 256 KiB.
+const STACK: usize = 256 * 1024;
+/// Time for a deleted application's connection to end before the application is removed. Default 2 s.
+const DELETE_WAIT: Duration = Duration::from_secs(2);
+
+type Answer = Result<Response, ApiError>;
+
+/// Everything the management server answers.
+pub(crate) fn routes(core: &Arc<Core>) -> Router {
+    let on = |answer: fn(&Arc<Core>, &Request) -> Answer| {
+        let core = Arc::clone(core);
+        move |request: Request| {
+            let answer = answer(&core, &request);
+            respond(request, answer);
+        }
+    };
+    let writers = Arc::new(AtomicUsize::new(0));
+    let writing = |answer: fn(&Arc<Core>, &Request) -> Answer| {
+        let (core, writers) = (Arc::clone(core), Arc::clone(&writers));
+        move |request: Request| apart(&core, &writers, request, answer)
+    };
+    Router::new()
+        .on(Method::Get, "/", |request| {
+            assets::page(request, "manage/index.html")
+        })
+        .on(Method::Get, "/assets/*", assets::asset)
+        .on(Method::Get, "/api/openapi.json", |request| {
+            request.respond(Response::new(200, "application/json", OPENAPI));
+        })
+        .on(Method::Get, "/api/apps", on(list))
+        .on(Method::Post, "/api/apps", writing(add))
+        .on(Method::Get, "/api/apps/{id}", on(show))
+        .on(Method::Put, "/api/apps/{id}", writing(replace))
+        .on(Method::Delete, "/api/apps/{id}", writing(remove))
+        .on(Method::Post, "/api/connect/{id}", on(connect))
+        .on(Method::Post, "/api/disconnect/{id}", on(disconnect))
+        .on(Method::Get, "/api/status/{id}", on(status))
+        .on(Method::Post, "/api/retry/{id}", on(retry))
+        .on(Method::Post, "/api/trust", writing(trust))
+        .on(Method::Get, "/api/tunnel", on(tunnels))
+        .on(Method::Get, "/api/plugins", on(plugins))
+        .on(Method::Get, "/api/version", on(version))
+}
+
+fn respond(request: Request, answer: Answer) {
+    let response = answer.unwrap_or_else(|error| Response::error(&error));
+    log::debug!(
+        "{} {}: {}",
+        request.method().as_str(),
+        request.path(),
+        response.status()
+    );
+    request.respond(response);
+}
+
+/// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
+fn apart(
+    core: &Arc<Core>,
+    writers: &Arc<AtomicUsize>,
+    request: Request,
+    answer: fn(&Arc<Core>, &Request) -> Answer,
+) {
+    if writers.fetch_add(1, Ordering::SeqCst) >= MAX_WRITERS {
+        writers.fetch_sub(1, Ordering::SeqCst);
+        let busy = ApiError::too_many(format!(
+            "{MAX_WRITERS} changes are under way already, the limit; try again"
+        ));
+        return respond(request, Err(busy));
+    }
+    let (core, counted) = (Arc::clone(core), Counted(Arc::clone(writers)));
+    let spawned = std::thread::Builder::new()
+        .name("manage".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            let _counted = counted;
+            let answer = answer(&core, &request);
+            respond(request, answer);
+        });
+    if let Err(error) = spawned {
+        log::warn!("no thread for a request: {error}");
+    }
+}
+
+/// A change under way, counted until it has ended.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn list(core: &Arc<Core>, _: &Request) -> Answer {
+    let apps = core.apps.list().map_err(failed)?;
+    let shown: Vec<Value> = apps.iter().map(|app| with_connection(core, app)).collect();
+    Ok(Response::ok(shown))
+}
+
+fn with_connection(core: &Core, app: &AppConfig) -> Value {
+    let mut shown = app.shown();
+    let result = core.connections.result(&app.id);
+    if let Some(members) = shown.as_object_mut() {
+        let status = result.as_ref().map_or(State::Idle, |result| result.status);
+        members.insert("conn_status".into(), json!(status));
+        if let Some(result) = result {
+            members.insert("connection".into(), json!(result));
+        }
+    }
+    shown
+}
+
+fn add(core: &Arc<Core>, request: &Request) -> Answer {
+    let added = core.apps.add(draft(core, request)?).map_err(failed)?;
+    log::info!("application {}: added", added.id);
+    Ok(Response::json(
+        201,
+        &json!({"code": 201, "data": added.shown()}),
+    ))
+}
+
+fn show(core: &Arc<Core>, request: &Request) -> Answer {
+    let app = core.apps.find(id(request)).map_err(failed)?;
+    Ok(Response::ok(with_connection(core, &app)))
+}
+
+fn replace(core: &Arc<Core>, request: &Request) -> Answer {
+    // Before the body is looked at: of an unknown one nothing else matters.
+    core.apps.find(id(request)).map_err(failed)?;
+    let app = core
+        .apps
+        .replace(id(request), draft(core, request)?)
+        .map_err(failed)?;
+    log::info!("application {}: changed", app.id);
+    Ok(Response::ok(with_connection(core, &app)))
+}
+
+fn remove(core: &Arc<Core>, request: &Request) -> Answer {
+    let id = id(request);
+    core.apps.find(id).map_err(failed)?;
+    if let Some(done) = core.connections.disconnect(id) {
+        // One that takes longer is ended all the same.
+        let _ = done.recv_timeout(DELETE_WAIT);
+    }
+    let removed = core.apps.remove(id).map_err(failed)?;
+    // One that began in between; what begins later finds no application.
+    core.connections.disconnect(id);
+    log::info!("application {id}: removed");
+    Ok(Response::ok(removed.shown()))
+}
+
+fn connect(core: &Arc<Core>, request: &Request) -> Answer {
+    let app = core.apps.find(id(request)).map_err(failed)?;
+    match core.connections.connect(core, app) {
+        Ok(status) => Ok(Response::json(
+            200,
+            &json!({"code": 200, "status": status, "data": {"status": status}}),
+        )),
+        Err(refused @ Refused::TooMany) => Err(ApiError::too_many(refused.to_string())),
+        Err(refused) => Err(ApiError::new(503, refused.to_string())),
+    }
+}
+
+fn disconnect(core: &Arc<Core>, request: &Request) -> Answer {
+    let id = id(request);
+    // An application that was removed elsewhere may still be connected.
+    if core.connections.disconnect(id).is_none() {
+        core.apps.find(id).map_err(failed)?;
+    }
+    Ok(Response::ok(json!({"status": State::Disconnected})))
+}
+
+fn status(core: &Arc<Core>, request: &Request) -> Answer {
+    let id = id(request);
+    if let Some(result) = core.connections.result(id) {
+        return Ok(Response::ok(result));
+    }
+    core.apps.find(id).map_err(failed)?;
+    Ok(Response::ok(ConnectResult::default()))
+}
+
+fn retry(core: &Arc<Core>, request: &Request) -> Answer {
+    let id = id(request);
+    match core.connections.find(id) {
+        Some(active) => active.retry(),
+        None => drop(core.apps.find(id).map_err(failed)?),
+    }
+    let status = core
+        .connections
+        .result(id)
+        .map_or(State::Idle, |result| result.status);
+    Ok(Response::ok(json!({"status": status})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trust {
+    server: String,
+    fingerprint: String,
+}
+
+/// Only a key that a tunnel has just refused can be trusted: nothing else is beside the old one on the page.
+fn trust(core: &Arc<Core>, request: &Request) -> Answer {
+    let Trust {
+        server,
+        fingerprint,
+    } = request.json()?;
+    let servers = core.servers.all();
+    let mut changed = core.connections.changed_host_keys();
+    changed.extend(
+        servers
+            .iter()
+            .filter_map(|remote| main_tunnel::changed_host_key(core, remote)),
+    );
+    let is_meant = |change: &HostKey| change.server == server && change.offered == fingerprint;
+    if !changed.iter().any(is_meant) {
+        return Err(ApiError::not_found(
+            "no tunnel was refused for this server and fingerprint",
+        ));
+    }
+    let trusted = core.known.trust(&server, &fingerprint);
+    trusted.map_err(|error| ApiError::internal(error.to_string()))?;
+    log::warn!("the changed host key {fingerprint} of {server} is trusted from now on");
+    core.connections.retry_all();
+    for remote in &servers {
+        main_tunnel::retry(core, remote);
+    }
+    Ok(Response::ok(
+        json!({"server": server, "fingerprint": fingerprint}),
+    ))
+}
+
+fn tunnels(core: &Arc<Core>, _: &Request) -> Answer {
+    let servers = core.servers.all();
+    let shown: Vec<Value> = servers
+        .iter()
+        .filter_map(|remote| main_tunnel::shown(core, remote))
+        .collect();
+    Ok(Response::ok(shown))
+}
+
+fn plugins(core: &Arc<Core>, _: &Request) -> Answer {
+    let installed = core
+        .plugins
+        .list()
+        .map_err(|error| ApiError::internal(error.to_string()))?;
+    Ok(Response::ok(installed))
+}
+
+fn version(core: &Arc<Core>, _: &Request) -> Answer {
+    let mut notices = core.notices.clone();
+    notices.extend(SealedFile::set_aside(&core.home).iter().map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        format!(
+            "{name}: this file was unreadable and is kept aside in {}",
+            core.home.dir().display()
+        )
+    }));
+    Ok(Response::ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "server": core.server.as_ref().map(ToString::to_string),
+        "embedded": core.embedded,
+        "insecure": core.insecure,
+        "notices": notices,
+    })))
+}
+
+fn id(request: &Request) -> &str {
+    request.param("id").unwrap_or_default()
+}
+
+fn draft(core: &Core, request: &Request) -> Result<Draft, ApiError> {
+    let body: Value = request.json()?;
+    Draft::parse(&body, core.insecure).map_err(|invalid| wrong(&invalid))
+}
+
+/// All wrong fields, in the message and by name.
+fn wrong(invalid: &Invalid) -> ApiError {
+    let fields: Map<String, Value> = invalid
+        .fields()
+        .map(|(name, why)| (name.to_owned(), Value::from(why)))
+        .collect();
+    ApiError::bad_request(invalid.to_string()).with("fields", fields)
+}
+
+fn failed(error: store::Error) -> ApiError {
+    let status = match &error {
+        store::Error::Unknown(_) => 404,
+        store::Error::Full => 429,
+        _ => 500,
+    };
+    ApiError::new(status, error.to_string())
+}

@@ -1,0 +1,205 @@
+//! The web client of a database application: it is there for as long as the connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam_channel::{Receiver, Sender, select};
+use zeroize::Zeroizing;
+
+use super::app::AppConfig;
+use super::connection::active::Fault;
+use super::connection::connect::Ended;
+use super::core::Core;
+use super::quick_setup::Setup;
+use crate::plugin::{Database, Served};
+
+/// Bytes of the stack of the thread that starts one. Default 512 KiB: the driver's TLS.
+const STACK: usize = 512 * 1024;
+
+/// Starts at once. Default 40: twice the connections, as one that nobody waits for any more lasts until the database
+/// answers or its time is over.
+const MAX_STARTS: usize = 40;
+
+/// Starts under way.
+static STARTS: AtomicUsize = AtomicUsize::new(0);
+
+/// A running web client; it ends with this.
+pub(crate) struct WebClient {
+    served: Option<Box<dyn Served>>,
+    is_invisible: bool,
+}
+
+type Outcome = Option<Result<Box<dyn Served>, String>>;
+
+impl WebClient {
+    /// Starts it, or gives up at the stop signal.
+    pub(crate) fn start(
+        core: &Arc<Core>,
+        app: &AppConfig,
+        stopped: &Receiver<()>,
+    ) -> Result<Self, Ended> {
+        let protocol = app.protocol.name();
+        let added = core
+            .plugins
+            .serves(protocol)
+            .map_err(|error| Fault::new("plugin", error.to_string()))?;
+        let outcome = match added {
+            true => started(core, app, stopped)?,
+            false => None,
+        };
+        match outcome {
+            None => Err(Fault::new("plugin", format!("unsupported protocol '{protocol}'")).into()),
+            Some(Err(error)) => Err(Fault::new("plugin", error).into()),
+            Some(Ok(served)) => Ok(Self {
+                served: Some(served),
+                is_invisible: app.invisible,
+            }),
+        }
+    }
+
+    /// The address and port to expose.
+    pub(crate) fn target(&self) -> (String, u16) {
+        let address = self.served.as_ref().map(|served| served.address());
+        address.map_or_else(Default::default, |address| {
+            (address.ip().to_string(), address.port())
+        })
+    }
+
+    /// Where the owner's browser finds it.
+    pub(crate) fn local_url(&self) -> String {
+        self.served
+            .as_ref()
+            .map(|served| served.url())
+            .unwrap_or_default()
+    }
+
+    /// Lets the visitors in who come by the site's name, in invisible mode with the site's code.
+    pub(crate) fn admit(&self, setup: &Setup) {
+        let Some(served) = &self.served else {
+            return;
+        };
+        if self.is_invisible && !setup.api_key.code.is_empty() {
+            served.set_code(&setup.api_key.code);
+        }
+        if let Some(host) = site_host(&setup.app.site_url)
+            && let Err(error) = served.allow_host(&host)
+        {
+            log::warn!("the web client is not served under the site's name: {error}");
+        }
+    }
+}
+
+impl Drop for WebClient {
+    fn drop(&mut self) {
+        if let Some(served) = self.served.take() {
+            served.stop();
+        }
+    }
+}
+
+/// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
+/// nobody waits for any more is ended by it.
+fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
+    let counted = Counted::new()?;
+    let (sender, outcome) = crossbeam_channel::bounded(0);
+    let (clients, protocol, database) =
+        (core.web_clients, app.protocol.name(), database(core, app));
+    let spawned = std::thread::Builder::new()
+        .name("web-client".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            let outcome = clients.serve(protocol, database);
+            drop(counted);
+            hand_over(&sender, outcome);
+        });
+    spawned
+        .map_err(|error| Fault::new("local", format!("no thread for the web client: {error}")))?;
+    select! {
+        recv(stopped) -> _ => Err(Ended::Stopped),
+        recv(outcome) -> outcome => match outcome {
+            Ok(outcome) => Ok(outcome),
+            Err(_) => Err(Fault::new("plugin", "plugin error: the web client broke off while it started").into()),
+        }
+    }
+}
+
+/// A start under way, counted until it has ended.
+struct Counted;
+
+impl Counted {
+    fn new() -> Result<Self, Fault> {
+        let counted = Self;
+        if STARTS.fetch_add(1, Ordering::SeqCst) >= MAX_STARTS {
+            let busy = "too many web clients wait for their databases; try again in half a minute";
+            return Err(Fault::new("plugin", busy));
+        }
+        Ok(counted)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        STARTS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn hand_over(to: &Sender<Outcome>, outcome: Outcome) {
+    if let Err(unwanted) = to.send(outcome)
+        && let Some(Ok(served)) = unwanted.into_inner()
+    {
+        served.stop();
+    }
+}
+
+fn database(core: &Core, app: &AppConfig) -> Database {
+    Database {
+        host: app.ip.clone(),
+        port: app.port,
+        user: app.db_user.clone(),
+        password: app
+            .db_pass
+            .clone()
+            .unwrap_or_else(|| Zeroizing::new(String::new())),
+        name: app.db_name.clone(),
+        readonly: app.db_readonly,
+        invisible: app.invisible,
+        check_other_users: core.check_other_users,
+        run_dir: core.run_dir.clone(),
+    }
+}
+
+/// `HOST:PORT` of a site's URL, with the port that the scheme implies where it names none.
+fn site_host(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let implied = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let after_host = authority.rsplit(']').next()?;
+    match after_host.contains(':') {
+        true => Some(authority.to_owned()),
+        false => Some(format!("{authority}:{implied}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sites_host_has_a_port() {
+        for (url, host) in [
+            ("http://a.example/", Some("a.example:80")),
+            ("https://a.example", Some("a.example:443")),
+            ("http://127.0.0.1:9000/x?y", Some("127.0.0.1:9000")),
+            ("http://[::1]", Some("[::1]:80")),
+            ("http://[::1]:9", Some("[::1]:9")),
+            ("tcp://a:1", None),
+            ("", None),
+        ] {
+            assert_eq!(site_host(url).as_deref(), host, "{url}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `postern start`: database applications, whose web client comes and goes with the connection.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test reports"
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use support::http::Client;
+use support::manager::{CODE, Far, Manager};
+use support::mariadb::{PASSWORD, USER};
+use support::{Home, MariaDb, PATIENCE, wait_until};
+
+fn app(db: &MariaDb) -> Value {
+    let target = db.target();
+    let (host, port) = target.rsplit_once(':').unwrap();
+    json!({"protocol": "mysql", "ip": host, "port": port.parse::<u16>().unwrap(), "db_user": USER, "db_pass": PASSWORD})
+}
+
+fn manager(far: &Far) -> Manager {
+    far.manager_in(&Arc::new(Home::with_plugin()))
+}
+
+/// A browser that comes by the remote port, under the site's name.
+fn visitor(port: u16) -> Client {
+    Client::new(&format!("127.0.0.1:{port}"))
+}
+
+fn signed_in(mut client: Client, path: &str) -> Client {
+    let answer = client.get(path);
+    assert_eq!(answer.status(), 303, "{}", answer.text());
+    client.set_cookie(&answer.cookie().unwrap());
+    client
+}
+
+#[test]
+fn an_invisible_database_takes_exactly_the_code_of_the_answer() {
+    let (far, db) = (Far::new(), MariaDb::shared());
+    let manager = manager(&far);
+    let id = manager.add(&app(db));
+    let port = far.assign();
+    let result = manager.connected(&id);
+    let body = far.quick.requests()[0].json();
+    assert_eq!(
+        (&body["protocol"], &body["ip"]),
+        (&json!("http"), &json!("127.0.0.1"))
+    );
+    let local_url = result["local_url"].as_str().unwrap();
+    assert!(
+        local_url.starts_with(&format!("http://127.0.0.1:{}/", body["port"])),
+        "{local_url}"
+    );
+    assert_eq!(body["invisible"], true, "the default of a database");
+
+    wait_until(PATIENCE, "the site", || {
+        visitor(port).try_send("GET", "/", &[], b"").is_ok()
+    });
+    let mut stranger = visitor(port);
+    assert_eq!(stranger.get("/api/info").status(), 401);
+    for wrong in ["", "x", "visitors-code", "visitors-code/+%20"] {
+        assert_ne!(
+            stranger.get(&format!("/auth?code={wrong}")).status(),
+            303,
+            "{wrong}"
+        );
+    }
+    let code = "visitors-code%2F%2B%20%25";
+    let mut guest = signed_in(visitor(port), &format!("/auth?code={code}"));
+    let info = guest.get("/api/info").data();
+    assert_eq!(
+        (&info["user"], &info["readonly"]),
+        (&json!(USER), &json!(true))
+    );
+    assert_eq!(guest.query("", "CREATE DATABASE refused")["code"], 403);
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let answer = visitor(port).send("POST", "/auth", &form, format!("code={code}").as_bytes());
+    assert_eq!(answer.status(), 303, "the page's form takes it too");
+
+    let authority = local_url.trim_start_matches("http://");
+    let (authority, path) = authority.split_once('/').unwrap();
+    let mut owner = signed_in(Client::new(authority), &format!("/{path}"));
+    assert_eq!(
+        owner.get("/api/info").status(),
+        200,
+        "the owner's own way in"
+    );
+
+    manager.disconnect(&id);
+    wait_until(PATIENCE, "its end", || {
+        Client::new(authority)
+            .try_send("GET", "/", &[], b"")
+            .is_err()
+    });
+    let log = manager.stderr();
+    for secret in [PASSWORD, CODE, code, "visitors-code"] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+    }
+    let own_code = path.rsplit_once('=').unwrap().1;
+    assert!(!log.contains(own_code));
+}
+
+#[test]
+fn the_sites_name_is_served_while_it_is_connected_and_no_other() {
+    let (far, db) = (Far::new(), MariaDb::shared());
+    let manager = manager(&far);
+    let mut app = app(db);
+    app["invisible"] = json!(false);
+    app["db_readonly"] = json!(false);
+    let id = manager.add(&app);
+    let port = support::manager::free_port();
+    let mut answer = far.answer(port);
+    answer["app"]["site_url"] = json!("https://shop.relay.example/");
+    far.quick
+        .script([support::quick_setup::Act::json(200, &answer)]);
+    let result = manager.connected(&id);
+    assert_eq!(
+        (&result["site_url"], &result["auth_url"]),
+        (&json!("https://shop.relay.example/"), &json!(""))
+    );
+    let ask = |host: &str, origin: &str| {
+        let headers = [("Host", host), ("Origin", origin)];
+        visitor(port)
+            .try_send("GET", "/api/info", &headers, b"")
+            .map_or(0, |answer| answer.status())
+    };
+    wait_until(PATIENCE, "the site", || {
+        ask("shop.relay.example", "") == 200
+    });
+    assert_eq!(ask("shop.relay.example", "https://shop.relay.example"), 200);
+    assert_eq!(ask("shop.relay.example", "https://evil.example"), 403);
+    assert_eq!(ask("evil.example", ""), 421);
+    let local = result["local_url"]
+        .as_str()
+        .unwrap()
+        .trim_start_matches("http://")
+        .trim_end_matches('/')
+        .to_owned();
+    let info = Client::new(&local).get("/api/info").data();
+    assert_eq!(info["mode"], "read-write");
+}
+
+#[test]
+fn without_the_plugin_the_protocol_is_unsupported() {
+    let far = Far::new();
+    let manager = far.manager();
+    far.assign();
+    for protocol in ["mysql", "mariadb"] {
+        let id = manager.add(&json!({"protocol": protocol}));
+        manager.connect(&id);
+        let result = manager.wait_status(&id, "failed");
+        assert_eq!(
+            result["error"],
+            format!("unsupported protocol '{protocol}'")
+        );
+        assert_eq!(result["error_class"], "plugin");
+    }
+    assert!(far.quick.requests().is_empty(), "nothing is asked for it");
+    let added = manager.home().run(&["plugin", "add", "mysql"]);
+    assert_eq!(added.code, Some(0));
+    assert_eq!(
+        manager.client().get("/api/plugins").data()[0]["name"],
+        "mysql"
+    );
+}
+
+#[test]
+fn a_database_that_cannot_be_had_fails_in_the_specifications_words() {
+    let (far, db) = (Far::new(), MariaDb::shared());
+    let manager = manager(&far);
+    let port = support::manager::free_port();
+    let id = manager.add(&json!({"protocol": "mariadb", "port": port}));
+    manager.connect(&id);
+    let error = manager.wait_status(&id, "failed")["error"].clone();
+    assert_eq!(
+        error,
+        format!("plugin error: cannot connect to 127.0.0.1:{port}: connection refused")
+    );
+    let mut app = app(db);
+    app["db_pass"] = json!("planted-wrong-password");
+    let id = manager.add(&app);
+    manager.connect(&id);
+    let error = manager.wait_status(&id, "failed")["error"].to_string();
+    assert!(
+        error.contains("plugin error:") && error.contains("Access denied for user"),
+        "{error}"
+    );
+    assert!(!error.contains("planted") && !manager.stderr().contains("planted"));
+    assert!(far.quick.requests().is_empty());
+}
