@@ -3,7 +3,7 @@
 
 mod ssh_support;
 
-use postern::tunnel::ssh::ChannelId;
+use postern::tunnel::ssh::{ChannelId, Error};
 use ssh_support::{MIB, Pair, Told, pattern, pump, transfer};
 
 #[test]
@@ -265,4 +265,81 @@ fn a_turn_that_is_not_used_goes_to_the_next() {
         }
     }
     assert_eq!(waiting, 0);
+}
+
+/// What frames add counts, or a peer that reads slowly is taken for one that never does.
+#[test]
+fn single_bytes_that_wait_are_bounded_with_their_frames() {
+    let mut pair = Pair::ready();
+    let (_, down) = pair.channel();
+    let mut taken = 0;
+    while pair.server.session.borrow_mut().write(down, b"k").unwrap() == 1 {
+        taken += 1;
+    }
+    let bytes = pair.server.send(usize::MAX).len();
+    assert!(taken > 1000 && bytes < 300 * 1024, "{taken}, {bytes}");
+}
+
+#[test]
+fn the_window_tells_what_may_be_written_and_when_again() {
+    let mut pair = Pair::ready();
+    let (up, down) = pair.channel();
+    pair.client.consumes = false;
+    let window = |pair: &Pair| pair.server.session.borrow_mut().window(down);
+    let all = window(&pair).unwrap();
+    assert_eq!(all, 256 * 1024);
+    let (data, mut sent) = (pattern(all), 0);
+    while sent < all {
+        pump(&mut pair.server, down, &data, &mut sent);
+        assert_eq!(window(&pair), Ok(all - sent));
+        pair.step(usize::MAX);
+    }
+    pair.run(usize::MAX);
+    pair.server.told();
+    // Nothing was cut short: it is the question that makes it be told.
+    let now = pair.now;
+    pair.client
+        .session
+        .borrow_mut()
+        .consumed(up, all, now)
+        .unwrap();
+    pair.run(usize::MAX);
+    assert_eq!(pair.server.told(), [Told::Writable(down)]);
+    assert_eq!(window(&pair), Ok(all));
+    pair.client.session.borrow_mut().close(up).unwrap();
+    pair.run(usize::MAX);
+    assert_eq!(window(&pair), Err(Error::NoChannel(down)));
+}
+
+#[test]
+fn who_has_no_more_to_write_keeps_no_place_in_the_line() {
+    let mut pair = Pair::ready();
+    let channels: Vec<_> = (0..40).map(|_| pair.channel()).collect();
+    let data = pattern(64 * 1024);
+    let write = |pair: &Pair, channel, data: &[u8]| {
+        pair.server
+            .session
+            .borrow_mut()
+            .write(channel, data)
+            .unwrap()
+    };
+    let waiting: Vec<ChannelId> = channels
+        .iter()
+        .filter(|(_, down)| write(&pair, *down, &data) == 0)
+        .map(|(_, down)| *down)
+        .collect();
+    assert!(waiting.len() > 30, "{}", waiting.len());
+    // As many as are called before the output is empty.
+    let (content, wanting) = waiting.split_at(waiting.len() - 4);
+    for channel in content {
+        assert_eq!(write(&pair, *channel, b"x"), 1);
+    }
+    pair.run(usize::MAX);
+    let told = pair.server.told();
+    for channel in content {
+        assert!(!told.contains(&Told::Writable(*channel)), "{channel}");
+    }
+    for channel in wanting {
+        assert!(told.contains(&Told::Writable(*channel)), "{channel}");
+    }
 }

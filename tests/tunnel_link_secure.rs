@@ -141,6 +141,11 @@ fn certificates_are_judged() {
         problem(&known.expired, &options()),
         Some(CertificateProblem::Expired)
     );
+    let authority = (known.authority.clone(), known.authority_key.clone());
+    assert_eq!(
+        problem(&authority, &options()),
+        Some(CertificateProblem::Authority)
+    );
     let mut public = options();
     public.tls = Tls::verified();
     assert_eq!(

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What a client calls itself in its configuration.
 const VERSION: &str = "0.0.0-src";
@@ -271,13 +272,24 @@ pub fn encode_config(remotes: &[Remote]) -> Vec<u8> {
 /// Reads a client's `config` request. The first remote of another kind than reverse TCP makes
 /// it an error whose text may be sent to the client.
 pub fn decode_config(data: &[u8]) -> Result<Vec<Remote>, RemoteError> {
-    let config: Config =
-        serde_json::from_slice(data).map_err(|error| RemoteError::Json(error.to_string()))?;
+    let malformed = |error: serde_json::Error| RemoteError::Json(shown(&error.to_string()));
+    check_shape(&serde_json::from_slice(data).map_err(malformed)?)?;
+    let config: Config = serde_json::from_slice(data).map_err(malformed)?;
     let remotes = config.remotes.unwrap_or_default();
     if remotes.len() > MAX_REMOTES {
         return Err(RemoteError::TooMany(remotes.len()));
     }
     remotes.iter().map(Remote::try_from).collect()
+}
+
+/// A list would be taken for an object's values, in the order of its fields.
+fn check_shape(config: &Value) -> Result<(), RemoteError> {
+    let remotes = config.get("Remotes").and_then(Value::as_array);
+    let all_objects = |remotes: &Vec<Value>| remotes.iter().all(Value::is_object);
+    match config.is_object() && remotes.is_none_or(all_objects) {
+        true => Ok(()),
+        false => Err(RemoteError::Json("a list in place of an object".to_owned())),
+    }
 }
 
 impl From<&Remote> for Wire {
@@ -342,165 +354,5 @@ fn wire_host(text: &str, default: &str) -> Result<String, &'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn read(text: &str) -> Result<Remote, RemoteError> {
-        text.parse()
-    }
-
-    #[test]
-    fn the_text_form_is_read_from_the_back() {
-        let table = [
-            ("R:80", "R:0.0.0.0:80:127.0.0.1:80"),
-            ("R:8080:80", "R:0.0.0.0:8080:127.0.0.1:80"),
-            ("R:host:80", "R:0.0.0.0:80:host:80"),
-            ("R:8080:host:80", "R:0.0.0.0:8080:host:80"),
-            ("R:1.2.3.4:8080:host:80", "R:1.2.3.4:8080:host:80"),
-            ("R:host:8080:80", "R:0.0.0.0:8080:host:80"),
-            ("R:62889:localhost:4000", "R:0.0.0.0:62889:localhost:4000"),
-            (
-                "R:127.0.0.1:7000:192.168.1.9:3306/tcp",
-                "R:127.0.0.1:7000:192.168.1.9:3306",
-            ),
-            ("R:[::]:7000:[::1]:80", "R:[::]:7000:[::1]:80"),
-            ("R:[fe80::1]:80/TCP", "R:0.0.0.0:80:[fe80::1]:80"),
-        ];
-        for (text, complete) in table {
-            let remote = read(text).unwrap();
-            assert_eq!(remote.to_string(), complete, "{text}");
-            assert_eq!(read(complete).unwrap(), remote, "{complete}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_remote_is_refused() {
-        for text in [
-            "",
-            "R:",
-            "R::80",
-            "R:80:",
-            "R:0",
-            "R:65536",
-            "R:host",
-            "R:80:host",
-            "R:1:2:3",
-            "R:a:b:c:80",
-            "R:1:a:2:b:3",
-            "R:[::1:80",
-            "R:[::1]x:80",
-            "R:[x]:80",
-            "R:h h:80",
-            "R:80/sctp",
-            "R:+80",
-            "R:a:a:a:80",
-            "R:\u{e4}:80",
-            "R:[]:80",
-            "R:a/b:80",
-            "R:[::1]]:80",
-        ] {
-            assert!(
-                matches!(read(text), Err(RemoteError::Malformed(..))),
-                "{text}: {:?}",
-                read(text)
-            );
-        }
-    }
-
-    #[test]
-    fn other_kinds_are_named() {
-        for (text, kind) in [
-            ("R:socks", "SOCKS"),
-            ("R:5000:socks", "SOCKS"),
-            ("socks", "SOCKS"),
-            ("stdio:host:22", "standard input and output"),
-            ("3000", "a forward remote"),
-            ("3000:host:80", "a forward remote"),
-            ("R:53:1.1.1.1:53/udp", "UDP"),
-        ] {
-            assert_eq!(
-                read(text),
-                Err(RemoteError::Unsupported(text.to_owned(), kind)),
-                "{text}"
-            );
-            assert!(
-                read(text)
-                    .unwrap_err()
-                    .to_string()
-                    .contains("only reverse TCP")
-            );
-        }
-    }
-
-    #[test]
-    fn the_configuration_has_exactly_the_known_keys() {
-        let remotes = [
-            read("R:127.0.0.1:7000:10.0.0.5:80").unwrap(),
-            read("R:[::1]:1:[::2]:2").unwrap(),
-        ];
-        let data = encode_config(&remotes);
-        let value: serde_json::Value = serde_json::from_slice(&data).unwrap();
-        let wire = |local, local_port, remote, remote_port| {
-            json!({"LocalHost": local, "LocalPort": local_port, "LocalProto": "tcp",
-                "RemoteHost": remote, "RemotePort": remote_port, "RemoteProto": "tcp",
-                "Socks": false, "Reverse": true, "Stdio": false})
-        };
-        let expected = [
-            wire("127.0.0.1", "7000", "10.0.0.5", "80"),
-            wire("[::1]", "1", "[::2]", "2"),
-        ];
-        assert_eq!(value, json!({"Version": "0.0.0-src", "Remotes": expected}));
-        assert_eq!(decode_config(&data).unwrap(), remotes);
-    }
-
-    #[test]
-    fn a_configuration_is_read_with_care() {
-        let one = |remote: serde_json::Value| {
-            decode_config(json!({"Remotes": [remote]}).to_string().as_bytes())
-        };
-        let good = json!({"LocalPort": "1", "RemotePort": "2", "Reverse": true, "More": 1});
-        assert_eq!(one(good).unwrap()[0].to_string(), "R:0.0.0.0:1:127.0.0.1:2");
-        for (key, value) in [
-            ("Reverse", json!(false)),
-            ("Socks", json!(true)),
-            ("Stdio", json!(true)),
-            ("LocalProto", json!("udp")),
-            ("LocalPort", json!("")),
-            ("RemotePort", json!("70000")),
-            ("LocalPort", json!(80)),
-            ("LocalHost", json!("a b")),
-            ("RemoteHost", json!("x\r\ny")),
-        ] {
-            let mut remote = json!({"LocalPort": "1", "RemotePort": "2", "Reverse": true});
-            remote[key] = value.clone();
-            assert!(one(remote).is_err(), "{key} {value}");
-        }
-        assert_eq!(
-            decode_config(br#"{"Version":"1","Remotes":null}"#).unwrap(),
-            []
-        );
-        assert!(decode_config(b"").is_err());
-        assert!(decode_config(b"7").is_err());
-        let many = json!({"Remotes": vec![json!({}); MAX_REMOTES + 1]}).to_string();
-        assert_eq!(
-            decode_config(many.as_bytes()),
-            Err(RemoteError::TooMany(MAX_REMOTES + 1))
-        );
-    }
-
-    #[test]
-    fn permissions_and_targets_are_plain_text() {
-        let remote = read("R:7000:[::1]:80").unwrap();
-        assert_eq!(remote.permission(), "R:0.0.0.0:7000");
-        assert_eq!(remote.target(), "[::1]:80");
-    }
-
-    #[test]
-    fn a_malicious_text_is_fit_for_the_log() {
-        let error = read(&format!("R:\r\n{}", "x".repeat(1000)))
-            .unwrap_err()
-            .to_string();
-        assert!(!error.contains('\n') && error.len() < 400);
-    }
-}
+#[path = "remote_tests.rs"]
+mod tests;

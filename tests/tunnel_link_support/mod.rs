@@ -31,6 +31,8 @@ pub type Link = (LinkReader, LinkWriter);
 pub struct Certificates {
     _dir: tempfile::TempDir,
     pub authority: PathBuf,
+    /// The authority's own key, as a server might use it by mistake.
+    pub authority_key: PathBuf,
     /// For `localhost` and `127.0.0.1`.
     pub good: (PathBuf, PathBuf),
     /// For another name.
@@ -73,6 +75,7 @@ pub static CERTIFICATES: LazyLock<Certificates> = LazyLock::new(|| {
     };
     Certificates {
         authority: dir.path().join("ca.pem"),
+        authority_key: dir.path().join("ca.key"),
         good: make("good", "DNS:localhost,IP:127.0.0.1", "-days 2"),
         wrong_name: make("other", "DNS:other.example", "-days 2"),
         // Negative days are what every version of the command understands.

@@ -45,6 +45,7 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
         shared,
         settings,
         stage: Stage::HostKey,
+        has_warned: false,
         failure: None,
     };
     let end = line.run(reader, from, &mut client);
@@ -53,7 +54,7 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
 
 /// A server with several keys is asked for the kind that is known.
 fn config(settings: &Settings) -> ssh::Config {
-    let mut config = ssh::Config::default();
+    let mut config = settings.ssh.clone();
     if let HostKeyCheck::Pinned(known) = &settings.host_key
         && let Some(kind) = known.kind(&settings.endpoint.authority())
     {
@@ -78,6 +79,8 @@ struct Client<'a> {
     shared: &'a Shared,
     settings: &'a Settings,
     stage: Stage,
+    /// Of a target that was not offered: a server may ask without end.
+    has_warned: bool,
     failure: Option<Failure>,
 }
 
@@ -180,7 +183,9 @@ impl Client<'_> {
             .iter()
             .find(|remote| remote.target().as_bytes() == extra);
         let Some(remote) = wanted.filter(|_| matches!(self.stage, Stage::Up)) else {
-            log::warn!("the server asked for a target that was not offered: refused");
+            if !std::mem::replace(&mut self.has_warned, true) {
+                log::warn!("the server asked for a target that was not offered: refused");
+            }
             return line.refuse(channel, Refusal::Prohibited, "not a target of this client");
         };
         line.serve_target(channel, &remote.remote_host, remote.remote_port)

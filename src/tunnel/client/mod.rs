@@ -23,6 +23,7 @@ use super::known_servers::KnownServers;
 use super::line::{FAREWELL, Line, Traffic};
 use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
+use super::ssh;
 use backoff::Backoff;
 pub use failure::{Class, Failure, HostKeyChange};
 pub use timing::{READY_WITHIN, Retries, Timeouts};
@@ -62,6 +63,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The other times of retrying.
     pub retries: Retries,
+    /// What the protocol offers and allows.
+    pub ssh: ssh::Config,
 }
 
 impl Settings {
@@ -79,6 +82,7 @@ impl Settings {
             max_retries: None,
             timeouts: Timeouts::default(),
             retries: Retries::default(),
+            ssh: ssh::Config::default(),
         }
     }
 }

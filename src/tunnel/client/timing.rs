@@ -65,7 +65,7 @@ impl Default for Retries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::client::KEEPALIVE;
+    use crate::tunnel::client::{KEEPALIVE, MAX_RETRY_INTERVAL};
 
     #[test]
     fn a_vanished_peer_is_noticed_within_forty_seconds() {
@@ -73,5 +73,16 @@ mod tests {
         assert!(KEEPALIVE + timeouts.answer <= Duration::from_secs(40));
         assert_eq!(timeouts.ready, Duration::from_secs(30));
         assert_eq!(timeouts.target, Duration::from_secs(10));
+    }
+
+    #[test]
+    fn the_pauses_are_those_that_are_documented() {
+        let retries = Retries::default();
+        assert_eq!(retries.first, Duration::from_millis(100));
+        assert_eq!(retries.refused, Duration::from_secs(10));
+        assert_eq!(retries.proven_after, Duration::from_secs(5));
+        assert_eq!(MAX_RETRY_INTERVAL, Duration::from_secs(10));
+        assert_eq!(KEEPALIVE, Duration::from_secs(25));
+        assert_eq!(Timeouts::default().answer, Duration::from_secs(15));
     }
 }

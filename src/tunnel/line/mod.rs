@@ -14,8 +14,8 @@
 //! saves a change of threads, unless another thread is writing: then that one goes on with it.
 //! The pump also keeps the time: keep-alive, deadlines, sockets that linger.
 //!
-//! Locks are taken in this order: writer, session, streams, a stream's state. None but the writer's is
-//! held over a call that waits.
+//! Locks are taken in this order: writer, session, streams, a stream's state; the clock's after the
+//! session's or alone. None but the writer's is held over a call that waits.
 
 mod buffers;
 mod clock;
@@ -78,6 +78,8 @@ pub struct Traffic {
     pub streams: AtomicU64,
     /// The last round trip in microseconds; 0 before the first.
     pub latency_micros: AtomicU64,
+    /// Changes of keys after the first, whichever side began them.
+    pub rekeys: AtomicU64,
 }
 
 /// What differs between client and server: everything but streams at work and pings.
@@ -285,7 +287,10 @@ impl Line {
 
     fn dispatch(self: &Arc<Self>, event: Event<'_>, handler: &mut dyn Handler) -> Result<(), End> {
         match event {
-            Event::Quiet | Event::Rekeyed => {}
+            Event::Quiet => {}
+            Event::Rekeyed => {
+                self.traffic.rekeys.fetch_add(1, Ordering::Relaxed);
+            }
             Event::Data { channel, data } => {
                 if let Some(stream) = self.stream(channel) {
                     stream.data(self, data);
@@ -432,12 +437,14 @@ impl Line {
             self.session().tick(now).map_err(End::Protocol)?;
         }
         if due.ping {
-            let asked = self.session().request("ping", b"", now);
-            match asked {
+            // Noted under the session's lock: its answer must not come before.
+            let mut session = self.session();
+            match session.request("ping", b"", now) {
                 Ok(id) => self.clock().pinged(id, now),
                 // Too early, or too many unanswered: those have deadlines of their own.
                 Err(error) => log::debug!("no keep-alive: {error}"),
             }
+            drop(session);
             self.flush();
         }
         Ok(())

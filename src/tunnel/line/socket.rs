@@ -5,6 +5,8 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use rustix::net::RecvFlags;
+
 pub(super) enum Socket {
     Tcp(TcpStream),
     Local(UnixStream),
@@ -19,6 +21,12 @@ impl Socket {
             }
             Self::Local(socket) => socket.set_nonblocking(true),
         }
+    }
+
+    /// Whether bytes wait to be read: not at the end, and not where it broke.
+    pub(super) fn has_bytes(&self) -> bool {
+        let looked = rustix::net::recv(self, &mut [0u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        matches!(looked, Ok((1.., _)))
     }
 
     /// The other side gets no more bytes.

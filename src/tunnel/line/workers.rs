@@ -12,6 +12,9 @@ const STACK: usize = 256 * 1024;
 /// Threads that wait for work, a connection. Default 16: as many as finish at the same moment
 /// and are needed again the next.
 const KEPT: usize = 16;
+/// Threads at work or waiting for it, a connection. Default 8192: two for each channel. Streams
+/// outlive their channels by a while, and a peer may open and close those as fast as it likes.
+const MOST: usize = 8192;
 /// Time that a thread waits for work. Default 1 s.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -32,6 +35,7 @@ struct State {
     /// Never more than `waiting`: each of them has a thread that is about to take it.
     jobs: VecDeque<Job>,
     waiting: usize,
+    threads: usize,
     closed: bool,
 }
 
@@ -46,13 +50,17 @@ impl Workers {
             self.0.wake.notify_one();
             return Ok(());
         }
+        if state.threads >= MOST {
+            return Err(io::Error::other("a connection has all the threads it may"));
+        }
+        state.threads += 1;
         drop(state);
-        let shared = Arc::clone(&self.0);
+        let place = Place(Arc::clone(&self.0));
         // A thread because a stream waits for its socket; ends when it has had no work for a while.
         std::thread::Builder::new()
             .name("tunnel-stream".into())
             .stack_size(STACK)
-            .spawn(move || shared.work(job))
+            .spawn(move || place.0.work(job))
             .map(drop)
     }
 
@@ -60,6 +68,15 @@ impl Workers {
     pub(super) fn close(&self) {
         self.0.state().closed = true;
         self.0.wake.notify_all();
+    }
+}
+
+/// One of [`MOST`]: given back when the thread ends, or was never made.
+struct Place(Arc<Shared>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.state().threads -= 1;
     }
 }
 

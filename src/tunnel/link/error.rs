@@ -128,6 +128,8 @@ pub enum CertificateProblem {
     WrongName,
     /// It was revoked.
     Revoked,
+    /// It is an authority's own, which may only sign others.
+    Authority,
     /// Something else, in the library's words.
     Other(String),
 }
@@ -142,6 +144,9 @@ impl fmt::Display for CertificateProblem {
             Self::NotYetValid => f.write_str("it is not valid yet (is this machine's clock right?)"),
             Self::WrongName => f.write_str("it was issued for another name"),
             Self::Revoked => f.write_str("it was revoked"),
+            Self::Authority => f.write_str(
+                "it is an authority's certificate, not a server's (have it issued without CA:TRUE)",
+            ),
             Self::Other(reason) => f.write_str(reason),
         }
     }

@@ -258,7 +258,16 @@ fn problem(error: &CertificateError) -> CertificateProblem {
             CertificateProblem::WrongName
         }
         CertificateError::Revoked => CertificateProblem::Revoked,
+        CertificateError::Other(inner) => other_problem(inner.0.to_string()),
         other => CertificateProblem::Other(other.to_string()),
+    }
+}
+
+/// What the verifier has no shared name for is known by its text alone.
+fn other_problem(text: String) -> CertificateProblem {
+    match text.as_str() {
+        "CaUsedAsEndEntity" => CertificateProblem::Authority,
+        _ => CertificateProblem::Other(text),
     }
 }
 

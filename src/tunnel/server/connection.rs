@@ -28,11 +28,10 @@ pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
 }
 
 fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: link::LinkWriter) {
-    let (session, reader, writer) =
-        match ssh::server(&ssh::Config::default(), Arc::clone(&shared.keys)) {
-            Ok(ends) => ends,
-            Err(error) => return log::warn!("{peer}: {error}"),
-        };
+    let (session, reader, writer) = match ssh::server(&shared.ssh, Arc::clone(&shared.keys)) {
+        Ok(ends) => ends,
+        Err(error) => return log::warn!("{peer}: {error}"),
+    };
     let line = Line::new(
         session,
         writer,

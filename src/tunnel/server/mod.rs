@@ -20,14 +20,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::line::{FAREWELL, Traffic};
 pub use super::line::{OpenError, VisitorStream};
 use super::link::{AcceptOptions, Cancel};
-use super::ssh::ServerKey;
+use super::ssh::{self, ServerKey};
+use crate::http::source as source_of;
 pub use policy::{Grant, Policy};
 use ports::Ports;
 pub use users::Users;
 
 /// Connections in all. Default 1024.
 const MAX_CONNECTIONS: usize = 1024;
-/// Connections of one source address. Default 128: a household of connectors behind one router.
+/// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
+/// behind one router.
 const MAX_OF_ONE_SOURCE: usize = 128;
 /// Bytes of a connection thread's stack. Default 256 KiB: TLS and the handshake.
 const STACK: usize = 256 * 1024;
@@ -60,6 +62,8 @@ pub struct Settings {
     pub accept: AcceptOptions,
     /// How long a client may take.
     pub timeouts: Timeouts,
+    /// What the protocol offers and allows.
+    pub ssh: ssh::Config,
 }
 
 /// How long a client may take to be ready.
@@ -91,6 +95,7 @@ impl Settings {
             keepalive: Some(super::client::KEEPALIVE),
             accept: AcceptOptions::default(),
             timeouts: Timeouts::default(),
+            ssh: ssh::Config::default(),
         }
     }
 }
@@ -110,6 +115,7 @@ struct Shared {
     keepalive: Option<Duration>,
     accept: AcceptOptions,
     timeouts: Timeouts,
+    ssh: ssh::Config,
     traffic: Arc<Traffic>,
     ports: Ports,
     sources: Mutex<BTreeMap<IpAddr, usize>>,
@@ -130,6 +136,7 @@ impl Server {
             keepalive: settings.keepalive,
             accept: settings.accept,
             timeouts: settings.timeouts,
+            ssh: settings.ssh,
             traffic: Arc::default(),
             ports: Ports::default(),
             sources: Mutex::default(),
@@ -293,17 +300,19 @@ struct Place {
 }
 
 impl Place {
-    fn take(shared: &Arc<Shared>, source: IpAddr) -> Option<Self> {
+    fn take(shared: &Arc<Shared>, address: IpAddr) -> Option<Self> {
         let mut sources = shared
             .sources
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        let source = source_of(address);
         let all: usize = sources.values().sum();
-        let count = sources.entry(source).or_default();
-        if all >= MAX_CONNECTIONS || (*count >= MAX_OF_ONE_SOURCE && !source.is_loopback()) {
+        let of_one = sources.get(&source).copied().unwrap_or_default();
+        // Nothing is kept of who is turned away: addresses are many.
+        if all >= MAX_CONNECTIONS || (of_one >= MAX_OF_ONE_SOURCE && !source.is_loopback()) {
             return None;
         }
-        *count += 1;
+        sources.insert(source, of_one + 1);
         Some(Self {
             shared: Arc::clone(shared),
             source,
@@ -324,5 +333,59 @@ impl Drop for Place {
                 sources.remove(&self.source);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::ssh::KeyKind;
+
+    fn server() -> Server {
+        let keys = [ServerKey::generate(KeyKind::Ed25519).unwrap()].into();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server::start(Settings::new(listener, keys)).unwrap()
+    }
+
+    fn take(server: &Server, address: &str) -> Option<Place> {
+        Place::take(&server.shared, address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_client_has_thirty_seconds_to_log_in_and_ten_to_configure() {
+        let timeouts = Timeouts::default();
+        assert_eq!(timeouts.login, Duration::from_secs(30));
+        assert_eq!(timeouts.config, Duration::from_secs(10));
+    }
+
+    #[test]
+    fn one_source_has_a_limit_and_an_ipv6_network_is_one() {
+        let server = server();
+        let full: Vec<Place> = (0..MAX_OF_ONE_SOURCE)
+            .filter_map(|host| take(&server, &format!("2001:db8::{host:x}")))
+            .collect();
+        assert_eq!(full.len(), MAX_OF_ONE_SOURCE);
+        assert!(take(&server, "2001:db8::ffff").is_none());
+        assert!(take(&server, "2001:db8:0:1::1").is_some());
+        assert!(take(&server, "192.0.2.1").is_some());
+        drop(full);
+        assert!(take(&server, "2001:db8::ffff").is_some());
+    }
+
+    /// Every address that was turned away once had an entry for ever.
+    #[test]
+    fn nothing_is_kept_of_who_is_turned_away() {
+        let server = server();
+        let full: Vec<Place> = (0..MAX_CONNECTIONS)
+            .filter_map(|_| take(&server, "127.0.0.1"))
+            .collect();
+        assert_eq!(full.len(), MAX_CONNECTIONS);
+        for host in 0..100 {
+            assert!(take(&server, &format!("192.0.2.{host}")).is_none());
+        }
+        let kept = || server.shared.sources.lock().unwrap().len();
+        assert_eq!(kept(), 1);
+        drop(full);
+        assert_eq!(kept(), 0);
     }
 }

@@ -15,8 +15,20 @@ use crate::tunnel::remote::Remote;
 const PATTERN_CAP: usize = 1024 * 1024;
 
 /// The users of a server. Without any, everybody may do everything.
-#[derive(Default)]
-pub struct Users(BTreeMap<String, User>);
+pub struct Users {
+    users: BTreeMap<String, User>,
+    /// What an unknown name's password is compared with: as much work as for a known one.
+    decoy: Secret,
+}
+
+impl Default for Users {
+    fn default() -> Self {
+        Self {
+            users: BTreeMap::new(),
+            decoy: Secret::new(""),
+        }
+    }
+}
 
 struct User {
     password: Secret,
@@ -77,7 +89,7 @@ impl Users {
     /// Adds a user who may do everything, from `name:password`.
     pub fn add(&mut self, credentials: &str) -> Result<(), String> {
         let (name, user) = read(credentials, vec![Pattern::All])?;
-        self.0.insert(name, user);
+        self.users.insert(name, user);
         Ok(())
     }
 
@@ -101,24 +113,23 @@ impl Users {
                 .map(|text| pattern(text))
                 .collect::<Result<_, _>>()?;
             let (name, user) = read(&credentials, allowed)?;
-            self.0.insert(name, user);
+            self.users.insert(name, user);
         }
         Ok(())
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.users.is_empty()
     }
 
     /// Whether this is a user's name and password.
     pub(super) fn admits(&self, name: &str, password: &str) -> bool {
-        match self.0.get(name) {
+        match self.users.get(name) {
             Some(user) => user.password.is(password),
             None if self.is_empty() => true,
-            // As much work as for a known name.
             None => {
-                Secret::new("").is(password);
+                self.decoy.is(password);
                 false
             }
         }
@@ -129,7 +140,7 @@ impl Users {
         if self.is_empty() {
             return true;
         }
-        self.0.get(name).is_some_and(|user| {
+        self.users.get(name).is_some_and(|user| {
             user.allowed.iter().any(|pattern| match pattern {
                 Pattern::All => true,
                 Pattern::Matching(expression) => expression.is_match(address),
@@ -164,7 +175,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 
 impl fmt::Debug for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.keys()).finish()
+        f.debug_list().entries(self.users.keys()).finish()
     }
 }
 

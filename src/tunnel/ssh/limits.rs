@@ -45,7 +45,7 @@ pub(super) const BULK_QUEUE_OF_ONE: usize = 192 * KIB;
 pub(super) const BATCH: usize = 64 * KIB;
 /// Bytes of a write that counts as interactive and overtakes bulk data. Default 1 KiB.
 pub(super) const INTERACTIVE: usize = KIB;
-/// Bytes of interactive data that may wait, all channels. Default 64 KiB; more is bulk.
+/// Bytes of interactive data that may wait, framed, all channels. Default 64 KiB; more is bulk.
 pub(super) const INTERACTIVE_QUEUE: usize = 64 * KIB;
 /// Bytes of one urgent batch after which a bulk batch has its turn. Default 16 KiB, so that
 /// a flood of small writes cannot starve bulk data.

@@ -57,6 +57,7 @@ mod corpus_tests;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use cipher::Cipher;
 pub use error::{Error, Reason, Refusal};
@@ -85,6 +86,9 @@ pub struct Config {
     pub host_keys: Vec<HostKeyAlgorithm>,
     /// Bytes sent or received under one set of keys before a re-key. Default 1 GiB.
     pub rekey_bytes: u64,
+    /// Time under one set of keys before a re-key. Default 1 h; seen at the next
+    /// [`Session::tick`].
+    pub rekey_time: Duration,
     /// Limits of the channels.
     pub channels: ChannelLimits,
 }
@@ -95,6 +99,7 @@ impl Default for Config {
             ciphers: Cipher::preferred(),
             host_keys: HostKeyAlgorithm::ALL.to_vec(),
             rekey_bytes: limits::REKEY_BYTES,
+            rekey_time: limits::REKEY_TIME,
             channels: ChannelLimits::default(),
         }
     }

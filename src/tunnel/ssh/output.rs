@@ -47,7 +47,7 @@ pub(super) struct Output {
     form: Form,
     transport: VecDeque<Batch>,
     urgent: Vec<u8>,
-    /// Bytes of channel data in `urgent`.
+    /// Bytes of `urgent` that are channel data, with their frames.
     interactive: usize,
     bulk: VecDeque<Chunk>,
     bulk_bytes: usize,
@@ -132,10 +132,12 @@ impl Output {
 
     /// Queues a small data packet ahead of bulk data, if there is room for that.
     pub(super) fn interactive(&mut self, head: &[u8], data: &[u8]) -> bool {
-        let fits = self.interactive + data.len() <= limits::INTERACTIVE_QUEUE;
+        let needed = OVERHEAD + head.len() + data.len();
+        let fits = self.interactive + needed <= limits::INTERACTIVE_QUEUE;
         if fits {
+            let before = self.urgent.len();
             self.urgent(&[head, data]);
-            self.interactive += data.len();
+            self.interactive += self.urgent.len() - before;
         }
         fits
     }

@@ -319,9 +319,11 @@ impl Reader {
         lock: &mut impl FnMut() -> S,
     ) -> Result<Event<'static>, Error> {
         let (channel, data) = self.data(payload, 4, lock)?;
-        // A channel closed here meanwhile needs no more window.
-        let _ = lock().consumed(channel, data.len(), now);
-        Ok(Event::Quiet)
+        match lock().consumed(channel, data.len(), now) {
+            Err(Error::Flooded) => Err(Error::Flooded),
+            // A channel closed here meanwhile needs no more window.
+            _ => Ok(Event::Quiet),
+        }
     }
 
     /// EOF or CLOSE (RFC 4254 §5.3).

@@ -59,7 +59,10 @@ fn run(client: &mut End, server: &mut End) {
 
 /// Both ends, logged in, with one channel (number 0 on both) opened by the server.
 fn ready() -> (End, End) {
-    let (mut client, mut server) = fresh();
+    logged_in(fresh())
+}
+
+fn logged_in((mut client, mut server): (End, End)) -> (End, End) {
     run(&mut client, &mut server);
     client.session.borrow_mut().login("me", "secret").unwrap();
     run(&mut client, &mut server);
@@ -79,6 +82,16 @@ fn fresh() -> (End, End) {
     let config = Config::default();
     let client = End::new(super::client(&config).unwrap());
     (client, End::new(server(&config, keys).unwrap()))
+}
+
+/// The client's windows are so small that every few bytes are granted anew.
+fn with_small_windows() -> (End, End) {
+    let mut config = Config::default();
+    config.channels.initial = 64;
+    config.channels.least = 64;
+    config.channels.most = 64;
+    let (_, server) = fresh();
+    logged_in((End::new(super::client(&config).unwrap()), server))
 }
 
 /// A message of a number and its fields.
@@ -396,4 +409,27 @@ fn no_bytes_make_either_end_panic() {
         client.receive(&bytes[if seed % 2 == 0 { 0 } else { cut }..]);
         server.receive(&bytes[..cut]);
     }
+}
+
+/// The grants filled the memory of a peer that was sent data by one that does not read.
+#[test]
+fn who_sends_without_reading_its_grants_is_ended() {
+    let (mut client, mut server) = with_small_windows();
+    let data = message(94, &[&CHANNEL, &[0, 0, 0, 32], &[7; 32]]);
+    let mut flooded = None;
+    let mut sent = 0;
+    while flooded.is_none() {
+        server.session.borrow_mut().inject(&data);
+        server.send_to(&mut client);
+        assert_eq!(client.error, None);
+        let used = client
+            .session
+            .borrow_mut()
+            .consumed(ChannelId(0), 32, Instant::now());
+        flooded = used.err();
+        sent += 1;
+        assert!(sent < 200_000, "a queue without end");
+    }
+    assert_eq!(flooded, Some(Error::Flooded));
+    assert!(sent > 10_000, "{sent}");
 }

@@ -83,7 +83,25 @@ impl Session {
         self.channels.write(channel, data, &mut self.out)
     }
 
-    /// Received data has been used: the peer may send as much again.
+    /// Bytes of the peer's window for this channel. When there are none, the channel is named
+    /// writable as soon as there are, as after [`Session::write`].
+    pub fn window(&mut self, channel: ChannelId) -> Result<usize, Error> {
+        self.check_alive()?;
+        let channels = &mut self.channels;
+        let entry = channels
+            .table
+            .get_mut(&channel.0)
+            .filter(|entry| entry.is_writable())
+            .ok_or(Error::NoChannel(channel))?;
+        if entry.send_window == 0 {
+            let before = std::mem::replace(&mut entry.wait, Wait::Window);
+            channels.turn_unused |= before == Wait::Called && !channels.line.is_empty();
+        }
+        Ok(usize::try_from(entry.send_window).unwrap_or(usize::MAX))
+    }
+
+    /// Received data has been used: the peer may send as much again. [`Error::Flooded`] when it
+    /// does so without reading that it may; the connection is then to be ended.
     pub fn consumed(
         &mut self,
         channel: ChannelId,
@@ -105,6 +123,7 @@ impl Session {
             message.put_u32(entry.remote);
             message.put_u32(more);
             self.out.urgent(&[&message]);
+            self.check_answers()?;
         }
         Ok(())
     }
@@ -349,6 +368,9 @@ impl Channels {
         }
         if !rest.is_empty() {
             entry.wait = Wait::Window;
+        } else if std::mem::replace(&mut entry.wait, Wait::No) == Wait::Line {
+            // Small enough to overtake: it must not be called, and leave the next waiting.
+            self.line.retain(|waiting| *waiting != channel.0);
         }
         self.turn_unused |= called && entry.queued == queued && !self.line.is_empty();
         Ok(data.len() - rest.len())

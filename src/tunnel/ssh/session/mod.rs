@@ -14,7 +14,7 @@ mod login;
 mod requests;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::cipher::Open;
 use super::error::{Error, Reason};
@@ -40,6 +40,7 @@ pub struct Session {
     requests: Requests,
     channels: Channels,
     rekey_bytes: u64,
+    rekey_time: Duration,
     /// Bytes taken by the writer under the present keys.
     sent: u64,
     /// Since when the present keys are in use.
@@ -84,6 +85,7 @@ impl Session {
             requests: Requests::default(),
             channels: Channels::new(config.channels.clone()),
             rekey_bytes: config.rekey_bytes,
+            rekey_time: config.rekey_time,
             sent: 0,
             keys_since: None,
             ended: false,
@@ -122,7 +124,7 @@ impl Session {
     pub fn tick(&mut self, now: Instant) -> Result<(), Error> {
         let old = self
             .keys_since
-            .is_some_and(|since| now.saturating_duration_since(since) >= limits::REKEY_TIME);
+            .is_some_and(|since| now.saturating_duration_since(since) >= self.rekey_time);
         match old {
             true => self.rekey_if_alive(),
             false => Ok(()),
@@ -243,10 +245,16 @@ impl Session {
             }
             _ => Ok(self.unimplemented(message.sequence)),
         }?;
-        if self.out.answers() > limits::URGENT_QUEUE {
-            return Err(Error::Flooded);
-        }
+        self.check_answers()?;
         Ok(event)
+    }
+
+    /// Whether the peer reads what it is told, or has memory filled with it.
+    fn check_answers(&self) -> Result<(), Error> {
+        match self.out.answers() > limits::URGENT_QUEUE {
+            true => Err(Error::Flooded),
+            false => Ok(()),
+        }
     }
 
     /// Messages of RFC 4254.

@@ -11,33 +11,25 @@
 //! the socket takes it at once; a drain thread exists only while it does not. The channel is
 //! closed when both are done, or when the peer closed it and down is done.
 
-use std::io::{ErrorKind, Read, Write};
+mod drain;
+mod socket;
+
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-use super::Line;
 use super::queue::Queue;
 use super::socket::Socket;
+use super::{End, Line};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
+use socket::{close, is_passing, wait_readable, write_now};
 
 /// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
-/// Time that a drain thread waits for more. Default 1 s: saves a thread a burst.
-const DRAIN_IDLE: Duration = Duration::from_secs(1);
-/// Time after which a drain thread looks whether its stream still lives. Default 500 ms.
-const DRAIN_LOOK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 500_000_000,
-};
-/// Time without one byte taken after which a closed stream's queue is dropped. Default 60 s: the
-/// visitor of a stream that lives may stall for as long as it likes.
-const DRAIN_STALL: Duration = Duration::from_secs(60);
 /// Pause after a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
 const DROP_PAUSE: Duration = Duration::from_millis(5);
 
@@ -163,8 +155,12 @@ impl Line {
     /// The socket has taken bytes: the peer may send as many again.
     fn consumed(&self, channel: ChannelId, bytes: usize) {
         add(&self.traffic.received, bytes);
+        let granted = self.session().consumed(channel, bytes, Instant::now());
         // A channel that was closed meanwhile needs no window.
-        let _ = self.session().consumed(channel, bytes, Instant::now());
+        if let Err(flooded @ Error::Flooded) = granted {
+            self.end(End::Protocol(flooded));
+            self.cut();
+        }
     }
 }
 
@@ -352,21 +348,26 @@ impl Stream {
     }
 
     /// True when the socket's bytes came to their end. EOF is queued then: CLOSE may follow at once.
-    fn carry_up(&self, line: &Line, socket: &Socket) -> bool {
+    fn carry_up(&self, line: &Line, mut socket: &Socket) -> bool {
         // A read that fills its buffer is followed by another; any other has emptied the socket.
         let mut may_wait = true;
         loop {
             if may_wait && !wait_readable(socket) {
                 return false;
             }
+            // No more is read than the peer takes: whoever waits for it holds no buffer.
+            let Some(window) = self.wait_window(line, socket) else {
+                return false;
+            };
             let mut buffer = line.buffers.take();
-            let read = (&*socket).read(&mut buffer);
+            let most = buffer.len().min(window);
+            let read = socket.read(buffer.get_mut(..most).unwrap_or_default());
             let fine = match &read {
                 Ok(0) => true,
                 Ok(count) => self.put(line, buffer.get(..*count).unwrap_or_default()),
                 Err(error) => is_passing(error.kind()),
             };
-            may_wait = !matches!(read, Ok(count) if count == buffer.len());
+            may_wait = !matches!(read, Ok(count) if count == most);
             line.buffers.give_back(buffer);
             if matches!(read, Ok(0)) {
                 // A channel that is gone needs no EOF.
@@ -375,6 +376,27 @@ impl Stream {
             }
             if !fine {
                 return false;
+            }
+        }
+    }
+
+    /// How many bytes to read now, at least one; none when the connection has ended.
+    fn wait_window(&self, line: &Line, socket: &Socket) -> Option<usize> {
+        loop {
+            let window = line.session().window(self.channel);
+            match window {
+                Ok(0) => {}
+                Ok(window) => return Some(window),
+                // To be dropped.
+                Err(Error::NoChannel(_)) => return Some(usize::MAX),
+                Err(_) => return None,
+            }
+            // An end, good or bad, needs no window.
+            if !socket.has_bytes() {
+                return Some(1);
+            }
+            if !self.wait_writable() && self.state().dead {
+                return None;
             }
         }
     }
@@ -424,125 +446,6 @@ impl Stream {
             .wait_timeout_while(self.state(), OPEN_WITHIN, pending);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.opening == Opening::Open && !state.dead
-    }
-}
-
-// The drain thread.
-impl Stream {
-    /// The queue is not empty: sees that a drain thread works on it.
-    fn need_drain(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
-        if state.socket.is_none() {
-            return;
-        }
-        match std::mem::replace(&mut state.drain, Drain::Busy) {
-            Drain::Busy => {}
-            Drain::Idle => self.changed.notify_all(),
-            Drain::None => {
-                let (own, with) = (Arc::clone(self), Arc::clone(line));
-                // On a thread because the socket takes its time; ends soon after it has caught up.
-                if let Err(error) = line.workers.run(move || own.drain(&with)) {
-                    log::warn!("a stream is cut: no thread for it: {error}");
-                    state.drain = Drain::None;
-                    self.broken(line, state);
-                }
-            }
-        }
-    }
-
-    fn drain(self: &Arc<Self>, line: &Arc<Line>) {
-        while let Some((socket, chunk)) = self.next_chunk(line) {
-            if !self.write_chunk(line, &socket, &chunk) {
-                let mut state = self.state();
-                state.drain = Drain::None;
-                self.broken(line, state);
-                break;
-            }
-        }
-        line.flush();
-    }
-
-    fn next_chunk(self: &Arc<Self>, line: &Arc<Line>) -> Option<(Arc<Socket>, Vec<u8>)> {
-        let mut state = self.state();
-        loop {
-            if let (Some(socket), false) = (state.socket.clone(), state.dead)
-                && let Some(chunk) = state.queue.pop()
-            {
-                state.drain = Drain::Busy;
-                return Some((socket, chunk));
-            }
-            state.drain = Drain::Idle;
-            let over = state.dead || state.down_done || state.peer_eof || state.peer_closed;
-            let idle = |state: &mut State| {
-                state.queue.is_empty() && !(state.dead || state.peer_eof || state.peer_closed)
-            };
-            if !over {
-                let waited = self.changed.wait_timeout_while(state, DRAIN_IDLE, idle);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            if state.queue.is_empty() || state.dead {
-                state.drain = Drain::None;
-                self.settle(line, state);
-                return None;
-            }
-        }
-    }
-
-    fn write_chunk(&self, line: &Line, socket: &Socket, chunk: &[u8]) -> bool {
-        let mut rest = chunk;
-        let mut moved = Instant::now();
-        while !rest.is_empty() {
-            let Ok(taken) = write_now(socket, rest) else {
-                return false;
-            };
-            rest = rest.get(taken..).unwrap_or_default();
-            if taken > 0 {
-                moved = Instant::now();
-                line.consumed(self.channel, taken);
-                line.flush();
-            } else if !self.wait_for_room(socket, moved) {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn wait_for_room(&self, socket: &Socket, moved: Instant) -> bool {
-        let mut fds = [PollFd::new(socket, PollFlags::OUT)];
-        // An interrupted or failed wait is followed by another write.
-        let _ = poll(&mut fds, Some(&DRAIN_LOOK));
-        let state = self.state();
-        let has_stalled = state.peer_closed && moved.elapsed() > DRAIN_STALL;
-        !(state.dead || has_stalled)
-    }
-}
-
-/// As much as the socket takes at once.
-fn write_now(mut socket: &Socket, bytes: &[u8]) -> std::io::Result<usize> {
-    let mut taken = 0;
-    while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
-        match socket.write(rest) {
-            Ok(count) => taken += count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(taken)
-}
-
-fn is_passing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
-}
-
-fn wait_readable(socket: &Socket) -> bool {
-    let mut fds = [PollFd::new(socket, PollFlags::IN)];
-    matches!(poll(&mut fds, None), Ok(_) | Err(rustix::io::Errno::INTR))
-}
-
-/// Ends both directions, which wakes whoever waits for the socket.
-fn close(socket: Option<&Socket>) {
-    if let Some(socket) = socket {
-        socket.end();
     }
 }
 

@@ -2,135 +2,23 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod network;
+mod running;
+#[path = "../support/mod.rs"]
 mod support;
+#[path = "../tunnel_support/mod.rs"]
 mod tunnel_support;
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::Ordering;
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use support::leash::{Leash, Leashed};
-use support::postern::{Finished, binary};
-use support::{Home, PATIENCE, wait_until};
-use tunnel_support::proxy::Proxy;
+
+use running::{PASSWORD, Running, client_ends, echoes, failed_with, server, server_at};
+use support::Home;
 use tunnel_support::{Target, free_port, visit};
-
-const PASSWORD: &str = "s3cret-Pass";
-/// Time in which a command ends after a signal.
-const END_WITHIN: Duration = Duration::from_secs(2);
-
-/// A running command.
-struct Running {
-    process: Leashed,
-    home: Home,
-}
-
-impl Running {
-    fn start(home: Home, env: &[(&str, &str)], args: &[&str]) -> Self {
-        let mut leash = Leash::new(binary()).args(args).lending(home.path());
-        let own = home.path().to_str().unwrap();
-        for (name, value) in [("POSTERN_HOME", own), ("AUTH", "")].iter().chain(env) {
-            leash = leash.env(name, value);
-        }
-        Self {
-            process: leash.start(),
-            home,
-        }
-    }
-
-    fn client(server: SocketAddr, args: &[&str]) -> Self {
-        let url = format!("ws://{server}");
-        let args: Vec<&str> = ["tunnel-client", "-v", &url]
-            .into_iter()
-            .chain(args.iter().copied())
-            .collect();
-        let auth = format!("me:{PASSWORD}");
-        Self::start(Home::new(), &[("AUTH", &auth)], &args)
-    }
-
-    fn says(&self, what: &str) {
-        wait_until(
-            PATIENCE,
-            &format!("{what}: {}", self.process.stderr.text()),
-            || self.process.stderr.text().contains(what),
-        );
-    }
-
-    /// Ends it with a signal; it ends well, and in time.
-    fn ends_well(mut self, signal: Signal) -> String {
-        let began = Instant::now();
-        self.process.signal(signal);
-        let status = self.process.wait(PATIENCE).unwrap();
-        let took = began.elapsed();
-        assert!(took < END_WITHIN, "{took:?}");
-        self.process.drained();
-        let said = self.process.stdout.text() + &self.process.stderr.text();
-        assert_eq!(status.code(), Some(0), "{said}");
-        assert!(!said.contains(PASSWORD), "{said}");
-        said
-    }
-
-    fn address(&self) -> SocketAddr {
-        wait_until(PATIENCE, "the server listens", || {
-            self.process.stdout.line_after("Listening on ").is_some()
-        });
-        let line = self.process.stdout.line_after("Listening on ").unwrap();
-        line.parse().unwrap()
-    }
-
-    /// Its ECDSA key's, which clients prefer.
-    fn fingerprint(&self) -> String {
-        let line = self.process.stdout.line_after("Fingerprint: ").unwrap();
-        line.split(' ').next().unwrap().to_owned()
-    }
-}
-
-fn server(args: &[&str]) -> Running {
-    server_at("127.0.0.1:0", args)
-}
-
-fn server_at(listen: &str, args: &[&str]) -> Running {
-    let auth = format!("me:{PASSWORD}");
-    let args: Vec<&str> = ["tunnel-server", "-v", "--listen", listen]
-        .into_iter()
-        .chain(args.iter().copied())
-        .collect();
-    Running::start(Home::new(), &[("AUTH", &auth)], &args)
-}
-
-/// Runs a client to its end.
-fn client_ends(home: &Home, server: SocketAddr, auth: &str, args: &[&str]) -> Finished {
-    let url = format!("ws://{server}");
-    let mut all = vec![
-        "tunnel-client",
-        "-v",
-        &url,
-        "--auth",
-        auth,
-        "--max-retry-count",
-        "0",
-    ];
-    all.extend(args);
-    home.run(&all)
-}
-
-fn failed_with(finished: &Finished, what: &str) {
-    assert_eq!(finished.code, Some(1), "{finished:?}");
-    assert!(finished.stderr.contains(what), "{what}: {finished:?}");
-    assert!(!finished.stderr.contains(PASSWORD), "{finished:?}");
-}
-
-fn echoes(port: u16) -> TcpStream {
-    let mut visitor = visit(port);
-    visitor.write_all(b"there and back").unwrap();
-    let mut answer = [0; 14];
-    visitor.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"there and back");
-    visitor
-}
 
 #[test]
 fn the_two_commands_forward_and_end_well_with_streams_open() {
@@ -385,7 +273,7 @@ fn every_form_of_a_reverse_tcp_remote_is_understood() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("users.json");
     std::fs::write(&file, format!(r#"{{"me:{PASSWORD}": ["^$x"]}}"#)).unwrap();
-    let strict = self::server(&["--authfile", file.to_str().unwrap(), "--auth", "other:x"]);
+    let strict = running::server(&["--authfile", file.to_str().unwrap(), "--auth", "other:x"]);
     for (remote, named) in [
         ("R:7001", "R:0.0.0.0:7001"),
         ("R:7001:80", "R:0.0.0.0:7001"),
@@ -446,122 +334,5 @@ fn a_port_in_use_is_named() {
     let auth = format!("me:{PASSWORD}");
     let finished = client_ends(&Home::new(), server.address(), &auth, &[&remote]);
     failed_with(&finished, &format!("cannot listen on R:{busy}"));
-    server.ends_well(Signal::TERM);
-}
-
-/// The head of the first request that comes, on a connection that stays open.
-fn head_of(stream: &mut TcpStream) -> String {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
-        head.push(byte[0]);
-    }
-    String::from_utf8(head).unwrap()
-}
-
-#[test]
-fn headers_are_sent_along() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let headers = [
-        "--header",
-        "X-Token: abc def",
-        "--header",
-        "Host: other.example",
-    ];
-    let args: Vec<&str> = ["R:1:localhost:1"].into_iter().chain(headers).collect();
-    let client = Running::client(address, &args);
-    let head = head_of(&mut listener.accept().unwrap().0).to_lowercase();
-    assert!(head.contains("\r\nx-token: abc def\r\n"), "{head}");
-    assert!(head.contains("\r\nhost: other.example\r\n"), "{head}");
-    assert_eq!(head.matches("\r\nhost:").count(), 1, "{head}");
-    assert!(
-        head.contains("\r\nsec-websocket-protocol: chisel-v3\r\n"),
-        "{head}"
-    );
-    client.ends_well(Signal::TERM);
-}
-
-/// A proxy that lets `me:s3cret-Pass` through, for CONNECT only.
-fn connect_proxy() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut near in listener.incoming().flatten() {
-            let head = head_of(&mut near);
-            let to = head
-                .strip_prefix("CONNECT ")
-                .and_then(|rest| rest.split(' ').next());
-            // The base64 of the credentials above.
-            if !head.contains("Proxy-Authorization: Basic bWU6czNjcmV0LVBhc3M=\r\n") {
-                let refusal =
-                    b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n";
-                near.write_all(refusal).unwrap();
-                continue;
-            }
-            let far = TcpStream::connect(to.unwrap()).unwrap();
-            near.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                .unwrap();
-            for (mut from, mut to) in [
-                (near.try_clone().unwrap(), far.try_clone().unwrap()),
-                (far, near),
-            ] {
-                std::thread::spawn(move || {
-                    let _ = std::io::copy(&mut from, &mut to);
-                    let _ = to.shutdown(Shutdown::Both);
-                });
-            }
-        }
-    });
-    address
-}
-
-#[test]
-fn a_proxy_is_gone_through_with_its_credentials() {
-    let (server, proxy, target, port) = (server(&[]), connect_proxy(), Target::echo(), free_port());
-    let remote = format!("R:127.0.0.1:{port}:127.0.0.1:{}", target.port());
-    let url = format!("http://me:{PASSWORD}@{proxy}");
-    let client = Running::client(server.address(), &[&remote, "--proxy", &url]);
-    client.says("Connected (Latency ");
-    echoes(port);
-    client.ends_well(Signal::TERM);
-    let wrong = format!("http://me:{PASSWORD}x@{proxy}");
-    let auth = format!("me:{PASSWORD}");
-    let finished = client_ends(
-        &Home::new(),
-        server.address(),
-        &auth,
-        &[&remote, "--proxy", &wrong],
-    );
-    failed_with(&finished, "proxy");
-    server.ends_well(Signal::TERM);
-}
-
-#[test]
-fn the_keep_alive_is_as_often_as_it_is_told() {
-    let server = server(&["--keepalive", "0s"]);
-    let proxy = Proxy::start(server.address());
-    let sent = || proxy.faults.up_bytes.load(Ordering::SeqCst);
-    let port = free_port();
-    let remote = format!("R:127.0.0.1:{port}:localhost:1");
-    let often = Running::client(proxy.address, &[&remote, "--keepalive", "50ms"]);
-    often.says("Connected (Latency ");
-    let mut last = sent();
-    for _ in 0..5 {
-        wait_until(PATIENCE, "another keep-alive", || sent() > last);
-        last = sent();
-    }
-    often.ends_well(Signal::TERM);
-    let never = Running::client(proxy.address, &[&remote, "--keepalive", "0s"]);
-    never.says("Connected (Latency ");
-    let (mut last, mut since) = (sent(), Instant::now());
-    wait_until(PATIENCE, "silence for a second", || {
-        if sent() != last {
-            (last, since) = (sent(), Instant::now());
-        }
-        since.elapsed() > Duration::from_secs(1)
-    });
-    never.ends_well(Signal::TERM);
     server.ends_well(Signal::TERM);
 }
