@@ -188,8 +188,7 @@ fn key(remote: &RemoteServer) -> Key {
 
 /// Finds it ready, or a set-up under way, or begins one.
 fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
-    let info = info(core, remote)?;
-    let mut main = remote.main.lock();
+    let (info, mut main) = current(core, remote)?;
     if main.info.as_ref() == Some(&info) {
         if main.is_ready {
             return Ok(Begun::Ready);
@@ -224,6 +223,21 @@ fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
         .map_err(|error| Fault::new("local", format!("no thread for the main tunnel: {error}")))?;
     main.set_up = Some(set_up.clone());
     Ok(Begun::Trying(set_up))
+}
+
+/// The connector info, and the main tunnel while that is the newest: an older one must not replace a newer tunnel.
+fn current<'a>(
+    core: &Core,
+    remote: &'a RemoteServer,
+) -> Result<(Info, MutexGuard<'a, Main>), Fault> {
+    loop {
+        let saves = remote.saves();
+        let info = info(core, remote)?;
+        let main = remote.main.lock();
+        if remote.saves() == saves {
+            return Ok((info, main));
+        }
+    }
 }
 
 fn info(core: &Core, remote: &RemoteServer) -> Result<Info, Fault> {
@@ -311,7 +325,7 @@ impl Keeper {
         let settings = self
             .info
             .connector
-            .settings(&self.core.known, forward)
+            .settings(self.remote.known(&self.core.known), forward)
             .map_err(|fault| fault.error)?;
         let started = self.core.tunnels.start(key(&self.remote), settings);
         started
