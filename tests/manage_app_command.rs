@@ -90,6 +90,9 @@ fn a_running_start_is_asked() {
         .unwrap()
         .to_owned();
     assert_eq!(manager.status(&id)["status"], "idle");
+    let wrong = home.run(&["app", "add", "tcp"]);
+    assert_eq!(wrong.code, Some(2), "as without a running start: {wrong:?}");
+    assert!(wrong.stderr.contains("port is required") && wrong.stderr.contains("--help"));
     let connected = home.run(&["app", "connect", "shop"]);
     assert_eq!(
         (connected.code, connected.stderr.as_str()),
