@@ -15,6 +15,15 @@ use support::manager::{Far, Manager, Target, free_port};
 use support::quick_setup::{Act, QuickSetup};
 use support::{Home, PATIENCE, wait_until};
 
+fn put(manager: &Manager, path: &str, app: &Value) -> u16 {
+    let json = [("Content-Type", "application/json")];
+    let body = app.to_string();
+    manager
+        .client()
+        .send("PUT", path, &json, body.as_bytes())
+        .status()
+}
+
 /// What the next call says about who asks.
 fn name_told(far: &Far, manager: &Manager, id: &str) -> Value {
     let before = far.quick.requests().len();
@@ -103,6 +112,32 @@ fn what_is_wrong_here_is_not_blamed_on_the_server() {
     assert_eq!(failed["error_class"], "local", "{failed}");
     assert!(failed["error"].as_str().unwrap().contains(".credential"));
     assert!(far.quick.requests().is_empty());
+}
+
+/// A wrong tunnel port of one application is mended by mending that application.
+#[test]
+fn a_wrong_tunnel_port_goes_with_the_application_that_named_it() {
+    let far = Far::new();
+    let manager = far.manager();
+    let mut app = Target::start().app();
+    let id = manager.add(&app);
+    far.assign();
+    manager.connected(&id);
+    manager.disconnect(&id);
+    let mut silent = far.answer(free_port());
+    silent["connector"]["tunnel_port"] = Value::Null;
+    far.quick.script([Act::json(200, &silent)]);
+    app["tunnel_port"] = json!(free_port());
+    let path = format!("/api/apps/{id}");
+    assert_eq!(put(&manager, &path, &app), 200);
+    manager.connect(&id);
+    manager.wait_for(&id, "the wrong port", |result| {
+        result["error_class"] == "network"
+    });
+    manager.disconnect(&id);
+    app["tunnel_port"] = Value::Null;
+    assert_eq!(put(&manager, &path, &app), 200);
+    manager.connected(&id);
 }
 
 /// As quickly as two threads can; every look in between must find a status of the contract.

@@ -369,8 +369,11 @@ impl Keeper {
     fn make_ready(&self) -> Result<(), String> {
         let port = self.remote.main.lock().door.port();
         if let Some(port) = port {
-            let kept = self.remote.keep_local_port(&self.core.credentials, port);
-            kept.map_err(|error| format!("cannot save its local port: {error}"))?;
+            let tunnel_port = self.info.connector.tunnel_port;
+            let kept = self
+                .remote
+                .keep_ports(&self.core.credentials, port, tunnel_port);
+            kept.map_err(|error| format!("cannot save its ports: {error}"))?;
         }
         let mut main = self.remote.main.lock();
         if main.generation != self.generation {

@@ -147,7 +147,8 @@ impl RemoteServer {
             return Ok(None);
         }
         let changed = store.change(&self.origin, |saved| {
-            let port = own_port.or(given.tunnel_port).or(saved.tunnel_port);
+            let port = own_port.or(given.tunnel_port);
+            let port = port.or(saved.proven_tunnel_port);
             saved.connector_name.clone_from(&given.username);
             saved.password = given.password.clone();
             saved.conn_username = Some(given.username.clone());
@@ -170,15 +171,17 @@ impl RemoteServer {
         }))
     }
 
-    /// Persists the local port of the main tunnel.
-    pub(crate) fn keep_local_port(
+    /// Persists the local port of the main tunnel, which is connected, and the tunnel server's port that it proves.
+    pub(crate) fn keep_ports(
         &self,
         store: &CredentialStore,
-        port: u16,
+        local_port: u16,
+        tunnel_port: u16,
     ) -> Result<(), vault::Error> {
         let mut held = self.held();
         let changed = store.change(&self.origin, |saved| {
-            saved.local_port = Some(port);
+            saved.local_port = Some(local_port);
+            saved.proven_tunnel_port = Some(tunnel_port);
             saved.clone()
         })?;
         held.credentials = Some(changed);
@@ -280,5 +283,31 @@ mod tests {
             "its connection goes on with it"
         );
         assert_eq!((name().as_str(), remote.saves()), ("slow", 3));
+    }
+
+    /// A port that one application named by mistake does not stay with all of them.
+    #[test]
+    fn the_tunnel_port_that_is_kept_is_one_that_was_connected_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let remote = Servers::default().of("https://a.example:443");
+        let port = |own: Option<u16>, given: Option<u16>| {
+            let mut setup = setup("user");
+            setup.connector.tunnel_port = given;
+            let answered = Answered {
+                call: remote.next_call(),
+                is_awaited: true,
+            };
+            let saved = remote.accept(&store, &setup, own, answered).unwrap();
+            saved.unwrap().tunnel_port
+        };
+        assert_eq!(port(None, None), DEFAULT_TUNNEL_PORT);
+        assert_eq!((port(Some(9), Some(8)), port(None, Some(8))), (9, 8));
+        assert_eq!(
+            (port(Some(9), None), port(None, None)),
+            (9, DEFAULT_TUNNEL_PORT)
+        );
+        remote.keep_ports(&store, 4000, 7).unwrap();
+        assert_eq!((port(Some(9), None), port(None, None)), (9, 7));
     }
 }
