@@ -228,12 +228,9 @@ fn trust(core: &Arc<Core>, request: &Request) -> Answer {
         fingerprint,
     } = request.json()?;
     let servers = core.servers.all();
+    let of_main = |remote: &Arc<_>| main_tunnel::changed_host_key(core, remote);
     let mut changed = core.connections.changed_host_keys();
-    changed.extend(
-        servers
-            .iter()
-            .filter_map(|remote| main_tunnel::changed_host_key(core, remote)),
-    );
+    changed.extend(servers.iter().filter_map(of_main));
     changed.retain(|change| change.server == server && change.offered == fingerprint);
     if changed.is_empty() {
         return Err(ApiError::not_found(

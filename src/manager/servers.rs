@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::app::address;
 use super::connection::active::Fault;
 use super::main_tunnel::MainTunnel;
-use super::quick_setup::Setup;
+use super::quick_setup::{self, Setup};
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::link::Endpoint;
@@ -147,16 +147,7 @@ impl RemoteServer {
             return Ok(None);
         }
         let changed = store.change(&self.origin, |saved| {
-            let port = own_port.or(given.tunnel_port);
-            let port = port.or(saved.proven_tunnel_port);
-            saved.connector_name.clone_from(&given.username);
-            saved.password = given.password.clone();
-            saved.conn_username = Some(given.username.clone());
-            saved.conn_password = Some(given.password.clone());
-            saved.external_ip = Some(given.external_ip.clone());
-            saved.api_port = Some(given.api_port);
-            saved.tunnel_port = Some(port.unwrap_or(DEFAULT_TUNNEL_PORT));
-            saved.accepted = true;
+            take(saved, given, own_port);
             saved.clone()
         })?;
         let tunnel_port = changed.tunnel_port.unwrap_or(DEFAULT_TUNNEL_PORT);
@@ -191,6 +182,19 @@ impl RemoteServer {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Step 2 of the connect sequence.
+fn take(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Option<u16>) {
+    let port = own_port.or(given.tunnel_port).or(saved.proven_tunnel_port);
+    saved.connector_name.clone_from(&given.username);
+    saved.password = given.password.clone();
+    saved.conn_username = Some(given.username.clone());
+    saved.conn_password = Some(given.password.clone());
+    saved.external_ip = Some(given.external_ip.clone());
+    saved.api_port = Some(given.api_port);
+    saved.tunnel_port = Some(port.unwrap_or(DEFAULT_TUNNEL_PORT));
+    saved.accepted = true;
 }
 
 impl Connector {
