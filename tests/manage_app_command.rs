@@ -90,6 +90,9 @@ fn a_running_start_is_asked() {
         .unwrap()
         .to_owned();
     assert_eq!(manager.status(&id)["status"], "idle");
+    let wrong = home.run(&["app", "add", "tcp"]);
+    assert_eq!(wrong.code, Some(2), "as without a running start: {wrong:?}");
+    assert!(wrong.stderr.contains("port is required") && wrong.stderr.contains("--help"));
     let connected = home.run(&["app", "connect", "shop"]);
     assert_eq!(
         (connected.code, connected.stderr.as_str()),
@@ -121,8 +124,8 @@ fn a_wrong_line_is_refused() {
         (&["app", "add"], 2, "PROTOCOL"),
         (&["app", "add", "gopher"], 2, "unknown protocol"),
         (&["app", "add", "http", "0"], 2, "not a port"),
-        (&["app", "add", "tcp"], 1, "port is required"),
-        (&["app", "add", "ssh", "--invisible"], 1, "invisible"),
+        (&["app", "add", "tcp"], 2, "port is required"),
+        (&["app", "add", "ssh", "--invisible"], 2, "invisible"),
         (&["app", "connect"], 2, "ID"),
         (&["app", "connect", "a", "b"], 2, "unexpected argument"),
         (&["app", "connect", "a"], 1, "there is no application"),

@@ -250,15 +250,12 @@ fn line(app: &Value) -> String {
 
 fn add(parsed: &Parsed) -> Result<(), Failure> {
     let body = body(parsed)?;
+    // Whether a server without TLS may be used is for the start to say.
+    let draft = Draft::parse(&body, true).map_err(|invalid| usage(&ADD, invalid.to_string()))?;
     let home = home()?;
     let added = match Manager::find(&home)? {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
-        // Whether a server without TLS may be used is for the start to say.
-        None => {
-            let draft =
-                Draft::parse(&body, true).map_err(|invalid| usage(&ADD, invalid.to_string()))?;
-            AppStore::new(home).add(draft).map_err(of_store)?.shown()
-        }
+        None => AppStore::new(home).add(draft).map_err(of_store)?.shown(),
     };
     match parsed.has(&JSON) {
         true => print(&format!("{added:#}\n")),
@@ -266,7 +263,7 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// The application's JSON form. Fields that are wrong are named by whoever takes it.
+/// The application's JSON form; whether its values can be used is for the draft to say.
 fn body(parsed: &Parsed) -> Result<Value, Failure> {
     let mut fields = Map::new();
     let mut operands = parsed.operands().iter();

@@ -32,7 +32,8 @@ pub(crate) struct Core {
     pub(crate) run_dir: PathBuf,
     pub(crate) apps: AppStore,
     pub(crate) credentials: CredentialStore,
-    pub(crate) known: Arc<KnownServers>,
+    /// Host keys; each remote server has its own part of them.
+    pub(crate) known: KnownServers,
     pub(crate) tunnels: Registry,
     pub(crate) servers: Servers,
     pub(crate) connections: Connections,

@@ -8,11 +8,12 @@
 //!     └────────── other connector info ────────────────┴─────────────┘
 //! ```
 
+use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
 use serde_json::{Value, json};
 
 use super::connection::active::{Active, Fault, Step, millis_until};
@@ -188,13 +189,12 @@ fn key(remote: &RemoteServer) -> Key {
 
 /// Finds it ready, or a set-up under way, or begins one.
 fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
-    let info = info(core, remote)?;
-    let mut main = remote.main.lock();
+    let (info, mut main) = current(core, remote)?;
     if main.info.as_ref() == Some(&info) {
         if main.is_ready {
             return Ok(Begun::Ready);
         }
-        if let Some(set_up) = &main.set_up {
+        if let Some(set_up) = main.set_up.as_ref().filter(|it| it.is_under_way()) {
             return Ok(Begun::Trying(set_up.clone()));
         }
     }
@@ -202,28 +202,39 @@ fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
     main.is_ready = false;
     main.error = None;
     main.info = Some(info.clone());
-    let (starting, started) = crossbeam_channel::bounded(0);
-    let (working, over) = crossbeam_channel::bounded(0);
-    let set_up = SetUp { started, over };
     let keeper = Keeper {
         core: Arc::clone(core),
         remote: Arc::clone(remote),
         info,
         generation: main.generation,
     };
-    // The set-up's own thread, as several connections may wait for it; ends when the tunnel is ready, or replaced,
-    // or closed with the program.
-    let spawned = std::thread::Builder::new()
-        .name("main-tunnel".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            keeper.run(starting);
-            drop::<Sender<()>>(working);
-        });
-    spawned
+    let set_up = keeper
+        .spawn()
         .map_err(|error| Fault::new("local", format!("no thread for the main tunnel: {error}")))?;
     main.set_up = Some(set_up.clone());
     Ok(Begun::Trying(set_up))
+}
+
+impl SetUp {
+    /// One that broke off would else be waited for ever again.
+    fn is_under_way(&self) -> bool {
+        self.over.try_recv() == Err(TryRecvError::Empty)
+    }
+}
+
+/// The connector info, and the main tunnel while that is the newest: an older one must not replace a newer tunnel.
+fn current<'a>(
+    core: &Core,
+    remote: &'a RemoteServer,
+) -> Result<(Info, MutexGuard<'a, Main>), Fault> {
+    loop {
+        let saves = remote.saves();
+        let info = info(core, remote)?;
+        let main = remote.main.lock();
+        if remote.saves() == saves {
+            return Ok((info, main));
+        }
+    }
 }
 
 fn info(core: &Core, remote: &RemoteServer) -> Result<Info, Fault> {
@@ -273,6 +284,21 @@ struct Keeper {
 }
 
 impl Keeper {
+    /// The set-up's own thread, as several connections may wait for it; ends when the tunnel is ready, or replaced, or
+    /// closed with the program.
+    fn spawn(self) -> io::Result<SetUp> {
+        let (starting, started) = crossbeam_channel::bounded(0);
+        let (working, over) = crossbeam_channel::bounded(0);
+        std::thread::Builder::new()
+            .name("main-tunnel".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                self.run(starting);
+                drop::<Sender<()>>(working);
+            })?;
+        Ok(SetUp { started, over })
+    }
+
     fn run(&self, starting: Sender<()>) {
         let outcome = self.start().and_then(|tunnel| {
             drop(starting);
@@ -311,7 +337,7 @@ impl Keeper {
         let settings = self
             .info
             .connector
-            .settings(&self.core.known, forward)
+            .settings(self.remote.known(&self.core.known), forward)
             .map_err(|fault| fault.error)?;
         let started = self.core.tunnels.start(key(&self.remote), settings);
         started
@@ -355,8 +381,11 @@ impl Keeper {
     fn make_ready(&self) -> Result<(), String> {
         let port = self.remote.main.lock().door.port();
         if let Some(port) = port {
-            let kept = self.remote.keep_local_port(&self.core.credentials, port);
-            kept.map_err(|error| format!("cannot save its local port: {error}"))?;
+            let tunnel_port = self.info.connector.tunnel_port;
+            let kept = self
+                .remote
+                .keep_ports(&self.core.credentials, port, tunnel_port);
+            kept.map_err(|error| format!("cannot save its ports: {error}"))?;
         }
         let mut main = self.remote.main.lock();
         if main.generation != self.generation {

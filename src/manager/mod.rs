@@ -109,7 +109,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let core = Arc::new(Core {
         apps: store::AppStore::new(options.home.clone()),
         credentials: CredentialStore::new(options.home.clone()),
-        known: Arc::new(KnownServers::new(options.home.clone())),
+        known: KnownServers::new(options.home.clone()),
         plugins: plugin::Registry::new(options.home.clone()),
         tunnels: Registry::default(),
         servers: servers::Servers::default(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::app::AppConfig;
 use super::connection::Refused;
-use super::connection::result::{ConnectResult, HostKey};
+use super::connection::result::ConnectResult;
 use super::connection::state::State;
 use super::core::Core;
 use super::draft::{Draft, Invalid};
@@ -245,20 +245,21 @@ fn trust(core: &Arc<Core>, request: &Request) -> Answer {
         fingerprint,
     } = request.json()?;
     let servers = core.servers.all();
+    let of_main = |remote: &Arc<_>| main_tunnel::changed_host_key(core, remote);
     let mut changed = core.connections.changed_host_keys();
-    changed.extend(
-        servers
-            .iter()
-            .filter_map(|remote| main_tunnel::changed_host_key(core, remote)),
-    );
-    let is_meant = |change: &HostKey| change.server == server && change.offered == fingerprint;
-    if !changed.iter().any(is_meant) {
+    changed.extend(servers.iter().filter_map(of_main));
+    changed.retain(|change| change.server == server && change.offered == fingerprint);
+    if changed.is_empty() {
         return Err(ApiError::not_found(
             "no tunnel was refused for this server and fingerprint",
         ));
     }
-    let trusted = core.known.trust(&server, &fingerprint);
-    trusted.map_err(|error| ApiError::internal(error.to_string()))?;
+    for change in &changed {
+        let trusted = core
+            .known
+            .trust_change(&server, &change.known, &fingerprint);
+        trusted.map_err(|error| ApiError::internal(error.to_string()))?;
+    }
     log::warn!("the changed host key {fingerprint} of {server} is trusted from now on");
     core.connections.retry_all();
     for remote in &servers {

@@ -1,6 +1,7 @@
 //! Remote servers, each by its origin: what one is told, no other sees.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use zeroize::Zeroizing;
 use super::app::address;
 use super::connection::active::Fault;
 use super::main_tunnel::MainTunnel;
-use super::quick_setup::Setup;
+use super::quick_setup::{self, Setup};
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::link::Endpoint;
@@ -29,10 +30,30 @@ pub(crate) struct Servers(Mutex<BTreeMap<String, Arc<RemoteServer>>>);
 /// One remote server.
 pub(crate) struct RemoteServer {
     origin: String,
-    /// What is held in memory; a reload takes it from disk.
-    credentials: Mutex<Option<Credentials>>,
+    held: Mutex<Held>,
+    /// Quick-setup calls that have begun.
+    calls: AtomicU64,
+    /// Answers that were saved.
+    saves: AtomicU64,
     /// Its main tunnel.
     pub(crate) main: MainTunnel,
+}
+
+#[derive(Default)]
+struct Held {
+    /// What is in memory; a reload takes it from disk.
+    credentials: Option<Credentials>,
+    /// The youngest call whose answer was saved.
+    answered: u64,
+}
+
+/// Whose answer it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Answered {
+    /// The call, as [`RemoteServer::next_call`] counts them.
+    pub(crate) call: u64,
+    /// Whether somebody still waits for it.
+    pub(crate) is_awaited: bool,
 }
 
 /// What a tunnel to a server needs: complete connector info but for the API port.
@@ -51,7 +72,9 @@ impl Servers {
         let server = servers.entry(origin.to_owned()).or_insert_with(|| {
             Arc::new(RemoteServer {
                 origin: origin.to_owned(),
-                credentials: Mutex::new(None),
+                held: Mutex::default(),
+                calls: AtomicU64::new(0),
+                saves: AtomicU64::new(0),
                 main: MainTunnel::default(),
             })
         });
@@ -69,6 +92,11 @@ impl Servers {
 }
 
 impl RemoteServer {
+    /// The host keys of the tunnel servers that it names.
+    pub(crate) fn known(&self, known: &KnownServers) -> KnownServers {
+        known.told_by(&self.origin)
+    }
+
     /// Its origin.
     pub(crate) fn origin(&self) -> &str {
         &self.origin
@@ -81,68 +109,92 @@ impl RemoteServer {
         reload: bool,
     ) -> Result<Credentials, vault::Error> {
         let mut held = self.held();
-        if let Some(known) = &*held
+        if let Some(known) = &held.credentials
             && !reload
         {
             return Ok(known.clone());
         }
         let read = store.load(&self.origin)?;
-        *held = Some(read.clone());
+        held.credentials = Some(read.clone());
         Ok(read)
     }
 
+    /// How many answers were saved: while that does not change, the connector info does not.
+    pub(crate) fn saves(&self) -> u64 {
+        self.saves.load(Ordering::SeqCst)
+    }
+
+    /// Counts a call that begins.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Saves what an answer says and puts it in the place of what is in memory. `own_port` is the application's.
+    ///
+    /// None where nobody waits for the answer any more and that of a later call was saved: the server may have
+    /// assigned anew since.
     pub(crate) fn accept(
         &self,
         store: &CredentialStore,
         setup: &Setup,
         own_port: Option<u16>,
-    ) -> Result<Connector, vault::Error> {
+        answered: Answered,
+    ) -> Result<Option<Connector>, vault::Error> {
         let given = &setup.connector;
         // Held over the write, so that memory never falls behind the disk.
         let mut held = self.held();
+        if !answered.is_awaited && answered.call < held.answered {
+            return Ok(None);
+        }
         let changed = store.change(&self.origin, |saved| {
-            let port = own_port.or(given.tunnel_port).or(saved.tunnel_port);
-            saved.connector_name.clone_from(&given.username);
-            saved.password = given.password.clone();
-            saved.conn_username = Some(given.username.clone());
-            saved.conn_password = Some(given.password.clone());
-            saved.external_ip = Some(given.external_ip.clone());
-            saved.api_port = Some(given.api_port);
-            saved.tunnel_port = Some(port.unwrap_or(DEFAULT_TUNNEL_PORT));
-            saved.accepted = true;
+            take(saved, given, own_port);
             saved.clone()
         })?;
         let tunnel_port = changed.tunnel_port.unwrap_or(DEFAULT_TUNNEL_PORT);
-        *held = Some(changed);
-        Ok(Connector {
+        held.credentials = Some(changed);
+        held.answered = held.answered.max(answered.call);
+        self.saves.fetch_add(1, Ordering::SeqCst);
+        Ok(Some(Connector {
             external_ip: given.external_ip.clone(),
             tunnel_port,
             user: given.username.clone(),
             password: given.password.clone(),
-        })
+        }))
     }
 
-    /// Persists the local port of the main tunnel.
-    pub(crate) fn keep_local_port(
+    /// Persists the local port of the main tunnel, which is connected, and the tunnel server's port that it proves.
+    pub(crate) fn keep_ports(
         &self,
         store: &CredentialStore,
-        port: u16,
+        local_port: u16,
+        tunnel_port: u16,
     ) -> Result<(), vault::Error> {
         let mut held = self.held();
         let changed = store.change(&self.origin, |saved| {
-            saved.local_port = Some(port);
+            saved.local_port = Some(local_port);
+            saved.proven_tunnel_port = Some(tunnel_port);
             saved.clone()
         })?;
-        *held = Some(changed);
+        held.credentials = Some(changed);
         Ok(())
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Credentials>> {
-        self.credentials
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Step 2 of the connect sequence.
+fn take(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Option<u16>) {
+    let port = own_port.or(given.tunnel_port).or(saved.proven_tunnel_port);
+    saved.connector_name.clone_from(&given.username);
+    saved.password = given.password.clone();
+    saved.conn_username = Some(given.username.clone());
+    saved.conn_password = Some(given.password.clone());
+    saved.external_ip = Some(given.external_ip.clone());
+    saved.api_port = Some(given.api_port);
+    saved.tunnel_port = Some(port.unwrap_or(DEFAULT_TUNNEL_PORT));
+    saved.accepted = true;
 }
 
 impl Connector {
@@ -171,16 +223,95 @@ impl Connector {
     }
 
     /// The settings of a tunnel that forwards `remote`.
-    pub(crate) fn settings(
-        &self,
-        known: &Arc<KnownServers>,
-        remote: Remote,
-    ) -> Result<Settings, Fault> {
+    pub(crate) fn settings(&self, known: KnownServers, remote: Remote) -> Result<Settings, Fault> {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
         settings.retries.after_loss = PAUSE_AFTER_LOSS;
-        settings.host_key = HostKeyCheck::Pinned(Arc::clone(known));
+        settings.host_key = HostKeyCheck::Pinned(Arc::new(known));
         Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::quick_setup::{ApiKey, App, Connector as Given, Resource};
+    use crate::vault::Home;
+
+    fn setup(username: &str) -> Setup {
+        Setup {
+            connector: Given {
+                external_ip: "127.0.0.1".into(),
+                api_port: 1,
+                username: username.into(),
+                password: Zeroizing::new("secret".into()),
+                tunnel_port: None,
+                fingerprint: None,
+            },
+            app: App {
+                app_id: String::new(),
+                site_url: String::new(),
+                resource: Resource {
+                    ip: String::new(),
+                    port: 2,
+                },
+            },
+            api_key: ApiKey::default(),
+        }
+    }
+
+    #[test]
+    fn an_answer_that_nobody_awaits_does_not_replace_that_of_a_later_call() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let remote = Servers::default().of("https://a.example:443");
+        let name = || store.load(remote.origin()).unwrap().connector_name;
+        let accept = |username: &str, call: u64, is_awaited: bool| {
+            let answered = Answered { call, is_awaited };
+            let saved = remote.accept(&store, &setup(username), None, answered);
+            saved.unwrap().is_some()
+        };
+        let [first, second, third] = std::array::from_fn(|_| remote.next_call());
+        assert!(accept("late", second, false), "nothing newer is there");
+        assert_eq!(name(), "late");
+        assert!(accept("new", third, true));
+        assert!(!accept("late", second, false));
+        let held = remote.credentials(&store, false).unwrap();
+        assert_eq!(
+            (held.connector_name.as_str(), name().as_str()),
+            ("new", "new")
+        );
+        assert!(
+            accept("slow", first, true),
+            "its connection goes on with it"
+        );
+        assert_eq!((name().as_str(), remote.saves()), ("slow", 3));
+    }
+
+    /// A port that one application named by mistake does not stay with all of them.
+    #[test]
+    fn the_tunnel_port_that_is_kept_is_one_that_was_connected_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let remote = Servers::default().of("https://a.example:443");
+        let port = |own: Option<u16>, given: Option<u16>| {
+            let mut setup = setup("user");
+            setup.connector.tunnel_port = given;
+            let answered = Answered {
+                call: remote.next_call(),
+                is_awaited: true,
+            };
+            let saved = remote.accept(&store, &setup, own, answered).unwrap();
+            saved.unwrap().tunnel_port
+        };
+        assert_eq!(port(None, None), DEFAULT_TUNNEL_PORT);
+        assert_eq!((port(Some(9), Some(8)), port(None, Some(8))), (9, 8));
+        assert_eq!(
+            (port(Some(9), None), port(None, None)),
+            (9, DEFAULT_TUNNEL_PORT)
+        );
+        remote.keep_ports(&store, 4000, 7).unwrap();
+        assert_eq!((port(Some(9), None), port(None, None)), (9, 7));
     }
 }

@@ -15,8 +15,13 @@ const FILE: &str = "known_servers.json";
 const CAP: u64 = 1024 * 1024;
 
 /// The pinned keys of a per-user directory; nothing is kept in memory, as others write it too.
+///
+/// Whoever is told where to connect by somebody else keeps pins apart by who told ([`KnownServers::told_by`]), so that
+/// none of them decides which key another one's server must have.
 pub struct KnownServers {
     home: Home,
+    /// What stands before a server's address; empty where the user named it.
+    told_by: String,
 }
 
 /// What is known of a key.
@@ -56,7 +61,18 @@ struct Pin {
 impl KnownServers {
     /// The keys that are pinned in this directory.
     pub fn new(home: Home) -> Self {
-        Self { home }
+        Self {
+            home,
+            told_by: String::new(),
+        }
+    }
+
+    /// The keys in the same directory of servers that `origin` named.
+    pub fn told_by(&self, origin: &str) -> Self {
+        Self {
+            home: self.home.clone(),
+            told_by: format!("{origin} "),
+        }
     }
 
     /// Compares a server's key with the pinned one, or pins it.
@@ -65,15 +81,16 @@ impl KnownServers {
             true => Known::Same,
             false => Known::Changed(pin.fingerprint.clone()),
         };
-        if let Some(pin) = self.read()?.servers.get(server) {
+        let server = self.entry(server);
+        if let Some(pin) = self.read()?.servers.get(&server) {
             return Ok(compare(pin));
         }
         self.write(|content| {
             // Another process may have been first.
-            let found = content.servers.get(server).map(compare);
+            let found = content.servers.get(&server).map(compare);
             content
                 .servers
-                .entry(server.to_owned())
+                .entry(server)
                 .or_insert_with(|| pin(key.fingerprint(), key.kind()));
             found.unwrap_or(Known::New)
         })
@@ -81,30 +98,51 @@ impl KnownServers {
 
     /// The kind of the pinned key.
     pub fn kind(&self, server: &str) -> Option<String> {
-        let pin = self.read().ok()?.servers.remove(server)?;
+        let pin = self.read().ok()?.servers.remove(&self.entry(server))?;
         Some(pin.kind).filter(|kind| !kind.is_empty())
     }
 
     /// Pins the key with this fingerprint where none is pinned.
     pub fn pin_first(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
-        if self.read()?.servers.contains_key(server) {
+        let server = self.entry(server);
+        if self.read()?.servers.contains_key(&server) {
             return Ok(());
         }
         self.write(|content| {
             content
                 .servers
-                .entry(server.to_owned())
+                .entry(server)
                 .or_insert_with(|| pin(fingerprint.to_owned(), ""));
         })
     }
 
     /// Pins the key with this fingerprint in place of what was known: the user trusts it.
     pub fn trust(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
+        let server = self.entry(server);
         self.write(|content| {
             content
                 .servers
-                .insert(server.to_owned(), pin(fingerprint.to_owned(), ""));
+                .insert(server, pin(fingerprint.to_owned(), ""));
         })
+    }
+
+    /// Pins the key with this fingerprint wherever `known` is pinned for the server, whoever named it: the user trusts
+    /// the change.
+    pub fn trust_change(&self, server: &str, known: &str, fingerprint: &str) -> Result<(), Error> {
+        self.write(|content| {
+            let of_server = |name: &str| name.rsplit(' ').next() == Some(server);
+            let pins = content.servers.iter_mut();
+            for (_, found) in
+                pins.filter(|(name, found)| of_server(name) && found.fingerprint == known)
+            {
+                *found = pin(fingerprint.to_owned(), "");
+            }
+        })
+    }
+
+    /// The server's name in the file.
+    fn entry(&self, server: &str) -> String {
+        format!("{}{server}", self.told_by)
     }
 
     fn read(&self) -> Result<Content, Error> {
@@ -169,6 +207,25 @@ mod tests {
         known.trust("a:1", &second.fingerprint()).unwrap();
         known.pin_first("a:1", &first.fingerprint()).unwrap();
         assert_eq!(known.check("a:1", &second).unwrap(), Known::Same);
+    }
+
+    #[test]
+    fn whoever_names_a_server_pins_for_itself_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let known = KnownServers::new(Home::at(dir.path().join("home")));
+        let [a, b] = ["https://a:443", "https://b:443"].map(|origin| known.told_by(origin));
+        let [real, other] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
+            .map(|kind| ServerKey::generate(kind).unwrap().public());
+        a.pin_first("t:1", "a lie").unwrap();
+        assert_eq!(b.check("t:1", &real).unwrap(), Known::New);
+        assert_eq!(known.check("t:1", &real).unwrap(), Known::New);
+        let refused = Known::Changed("a lie".into());
+        assert_eq!(a.check("t:1", &real).unwrap(), refused);
+        known
+            .trust_change("t:1", "a lie", &other.fingerprint())
+            .unwrap();
+        assert_eq!(a.check("t:1", &other).unwrap(), Known::Same);
+        assert_eq!(b.check("t:1", &real).unwrap(), Known::Same);
     }
 
     #[test]

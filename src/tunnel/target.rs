@@ -23,10 +23,7 @@ pub(super) fn connect(
     unwanted: impl Fn() -> bool,
 ) -> io::Result<TcpStream> {
     let deadline = Instant::now() + within;
-    let addresses: Vec<SocketAddr> = (host, port)
-        .to_socket_addrs()?
-        .take(MAX_ADDRESSES)
-        .collect();
+    let addresses = ordered(host, (host, port).to_socket_addrs()?);
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for (index, address) in addresses.iter().enumerate() {
         let others = u32::try_from(addresses.len() - index).unwrap_or(1);
@@ -38,6 +35,16 @@ pub(super) fn connect(
         }
     }
     Err(last)
+}
+
+/// `localhost` is 127.0.0.1 first: the main tunnel's end listens there, and whoever has the same port on `::1`, which
+/// resolvers put in front, is somebody else.
+fn ordered(host: &str, found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
+    let mut addresses: Vec<SocketAddr> = found.take(MAX_ADDRESSES).collect();
+    if host.eq_ignore_ascii_case("localhost") {
+        addresses.sort_by_key(SocketAddr::is_ipv6);
+    }
+    addresses
 }
 
 fn connect_to(
@@ -78,5 +85,20 @@ fn is_writable(socket: &TcpStream) -> io::Result<bool> {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn localhost_is_the_address_of_the_main_tunnels_end() {
+        let found: [SocketAddr; 2] = ["[::1]:80", "127.0.0.1:80"].map(|text| text.parse().unwrap());
+        assert_eq!(
+            ordered("localhost", found.into_iter()),
+            [found[1], found[0]]
+        );
+        assert_eq!(ordered("a.example", found.into_iter()), found);
     }
 }

@@ -39,6 +39,9 @@ pub struct Credentials {
     /// The tunnel server's port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel_port: Option<u16>,
+    /// The tunnel server's port that a main tunnel was connected to last: what an application names may be wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven_tunnel_port: Option<u16>,
     /// The user name of tunnel connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conn_username: Option<String>,
@@ -71,6 +74,7 @@ impl Credentials {
             external_ip: None,
             api_port: None,
             tunnel_port: None,
+            proven_tunnel_port: None,
             conn_username: None,
             conn_password: None,
             accepted: false,
@@ -101,6 +105,7 @@ impl fmt::Debug for Credentials {
             .field("external_ip", &self.external_ip)
             .field("api_port", &self.api_port)
             .field("tunnel_port", &self.tunnel_port)
+            .field("proven_tunnel_port", &self.proven_tunnel_port)
             .field("conn_username", &self.conn_username)
             .field("conn_password", &self.conn_password.as_ref().map(|_| "***"))
             .field("accepted", &self.accepted)

@@ -219,6 +219,7 @@ impl Active {
             record.detail = reason.message;
         }
         record.error = fault.error;
+        record.pause = None;
         record.local_url.clear();
         record.tunnel = None;
     }
@@ -365,5 +366,6 @@ mod tests {
             (shown.status, shown.error_class),
             (State::Failed, Some("quick-setup"))
         );
+        assert_eq!((shown.error.as_str(), shown.next_retry_ms), ("no", None));
     }
 }

@@ -1,5 +1,6 @@
 //! What a connection's quick-setup calls need, and what becomes of their answer.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::active::Active;
@@ -9,7 +10,7 @@ use crate::manager::app::AppConfig;
 use crate::manager::core::Core;
 use crate::manager::quick_setup::{Body, Caller, Setup, Wait};
 use crate::manager::server_url::ServerUrl;
-use crate::manager::servers::{Connector, RemoteServer};
+use crate::manager::servers::{Answered, Connector, RemoteServer};
 use crate::vault::Credentials;
 
 /// The calls of one connection. It may outlive the connection: an answer that comes late is saved all the same.
@@ -22,6 +23,8 @@ pub(super) struct Call {
     target: (String, u16),
     /// Told to the server that it was given for, and to no other.
     with_token: bool,
+    /// The present attempt among all calls to the server.
+    number: AtomicU64,
     saved: Mutex<Option<Result<Connector, String>>>,
 }
 
@@ -44,6 +47,7 @@ impl Call {
                 .server
                 .as_ref()
                 .is_some_and(|own| own.origin() == url.origin()),
+            number: AtomicU64::new(0),
             saved: Mutex::new(None),
         }
     }
@@ -61,6 +65,8 @@ impl Call {
 
 impl Caller for Call {
     fn credentials(&self, reload: bool) -> Result<Credentials, String> {
+        self.number
+            .store(self.remote.next_call(), Ordering::Relaxed);
         let credentials = self.remote.credentials(&self.core.credentials, reload);
         credentials.map_err(|error| error.to_string())
     }
@@ -90,14 +96,22 @@ impl Caller for Call {
     }
 
     fn accepted(&self, setup: &Setup) {
+        let answered = Answered {
+            call: self.number.load(Ordering::Relaxed),
+            is_awaited: !self.active.is_stopped(),
+        };
+        let own_port = self.app.tunnel_port;
         let saved = self
             .remote
-            .accept(&self.core.credentials, setup, self.app.tunnel_port);
+            .accept(&self.core.credentials, setup, own_port, answered);
         let saved = saved.map_err(|error| format!("cannot save the credentials: {error}"));
+        let origin = self.remote.origin();
         match &saved {
-            Ok(_) => log::debug!("the credentials from {} are saved", self.remote.origin()),
+            Ok(Some(_)) => log::debug!("the credentials from {origin} are saved"),
+            Ok(None) => log::debug!("an answer from {origin} came too late to be saved"),
             Err(error) => log::warn!("{error}"),
         }
-        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
+        let saved = saved.transpose();
+        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = saved;
     }
 }

@@ -18,6 +18,7 @@ use crate::manager::main_tunnel;
 use crate::manager::quick_setup::{self, Setup};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::servers::{Connector, RemoteServer};
+use crate::manager::store;
 use crate::manager::web_client::WebClient;
 use crate::tunnel::client::{Status, Tunnel};
 use crate::tunnel::registry::{Key, Which};
@@ -153,11 +154,15 @@ impl Work<'_> {
         })
     }
 
-    /// One that was removed while its connection began has none.
+    /// One that was removed while its connection began has none, nor a record that says so for ever.
     fn still_wanted(&self) -> Result<(), Ended> {
         match self.core.apps.find(&self.app.id) {
             _ if self.active.is_stopped() => Err(Ended::Stopped),
             Ok(_) => Ok(()),
+            Err(store::Error::Unknown(_)) => {
+                self.core.connections.disconnect(&self.app.id);
+                Err(Ended::Stopped)
+            }
             Err(error) => Err(Fault::new("local", error.to_string()).into()),
         }
     }
@@ -199,22 +204,27 @@ impl Work<'_> {
         );
         let setup = setup.map_err(|failure| match failure {
             quick_setup::Failure::Stopped => Ended::Stopped,
+            here @ quick_setup::Failure::Local(_) => Fault::new("local", here.to_string()).into(),
             failure => Fault::new("quick-setup", failure.to_string()).into(),
         })?;
         self.active.step(Step::Credentials);
         let connector = call.saved().map_err(|error| Fault::new("local", error))?;
-        self.pin(&connector, setup.connector.fingerprint.as_deref())?;
+        self.pin(remote, &connector, setup.connector.fingerprint.as_deref())?;
         Ok((setup, connector))
     }
 
     /// A fingerprint that came with the answer is pinned, unless one is already.
-    fn pin(&self, connector: &Connector, fingerprint: Option<&str>) -> Result<(), Fault> {
+    fn pin(
+        &self,
+        remote: &RemoteServer,
+        connector: &Connector,
+        fingerprint: Option<&str>,
+    ) -> Result<(), Fault> {
         let (Some(fingerprint), Ok(endpoint)) = (fingerprint, connector.endpoint()) else {
             return Ok(());
         };
-        let pinned = self
-            .core
-            .known
+        let pinned = remote
+            .known(&self.core.known)
             .pin_first(&endpoint.authority(), fingerprint);
         pinned.map_err(|error| Fault::new("local", error.to_string()))
     }
@@ -240,7 +250,7 @@ impl Work<'_> {
             remote_host: ip,
             remote_port: port,
         };
-        let settings = connector.settings(&self.core.known, forward)?;
+        let settings = connector.settings(remote.known(&self.core.known), forward)?;
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;

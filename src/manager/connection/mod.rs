@@ -85,9 +85,10 @@ impl Connections {
         self.map().active.get(id).cloned()
     }
 
-    /// The status of an application's connection, failed ones included.
+    /// The status of an application's connection, failed ones included; none of one that is ended at this moment.
     pub(crate) fn result(&self, id: &str) -> Option<ConnectResult> {
-        self.find(id).map(|active| active.result())
+        let result = self.find(id)?.result();
+        Some(result).filter(|result| result.status != State::Disconnected)
     }
 
     /// How many there are of each status.
@@ -200,5 +201,25 @@ impl std::fmt::Display for Refused {
             Self::Ending => write!(f, "the program is ending"),
             Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asks between the stop signal and the end of the record is told what he would be told a moment later.
+    #[test]
+    fn an_application_is_never_shown_as_disconnected() {
+        let connections = Connections::default();
+        let active = Active::new(Step::QuickSetup, crossbeam_channel::bounded(0).1);
+        let of_map = Arc::clone(&active);
+        connections.map().active.insert("id".into(), of_map);
+        assert_eq!(
+            connections.result("id").map(|shown| shown.status),
+            Some(State::Connecting)
+        );
+        active.stop();
+        assert!(connections.result("id").is_none());
     }
 }

@@ -7,7 +7,9 @@ use super::state::State;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
-#[derive(Debug, Clone, Serialize)]
+///
+/// It has no `Debug`: two of its URLs hold codes.
+#[derive(Clone, Serialize)]
 pub(crate) struct ConnectResult {
     pub(crate) status: State,
     pub(crate) site_url: String,
@@ -22,6 +24,7 @@ pub(crate) struct ConnectResult {
     pub(crate) step: Option<u8>,
     pub(crate) step_name: Option<&'static str>,
     pub(crate) next_retry_ms: Option<u64>,
+    /// May hold a code of the owner's own, as `auth_url`.
     pub(crate) local_url: String,
     pub(crate) latency_ms: Option<f64>,
     pub(crate) bytes_in: u64,

@@ -192,8 +192,10 @@ impl Envelope {
 
     fn message(&self) -> String {
         let said = [&self.message, &self.msg, &self.error];
-        let said = said.into_iter().filter_map(Value::as_str);
-        said.map(str::to_owned).next().unwrap_or_default()
+        let mut said = said.into_iter().filter_map(Value::as_str);
+        said.find(|text| !text.is_empty())
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 

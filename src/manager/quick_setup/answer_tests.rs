@@ -90,6 +90,11 @@ fn an_envelope_that_failed_says_so() {
             "broken",
         ),
         (json!({"code": -1}), "-1", ""),
+        (
+            json!({"code": 9, "message": "", "msg": "", "error": "why"}),
+            "9",
+            "why",
+        ),
         (json!({"code": true, "message": {}}), "true", ""),
     ] {
         assert_eq!(

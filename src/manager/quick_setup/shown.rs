@@ -57,9 +57,9 @@ fn without_values(text: &str) -> String {
     kept
 }
 
-/// The borders of each string that follows a secret's key; also where the text is cut off in it.
+/// The borders of each value that follows a secret's key (of a string without its quotes); also where the text is cut
+/// off in it.
 fn for_each_secret(text: &str, mut found: impl FnMut(usize, usize)) {
-    let mut after_key = false;
     let mut at = 0;
     while let Some(start) = text
         .get(at..)
@@ -67,17 +67,60 @@ fn for_each_secret(text: &str, mut found: impl FnMut(usize, usize)) {
         .map(|i| at + i + 1)
     {
         let (end, next) = string_end(text, start);
+        let key = text.get(start..end).unwrap_or_default().to_lowercase();
         let rest = text.get(next..).unwrap_or_default().trim_start();
-        let inner = text.get(start..end).unwrap_or_default();
-        if rest.starts_with(':') {
-            let key = inner.to_lowercase();
-            let value = rest.trim_start_matches(':').trim_start();
-            after_key = value.starts_with('"') && SECRET_KEYS.iter().any(|part| key.contains(part));
-        } else if std::mem::take(&mut after_key) {
-            found(start, end);
-        }
         at = next;
+        if let Some(value) = rest.strip_prefix(':').map(str::trim_start)
+            && SECRET_KEYS.iter().any(|part| key.contains(part))
+            && let Some((start, end, next)) = value_borders(text, text.len() - value.len(), &key)
+        {
+            found(start, end);
+            at = next;
+        }
     }
+}
+
+/// Where the value at `start` begins and ends, and where what follows it begins. None of a value that can be no secret.
+fn value_borders(text: &str, start: usize, key: &str) -> Option<(usize, usize, usize)> {
+    let borders = match text.as_bytes().get(start) {
+        Some(b'"') => {
+            let (end, next) = string_end(text, start + 1);
+            (start + 1, end, next)
+        }
+        Some(b'[' | b'{') => {
+            let end = nest_end(text, start);
+            (start, end, end)
+        }
+        // The number of an envelope's code is no visitor's code.
+        Some(b'0'..=b'9' | b'-') if key != "code" => {
+            let number = text.bytes().skip(start);
+            let end = start
+                + number
+                    .take_while(|byte| !b",]} \t\r\n".contains(byte))
+                    .count();
+            (start, end, end)
+        }
+        _ => return None,
+    };
+    Some(borders)
+}
+
+/// Where the array or object that begins at `start` ends.
+fn nest_end(text: &str, start: usize) -> usize {
+    let (mut depth, mut at) = (0_usize, start);
+    while let Some(byte) = text.as_bytes().get(at) {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth -= 1,
+            b'"' => at = string_end(text, at + 1).0,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+        at += 1;
+    }
+    text.len()
 }
 
 /// Where the string that begins at `start` ends, and where what follows it begins.
@@ -140,10 +183,21 @@ mod tests {
             r#"{"a":1,"enroll_token":"other1"#,
             r#"{"conn_password":"x","Code":"other1"}"#,
             r#"{"x":["a","b"],"password":"other1"}"#,
+            r#"{"password":["other1"],"x":1}"#,
+            r#"{"password" : {"a]}":["other1"#,
+            r#"{"x":{"Token":[[{"a":"b"}],"other1"]}}"#,
         ] {
             let shown = shown(text);
             assert!(!shown.contains("other1") && shown.contains(MASK), "{shown}");
         }
+        assert_eq!(
+            shown(r#"{"passcode":12345, "pass":-1.5e3}"#),
+            r#"{"passcode":***, "pass":***}"#
+        );
+        assert_eq!(
+            shown(r#"{"password":null,"token":true,"x":[1]}"#),
+            r#"{"password":null,"token":true,"x":[1]}"#
+        );
         assert_eq!(
             shown(r#"{"code":400,"message":"bad"}"#),
             r#"{"code":400,"message":"bad"}"#
