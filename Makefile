@@ -58,10 +58,12 @@ $(STATIC_VENV)/installed: Makefile
 test:
 	@tests/run.sh
 
-# The figures that README.md quotes, measured on this machine.
+# The figures that README.md quotes, measured on this machine; then the tunnel's, beside the tunnels
+# whose binaries POSTERN_CHISEL, POSTERN_RATHOLE and POSTERN_BORE name.
 bench:
 	@tests/setup.sh
 	cargo bench --profile release --bench figures
+	cargo bench --profile release --bench tunnel
 
 # A private MariaDB with sample data and the web client on it, until Ctrl-C. ARGS go to postern mysql.
 demo:

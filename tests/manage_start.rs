@@ -164,6 +164,20 @@ fn options_are_checked() {
 }
 
 #[test]
+fn an_allowed_name_is_served() {
+    let manager = Manager::start(&["--allow-host", "manage.example"]);
+    let status = |host: &str| {
+        let headers = [("Host", host), ("Origin", "")];
+        let answer = manager.client().send("GET", "/api/apps", &headers, b"");
+        answer.status()
+    };
+    assert_eq!(
+        (status("manage.example"), status("other.example")),
+        (200, 421)
+    );
+}
+
+#[test]
 fn only_loopback_is_listened_on() {
     let manager = Manager::start(&[]);
     let port = manager

@@ -44,17 +44,20 @@ function host() {
 }
 
 /**
- * Shows a toast and announces it.
+ * Shows a toast and announces it. One with a link stays until it is dismissed, as an error does.
  * @param {string} text
  * @param {'info'|'good'|'warn'|'bad'} [kind]
+ * @param {{text: string, href: string}} [link] opens in a new tab; its scheme is the caller's to check
  */
-export function notify(text, kind = 'info') {
+export function notify(text, kind = 'info', link) {
   const name = kind === 'error' ? 'bad' : kind;
-  const toast = h('div', { class: `toast ${name}` }, h('p', { text }));
+  const body = h('p', { text });
+  const toast = h('div', { class: `toast ${name}` }, body);
+  if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
   toast.append(iconButton('close', 'Dismiss', () => toast.remove()));
   const box = host();
   while (box.children.length >= TOAST_MAX) box.firstElementChild.remove();
   box.append(toast);
-  if (name !== 'bad') setTimeout(() => toast.remove(), TOAST_MS);
+  if (name !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
   announce(text, name);
 }

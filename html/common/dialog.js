@@ -6,18 +6,20 @@ let serial = 0;
 
 /**
  * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was.
+ * `mayDismiss` is asked before Esc, the backdrop or the cross closes it: what was typed may be worth a question.
  * @param {{title: string, wide?: boolean, body: Node|Node[], actions?: {label: string, value: any, kind?: string}[],
- *   onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
+ *   mayDismiss?: () => boolean|Promise<boolean>, onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
  * @returns {Promise<any>}
  */
-export function openDialog({ title, wide = false, body, actions = [], onOpen }) {
+export function openDialog({ title, wide = false, body, actions = [], mayDismiss = () => true, onOpen }) {
   const before = document.activeElement;
   const titleId = `dialog-title-${++serial}`;
   const dialog = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': titleId });
   return new Promise((resolve) => {
     let result;
     const close = (value) => { result = value; dialog.close(); };
-    dialog.append(head(title, titleId, close), h('div', { class: 'dialog-body' }, body));
+    const dismiss = async () => { if (await mayDismiss()) close(); };
+    dialog.append(head(title, titleId, dismiss), h('div', { class: 'dialog-body' }, body));
     if (actions.length) dialog.append(foot(actions, close));
     dialog.addEventListener('close', () => {
       dialog.remove();
@@ -25,7 +27,8 @@ export function openDialog({ title, wide = false, body, actions = [], onOpen }) 
       if (before?.isConnected) before.focus({ preventScroll: true });
       resolve(result);
     });
-    closeOnBackdrop(dialog);
+    dialog.addEventListener('cancel', (event) => { event.preventDefault(); dismiss(); });
+    dismissOnBackdrop(dialog, dismiss);
     document.body.append(dialog);
     dialog.showModal();
     stackToasts();
@@ -34,8 +37,8 @@ export function openDialog({ title, wide = false, body, actions = [], onOpen }) 
   });
 }
 
-function head(title, id, close) {
-  return h('div', { class: 'dialog-head' }, h('h2', { id, text: title }), iconButton('close', 'Close', () => close()));
+function head(title, id, dismiss) {
+  return h('div', { class: 'dialog-head' }, h('h2', { id, text: title }), iconButton('close', 'Close', dismiss));
 }
 
 function foot(actions, close) {
@@ -44,11 +47,11 @@ function foot(actions, close) {
   return h('div', { class: 'dialog-foot' }, buttons);
 }
 
-function closeOnBackdrop(dialog) {
+function dismissOnBackdrop(dialog, dismiss) {
   // Only a press that also began on the backdrop counts: a text selection dragged outside must not close the dialog.
   let began = false;
   dialog.addEventListener('pointerdown', (event) => { began = event.target === dialog; });
-  dialog.addEventListener('click', (event) => { if (began && event.target === dialog) dialog.close(); });
+  dialog.addEventListener('click', (event) => { if (began && event.target === dialog) dismiss(); });
 }
 
 function focusFirst(dialog) {

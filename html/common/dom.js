@@ -26,15 +26,17 @@ function apply(element, key, value) {
   else element.setAttribute(key, value === true ? '' : String(value));
 }
 
+/** Creates an element of a drawing. @param {string} tag @param {object} [attributes] @param {...SVGElement} children @returns {SVGElement} */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...children);
+  return element;
+}
+
 /** An icon of the sprite, hidden from assistive technology. @param {string} name @returns {SVGElement} */
 export function icon(name) {
-  const svg = document.createElementNS(SVG, 'svg');
-  svg.setAttribute('class', 'icon');
-  svg.setAttribute('aria-hidden', 'true');
-  const use = document.createElementNS(SVG, 'use');
-  use.setAttribute('href', `${SPRITE}#${name}`);
-  svg.append(use);
-  return svg;
+  return svg('svg', { class: 'icon', 'aria-hidden': 'true' }, svg('use', { href: `${SPRITE}#${name}` }));
 }
 
 /** Changes the icon inside `host`. @param {Element} host @param {string} name */

@@ -1,4 +1,5 @@
 // The plugin's HTTP API as functions. Every failure is an ApiError that says what happened.
+import { ApiError, answer, createSend, jsonRequest } from '../common/transport.js';
 
 /** How long a catalogue request may take, in ms. The server answers these from the dictionary; 30 s is a server in trouble. */
 const CATALOGUE_MS = 30_000;
@@ -6,21 +7,6 @@ const CATALOGUE_MS = 30_000;
 const HEALTH_MS = 5_000;
 /** How long a cancel may take, in ms: it opens a database connection of its own. */
 const CANCEL_MS = 10_000;
-
-/** A failed request. `status` is 0 when no answer came, or none in time. */
-export class ApiError extends Error {
-  /** @param {number} status @param {string} message @param {{errno: number, sqlstate: string}|null} [error] */
-  constructor(status, message, error = null) {
-    super(message);
-    this.status = status;
-    this.error = error;
-  }
-
-  /** Whether no answer came: the program has ended, the network is down, or it is much too slow. */
-  get unreachable() {
-    return this.status === 0;
-  }
-}
 
 /**
  * @typedef {{sql: string, db?: string, limit?: number|null, session?: string, queryId?: string, signal?: AbortSignal}} Query
@@ -32,27 +18,18 @@ export class ApiError extends Error {
  * @param {{onState?: (state: Reachability) => void}} [options]
  */
 export function createApi({ onState = () => {} } = {}) {
-  async function send(path, init = {}) {
-    let response;
-    try {
-      response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init });
-    } catch (cause) {
-      throw failure(cause, init.signal);
-    }
-    onState({ 401: 'unauthorized', 502: 'database' }[response.status] ?? 'online');
+  const request = createSend({
+    onAnswer: (status) => onState({ 401: 'unauthorized', 502: 'database' }[status] ?? 'online'),
+    onSilence: () => onState('offline'),
+  });
+
+  async function send(path, init) {
+    const response = await request(path, init);
     if (response.status === 401) throw new ApiError(401, 'the session has ended; sign in again with the authorization code');
     return response;
   }
 
-  function failure(cause, signal) {
-    if (signal?.reason?.name === 'AbortError') return cause;
-    if (cause?.name === 'TimeoutError') return new ApiError(0, 'the server took too long to answer; try again');
-    onState('offline');
-    return new ApiError(0, 'server not reachable; is postern still running?');
-  }
-
-  const post = (path, body, init = {}) =>
-    send(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), ...init });
+  const post = (path, body, init = {}) => send(path, { ...jsonRequest('POST', body), ...init });
   const get = async (path, parameters = {}, ms = CATALOGUE_MS) => {
     const query = new URLSearchParams(parameters).toString();
     return answer(await send(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(ms) }));
@@ -99,17 +76,4 @@ export function createApi({ onState = () => {} } = {}) {
       throw error;
     }
   }
-}
-
-/** The `data` of an answer, or the ApiError that its envelope stands for. @param {Response} response */
-async function answer(response) {
-  let body = null;
-  try {
-    body = await response.json();
-  } catch {
-    // Not JSON: an error page of something in between. The status says what is known.
-  }
-  const code = body?.code ?? response.status;
-  if (response.ok && code === 200) return body.data ?? null;
-  throw new ApiError(code, body?.message ?? `the server answered ${response.status}`, body?.error ?? null);
 }

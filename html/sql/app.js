@@ -2,10 +2,11 @@
 import { byId } from '../common/dom.js';
 import { announce, notify } from '../common/announce.js';
 import { openDialog } from '../common/dialog.js';
+import { themeSwitch } from '../common/themeswitch.js';
 import { h } from '../common/dom.js';
 import { createApi } from './api.js';
 import { Workspace, loadSettings } from './workbench/store.js';
-import { Health, showInfo, themeSwitch } from './workbench/topbar.js';
+import { Health, showInfo } from './workbench/topbar.js';
 import { Workbench } from './workbench/workbench.js';
 import { showKeys } from './workbench/keys.js';
 

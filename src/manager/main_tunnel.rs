@@ -336,6 +336,7 @@ impl Keeper {
                 .map(|listener| (listener, port))
         };
         let (listener, port) = saved
+            .filter(|port| *port != 0)
             .into_iter()
             .chain(LOCAL_PORTS)
             .find_map(bound)

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use postern::tunnel::server::{self, Server, Users};
@@ -48,8 +49,13 @@ impl Manager {
 
     /// The same, for tests of the failure.
     pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
+        Manager::try_start_at("0", home, args)
+    }
+
+    /// The same at a port.
+    pub fn try_start_at(port: &str, home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
         let mut leash = Leash::new(binary())
-            .args(["start", "0", "--no-open", "-v"])
+            .args(["start", port, "--no-open", "-v"])
             .args(args);
         leash = leash.lending(home.path());
         for (name, value) in environment(home.path()) {
@@ -357,13 +363,20 @@ fn users(password: &str) -> Users {
     users
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, below those that systems give to outgoing connections: one of those is taken
+/// again at any moment.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    const FIRST: u32 = 21_000;
+    const COUNT: u32 = 11_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Test binaries that run at once begin at different places.
+    let begin = std::process::id().wrapping_mul(97);
+    let candidates = (0..COUNT).map(|_| {
+        let offset = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        u16::try_from(FIRST + offset).unwrap()
+    });
+    let mut free = candidates.filter(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok());
+    free.next().expect("a port is free")
 }
 
 /// An application: an HTTP server that says `hello from the target` to everything.

@@ -3,7 +3,7 @@ import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { splitScript } from '../core/lexer.js';
 import { pause, scriptStatements } from '../core/script.js';
-import { formatMs } from './figures.js';
+import { formatMs } from '../../common/figures.js';
 import { Run, dangers, refusal } from './runner.js';
 
 /** Statements looked at for danger between two pauses. */

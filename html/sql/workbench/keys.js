@@ -1,14 +1,13 @@
 // The keyboard: one table that is both what the page listens to and what the overview shows.
-import { h, isMac } from '../../common/dom.js';
-import { openDialog } from '../../common/dialog.js';
+import { isMac } from '../../common/dom.js';
+import * as keyboard from '../../common/keys.js';
+
+const { alt, bare, mod } = keyboard;
 
 const MOD = isMac ? '⌘' : 'Ctrl';
 const ALT = isMac ? '⌥' : 'Alt';
 
-/**
- * Keys of the page. `match` is absent where another part (editor, sidebar, grid) handles the key itself.
- * @type {{group: string, keys: string[], what: string, command?: string, match?: (event: KeyboardEvent) => boolean, outside?: boolean}[]}
- */
+/** Keys of the page. `match` is absent where another part (editor, sidebar, grid) handles the key itself. @type {keyboard.Key[]} */
 export const KEYS = [
   { group: 'Run', keys: [MOD, 'Enter'], what: 'Run the selection or the statement at the cursor', command: 'run', match: (e) => mod(e) && !e.shiftKey && e.key === 'Enter' },
   { group: 'Run', keys: [MOD, 'Shift', 'Enter'], what: 'Run the whole script', command: 'runAll', match: (e) => mod(e) && e.shiftKey && e.key === 'Enter' },
@@ -44,44 +43,11 @@ export const KEYS = [
   { group: 'Column header', keys: [ALT, 'Enter'], what: 'Fit the column to what it holds' },
 ];
 
-function mod(event) {
-  return (event.metaKey || event.ctrlKey) && !event.altKey;
-}
-
-function alt(event) {
-  return event.altKey && !event.ctrlKey && !event.metaKey;
-}
-
-function bare(event) {
-  return !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
-}
-
-function inField(target) {
-  return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
-}
-
 /** Listens for the page's keys. @param {Object<string, (event: KeyboardEvent) => void>} commands */
-export function listenForKeys(commands) {
-  document.addEventListener('keydown', (event) => {
-    if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]')) return;
-    const key = KEYS.find(({ match, outside }) => match?.(event) && !(outside && inField(event.target)));
-    if (!key) return;
-    event.preventDefault();
-    commands[key.command](event);
-  });
-}
+export const listenForKeys = (commands) => keyboard.listenForKeys(KEYS, commands);
 
 /** How a command's keys are written, for menus and tooltips. @param {string} command */
-export function keyText(command) {
-  const key = KEYS.find((entry) => entry.command === command);
-  return key ? key.keys.join(isMac ? ' ' : '+') : '';
-}
+export const keyText = (command) => keyboard.keyText(KEYS, command);
 
 /** The overview of all keys. */
-export function showKeys() {
-  const groups = [...new Set(KEYS.map(({ group }) => group))];
-  const body = h('div', { class: 'keys' }, groups.map((group) => h('section', {}, h('h3', { text: group }),
-    h('dl', {}, KEYS.filter((key) => key.group === group).map(({ keys, what }) =>
-      h('div', {}, h('dt', {}, keys.map((key) => h('kbd', { class: 'key', text: key }))), h('dd', { text: what })))))));
-  return openDialog({ title: 'Keyboard', wide: true, body });
-}
+export const showKeys = () => keyboard.showKeys(KEYS);

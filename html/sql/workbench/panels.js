@@ -2,7 +2,7 @@
 import { fill, h } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { searchHistory } from '../core/history.js';
-import { formatMs } from './figures.js';
+import { formatMs } from '../../common/figures.js';
 import { coloured } from './schema.js';
 
 /** Entries drawn at once; searching finds the others. */

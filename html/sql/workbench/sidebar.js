@@ -1,6 +1,6 @@
 // The sidebar: databases, then the tables of one, with a live filter and pages of 50.
 import { byId, debounce, fill, h, icon, iconButton } from '../../common/dom.js';
-import { formatBytes, formatCount } from './figures.js';
+import { formatBytes, formatCount } from '../../common/figures.js';
 
 /** Tables on one page of the list, and databases: few servers have more than fit a list. */
 const PAGE = 50;

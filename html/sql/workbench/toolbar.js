@@ -2,7 +2,7 @@
 import { byId, fill, h } from '../../common/dom.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { openMenu } from '../../common/menu.js';
-import { formatBytes, formatMs } from './figures.js';
+import { formatBytes, formatMs } from '../../common/figures.js';
 import { keyText } from './keys.js';
 
 /** Row limits offered; 0 is no limit. */

@@ -1,9 +1,8 @@
 // The top bar: where one is connected, as whom, in which mode, and whether the server still answers.
-import { byId, fill, h, icon, setIcon } from '../../common/dom.js';
+import { byId, fill, h, icon } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
-import { followTheme, nextTheme, theme, themeIcon } from '../../common/theme.js';
 import { showAccountAdvice } from './panels.js';
-import { formatMs } from './figures.js';
+import { formatMs } from '../../common/figures.js';
 
 /** Time between two health checks while all is well, in ms. */
 const HEALTHY_MS = 15_000;
@@ -27,19 +26,6 @@ export function showInfo(info) {
   const could = byId('could-write');
   could.hidden = !(readOnly && info.can_write);
   could.onclick = () => showAccountAdvice(info);
-}
-
-/** The theme switch. */
-export function themeSwitch() {
-  const button = byId('theme');
-  const draw = () => {
-    setIcon(button, themeIcon(theme()));
-    button.title = `Theme: ${theme()}`;
-    button.setAttribute('aria-label', button.title);
-  };
-  button.addEventListener('click', () => { announce(`Theme: ${nextTheme()}`); draw(); });
-  followTheme(draw);
-  draw();
 }
 
 /** Watches whether the server answers: a dot with the latency, and a strip while it does not. */

@@ -23,6 +23,7 @@ mod queue;
 mod socket;
 mod stream;
 mod visitor;
+mod workers;
 
 use std::collections::HashMap;
 use std::io;
@@ -37,10 +38,8 @@ pub(super) use clock::ANSWER_WITHIN;
 use clock::Clock;
 use stream::Stream;
 pub use visitor::{OpenError, VisitorStream};
+use workers::Workers;
 
-/// Bytes of a stream thread's stack. Default 256 KiB: the resolver's need; only what is
-/// touched takes memory, some 12 KiB.
-const STREAM_STACK: usize = 256 * 1024;
 /// Bytes of the pump's stack. Default 128 KiB: sealing and TLS; touched as above.
 const PUMP_STACK: usize = 128 * 1024;
 /// Time for the last packets (DISCONNECT) to leave before the link is shut. Default 300 ms: a stop
@@ -97,6 +96,7 @@ pub(super) struct Line {
     wake: Condvar,
     end: OnceLock<End>,
     buffers: Buffers,
+    workers: Workers,
     target_within: Duration,
     traffic: Arc<Traffic>,
 }
@@ -131,6 +131,7 @@ impl Line {
             wake: Condvar::new(),
             end: OnceLock::new(),
             buffers: Buffers::default(),
+            workers: Workers::default(),
             target_within: options.target_within,
             traffic: options.traffic,
         })
@@ -160,6 +161,7 @@ impl Line {
         };
         self.end(end);
         self.abandon_streams();
+        self.workers.close();
         // The pump sends the last packets, unless the link is stuck.
         let _ = done.recv_timeout(FAREWELL);
         self.cut();
@@ -466,12 +468,12 @@ impl Line {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A channel is done with in both directions.
+    /// A channel is done with in both directions. To be followed by a [`Line::flush`], where this
+    /// is not the reading thread.
     fn release(&self, channel: ChannelId) {
         self.streams().remove(&channel);
         // A connection that has ended has no channels.
         let _ = self.session().close(channel);
-        self.wake_pump();
     }
 
     fn abandon_streams(&self) {

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::Line;
 use super::queue::Queue;
 use super::socket::Socket;
-use super::{Line, STREAM_STACK};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
 
@@ -38,6 +38,8 @@ const DRAIN_LOOK: Timespec = Timespec {
 /// Time without one byte taken after which a closed stream's queue is dropped. Default 60 s: the
 /// visitor of a stream that lives may stall for as long as it likes.
 const DRAIN_STALL: Duration = Duration::from_secs(60);
+/// Pause after a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
+const DROP_PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
@@ -93,12 +95,9 @@ impl Line {
     ) -> Result<(), Error> {
         let stream = self.add(channel);
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
-        // A thread because connecting and reading wait; ends with the stream.
-        let spawned = std::thread::Builder::new()
-            .name("tunnel-stream".into())
-            .stack_size(STREAM_STACK)
-            .spawn(move || own.with_target(&line, &host, port));
-        if let Err(error) = spawned {
+        // On a thread because connecting and reading wait.
+        let job = move || own.with_target(&line, &host, port);
+        if let Err(error) = self.workers.run(job) {
             log::warn!("a stream is refused: no thread for it: {error}");
             self.streams().remove(&channel);
             self.count_down();
@@ -109,13 +108,22 @@ impl Line {
         Ok(())
     }
 
-    /// Server: opens a channel for a visitor, and carries its bytes until the end; the caller's
-    /// thread is the stream's.
+    /// Server: opens a channel for a visitor, and carries its bytes until the end, on a thread
+    /// of its own. Never waits; an error means that there is no thread.
     pub(in crate::tunnel) fn serve_visitor(
         self: &Arc<Self>,
         visitor: TcpStream,
-        target: &str,
-    ) -> Result<(), Error> {
+        target: &Arc<str>,
+    ) -> std::io::Result<()> {
+        let (line, target) = (Arc::clone(self), Arc::clone(target));
+        self.workers.run(move || {
+            if let Err(error) = line.carry_visitor(visitor, &target) {
+                log::debug!("a visitor is turned away: {error}");
+            }
+        })
+    }
+
+    fn carry_visitor(self: &Arc<Self>, visitor: TcpStream, target: &str) -> Result<(), Error> {
         let stream = {
             let mut session = self.session();
             let channel = session.open("chisel", target.as_bytes())?;
@@ -132,6 +140,7 @@ impl Line {
             stream.abort();
             self.release(stream.channel);
         }
+        self.flush();
         self.count_down();
         Ok(())
     }
@@ -308,6 +317,7 @@ impl Stream {
                 self.broken(line, self.state());
             }
         }
+        line.flush();
         line.count_down();
     }
 
@@ -341,25 +351,29 @@ impl Stream {
         }
     }
 
-    /// True when the socket's bytes came to their end.
+    /// True when the socket's bytes came to their end. EOF is queued then: CLOSE may follow at once.
     fn carry_up(&self, line: &Line, socket: &Socket) -> bool {
+        // A read that fills its buffer is followed by another; any other has emptied the socket.
+        let mut may_wait = true;
         loop {
+            if may_wait && !wait_readable(socket) {
+                return false;
+            }
             let mut buffer = line.buffers.take();
             let read = (&*socket).read(&mut buffer);
             let fine = match &read {
-                Ok(0) => {
-                    // A channel that is gone needs no EOF.
-                    let _ = line.session().eof(self.channel);
-                    line.flush();
-                    line.buffers.give_back(buffer);
-                    return true;
-                }
+                Ok(0) => true,
                 Ok(count) => self.put(line, buffer.get(..*count).unwrap_or_default()),
                 Err(error) => is_passing(error.kind()),
             };
+            may_wait = !matches!(read, Ok(count) if count == buffer.len());
             line.buffers.give_back(buffer);
-            let waits = read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-            if !fine || (waits && !wait_readable(socket)) {
+            if matches!(read, Ok(0)) {
+                // A channel that is gone needs no EOF.
+                let _ = line.session().eof(self.channel);
+                return true;
+            }
+            if !fine {
                 return false;
             }
         }
@@ -375,7 +389,7 @@ impl Stream {
                     add(&line.traffic.sent, taken);
                     rest = rest.get(taken..).unwrap_or_default();
                 }
-                Err(Error::NoChannel(_)) => return !self.state().dead,
+                Err(Error::NoChannel(_)) => return self.drop_slowly(),
                 Err(_) => return false,
             }
             if !rest.is_empty() && !self.wait_writable() {
@@ -383,6 +397,15 @@ impl Stream {
             }
         }
         true
+    }
+
+    /// A target that floods a visitor who has gone must not cost a processor while it lingers.
+    fn drop_slowly(&self) -> bool {
+        let waited = self
+            .changed
+            .wait_timeout_while(self.state(), DROP_PAUSE, |state| !state.dead);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !state.dead
     }
 
     fn wait_writable(&self) -> bool {
@@ -416,12 +439,8 @@ impl Stream {
             Drain::Idle => self.changed.notify_all(),
             Drain::None => {
                 let (own, with) = (Arc::clone(self), Arc::clone(line));
-                // A thread because the socket takes its time; ends soon after it has caught up.
-                let spawned = std::thread::Builder::new()
-                    .name("tunnel-drain".into())
-                    .stack_size(STREAM_STACK)
-                    .spawn(move || own.drain(&with));
-                if let Err(error) = spawned {
+                // On a thread because the socket takes its time; ends soon after it has caught up.
+                if let Err(error) = line.workers.run(move || own.drain(&with)) {
                     log::warn!("a stream is cut: no thread for it: {error}");
                     state.drain = Drain::None;
                     self.broken(line, state);
@@ -435,9 +454,11 @@ impl Stream {
             if !self.write_chunk(line, &socket, &chunk) {
                 let mut state = self.state();
                 state.drain = Drain::None;
-                return self.broken(line, state);
+                self.broken(line, state);
+                break;
             }
         }
+        line.flush();
     }
 
     fn next_chunk(self: &Arc<Self>, line: &Arc<Line>) -> Option<(Arc<Socket>, Vec<u8>)> {

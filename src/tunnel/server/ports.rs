@@ -16,8 +16,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::tunnel::line::{Line, OpenError, VisitorStream};
 use crate::tunnel::remote::Remote;
 
-/// Bytes of a visitor thread's stack. Default 128 KiB: no resolver there.
-const VISITOR_STACK: usize = 128 * 1024;
 /// Bytes of a listening thread's stack. Default 64 KiB.
 const LISTENER_STACK: usize = 64 * 1024;
 /// Pause after an accept that failed, for lack of descriptors say. Default 100 ms.
@@ -218,17 +216,7 @@ fn accept_all(listener: &TcpListener, stopped: &UnixStream, line: &Arc<Line>, ta
     while wait(listener, stopped, pause.take()) {
         match listener.accept() {
             Ok((visitor, _)) => {
-                let (line, target) = (Arc::clone(line), Arc::clone(target));
-                // The stream's thread; ends with it.
-                let spawned = std::thread::Builder::new()
-                    .name("tunnel-visitor".into())
-                    .stack_size(VISITOR_STACK)
-                    .spawn(move || {
-                        if let Err(error) = line.serve_visitor(visitor, &target) {
-                            log::debug!("a visitor is turned away: {error}");
-                        }
-                    });
-                if let Err(error) = spawned {
+                if let Err(error) = line.serve_visitor(visitor, target) {
                     log::warn!("a visitor is turned away: no thread: {error}");
                     pause = Some(AFTER_ERROR);
                 }

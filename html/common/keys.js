@@ -1,0 +1,53 @@
+// The keyboard of a page: one table that is both what the page listens to and what the overview shows.
+import { h, isMac } from './dom.js';
+import { openDialog } from './dialog.js';
+
+/**
+ * @typedef {{group: string, keys: string[], what: string, command?: string, match?: (event: KeyboardEvent) => boolean, outside?: boolean}} Key
+ *   `command` is called when `match` agrees; `outside` keys belong to a field while it has the focus
+ */
+
+/** Control or Command, without Alt. @param {KeyboardEvent} event */
+export function mod(event) {
+  return (event.metaKey || event.ctrlKey) && !event.altKey;
+}
+
+/** Alt alone. @param {KeyboardEvent} event */
+export function alt(event) {
+  return event.altKey && !event.ctrlKey && !event.metaKey;
+}
+
+/** No modifier at all. @param {KeyboardEvent} event */
+export function bare(event) {
+  return !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+}
+
+function inField(target) {
+  return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
+}
+
+/** Listens for the keys of a table. @param {Key[]} table @param {Object<string, (event: KeyboardEvent) => void>} commands */
+export function listenForKeys(table, commands) {
+  document.addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]')) return;
+    const key = table.find(({ match, outside }) => match?.(event) && !(outside && inField(event.target)));
+    if (!key) return;
+    event.preventDefault();
+    commands[key.command](event);
+  });
+}
+
+/** How a command's keys are written, for menus and tooltips. @param {Key[]} table @param {string} command */
+export function keyText(table, command) {
+  const key = table.find((entry) => entry.command === command);
+  return key ? key.keys.join(isMac ? ' ' : '+') : '';
+}
+
+/** The overview of all keys. @param {Key[]} table */
+export function showKeys(table) {
+  const groups = [...new Set(table.map(({ group }) => group))];
+  const body = h('div', { class: 'keys' }, groups.map((group) => h('section', {}, h('h3', { text: group }),
+    h('dl', {}, table.filter((key) => key.group === group).map(({ keys, what }) =>
+      h('div', {}, h('dt', {}, keys.map((key) => h('kbd', { class: 'key', text: key }))), h('dd', { text: what })))))));
+  return openDialog({ title: 'Keyboard', wide: true, body });
+}

@@ -1,0 +1,74 @@
+// One way to ask a server of ours: JSON envelopes in, `data` or an ApiError out.
+
+/** A failed request. `status` is 0 when no answer came, or none in time; `body` is the envelope, where there was one. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message @param {object|null} [body] */
+  constructor(status, message, body = null) {
+    super(message);
+    this.status = status;
+    this.body = body;
+  }
+
+  /** What the database says: its error number and state. @returns {{errno: number, sqlstate: string}|null} */
+  get error() {
+    return this.body?.error ?? null;
+  }
+
+  /** What is wrong with each field of the request. @returns {Object<string, string>} */
+  get fields() {
+    return this.body?.fields ?? {};
+  }
+
+  /** Whether no answer came: the program has ended, the network is down, or it is much too slow. */
+  get unreachable() {
+    return this.status === 0;
+  }
+}
+
+/**
+ * `onAnswer` learns the status of every answer, `onSilence` that none came.
+ * @param {{onAnswer: (status: number) => void, onSilence: () => void}} options
+ * @returns {(path: string, init?: RequestInit) => Promise<Response>}
+ */
+export function createSend({ onAnswer, onSilence }) {
+  return async (path, init = {}) => {
+    let response;
+    try {
+      response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init });
+    } catch (cause) {
+      throw failure(cause, init.signal, onSilence);
+    }
+    onAnswer(response.status);
+    return response;
+  };
+}
+
+function failure(cause, signal, onSilence) {
+  if (signal?.reason?.name === 'AbortError') return cause;
+  if (cause?.name === 'TimeoutError') return new ApiError(0, 'the server took too long to answer; try again');
+  onSilence();
+  return new ApiError(0, 'server not reachable; is postern still running?');
+}
+
+/** What `fetch` needs to send JSON. @param {string} method @param {any} body @returns {RequestInit} */
+export function jsonRequest(method, body) {
+  return { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+/** The envelope of an answer, or the ApiError that it stands for. @param {Response} response @returns {Promise<object>} */
+export async function envelope(response) {
+  let body = null;
+  try {
+    body = await response.json();
+  } catch {
+    // Not JSON: an error page of something in between. The status says what is known.
+  }
+  const code = body?.code ?? response.status;
+  if (response.ok && code >= 200 && code < 300) return body ?? {};
+  throw new ApiError(code, body?.message ?? `the server answered ${response.status}`, body);
+}
+
+/** The `data` of an answer, or the ApiError that its envelope stands for. @param {Response} response */
+export async function answer(response) {
+  return (await envelope(response)).data ?? null;
+}

@@ -1,0 +1,54 @@
+// The management API as functions. Every failure is an ApiError that says what happened.
+import { answer, createSend, envelope, jsonRequest } from '../common/transport.js';
+
+/** How long a question may take, in ms: the server answers from memory, so longer is a server in trouble. */
+const READ_MS = 5_000;
+/** How long a change may take, in ms: it is written to the disk, and deleting waits for the connection's end. */
+const WRITE_MS = 15_000;
+
+/**
+ * Creates the API. `onState` is told whenever a request shows that the server can or cannot be reached.
+ * @param {{onState?: (reachable: boolean) => void}} [options]
+ */
+export function createApi({ onState = () => {} } = {}) {
+  const send = createSend({ onAnswer: () => onState(true), onSilence: () => onState(false) });
+  const get = async (path) => {
+    try {
+      return await answer(await send(path, { signal: AbortSignal.timeout(READ_MS) }));
+    } catch (error) {
+      // Silence counts as absence here: nothing on this page is slow.
+      if (error.unreachable) onState(false);
+      throw error;
+    }
+  };
+  const change = async (method, path, body) => {
+    const init = body === undefined ? { method } : jsonRequest(method, body);
+    return envelope(await send(path, { ...init, signal: AbortSignal.timeout(WRITE_MS) }));
+  };
+  const of = (name, id) => `/api/${name}/${encodeURIComponent(id)}`;
+
+  return {
+    /** All applications, each with `conn_status` and its `connection`. */
+    apps: () => get('/api/apps'),
+    /** Saves a new application here; nothing remote is called. */
+    add: async (body) => (await change('POST', '/api/apps', body)).data,
+    /** Replaces an application; secrets that are left out stay. */
+    replace: async (id, body) => (await change('PUT', of('apps', id), body)).data,
+    /** Disconnects and removes an application. */
+    remove: (id) => change('DELETE', of('apps', id)),
+    /** Begins a connection; answers its status at once. */
+    connect: async (id) => { const body = await change('POST', of('connect', id)); return body.status ?? body.data?.status; },
+    /** Ends a connection, wherever it stands. */
+    disconnect: (id) => change('POST', of('disconnect', id)),
+    /** The ConnectResult of an application. */
+    status: (id) => get(of('status', id)),
+    /** Ends the present pause before the next try. */
+    retry: (id) => change('POST', of('retry', id)),
+    /** Accepts a changed host key. @param {{server: string, offered: string}} key */
+    trust: ({ server, offered }) => change('POST', '/api/trust', { server, fingerprint: offered }),
+    /** The main tunnels. */
+    tunnels: () => get('/api/tunnel'),
+    /** Version, server in use, notices. */
+    version: () => get('/api/version'),
+  };
+}

@@ -1,0 +1,53 @@
+// Start of the management page.
+import { byId } from '../common/dom.js';
+import { announce } from '../common/announce.js';
+import { themeSwitch } from '../common/themeswitch.js';
+import { createApi } from './api.js';
+import { Actions } from './board/actions.js';
+import { Board } from './board/board.js';
+import { Store } from './board/store.js';
+import { drawNotices, drawTunnel, showTunnels } from './board/strip.js';
+import { listenForKeys, showKeys, walkCards } from './keys.js';
+
+const api = createApi({ onState: reach });
+const store = new Store(api, draw);
+const actions = new Actions(api, store);
+const board = new Board(store, actions);
+let isReachable = true;
+
+function draw() {
+  board.draw();
+  drawTunnel(store);
+  drawNotices(store.version);
+  drawOutage();
+}
+
+/** The server has gone or is back; the list is asked for at once, whoever found it out. */
+function reach(reachable) {
+  if (reachable === isReachable) return;
+  isReachable = reachable;
+  if (reachable) announce('postern answers again');
+  else drawOutage();
+  store.refresh();
+}
+
+/** A strip while the list is not fresh; what is shown stays. */
+function drawOutage() {
+  const text = isReachable ? store.trouble && `The applications cannot be listed: ${store.trouble}. Trying again.` : 'postern does not answer; trying again. What is shown is the last that was known.';
+  byId('offline').hidden = text === '';
+  document.body.classList.toggle('is-stale', text !== '');
+  if (text && byId('offline-text').textContent !== text) byId('offline-text').textContent = text;
+}
+
+byId('add').addEventListener('click', () => actions.add());
+byId('help').addEventListener('click', showKeys);
+byId('retry-now').addEventListener('click', () => store.refresh());
+byId('tunnel').addEventListener('click', () => showTunnels(store, actions));
+walkCards(byId('apps'));
+listenForKeys({
+  add: () => actions.add(),
+  search: () => { if (board.isSearchable) byId('search').focus(); },
+  keys: showKeys,
+});
+themeSwitch();
+store.start();

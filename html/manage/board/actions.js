@@ -1,0 +1,155 @@
+// What a person can do with an application.
+import { copyText } from '../../common/dom.js';
+import { announce, notify } from '../../common/announce.js';
+import { confirmDialog } from '../../common/dialog.js';
+import { copyOf } from '../core/fields.js';
+import { siteLink } from '../core/links.js';
+import { openForm } from '../form/form.js';
+import { Followed } from './follow.js';
+import { reviewHostKey } from './hostkey.js';
+import { showQr } from './qrview.js';
+
+/** The actions; each says in a toast or on the card what came of it. */
+export class Actions {
+  #api;
+  #store;
+  #followed;
+  #busy = new Set();
+
+  /** @param {ReturnType<typeof import('../api.js').createApi>} api @param {import('./store.js').Store} store */
+  constructor(api, store) {
+    this.#api = api;
+    this.#store = store;
+    this.#followed = new Followed({ api, store, open: (app) => openSite(app) });
+  }
+
+  /** One action at a time for an application: a second click does nothing. */
+  async #once(id, what, run) {
+    if (this.#busy.has(id)) return undefined;
+    this.#busy.add(id);
+    try {
+      return await run();
+    } catch (error) {
+      notify(`${what}: ${error.message}`, 'bad');
+      return undefined;
+    } finally {
+      this.#busy.delete(id);
+    }
+  }
+
+  /** Connects and follows the connection. @param {object} app */
+  connect(app) {
+    return this.#once(app.id, `“${app.name}” was not connected`, async () => {
+      const status = await this.#api.connect(app.id);
+      this.#store.patch(app.id, { status: status ?? 'connecting' });
+      this.#followed.begin(app.id);
+      notify(`Connecting “${app.name}”…`);
+      this.#store.refresh();
+    });
+  }
+
+  /** Cancels or disconnects; also takes the error off a failed one. @param {object} app */
+  disconnect(app) {
+    this.#followed.end(app.id);
+    return this.#once(app.id, `“${app.name}” was not disconnected`, async () => {
+      await this.#api.disconnect(app.id);
+      this.#followed.end(app.id);
+      this.#store.patch(app.id, { status: 'idle' });
+      this.#store.refresh();
+    });
+  }
+
+  /** Ends the pause before the next try. @param {object} app */
+  retry(app) {
+    return this.#once(app.id, 'The next try could not be hastened', async () => {
+      await this.#api.retry(app.id);
+      announce('Trying again');
+      this.#store.refresh();
+    });
+  }
+
+  /** Shows a changed host key beside the known one, and accepts it when asked to. @param {object} key */
+  async trust(key) {
+    if (!await reviewHostKey(key)) return;
+    try {
+      await this.#api.trust(key);
+      notify('The new host key is trusted; connecting again', 'good');
+    } catch (error) {
+      notify(`The host key was not accepted: ${error.message}`, 'bad');
+    }
+    this.#store.refresh();
+  }
+
+  /** Opens the form of a new application, filled in from `draft` where there is one. @param {object|null} [draft] */
+  async add(draft = null) {
+    const done = await openForm({ draft, version: this.#store.version, save: (body) => this.#api.add(body) });
+    if (!done) return;
+    this.#store.put(done.saved);
+    this.#store.refresh();
+    if (done.connect) this.connect(done.saved);
+    else notify(`“${done.saved.name}” is saved here; connect it when you like`, 'good');
+    focusCard(done.saved.id);
+  }
+
+  /** Opens the form of an application. @param {object} app */
+  async edit(app) {
+    const done = await openForm({ app, version: this.#store.version, save: (body) => this.#api.replace(app.id, body) });
+    if (!done) return;
+    this.#store.put(done.saved);
+    this.#store.refresh();
+    notify(`“${done.saved.name}” is saved${app.conn_status === 'idle' ? '' : '; the changes apply at the next connect'}`, 'good');
+    focusCard(done.saved.id);
+  }
+
+  /** Begins a new application from one that is there. @param {object} app */
+  duplicate(app) {
+    return this.add(copyOf(app));
+  }
+
+  /** Deletes after asking. @param {object} app */
+  async remove(app) {
+    const live = app.conn_status === 'connected' || app.conn_status === 'connecting';
+    const text = `“${app.name}” is removed from this list${live ? ' and disconnected' : ''}. The application itself is not touched; its site address may go to another.`;
+    if (!await confirmDialog({ title: 'Delete application', text, action: 'Delete' })) return;
+    this.#followed.end(app.id);
+    await this.#once(app.id, `“${app.name}” was not deleted`, async () => {
+      await this.#api.remove(app.id);
+      this.#store.drop(app.id);
+      this.#store.refresh();
+      notify(`“${app.name}” is deleted`, 'good');
+      document.getElementById('add')?.focus();
+    });
+  }
+
+  /** Copies a text. @param {string} what @param {string} text */
+  async copy(what, text) {
+    const done = await copyText(text);
+    notify(...(done ? [`${what} copied`, 'good'] : ['The browser refused the clipboard; select the text and copy it', 'warn']));
+  }
+
+  /** Shows the addresses of a connected application as QR codes. @param {object} app */
+  qr(app) {
+    return showQr(app);
+  }
+}
+
+/** Opens the site in a new tab; where the browser blocks that, a link is offered. */
+function openSite(app) {
+  const link = siteLink(app.connection?.site_url);
+  if (!link?.href) {
+    notify(`“${app.name}” is connected`, 'good');
+    return;
+  }
+  const tab = window.open(link.href, '_blank');
+  if (!tab) {
+    notify(`“${app.name}” is connected; the browser blocked its tab.`, 'warn', { text: `Open ${link.host}`, href: link.href });
+    return;
+  }
+  // The site has no business with this page.
+  try { tab.opener = null; } catch { /* Severed already. */ }
+  notify(`“${app.name}” is connected and opened in a new tab`, 'good');
+}
+
+function focusCard(id) {
+  requestAnimationFrame(() => document.querySelector(`[data-id="${CSS.escape(id)}"] [data-act]`)?.focus());
+}

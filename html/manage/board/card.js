@@ -1,0 +1,181 @@
+// One application's card. It is built once and changes in place: its buttons keep their places in every state.
+import { fill, h, icon, iconButton, setIcon } from '../../common/dom.js';
+import { openMenu } from '../../common/menu.js';
+import { siteLink } from '../core/links.js';
+import { addressOf, protocolNamed } from '../core/protocols.js';
+import { protection } from '../core/status.js';
+import { Traffic } from '../core/traffic.js';
+import { bodyFor } from './cardbody.js';
+import { isHostKey } from './hostkey.js';
+
+/** What each status is called. */
+const WORDS = { idle: 'not connected', connecting: 'connecting…', connected: 'connected', failed: 'failed' };
+
+/** A card. `element` is its list item. */
+export class Card {
+  #actions;
+  #app;
+  #status = '';
+  #body = null;
+  /** When the present status was first seen, and when the next try is due, both in ms of `performance.now()`. */
+  #times = { since: 0, retryAt: null };
+  #traffic = new Traffic();
+
+  /** @param {object} app @param {import('./actions.js').Actions} actions */
+  constructor(app, actions) {
+    this.#actions = actions;
+    this.#build(app.id);
+    this.update(app);
+  }
+
+  #build(id) {
+    this.dot = h('span', { class: 'dot', 'aria-hidden': 'true' });
+    this.name = h('h3', { class: 'card-name', id: `name-${id}` });
+    this.word = h('span', { class: 'card-status' });
+    this.target = h('p', { class: 'card-target' });
+    this.badges = h('p', { class: 'badges' });
+    this.body = h('div', { class: 'card-body' });
+    this.act = h('button', { type: 'button', class: 'button', data: { act: '' } }, h('span'));
+    this.open = h('a', { class: 'button primary', target: '_blank', rel: 'noopener noreferrer', hidden: true, data: { open: '' } }, icon('open'), h('span', { text: 'Open' }));
+    this.end = h('button', { type: 'button', class: 'button', data: { end: '' }, on: { click: () => this.#actions.disconnect(this.#app) } }, h('span'));
+    this.qr = iconButton('qr', 'QR code', () => this.#actions.qr(this.#app), { 'data-qr': '', 'aria-haspopup': 'dialog' });
+    this.more = iconButton('dots', 'More', () => openMenu(this.more, this.#menu()), { 'data-more': '', 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
+    this.act.addEventListener('click', () => this.#press());
+    this.element = h('li', { class: 'card', data: { id }, 'aria-labelledby': `name-${id}` },
+      h('div', { class: 'card-head' }, this.dot, this.name, this.word), this.target, this.badges, this.body,
+      h('div', { class: 'card-foot' }, h('div', { class: 'slot' }, this.act, this.open), this.end, this.qr, this.more));
+  }
+
+  /** Draws what has changed. @param {object} app */
+  update(app) {
+    const now = performance.now();
+    const status = app.conn_status in WORDS ? app.conn_status : 'idle';
+    if (status !== this.#status) {
+      this.#times.since = now;
+      if (status !== 'connected') this.#traffic = new Traffic();
+    }
+    // The same answer drawn again, because of another card, is neither a sample nor a new pause.
+    if (app.connection !== this.#app?.connection) this.#measure(app.connection ?? {}, status, now);
+    this.#app = app;
+    this.#drawHead(app, status);
+    this.#drawBody(app, status);
+    this.#keepFocus(() => this.#drawFoot(app, status));
+    this.#status = status;
+  }
+
+  #measure({ next_retry_ms: wait, bytes_in: received, bytes_out: sent }, status, now) {
+    this.#times.retryAt = Number.isFinite(wait) ? now + wait : null;
+    if (status === 'connected') this.#traffic.add(received, sent, now);
+  }
+
+  /** Counts seconds up and down. */
+  tick() {
+    this.#body?.tick?.(performance.now());
+  }
+
+  #drawHead(app, status) {
+    const protocol = protocolNamed(app.protocol);
+    this.element.dataset.status = status;
+    setText(this.name, String(app.name));
+    this.name.title = String(app.name);
+    setText(this.word, WORDS[status]);
+    setText(this.target, `${protocol.label} · ${addressOf(app)}`);
+    const badges = protection(app, protocol);
+    const key = badges.map(({ label }) => label).join('|');
+    if (this.badges.dataset.key === key) return;
+    this.badges.dataset.key = key;
+    fill(this.badges, badges.map(({ kind, icon: name, label, title }) => h('span', { class: `badge ${kind}`, title }, icon(name), label)));
+  }
+
+  /** The body is built anew only when what it is made of changes; figures and times are written into it. */
+  #drawBody(app, status) {
+    const make = bodyFor(app, status);
+    if (this.#body?.key !== make.key) {
+      const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.part : undefined;
+      this.#body = { key: make.key, ...make.build(this.#actions, () => this.#app) };
+      fill(this.body, this.#body.nodes);
+      if (focused !== undefined) (this.body.querySelector(`[data-part="${CSS.escape(focused)}"]`) ?? this.more).focus({ preventScroll: true });
+    }
+    this.#body.update?.(app, { times: this.#times, traffic: this.#traffic });
+    this.#body.tick?.(performance.now());
+  }
+
+  #drawFoot(app, status) {
+    const connection = app.connection ?? {};
+    const site = status === 'connected' ? siteLink(connection.site_url) : null;
+    const name = String(app.name);
+    this.act.hidden = Boolean(site?.href);
+    this.open.hidden = !site?.href;
+    if (site?.href) {
+      this.open.href = site.href;
+      this.open.setAttribute('aria-label', `Open ${name}`);
+    }
+    const { label, kind = '', symbol, waits = false } = this.#first(status, connection, site);
+    this.act.className = `button ${kind}`;
+    // Not `disabled`: that would take the focus away.
+    this.act.setAttribute('aria-disabled', String(waits));
+    relabel(this.act, symbol, label, name);
+    const word = { connecting: 'Cancel', connected: 'Disconnect', failed: 'Dismiss' }[status];
+    this.end.classList.toggle('absent', !word);
+    relabel(this.end, null, word ?? 'Disconnect', name);
+    this.qr.classList.toggle('absent', !site);
+    this.qr.setAttribute('aria-label', `QR code of ${name}`);
+    this.more.setAttribute('aria-label', `More for ${name}`);
+  }
+
+  /** What the first button does in a status; `run` is absent while there is nothing to do. */
+  #first(status, connection, site) {
+    const { connect, retry, copy, trust } = bound(this.#actions, this.#app);
+    if (status === 'idle') return { label: 'Connect', kind: 'primary', symbol: 'plug', run: connect };
+    if (status !== 'connected' && isHostKey(connection.host_key)) return { label: 'Compare keys …', symbol: 'key', run: trust };
+    if (status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: Number.isFinite(connection.next_retry_ms) ? retry : connect };
+    if (status === 'connecting' && Number.isFinite(connection.next_retry_ms)) return { label: 'Retry now', symbol: 'refresh', run: retry };
+    if (status === 'connecting') return { label: 'Connecting…', symbol: 'plug', waits: true };
+    if (site) return { label: 'Copy address', symbol: 'copy', run: () => copy(site.text) };
+    return { label: 'No address', symbol: 'link', waits: true };
+  }
+
+  #press() {
+    const app = this.#app;
+    const site = siteLink(app.connection?.site_url);
+    this.#first(this.#status, app.connection ?? {}, site).run?.();
+  }
+
+  #menu() {
+    const app = this.#app;
+    return [
+      { label: 'Edit …', icon: 'edit', run: () => this.#actions.edit(app) },
+      { label: 'Duplicate …', icon: 'duplicate', run: () => this.#actions.duplicate(app) },
+      null,
+      { label: 'Delete …', icon: 'trash', run: () => this.#actions.remove(app) },
+    ];
+  }
+
+  /** A control that goes away under the keyboard's focus hands it to the one that took its place. */
+  #keepFocus(draw) {
+    const had = document.activeElement;
+    const inside = had === this.act || had === this.open || had === this.end || had === this.qr;
+    draw();
+    if (!inside || (!had.hidden && !had.classList.contains('absent'))) return;
+    (this.open.hidden ? this.act : this.open).focus({ preventScroll: true });
+  }
+}
+
+function bound(actions, app) {
+  return { connect: () => actions.connect(app), retry: () => actions.retry(app), copy: (text) => actions.copy('Address', text), trust: () => actions.trust(app.connection.host_key) };
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** The visible words come first in the name, so that they can be spoken to it. */
+function relabel(button, symbol, label, name) {
+  const text = button.lastElementChild;
+  setText(text, label);
+  button.setAttribute('aria-label', `${label} ${name}`);
+  if (!symbol || button.dataset.icon === symbol) return;
+  button.dataset.icon = symbol;
+  if (button.querySelector('.icon')) setIcon(button, symbol);
+  else button.prepend(icon(symbol));
+}

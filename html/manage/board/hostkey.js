@@ -1,0 +1,30 @@
+// A host key that is not the known one: both fingerprints side by side, and the decision.
+import { h } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+
+/** Whether an answer holds everything that a decision needs. @param {unknown} key */
+export function isHostKey(key) {
+  return ['server', 'known', 'offered'].every((part) => typeof key?.[part] === 'string' && key[part] !== '');
+}
+
+/** The two fingerprints. @param {{server: string, known: string, offered: string}} key */
+export function fingerprints(key) {
+  return h('dl', { class: 'fingerprints' },
+    h('div', {}, h('dt', { text: 'Known' }), h('dd', { class: 'mono', text: key.known })),
+    h('div', {}, h('dt', { text: 'Now shown' }), h('dd', { class: 'mono', text: key.offered })));
+}
+
+/** Asks whether the new key is to be trusted. @param {{server: string, known: string, offered: string}} key @returns {Promise<boolean>} */
+export async function reviewHostKey(key) {
+  const answer = await openDialog({
+    title: 'Changed host key',
+    body: [
+      h('p', { text: `The tunnel server ${key.server} shows another key than before. That happens when it was set up anew, and when somebody stands between you and it.` }),
+      fingerprints(key),
+      h('p', { text: 'Compare the new fingerprint with the one that the server’s operator tells you, not through this connection.' }),
+    ],
+    actions: [{ label: 'Cancel', value: false }, { label: 'Trust the new key', value: true, kind: 'danger' }],
+    onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+  });
+  return answer === true;
+}

@@ -1,0 +1,37 @@
+// QR codes of a connected application's addresses, drawn here: no address leaves the page for it.
+import { h, svg } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+import { siteLink } from '../core/links.js';
+import { encodeQr, qrPath } from '../core/qr.js';
+
+/** Light modules around the symbol, as ISO/IEC 18004 asks. */
+const QUIET = 4;
+
+/** Shows the codes of an application. @param {object} app */
+export function showQr(app) {
+  const choices = [
+    ['Site', siteLink(app.connection?.site_url), 'Opens the site.'],
+    ['With authorization', siteLink(app.connection?.auth_url), 'Lets whoever scans it in; show it to those who may enter.'],
+  ].filter(([, link]) => link);
+  const picture = h('div', { class: 'qr', 'aria-live': 'polite' });
+  const draw = ([label, link, what]) => picture.replaceChildren(drawing(link.text, label), h('p', { class: 'mono', text: link.text }), h('p', { class: 'dim', text: what }));
+  if (!choices.length) picture.append(h('p', { text: 'There is no address to show.' }));
+  else draw(choices[0]);
+  return openDialog({ title: `QR code of “${app.name}”`, body: [choices.length > 1 && chooser(choices, draw), picture].filter(Boolean), actions: [{ label: 'Done', value: null }] });
+}
+
+function chooser(choices, draw) {
+  return h('fieldset', { class: 'choice' }, h('legend', { class: 'visually-hidden', text: 'Address' }), choices.map((choice, i) => {
+    const input = h('input', { type: 'radio', name: 'qr-address', checked: i === 0, on: { change: () => draw(choice) } });
+    return h('label', { class: 'check' }, input, choice[0]);
+  }));
+}
+
+function drawing(text, label) {
+  const code = encodeQr(text);
+  if (!code) return h('p', { text: 'This address is too long for a QR code.' });
+  const side = code.size + 2 * QUIET;
+  // Dark on light in both themes: many scanners do not read the inverse.
+  return svg('svg', { viewBox: `0 0 ${side} ${side}`, role: 'img', 'aria-label': `QR code: ${label}`, 'shape-rendering': 'crispEdges' },
+    svg('rect', { width: side, height: side, fill: '#fff' }), svg('path', { d: qrPath(code, QUIET), fill: '#000' }));
+}

@@ -1,0 +1,132 @@
+// What the page knows of the server: applications, main tunnels, version. Refreshed every 5 s; kept while it is away.
+
+/** Time between two refreshes, in ms, as the specification has it. */
+export const REFRESH_MS = 5_000;
+/** Pauses before the server is asked again while it does not answer, in ms; the last one repeats. */
+const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
+
+/** Statuses of the list; whatever else a connection says stands for none. */
+const STATUSES = ['idle', 'connecting', 'connected', 'failed'];
+
+/** The applications and what goes with them. */
+export class Store {
+  #api;
+  #timer = 0;
+  #misses = 0;
+  #running = null;
+  #again = false;
+  /** Counts what the page learnt otherwise; a list that was asked for before is not taken. */
+  #changes = 0;
+  #hasVersion = false;
+
+  /** @type {object[]|null} null until they are known */
+  apps = null;
+  /** @type {object[]} */
+  tunnels = [];
+  /** @type {{version?: string, server?: string|null, embedded?: boolean, insecure?: boolean, notices?: string[]}} */
+  version = {};
+  /** Why the list is not fresh; empty when it is. */
+  trouble = '';
+
+  /** @param {ReturnType<typeof import('../api.js').createApi>} api @param {() => void} onChange */
+  constructor(api, onChange) {
+    this.#api = api;
+    this.onChange = onChange;
+  }
+
+  /** Loads now and from then on every 5 s. */
+  start() {
+    this.refresh();
+    addEventListener('online', () => this.refresh());
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.refresh(); });
+  }
+
+  /** Asks now; while a question is under way, once more after it. @returns {Promise<void>} */
+  refresh() {
+    this.#again = this.#running !== null;
+    this.#running ??= this.#load().finally(() => {
+      this.#running = null;
+      if (this.#again) this.refresh();
+    });
+    return this.#running;
+  }
+
+  async #load() {
+    clearTimeout(this.#timer);
+    const began = performance.now();
+    try {
+      do {
+        this.#again = false;
+        await this.#ask();
+      } while (this.#again);
+      this.#misses = 0;
+      this.trouble = '';
+    } catch (error) {
+      this.#again = false;
+      this.trouble = error.message;
+      this.#misses += 1;
+      // Another program may answer next: what it says of itself is asked for again.
+      this.#hasVersion = false;
+    }
+    this.#later(performance.now() - began);
+    this.onChange();
+  }
+
+  async #ask() {
+    const changes = this.#changes;
+    const [apps, tunnels] = await Promise.all([this.#api.apps(), this.#api.tunnels().catch(() => this.tunnels)]);
+    if (changes !== this.#changes) this.#again = true;
+    else this.apps = listOf(apps);
+    this.tunnels = listOf(tunnels);
+    if (!this.#hasVersion) await this.#askVersion();
+  }
+
+  async #askVersion() {
+    try {
+      this.version = await this.#api.version() ?? {};
+      this.#hasVersion = true;
+    } catch (error) {
+      if (error.unreachable) throw error;
+    }
+  }
+
+  #later(tookMs) {
+    const pause = this.trouble ? RETRY_MS[Math.min(this.#misses, RETRY_MS.length) - 1] : Math.max(REFRESH_MS - tookMs, 0);
+    this.#timer = setTimeout(() => this.refresh(), pause);
+  }
+
+  /** The application of that id, if there still is one. @param {string} id */
+  find(id) {
+    return this.apps?.find((app) => app.id === id);
+  }
+
+  /** Takes what the status endpoint or an action told of an application. @param {string} id @param {object} connection a ConnectResult, or its status alone */
+  patch(id, connection) {
+    const app = this.find(id);
+    if (!app) return;
+    this.#changes += 1;
+    app.conn_status = STATUSES.includes(connection.status) ? connection.status : 'idle';
+    app.connection = app.conn_status === 'idle' ? undefined : connection;
+    this.onChange();
+  }
+
+  /** Takes an application as it was saved. @param {object} saved */
+  put(saved) {
+    this.#changes += 1;
+    const before = this.find(saved.id);
+    const app = { conn_status: 'idle', ...before, ...saved };
+    this.apps = [...(this.apps ?? []).filter(({ id }) => id !== saved.id), app];
+    this.onChange();
+  }
+
+  /** Forgets an application. @param {string} id */
+  drop(id) {
+    this.#changes += 1;
+    this.apps = (this.apps ?? []).filter((app) => app.id !== id);
+    this.onChange();
+  }
+}
+
+function listOf(value) {
+  return Array.isArray(value) ? value.filter((entry) => entry !== null && typeof entry === 'object') : [];
+}

@@ -1,0 +1,153 @@
+// The form of an application without its looks: which fields a protocol has, what is wrong with a value, what is sent.
+import { protocolNamed } from './protocols.js';
+
+const NAME_MAX = 100; // characters, as the server has it
+const TEXT_MAX = 255; // characters
+const SECRET_MAX = 1024; // characters
+const HOST_MAX = 253; // characters (RFC 1035, section 2.3.4)
+const URL_MAX = 2048; // characters
+
+/** Fields that are numbers. */
+const PORTS = ['port', 'tunnel_port'];
+/** Names of the fields that a client sends besides secrets, in the order of the form. */
+export const FIELDS = ['protocol', 'name', 'ip', 'port', 'db_user', 'db_name', 'db_readonly', 'invisible', 'autoconnect', 'site_name', 'display_name', 'server', 'tunnel_port', 'username'];
+/** Fields that are never shown again once they are saved. */
+export const SECRETS = ['auth_pass', 'db_pass'];
+
+/** Whether a field belongs to a protocol. @param {string} field @param {string} protocol */
+export function isUsed(field, protocol) {
+  const { database, visited, login } = protocolNamed(protocol);
+  if (field.startsWith('db_')) return database;
+  if (field === 'invisible' || field === 'site_name') return visited === 'browser';
+  if (field === 'username' || field === 'auth_pass') return login;
+  return true;
+}
+
+/** What a new application of a protocol begins with. @param {string} protocol */
+export function defaults(protocol) {
+  return { protocol, ip: '127.0.0.1', port: protocolNamed(protocol).port ?? '', db_readonly: true, invisible: protocolNamed(protocol).database, autoconnect: false };
+}
+
+/**
+ * What is wrong with a value as it stands in its field, as a sentence; empty when nothing is.
+ * @param {string} field
+ * @param {string} value
+ * @param {{protocol: string, insecure?: boolean}} context `insecure`: a server may be reached without TLS
+ */
+export function problem(field, value, { protocol, insecure = false }) {
+  const check = CHECKS[field];
+  if (!check || !isUsed(field, protocol)) return '';
+  return check(SECRETS.includes(field) ? value : value.trim(), { protocol, insecure });
+}
+
+const CHECKS = {
+  name: (value) => text(value, NAME_MAX),
+  display_name: (value) => text(value, NAME_MAX),
+  username: (value) => text(value, TEXT_MAX),
+  db_user: (value) => text(value, TEXT_MAX),
+  db_name: (value) => text(value, TEXT_MAX),
+  auth_pass: secret,
+  db_pass: secret,
+  ip: host,
+  port: (value, { protocol }) => (value === '' && protocolNamed(protocol).port === null ? 'Enter 1 to 65535.' : port(value)),
+  tunnel_port: port,
+  site_name: siteName,
+  server,
+};
+
+function text(value, most) {
+  if ([...value].length > most) return `Use at most ${most} characters.`;
+  return /[\u0000-\u001f\u007f-\u009f]/.test(value) ? 'Leave out line breaks and control characters.' : '';
+}
+
+function secret(value) {
+  if ([...value].length > SECRET_MAX) return `Use at most ${SECRET_MAX} characters.`;
+  return value.includes('\0') ? 'A password cannot hold a NUL character.' : '';
+}
+
+function port(value) {
+  if (value === '') return '';
+  return /^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= 65535 ? '' : 'Enter 1 to 65535.';
+}
+
+function host(value) {
+  if (value === '') return '';
+  if (/^[a-z]+:\/\//i.test(value)) return 'Enter the address alone, without http://.';
+  if (/^[^:]+:[0-9]+$/.test(value)) return 'Enter the port in its own field.';
+  const bare = /^\[(.*)\]$/.exec(value)?.[1] ?? value;
+  const fits = bare.includes(':') ? isIpv6(bare) : isHostName(bare);
+  return fits ? '' : 'Enter an IP address or a host name.';
+}
+
+function isIpv6(value) {
+  try {
+    return /^[0-9a-f:.]+$/i.test(value) && new URL(`http://[${value}]/`).hostname !== '';
+  } catch {
+    return false;
+  }
+}
+
+function isHostName(value) {
+  const name = value.replace(/\.$/, '');
+  if (name.length > HOST_MAX || /^[0-9.]+$/.test(name) && !isIpv4(name)) return false;
+  return name.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
+}
+
+function isIpv4(value) {
+  const parts = value.split('.');
+  return parts.length === 4 && parts.every((part) => /^(0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255);
+}
+
+function siteName(value) {
+  if (value === '') return '';
+  const fits = /^[a-z0-9-]{3,63}$/.test(value) && !/^-|-$|--/.test(value);
+  return fits ? '' : 'Use 3 to 63 of a-z, 0-9 and -, without - at an end and without --.';
+}
+
+function server(value, { insecure }) {
+  if (value === '') return '';
+  let url;
+  try {
+    url = new URL(value);
+  } catch {
+    return 'Enter a whole URL, such as https://relay.example.';
+  }
+  if (value.length > URL_MAX || !['http:', 'https:'].includes(url.protocol)) return 'Enter a URL that begins with https:// or http://.';
+  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname) || url.hostname.endsWith('.localhost');
+  if (url.protocol === 'http:' && !loopback && !insecure) return 'Use https://: without TLS the credentials would be readable on the way.';
+  return '';
+}
+
+/**
+ * The body that saves a form. A secret left blank is kept. What the form does not show stays as it was, unless the
+ * protocol it belonged to has changed.
+ * @param {Object<string, string|boolean>} values as they stand in the form, secrets included
+ * @param {Set<string>} [cleared] secrets to forget
+ * @param {object|null} [before] the application as it was
+ * @returns {object}
+ */
+export function toBody(values, cleared = new Set(), before = null) {
+  const same = before?.protocol === values.protocol;
+  const body = {};
+  for (const field of FIELDS) {
+    const shown = isUsed(field, values.protocol);
+    const value = tidy(shown ? values[field] : same ? before[field] : undefined);
+    if (value !== undefined && value !== null && value !== '') body[field] = PORTS.includes(field) ? Number(value) : value;
+  }
+  for (const field of SECRETS) {
+    const shown = isUsed(field, values.protocol);
+    if (cleared.has(field) || (!shown && before && !same)) body[field] = '';
+    else if (shown && values[field]) body[field] = values[field];
+  }
+  return body;
+}
+
+function tidy(value) {
+  return typeof value === 'string' ? value.trim() : value;
+}
+
+/** The body that makes a copy of an application; its secrets cannot be copied. @param {object} app */
+export function copyOf(app) {
+  const { id, site_name: taken, ...rest } = app;
+  return { ...rest, name: `${[...String(app.name)].slice(0, NAME_MAX - 7).join('')} (copy)`, has_auth_pass: false, has_db_pass: false, autoconnect: false };
+}

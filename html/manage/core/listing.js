@@ -1,0 +1,43 @@
+// Which applications are shown, in which order.
+
+/** From so many applications on there is something to search. */
+export const SEARCH_FROM = 9;
+
+/** Orders that can be chosen. */
+export const ORDERS = [
+  { name: 'name', label: 'Name' },
+  { name: 'status', label: 'Status' },
+  { name: 'recent', label: 'Last connected' },
+];
+
+/** What needs attention comes first. */
+const RANK = { failed: 0, connecting: 1, connected: 2, idle: 3 };
+const names = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
+
+/** Whether an application matches all words of a query. @param {object} app @param {string} query */
+export function matches(app, query) {
+  const hay = [app.name, app.protocol, app.ip, app.port, app.conn_status, app.site_name, app.display_name, app.db_name, app.connection?.site_url]
+    .filter((part) => part !== null && part !== undefined).join('\n').toLowerCase();
+  return query.toLowerCase().split(/\s+/).every((word) => hay.includes(word));
+}
+
+/** A sorted copy. @param {object[]} apps @param {string} order one of ORDERS */
+export function sorted(apps, order) {
+  const byName = (a, b) => names.compare(String(a.name), String(b.name)) || (a.id < b.id ? -1 : 1);
+  const by = {
+    status: (a, b) => rank(a) - rank(b) || byName(a, b),
+    recent: (a, b) => String(b.last_connected_at ?? '').localeCompare(String(a.last_connected_at ?? '')) || byName(a, b),
+  }[order] ?? byName;
+  return [...apps].sort(by);
+}
+
+function rank({ conn_status: status }) {
+  return RANK[status] ?? RANK.idle;
+}
+
+/** How many there are and how they are, for the heading. @param {object[]} apps */
+export function summary(apps) {
+  const count = (status) => apps.filter((app) => app.conn_status === status).length;
+  const parts = ['connected', 'connecting', 'failed'].map((status) => [count(status), status]).filter(([n]) => n > 0);
+  return parts.map(([n, status]) => `${n} ${status}`).join(' · ');
+}

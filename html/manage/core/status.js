@@ -1,0 +1,66 @@
+// What a connection's state means for a person: its steps, its failures, its pauses.
+
+/** Steps a person waits for; what follows them is the wait for the end. */
+export const STEPS = 5;
+
+/** Names of the steps, where the server does not tell. */
+const STEP_NAMES = ['', 'quick-setup', 'credentials', 'main tunnel', 'app tunnel', 'app tunnel'];
+
+/** For each class of failure: what it is called and what to try. */
+const CLASSES = {
+  network: ['Network', 'Check that the server runs and that this computer reaches it.'],
+  dns: ['Name not found', 'Check the spelling of the server’s name and the network.'],
+  proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
+  tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],
+  'not-a-tunnel-server': ['Not a tunnel server', 'Something else answers at that port; check the tunnel port.'],
+  'wrong-password': ['Credentials refused', 'The server does not accept this connector; start with --reset-credentials to enrol afresh.'],
+  'host-key-changed': ['Host key changed', 'Trust the new key only when you know why it changed.'],
+  'permission-denied': ['Not permitted', 'The server does not let this connector use that port.'],
+  'port-held': ['Port still held', 'An earlier connection still holds the port; it is free within a minute.'],
+  refused: ['Refused', 'The server refused; its words are above.'],
+  protocol: ['Protocol error', 'The server’s answer was not understood; are the versions compatible?'],
+  timeout: ['Timeout', 'The tunnel did not come up in time; its own reason, where it gave one, is above.'],
+  'quick-setup': ['Quick-setup', ''],
+  'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
+  plugin: ['Database plugin', 'Is the plugin installed (postern plugin add mysql), and do address, user and password fit?'],
+  local: ['This computer', 'Something on this computer stands in the way; the log has more (-v).'],
+};
+
+/** A class of failure in words. @param {unknown} name @returns {{label: string, hint: string}|null} */
+export function failureClass(name) {
+  if (typeof name !== 'string' || name === '') return null;
+  const [label, hint] = Object.hasOwn(CLASSES, name) ? CLASSES[name] : [name.replaceAll('-', ' ').slice(0, 40), ''];
+  return { label, hint };
+}
+
+/** Where a connection that is being made stands, `step 3 of 5: main tunnel`. @param {object|undefined} connection */
+export function stepText(connection) {
+  const step = Number(connection?.step);
+  if (!Number.isInteger(step) || step < 1) return 'starting';
+  if (step > STEPS) return 'tunnel lost; connecting again';
+  const name = connection.step_name || STEP_NAMES[step];
+  return `step ${step} of ${STEPS}${name ? `: ${name}` : ''}`;
+}
+
+/** A wait as people say it: `4 s`, `2 min 5 s`. @param {number} ms */
+export function waitText(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** How an application is protected, for its badges. @param {object} app @param {{database: boolean, visited: string}} protocol */
+export function protection(app, protocol) {
+  const badges = [];
+  if (protocol.visited === 'browser') {
+    badges.push(app.invisible
+      ? { kind: 'closed', icon: 'key', label: 'Invisible', title: 'Visitors need the authorization code.' }
+      : { kind: 'open', icon: 'globe', label: 'Public', title: 'Whoever knows the address gets in.' });
+  } else badges.push({ kind: 'open', icon: 'globe', label: 'Public port', title: 'Whoever reaches the port reaches the application; its own login protects it.' });
+  if (protocol.database) {
+    badges.push(app.db_readonly
+      ? { kind: 'read-only', icon: 'lock', label: 'Read-Only', title: 'Statements that write are refused.' }
+      : { kind: 'read-write', icon: 'unlock', label: 'Read-Write', title: 'Statements that write are executed.' });
+  }
+  if (app.protocol === 'https') badges.push({ kind: 'note', icon: 'warn', label: 'Certificate not verified', title: 'The application’s certificate is not checked between here and it.' });
+  return badges;
+}
