@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::manager::{CODE, Far, Manager, PASSWORD, Target, USER, free_port, visit};
+use support::manager::{CODE, Far, PASSWORD, Target, USER, free_port, visit};
 use support::quick_setup::Act;
 use support::{Home, PATIENCE, wait_until};
 

@@ -424,3 +424,45 @@ fn without_a_server_the_relay_is_embedded_and_naming_one_later_needs_nothing_els
     manager.connected(&id);
     assert_eq!(relay.visit("shop", "/").text(), HELLO);
 }
+
+/// Who runs a relay already needs no second one, nor its token.
+#[test]
+fn a_relay_that_runs_already_is_used_without_being_named() {
+    let ports = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
+    let home = Arc::new(Home::new());
+    let public = "--public-url=http://localhost:8080";
+    let relay = Relay::start_in(&home, &[ports[0], ports[1], public]);
+    let target = Target::start();
+    let manager = Manager::start_in(&home, &[]);
+    let version = manager.client().get("/api/version").data();
+    assert_eq!(version["embedded"], false);
+    let id = add(&manager, &target, json!({"name": "shop"}));
+    manager.connected(&id);
+    assert_eq!(relay.visit("shop", "/").text(), HELLO);
+}
+
+/// A visitor in the middle of a download holds nobody up.
+#[test]
+fn it_ends_in_two_seconds_with_visitors_at_work() {
+    let mut relay = Relay::start(&[]);
+    let manager = manager(&relay);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Ends with its only visitor.
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        read_head(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
+        while stream.write_all(&[0; 65536]).is_ok() {}
+    });
+    let id = manager.add(&json!({"protocol": "http", "port": port, "name": "endless"}));
+    manager.connected(&id);
+    let mut visitor = TcpStream::connect(relay.address).unwrap();
+    visitor.set_read_timeout(Some(PATIENCE)).unwrap();
+    let host = format!("endless.localhost:{}", relay.address.port());
+    write!(visitor, "GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+    assert!(read_head(&mut visitor).starts_with("HTTP/1.1 200 "));
+    let begun = std::time::Instant::now();
+    assert_eq!(relay.stop().and_then(|status| status.code()), Some(0));
+    assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
+}

@@ -14,6 +14,7 @@ mod port_holder;
 mod prompt;
 mod relay;
 mod settings;
+mod share;
 mod signals;
 mod start;
 mod suggest;

@@ -1,10 +1,14 @@
 //! `postern mysql [target]`: opens the web SQL client.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crossbeam_channel::Receiver;
 
 use super::failure::{Failure, printable, reported};
 use super::output::print;
 use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
+use super::share::{self, Sharing};
 use super::signals::Watch;
 use super::{browser, ending, logging};
 use crate::plugin::{Database, Plugin, Served};
@@ -35,11 +39,12 @@ impl Plugin for MySql {
 
     fn run(&self, _protocol: &str, arguments: &[String]) -> Result<(), Failure> {
         let parsed = COMMAND.parse(arguments)?;
-        let settings = Settings::read(&parsed)?;
+        let mut settings = Settings::read(&parsed)?;
         logging::start(parsed.has(&VERBOSE));
         let watch = Watch::start()
             .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
         let opens = !parsed.has(&NO_OPEN);
+        let share = settings.share.take();
         let mut options = settings.ask()?;
         print(&connecting(&options))?;
         // After the questions, where most of the signals that end a start come.
@@ -47,6 +52,11 @@ impl Plugin for MySql {
             .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
         watch.removes(run_dir.path());
         options.run_dir = run_dir.path().to_owned();
+        let shared = share.map(|wanted| Share {
+            wanted,
+            name: format!("mysql {}", options.target),
+            run_dir: run_dir.path().to_owned(),
+        });
         let (readonly, running) = (options.readonly, sqlweb::start(options));
         let running = running.map_err(|error| {
             let failure = Failure::verbatim(reported(&error.to_string()));
@@ -55,7 +65,7 @@ impl Plugin for MySql {
                 None => failure,
             }
         })?;
-        serve(running, readonly, opens, &watch)
+        serve(running, readonly, shared, opens, &watch)
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, String> {
@@ -121,25 +131,84 @@ fn connecting(options: &Options) -> String {
     format!("Connecting to {} as {user}{database}\n", printable(&target))
 }
 
+/// What `--share` asks for.
+struct Share {
+    wanted: share::Wanted,
+    /// What the server is told that it is.
+    name: String,
+    run_dir: PathBuf,
+}
+
 /// Says where the client is, and ends it at the first signal.
-fn serve(running: Running, readonly: bool, opens: bool, watch: &Watch) -> Result<(), Failure> {
+fn serve(
+    running: Running,
+    readonly: bool,
+    share: Option<Share>,
+    opens: bool,
+    watch: &Watch,
+) -> Result<(), Failure> {
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
-    let printed = print(&announcement(&running, readonly));
-    if printed.is_ok() {
+    let mut sharing = None;
+    let ended = print(&announcement(&running, readonly, share.is_some())).and_then(|()| {
         if opens {
             browser::open(&running.url);
         }
+        if let Some(share) = share {
+            sharing = begin(share, &running, &stopped)?;
+            if sharing.is_none() {
+                return Ok(());
+            }
+        }
         // An error means that nobody can send any more; ending is right then too.
         let _ = stopped.recv();
-    }
-    ending::within_time(move || running.stop());
-    printed
+        Ok(())
+    });
+    ending::within_time(move || {
+        if let Some(sharing) = sharing {
+            sharing.stop();
+        }
+        running.stop();
+    });
+    ended
 }
 
-fn announcement(running: &Running, readonly: bool) -> String {
+/// Shares the client and says where. None where the signal came first.
+fn begin(
+    share: Share,
+    running: &Running,
+    stopped: &Receiver<()>,
+) -> Result<Option<Sharing>, Failure> {
+    let home =
+        Home::locate().map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
+    share.wanted.warn();
+    let (target, run_dir) = (running.address(), &share.run_dir);
+    let Some(sharing) = share
+        .wanted
+        .begin(home, target, share.name, run_dir, stopped)?
+    else {
+        return Ok(None);
+    };
+    let shared = &sharing.shared;
+    running.set_guest_code(&shared.code);
+    if let Some(Err(error)) = shared.host().map(|host| running.hosts().allow(&host)) {
+        log::warn!("the web client is not served under the site's name: {error}");
+    }
+    let auth = shared.auth_url.as_deref();
+    let auth = auth.map_or(String::new(), |url| format!("Auth URL: {url}\n"));
+    print(&format!("Site URL: {}\n{auth}", shared.site_url))?;
+    Ok(Some(sharing))
+}
+
+/// The local link is called so where there is another one.
+fn announcement(running: &Running, readonly: bool, is_shared: bool) -> String {
     let mode = if readonly { "read-only" } else { "read-write" };
     let auth = running.auth_url.as_deref();
-    let auth = auth.map_or(String::new(), |url| format!("Auth URL: {url}\n"));
+    let name = if is_shared {
+        "Local auth URL"
+    } else {
+        "Auth URL"
+    };
+    let auth = auth.map_or(String::new(), |url| format!("{name}: {url}\n"));
     format!("Web client: {}\nMode: {mode}\n{auth}", running.url)
 }

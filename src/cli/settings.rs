@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use super::command::{Command, Flag, Parsed};
 use super::failure::{Failure, quoted};
 use super::prompt::{self, Credentials, Given, Stdin};
+use super::share::{self, READWRITE, SERVER, SHARE, VISIBLE};
 use super::target::{self, Address};
 use crate::sqlweb::{Options, TlsMode};
 
@@ -122,6 +123,10 @@ pub(super) const COMMAND: Command = Command {
         TLS,
         QUERY_TIMEOUT,
         ALLOW_OTHER_USERS,
+        SHARE,
+        SERVER,
+        READWRITE,
+        VISIBLE,
         VERBOSE,
     ],
     notes: "\
@@ -151,12 +156,34 @@ pub(super) struct Settings {
     tls: TlsMode,
     query_timeout: Option<Duration>,
     check_other_users: bool,
+    /// What is to be shared; none without `--share`.
+    pub(super) share: Option<share::Wanted>,
 }
 
 impl Settings {
     /// Checks every value before anything is asked or started.
     pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
-        let invisible = parsed.has(&INVISIBLE);
+        let share = share::Wanted::read(parsed)?;
+        let readonly = match &share {
+            Some(share) if share.readwrite && parsed.has(&READONLY) => {
+                return Err(
+                    Failure::usage("--readonly and --readwrite contradict each other")
+                        .hint(COMMAND.see_help()),
+                );
+            }
+            Some(share) => !share.readwrite,
+            None => parsed.has(&READONLY),
+        };
+        let invisible = match &share {
+            Some(share) if share.visible && parsed.has(&INVISIBLE) => {
+                return Err(
+                    Failure::usage("--invisible and --visible contradict each other")
+                        .hint(COMMAND.see_help()),
+                );
+            }
+            Some(share) => !share.visible,
+            None => parsed.has(&INVISIBLE),
+        };
         let listen = parsed.value(&LISTEN).map(|text| listen(&text));
         let allow_hosts = parsed.values(&ALLOW_HOST);
         Ok(Self {
@@ -164,7 +191,7 @@ impl Settings {
             user: parsed.value(&USER),
             password: parsed.value(&PASSWORD).map(Zeroizing::new),
             database: parsed.value(&DATABASE),
-            readonly: parsed.has(&READONLY),
+            readonly,
             invisible,
             listen: listen
                 .transpose()?
@@ -182,6 +209,7 @@ impl Settings {
                 .map(|text| seconds(&text))
                 .transpose()?,
             check_other_users: !parsed.has(&ALLOW_OTHER_USERS),
+            share,
         })
     }
 

@@ -12,7 +12,8 @@ use super::output::print;
 use super::signals::Watch;
 use super::{BuiltIns, browser, ending, logging, port_holder, systemd};
 use crate::manager::{self, Options, Running, ServerUrl};
-use crate::relay::embedded::{self, Embedded};
+use crate::relay;
+use crate::relay::embedded::{self, Embedded, NotEmbedded};
 use crate::vault::{Claimed, CredentialStore, Home, Instance, RunDir};
 
 /// The page's port where none is named.
@@ -194,6 +195,7 @@ impl Settings {
         }
         match embedded::start(home, run_dir.path(), check_other_users) {
             Ok(embedded) => Through::embedded(embedded),
+            Err(NotEmbedded::Beside(Some(relay))) => Through::beside(relay),
             Err(error) => {
                 log::warn!("no relay is embedded: {error}");
                 Through {
@@ -208,6 +210,19 @@ impl Settings {
 }
 
 impl Through {
+    /// A relay of this user's, in a process of its own.
+    fn beside(relay: relay::Whereabouts) -> Self {
+        Self {
+            server: ServerUrl::parse(&format!("http://{}", relay.address), false).ok(),
+            notices: vec![format!(
+                "No server is named: applications are connected through the relay that runs here already, at {}.",
+                relay.url
+            )],
+            enroll_token: Some(relay.token),
+            embedded: None,
+        }
+    }
+
     fn embedded(embedded: Embedded) -> Self {
         let mut notices = vec![format!(
             "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
@@ -366,13 +381,24 @@ fn serve(
         // An error means that nobody can send any more; ending is right then too.
         let _ = stopped.recv();
     }
-    ending::within_time(move || {
-        running.stop();
-        if let Some(embedded) = embedded {
-            embedded.stop();
-        }
-    });
+    ending::within_time(move || stop(running, embedded));
     printed
+}
+
+/// Both at the same time, as there are two seconds for both.
+fn stop(running: Running, embedded: Option<Embedded>) {
+    std::thread::scope(|scope| {
+        if let Some(embedded) = embedded {
+            // Ends with the relay; where there is no thread, the relay stops as it is dropped.
+            let stopping = std::thread::Builder::new()
+                .name("embedded-stop".into())
+                .spawn_scoped(scope, move || embedded.stop());
+            if let Err(error) = stopping {
+                log::debug!("no thread to stop the relay: {error}");
+            }
+        }
+        running.stop();
+    });
 }
 
 fn of_vault(error: &crate::vault::Error) -> Failure {

@@ -15,6 +15,7 @@ pub mod draft;
 pub mod protocol;
 pub mod quick_setup;
 mod server_url;
+pub mod share;
 pub mod store;
 
 mod connection;

@@ -169,7 +169,7 @@ fn database(core: &Core, app: &AppConfig) -> Database {
 }
 
 /// `HOST:PORT` of a site's URL, with the port that the scheme implies where it names none.
-fn site_host(url: &str) -> Option<String> {
+pub(super) fn site_host(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let implied = match scheme {
         "http" => 80,

@@ -111,6 +111,7 @@ fn site(
         wish: wanted.site_name.clone(),
         tls: wanted.protocol == "https",
         code,
+        checks_code: wanted.invisible && wanted.checks_code,
     })
 }
 

@@ -74,6 +74,9 @@ pub(super) struct Site {
     /// Base64 of the SHA-256 of the code, where visitors have to show one.
     #[serde(default)]
     pub(super) code: Option<String>,
+    /// Whether the application asks for a code itself.
+    #[serde(default)]
+    pub(super) checks_code: bool,
 }
 
 impl Default for Book {

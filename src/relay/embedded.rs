@@ -44,7 +44,7 @@ pub struct Embedded {
 #[non_exhaustive]
 pub enum NotEmbedded {
     /// A relay of its own process works on the directory: its address, where it has said it.
-    Beside(Option<String>),
+    Beside(Option<Whereabouts>),
     /// The directory cannot be used.
     Vault(vault::Error),
     /// It did not start.
@@ -54,7 +54,9 @@ pub enum NotEmbedded {
 impl fmt::Display for NotEmbedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Beside(Some(url)) => write!(f, "a relay runs on this machine already, at {url}"),
+            Self::Beside(Some(relay)) => {
+                write!(f, "a relay runs on this machine already, at {}", relay.url)
+            }
             Self::Beside(None) => f.write_str("another relay uses the directory"),
             Self::Vault(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
@@ -91,7 +93,7 @@ pub fn start(
     let data = Home::at(home.dir().join(DATA_DIR));
     let instance = Instance::claim(&data).map_err(|claimed| match claimed {
         Claimed::Failed(error) => NotEmbedded::Vault(error),
-        Claimed::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::url_in)),
+        Claimed::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
     })?;
     let (listener, tunnel_listener) = listeners(&data)?;
     let token = secret::token()?;

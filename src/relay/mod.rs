@@ -53,6 +53,8 @@ use store::Store;
 
 /// Threads that answer light requests; what sites answer needs none of them.
 const WORKERS: usize = 3;
+/// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
+const STOP_STACK: usize = 128 * 1024;
 
 /// What a relay is started with.
 pub struct Options {
@@ -105,14 +107,16 @@ pub struct Whereabouts {
     pub pid: u32,
 }
 
+impl fmt::Debug for Whereabouts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Whereabouts({} {})", self.url, self.pid)
+    }
+}
+
 impl Whereabouts {
     /// Reads what [`Instance::find`] found.
     pub fn read(said: &[u8]) -> Option<Self> {
         serde_json::from_slice(said).ok()
-    }
-
-    fn url_in(said: &[u8]) -> Option<String> {
-        Self::read(said).map(|said| said.url)
     }
 }
 
@@ -257,9 +261,18 @@ impl Running {
         let Self {
             server, tunnels, ..
         } = self;
-        // Visitors first: what they wait for comes through the tunnels.
-        server.stop();
-        tunnels.stop();
+        // Both at the same time, as there are two seconds for both. The thread ends with the
+        // visitors' connections; where there is none, the server stops as it is dropped.
+        std::thread::scope(|scope| {
+            let stopping = std::thread::Builder::new()
+                .name("relay-stop".into())
+                .stack_size(STOP_STACK)
+                .spawn_scoped(scope, move || server.stop());
+            if let Err(error) = stopping {
+                log::debug!("no thread to stop the gateway: {error}");
+            }
+            tunnels.stop();
+        });
     }
 }
 

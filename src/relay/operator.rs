@@ -44,6 +44,11 @@ impl Operator {
         &self.token
     }
 
+    /// Whether this is the token.
+    pub(super) fn has(&self, token: &str) -> bool {
+        same(token, &self.token)
+    }
+
     /// Whether a request is the operator's: by its cookie, or by `Authorization: Bearer TOKEN`.
     pub(super) fn sent(&self, request: &Request) -> bool {
         let bearer = request

@@ -67,13 +67,22 @@ impl Service {
         });
     }
 
-    /// Answers a quick-setup call.
-    pub(super) fn quick_setup(&self, body: &Value, source: IpAddr) -> Result<Value, ApiError> {
+    /// Answers a quick-setup call. Whom the operator vouches for needs no enrol token.
+    pub(super) fn quick_setup(
+        &self,
+        body: &Value,
+        source: IpAddr,
+        is_vouched_for: bool,
+    ) -> Result<Value, ApiError> {
         let Some(fields) = body.as_object() else {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
         let wanted = Wanted::read(fields).map_err(ApiError::bad_request)?;
-        let is_new = self.admit(&wanted).inspect_err(|error| {
+        let rule = match is_vouched_for {
+            true => Enrolment::Open,
+            false => self.enrolment,
+        };
+        let is_new = self.admit(&wanted, rule).inspect_err(|error| {
             log::info!(
                 "{source}: '{}' is turned away: {error}",
                 wanted.connector_name
@@ -99,10 +108,10 @@ impl Service {
     }
 
     /// True when the connector is to be enrolled.
-    fn admit(&self, wanted: &Wanted) -> Result<bool, ApiError> {
+    fn admit(&self, wanted: &Wanted, rule: Enrolment) -> Result<bool, ApiError> {
         let standing = self
             .store
-            .look(|book| enrolment::standing(book, wanted, self.enrolment));
+            .look(|book| enrolment::standing(book, wanted, rule));
         let proved = standing.and_then(|standing| enrolment::prove(&standing, wanted));
         proved.map_err(turned)
     }

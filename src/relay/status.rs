@@ -82,7 +82,7 @@ fn application_status(
         invisible: application
             .site
             .as_ref()
-            .is_some_and(|site| site.code.is_some()),
+            .is_some_and(|site| site.code.is_some() || site.checks_code),
         connected: service.is_connected(connector, application.port),
         called_at: application.called_at.clone(),
         figures: figures.map(|figures| FigureStatus {

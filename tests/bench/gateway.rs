@@ -3,20 +3,24 @@
 //!
 //! Requests a second over 64 kept connections, the latency that gateway and tunnel add to one,
 //! and a large download. Load and application are one thread each, so that the figures are the
-//! gateway's. With `--hold SECONDS`, 200 visitors ask for that long, and 2,000 idle ones are added.
+//! gateway's. With `--hold SECONDS`, 200 visitors ask for that long, and 2,000 idle ones are added;
+//! `--load` does the first alone, for a profiler.
 
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
 #[path = "../support/gateway.rs"]
 mod gateway_support;
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use gateway_support::{Relay, find};
 use postern::http::Limits;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
 
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nhello, world\n";
@@ -40,6 +44,9 @@ fn main() {
         return hold_for(&relay, Duration::from_secs(seconds.parse().unwrap()));
     }
     let request = relay.request("GET", "small", "/", "");
+    if arguments.iter().any(|argument| argument == "--load") {
+        return load(relay.addr, &request, CONNECTIONS, SPAN).show("64 connections");
+    }
     load(relay.addr, &request, CONNECTIONS, Duration::from_secs(1));
     load(relay.addr, &request, CONNECTIONS, SPAN).show("64 connections");
     let direct = load(small, &request, 1, Duration::from_secs(2));
@@ -80,6 +87,8 @@ struct Figures {
     /// Sorted.
     trips: Vec<Duration>,
     time: Duration,
+    /// Processor time of all threads: those of gateway and tunnel, of load and application.
+    busy: Duration,
 }
 
 impl Figures {
@@ -89,8 +98,9 @@ impl Figures {
 
     fn show(&self, what: &str) {
         println!(
-            "{what}: {:.0} requests/s, p50 {:?}, p99 {:?}, worst {:?}",
+            "{what}: {:.0} requests/s, {:.0} µs of processor each, p50 {:?}, p99 {:?}, worst {:?}",
             self.trips.len() as f64 / self.time.as_secs_f64(),
+            self.busy.as_secs_f64() * 1e6 / self.trips.len() as f64,
             self.at(0.5),
             self.at(0.99),
             self.at(1.0)
@@ -109,11 +119,17 @@ fn load(to: SocketAddr, request: &str, count: usize, time: Duration) -> Figures 
         socket.write_all(request.as_bytes()).unwrap();
         sent.push(Instant::now());
     }
-    let began = Instant::now();
+    let waiting = Waiting::new();
+    for (number, socket) in sockets.iter().enumerate() {
+        waiting.add(socket, number);
+    }
+    let (began, busy) = (Instant::now(), processor_time());
     let mut trips = Vec::with_capacity(1 << 20);
     let mut buffer = [0; 4096];
     while began.elapsed() < time {
-        for at in readable(&sockets) {
+        let ready = waiting.readable();
+        assert!(!ready.is_empty(), "nothing for 10 s");
+        for at in ready {
             let read = sockets[at].read(&mut buffer).unwrap();
             assert!(
                 buffer[..read].starts_with(b"HTTP/1.1 200 "),
@@ -126,62 +142,77 @@ fn load(to: SocketAddr, request: &str, count: usize, time: Duration) -> Figures 
             sockets[at].write_all(request.as_bytes()).unwrap();
         }
     }
+    let time = began.elapsed();
     trips.sort();
     Figures {
         trips,
-        time: began.elapsed(),
+        time,
+        busy: processor_time() - busy,
     }
 }
 
-/// Which of the sockets have something, waiting for one.
-fn readable(sockets: &[TcpStream]) -> Vec<usize> {
-    let mut fds: Vec<PollFd<'_>> = sockets
-        .iter()
-        .map(|socket| PollFd::new(socket, PollFlags::IN))
-        .collect();
-    let limit = Timespec {
-        tv_sec: 10,
-        tv_nsec: 0,
-    };
-    assert!(
-        poll(&mut fds, Some(&limit)).unwrap() > 0,
-        "nothing for 10 s"
-    );
-    let ready = fds.iter().enumerate();
-    ready
-        .filter(|(_, fd)| !fd.revents().is_empty())
-        .map(|(at, _)| at)
-        .collect()
+/// Of this process, in ticks of 10 ms.
+fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// Sockets that are waited for together, each by its number.
+struct Waiting(OwnedFd);
+
+impl Waiting {
+    fn new() -> Waiting {
+        Waiting(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap())
+    }
+
+    fn add(&self, socket: impl AsFd, number: usize) {
+        let number = epoll::EventData::new_u64(number as u64);
+        epoll::add(&self.0, socket, number, epoll::EventFlags::IN).unwrap();
+    }
+
+    /// Which of them have something, waiting for one.
+    fn readable(&self) -> Vec<usize> {
+        let mut events = Vec::with_capacity(64);
+        let limit = Timespec {
+            tv_sec: 10,
+            tv_nsec: 0,
+        };
+        epoll::wait(&self.0, spare_capacity(&mut events), Some(&limit)).unwrap();
+        let numbers = events.iter().map(|event: &epoll::Event| event.data.u64());
+        numbers.map(|number| number as usize).collect()
+    }
 }
 
 /// Answers every head with the same; one thread for all.
 fn small_server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    listener.set_nonblocking(true).unwrap();
-    std::thread::spawn(move || {
-        let mut sockets: Vec<TcpStream> = Vec::new();
-        loop {
-            let mut fds = vec![PollFd::new(&listener, PollFlags::IN)];
-            fds.extend(
-                sockets
-                    .iter()
-                    .map(|socket| PollFd::new(socket, PollFlags::IN)),
-            );
-            poll(&mut fds, None).unwrap();
-            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-            drop(fds);
-            let mut at = 0;
-            sockets.retain_mut(|socket| {
-                at += 1;
-                !ready[at] || answer(socket)
-            });
-            while let Ok((socket, _)) = listener.accept() {
-                socket.set_nodelay(true).unwrap();
-                sockets.push(socket);
+    std::thread::Builder::new()
+        .name("application".into())
+        .spawn(move || {
+            let waiting = Waiting::new();
+            waiting.add(&listener, 0);
+            let mut sockets: HashMap<usize, TcpStream> = HashMap::new();
+            for next in 1.. {
+                for number in waiting.readable() {
+                    if number == 0 {
+                        let (socket, _) = listener.accept().unwrap();
+                        socket.set_nodelay(true).unwrap();
+                        waiting.add(&socket, next);
+                        sockets.insert(next, socket);
+                    } else if sockets
+                        .get_mut(&number)
+                        .is_some_and(|socket| !answer(socket))
+                    {
+                        sockets.remove(&number);
+                    }
+                }
             }
-        }
-    });
+        })
+        .unwrap();
     address
 }
 

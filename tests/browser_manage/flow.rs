@@ -13,15 +13,14 @@ const EARLY: f64 = 5.0;
 /// Late by so much, in ms, is what a machine shared by many tests may cost.
 const LATE: f64 = 1500.0;
 
-/// Fails unless each step from one time to the next is `ms` long.
+/// Fails unless the steps from one time to the next are `ms` long: none shorter, and one at least not longer. Any may
+/// be longer, where the machine was busy with something else.
 #[track_caller]
 fn assert_every(ms: f64, times: &[f64]) {
     let steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let fits = |step: &f64| *step > ms - EARLY && *step < ms + LATE;
-    assert!(
-        !steps.is_empty() && steps.iter().all(fits),
-        "{steps:?} instead of {ms} ms"
-    );
+    let none_early = steps.iter().all(|step| *step > ms - EARLY);
+    let one_in_time = steps.iter().any(|step| *step < ms + LATE);
+    assert!(none_early && one_in_time, "{steps:?} instead of {ms} ms");
 }
 
 #[test]
@@ -29,7 +28,7 @@ fn the_list_is_asked_for_on_load_and_every_5_s() {
     let (board, _) = Board::with_one();
     board
         .page
-        .wait_for("eyes.times('GET /api/apps').length >= 3");
+        .wait_for_within(PATIENCE, "eyes.times('GET /api/apps').length >= 4");
     assert_every(5000.0, &board.times("GET /api/apps"));
 }
 
@@ -195,7 +194,10 @@ fn what_others_connect_is_shown_but_opens_nothing() {
         .page
         .wait_for(&format!("eyes.times('GET /api/apps').length > {lists}"));
     assert!(board.times("open ").is_empty() && board.times("GET /api/status").is_empty());
-    board.page.click(&format!("{} [data-end]", card(&id)));
+    let page = &board.page;
+    page.click("[data-part=copy-site]");
+    page.wait_for("document.querySelector('.toasts')?.innerText.includes('Site address copied')");
+    page.click(&format!("{} [data-end]", card(&id)));
     board.wait_status(&id, "idle");
 }
 

@@ -153,6 +153,8 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         self.answer.unseen().to_vec()
     }
 
+    /// Both ways are tried before either is waited for: what TLS has read while it wrote wakes
+    /// nobody.
     fn turn(&mut self) -> Result<(), Outcome> {
         let was_whole = self.request.is_whole();
         let up = self.push()?;

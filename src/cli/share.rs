@@ -1,0 +1,170 @@
+//! `postern mysql --share`: the web client, reached by others through a server.
+
+use std::net::SocketAddr;
+
+use crossbeam_channel::Receiver;
+use zeroize::Zeroizing;
+
+use super::command::{Flag, Parsed};
+use super::failure::{Failure, printable};
+use super::settings::COMMAND;
+use crate::manager::ServerUrl;
+use crate::manager::share::{self, NotShared, Shared};
+use crate::relay::embedded::{self, Embedded, NotEmbedded};
+use crate::vault::Home;
+
+/// The variable that may name the remote server.
+const SERVER_VARIABLE: &str = "POSTERN_SERVER";
+/// The variable that may hold the enrol token.
+const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
+
+pub(super) const SHARE: Flag = Flag {
+    long: "share",
+    alias: "",
+    value: "",
+    repeatable: false,
+    help: "let others reach the web client through a server: read-only, and with a code",
+};
+pub(super) const SERVER: Flag = Flag {
+    long: "server",
+    alias: "",
+    value: "URL",
+    repeatable: false,
+    help: "with --share: the server (default: POSTERN_SERVER, else a relay for this machine alone)",
+};
+pub(super) const READWRITE: Flag = Flag {
+    long: "readwrite",
+    alias: "",
+    value: "",
+    repeatable: false,
+    help: "with --share: let visitors change the database",
+};
+pub(super) const VISIBLE: Flag = Flag {
+    long: "visible",
+    alias: "",
+    value: "",
+    repeatable: false,
+    help: "with --share: let visitors in without a code",
+};
+
+/// What is to be shared, checked.
+pub(super) struct Wanted {
+    server: Option<ServerUrl>,
+    pub(super) readwrite: bool,
+    pub(super) visible: bool,
+}
+
+/// The sharing at work.
+pub(super) struct Sharing {
+    pub(super) shared: Shared,
+    embedded: Option<Embedded>,
+}
+
+impl Wanted {
+    /// None without `--share`.
+    pub(super) fn read(parsed: &Parsed) -> Result<Option<Self>, Failure> {
+        if !parsed.has(&SHARE) {
+            let needs = [SERVER, READWRITE, VISIBLE];
+            return match needs.iter().find(|flag| parsed.has(flag)) {
+                Some(flag) => Err(usage(&format!("--{} goes with --share", flag.long))),
+                None => Ok(None),
+            };
+        }
+        let by_variable = || {
+            std::env::var(SERVER_VARIABLE)
+                .ok()
+                .filter(|url| !url.is_empty())
+        };
+        let url = parsed.value(&SERVER).or_else(by_variable);
+        let server = url.map(|url| ServerUrl::parse(&url, false)).transpose();
+        Ok(Some(Self {
+            server: server.map_err(|why| usage(&format!("--server: {why}")))?,
+            readwrite: parsed.has(&READWRITE),
+            visible: parsed.has(&VISIBLE),
+        }))
+    }
+
+    /// Says plainly what protects nothing.
+    pub(super) fn warn(&self) {
+        if self.readwrite {
+            log::warn!("visitors can change and delete data: --readwrite is given");
+        }
+        if self.visible {
+            log::warn!(
+                "whoever knows the site's address gets in without a code: --visible is given"
+            );
+        }
+    }
+
+    /// Begins to share what listens at `target`. None where the stop signal came first.
+    pub(super) fn begin(
+        self,
+        home: Home,
+        target: SocketAddr,
+        name: String,
+        run_dir: &std::path::Path,
+        stop: &Receiver<()>,
+    ) -> Result<Option<Sharing>, Failure> {
+        let (server, enroll_token, embedded) = match self.server {
+            Some(server) => (server, token_of_environment(), None),
+            None => own_server(&home, run_dir)?,
+        };
+        let options = share::Options {
+            home,
+            server,
+            enroll_token,
+            target,
+            name,
+            invisible: !self.visible,
+        };
+        match share::share(options, stop) {
+            Ok(shared) => Ok(Some(Sharing { shared, embedded })),
+            Err(NotShared::Stopped) => Ok(None),
+            Err(NotShared::Failed(reason)) => Err(Failure::operation(format!(
+                "cannot share: {}",
+                printable(&reason)
+            ))),
+        }
+    }
+}
+
+impl Sharing {
+    /// Ends it: within 2 s.
+    pub(super) fn stop(self) {
+        self.shared.stop();
+        if let Some(embedded) = self.embedded {
+            embedded.stop();
+        }
+    }
+}
+
+fn usage(message: &str) -> Failure {
+    Failure::usage(message).hint(COMMAND.see_help())
+}
+
+fn token_of_environment() -> Option<Zeroizing<String>> {
+    let token = std::env::var(TOKEN_VARIABLE).ok();
+    token.filter(|token| !token.is_empty()).map(Zeroizing::new)
+}
+
+type Server = (ServerUrl, Option<Zeroizing<String>>, Option<Embedded>);
+
+/// A relay of this user's that runs already, else one within this process.
+fn own_server(home: &Home, run_dir: &std::path::Path) -> Result<Server, Failure> {
+    let parsed = |url: String| {
+        ServerUrl::parse(&url, false)
+            .map_err(|why| Failure::operation(format!("cannot share: {why}")))
+    };
+    match embedded::start(home, run_dir, true) {
+        Ok(embedded) => {
+            let token = embedded.token.clone();
+            Ok((parsed(embedded.server())?, Some(token), Some(embedded)))
+        }
+        Err(NotEmbedded::Beside(Some(relay))) => {
+            let server = parsed(format!("http://{}", relay.address))?;
+            Ok((server, Some(relay.token), None))
+        }
+        Err(error) => Err(Failure::operation(format!("cannot share: {error}"))
+            .hint("name a server with --server URL")),
+    }
+}
