@@ -69,6 +69,13 @@ pub(crate) fn disconnect(page: &Page, id: &str) {
     wait_status(page, id, "idle");
 }
 
+/// Fails on anything that the page's console complains of.
+#[track_caller]
+pub(crate) fn assert_quiet(page: &Page) {
+    assert_eq!(page.errors(), Vec::<String>::new());
+    assert_eq!(page.eval("eyes.violations"), json!([]));
+}
+
 #[track_caller]
 pub(crate) fn wait_status(page: &Page, id: &str, status: &str) {
     page.wait_for(&format!("eyes.status('{id}') === '{status}'"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::page::{add, card, connect, disconnect, look_at_sql, open, url};
+use crate::page::{add, assert_quiet, card, connect, disconnect, look_at_sql, open, url};
 use crate::site::{GREETING, SmallSite};
 use crate::support::chromium::Page;
 use crate::support::manager::Manager;
@@ -46,6 +46,7 @@ fn a_site_added_in_the_page_opens_through_relay_and_tunnel_until_its_disconnect(
     assert_eq!(again, address);
     tab.reload();
     tab.wait_for_text(GREETING);
+    assert_quiet(&page);
 }
 
 /// Connects while the first tab is still there, and answers the site's address.
@@ -87,6 +88,7 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     stranger.expect_error("401");
     stranger.goto(&url(&page, id, "site"));
     stranger.wait_for_text("Authorization code");
+    assert_quiet(&page);
 }
 
 #[test]
@@ -147,6 +149,7 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
     tab.expect_error("502");
     tab.reload();
     tab.wait_for_text("502");
+    assert_quiet(&page);
     assert!(!manager.stderr().contains(PASSWORD));
 }
 

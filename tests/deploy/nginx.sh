@@ -1,6 +1,7 @@
 #!/bin/sh
-# Tries tests/deploy/nginx.conf: nginx with a certificate of its own in front of a relay, a site behind it. Needs nginx,
-# openssl, curl and python3; NGINX names another nginx. Not a part of `make test`: it needs a server that is not ours.
+# Tries tests/deploy/nginx.conf: nginx with a certificate of its own in front of a relay, a manager that enrols through it,
+# a site behind that. Needs nginx, openssl, curl and python3; NGINX names another nginx. Not a part of `make test`.
+# The domain is localhost here, which needs no name server; curl takes no wildcard directly below a top domain.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -45,24 +46,24 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 pids="$pids $!"
 wait_for "$dir/site.log" .
 site_port=$(cat "$dir/site.log")
-"$postern" relay -v --listen=127.0.0.1:0 --tunnel-listen=127.0.0.1:0 --domain=relay.example \
-    --public-url="https://relay.example:$port" --trust-proxy=127.0.0.1 >"$dir/relay.log" 2>&1 &
+"$postern" relay -v --listen=127.0.0.1:0 --tunnel-listen=127.0.0.1:0 \
+    --public-url="https://localhost:$port" --trust-proxy=127.0.0.1 >"$dir/relay.log" 2>&1 &
 pids="$pids $!"
 wait_for "$dir/relay.log" '^Status page: '
 relay=$(after "$dir/relay.log" 'Listening on: ')
-tunnel=$(after "$dir/relay.log" 'Tunnel server: ')
 token=$(after "$dir/relay.log" 'Enrol token: ')
 token=${token%% *}
 
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=relay.example \
-    -addext 'subjectAltName=DNS:relay.example,DNS:*.relay.example' -keyout "$dir/key" -out "$dir/pem" 2>/dev/null
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost \
+    -addext basicConstraints=critical,CA:FALSE -addext 'subjectAltName=DNS:localhost,DNS:small.localhost,DNS:no.localhost' -keyout "$dir/key" -out "$dir/pem" 2>/dev/null
 {
     # As root it would give up its rights and could not read the directory.
     [ "$(id -u)" != 0 ] || echo 'user root;'
     echo "daemon off; pid $dir/pid; error_log $dir/error.log; events {} http { access_log off;"
     for temporary in client_body proxy fastcgi uwsgi scgi; do echo "${temporary}_temp_path $dir/$temporary;"; done
     sed -e "s|listen 443|listen 127.0.0.1:$port|" -e "s|/etc/ssl/relay.example.pem|$dir/pem|" \
-        -e "s|/etc/ssl/relay.example.key|$dir/key|" -e "s|127.0.0.1:8180|$relay|" "$here/nginx.conf"
+        -e "s|/etc/ssl/relay.example.key|$dir/key|" -e "s|127.0.0.1:8180|$relay|" \
+        -e 's|relay\.example|localhost|g' "$here/nginx.conf"
     echo '}'
 } >"$dir/nginx.conf"
 "$nginx" -p "$dir" -e "$dir/error.log" -c "$dir/nginx.conf" >"$dir/nginx.log" 2>&1 &
@@ -73,8 +74,8 @@ visit() {
     shift
     curl --silent --show-error --max-time 10 --cacert "$dir/pem" --resolve "$name:$port:127.0.0.1" "$@"
 }
-own="https://relay.example:$port"
-until visit relay.example "$own/health" >/dev/null 2>&1; do
+own="https://localhost:$port"
+until visit localhost "$own/health" >/dev/null 2>&1; do
     kill -0 "${pids##* }" 2>/dev/null || { cat "$dir/nginx.log" "$dir/error.log" >&2; fail 'nginx does not start'; }
     sleep 0.1
 done
@@ -89,33 +90,31 @@ expect() {
 }
 
 password=a-password-of-forty-three-characters-012345
-enrol() {
-    visit relay.example --header 'Content-Type: application/json' "$own/api/public/quick-setup" --data "{\"protocol\":\"http\",
-        \"ip\":\"127.0.0.1\",\"port\":$site_port,\"connector_name\":\"one\",\"password\":\"$password\",\"client_app_id\":\"a\",
-        \"enroll_token\":\"$1\",\"display_name\":\"\",\"site_name\":\"small\",\"invisible\":false,\"visable\":\"\",\"reset\":true}"
-}
-expect 'a stranger is not enrolled, though the proxy is on this machine' "$(enrol '')" '"code":403'
-answer=$(enrol "$token")
-expect 'the address that visitors use' "$answer" "https://small.relay.example:$port/"
-remote=$(printf '%s' "$answer" | sed -n 's/.*"resource":{"ip":"127.0.0.1","port":\([0-9]*\)}.*/\1/p')
-"$postern" tunnel-client --auth "one:$password" "http://$tunnel" \
-    "R:127.0.0.1:$remote:127.0.0.1:$site_port" >"$dir/client.log" 2>&1 &
-pids="$pids $!"
-wait_for "$dir/client.log" 'Connected (Latency'
+stranger=$(visit localhost --header 'Content-Type: application/json' "$own/api/public/quick-setup" --data "{\"protocol\":\"http\",
+    \"ip\":\"127.0.0.1\",\"port\":$site_port,\"connector_name\":\"stranger\",\"password\":\"$password\",\"client_app_id\":\"a\",
+    \"display_name\":\"\",\"site_name\":\"\",\"invisible\":false,\"visable\":\"\",\"reset\":true}")
+expect 'a stranger is not enrolled, though the proxy is on this machine' "$stranger" '"code":403'
 
-small="https://small.relay.example:$port"
-page=$(visit small.relay.example "$small/" --header 'X-Forwarded-For: 192.0.2.9' --header 'Forwarded: for=192.0.2.9')
+SSL_CERT_FILE="$dir/pem" POSTERN_ENROLL_TOKEN="$token" \
+    "$postern" start 0 --no-open --server "$own" >"$dir/start.log" 2>&1 &
+pids="$pids $!"
+wait_for "$dir/start.log" '^Management page: '
+app=$("$postern" app add http "127.0.0.1:$site_port" --name small)
+expect 'the address that visitors use' "$("$postern" app connect "$app")" "https://small.localhost:$port/"
+
+small="https://small.localhost:$port"
+page=$(visit small.localhost "$small/" --header 'X-Forwarded-For: 192.0.2.9' --header 'Forwarded: for=192.0.2.9')
 expect 'the site through TLS' "$page" '<h1>A small web site'
 expect 'the scheme' "$page" 'X-Forwarded-Proto: https'
 expect 'the visitor' "$page" 'X-Forwarded-For: 127.0.0.1'
 case $page in *192.0.2.9*) fail "a visitor's own claim is believed: $page" ;; esac
-expect 'an unknown name' "$(visit no.relay.example "https://no.relay.example:$port/")" 'Unknown site'
+expect 'an unknown name' "$(visit no.localhost "https://no.localhost:$port/")" 'Unknown site'
 # Three seconds of a stream that never ends: without buffering, strokes have come.
-clock=$(visit small.relay.example --no-buffer --max-time 3 "$small/clock" 2>/dev/null || true)
+clock=$(visit small.localhost --no-buffer --max-time 3 "$small/clock" 2>/dev/null || true)
 expect 'a stream' "$clock" 'data: '
 # The site takes no WebSocket; that it is asked for one is what counts here.
-upgrade=$(visit small.relay.example --http1.1 "$small/" --header 'Connection: Upgrade' --header 'Upgrade: websocket')
+upgrade=$(visit small.localhost --http1.1 "$small/" --header 'Connection: Upgrade' --header 'Upgrade: websocket')
 expect "a WebSocket's request" "$upgrade" 'Upgrade: websocket'
 expect "a WebSocket's connection" "$upgrade" 'Connection: Upgrade'
-case $(cat "$dir/relay.log") in *"$password"*) fail 'the password is in the log' ;; esac
+case $(cat "$dir/relay.log" "$dir/start.log") in *"$password"*) fail 'the password is in a log' ;; esac
 echo "nginx: $count checks passed"
