@@ -65,10 +65,12 @@ bench:
 	cargo bench --profile release --bench figures
 	cargo bench --profile release --bench tunnel
 
-# A private MariaDB with sample data and the web client on it, until Ctrl-C. ARGS go to postern mysql.
+# A private MariaDB with sample data and a small web site, shared through a relay on this machine, until Ctrl-C.
+# ARGS go to postern start.
 demo:
 	@tests/setup.sh demo
 	@$(MAKE) --no-print-directory all
+	@$(CARGO) build --release --locked --example demo-site
 	@tests/demo/run.sh $(ARGS)
 
 lint:

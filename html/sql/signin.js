@@ -3,8 +3,8 @@ import { byId } from '../common/dom.js';
 
 /** What to tell for an answer of `/auth`. */
 const TEXTS = {
-  401: 'That code is not right. It is printed once, where postern was started.',
-  403: 'That code is not right. It is printed once, where postern was started.',
+  401: 'That code is not right. Whoever shares the database has it.',
+  403: 'That code is not right. Whoever shares the database has it.',
   429: 'Too many wrong codes from here. Wait a minute, then try again.',
 };
 

@@ -139,7 +139,7 @@ impl Visiting<'_> {
         }
         let Some(site) = self.gateway.sites.find(request.site) else {
             let why = "No site has this name here.";
-            let hint = "Check the address; a site that was never connected has none.";
+            let hint = "Check the address. A site has its name from its first connect on.";
             return self.say(request, visitor, &message(404, "Unknown site", why, hint));
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
@@ -391,8 +391,8 @@ fn tunnel_is_down() -> Message<'static> {
     message(
         502,
         "The tunnel is down",
-        "The site is known, but the machine that shares it is not connected.",
-        "Connect the application there, then reload.",
+        "The site is known, but the application behind it is not connected.",
+        "Connect it where it is shared from, then reload.",
     )
 }
 

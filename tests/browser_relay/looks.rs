@@ -1,0 +1,82 @@
+//! The gateway's own pages, and the management page with the relay within: light and dark, wide and narrow. The
+//! pictures in `target/screens` are for people.
+
+use serde_json::json;
+
+use crate::page::{open, url, wait_status};
+use crate::site::SmallSite;
+use crate::support::Browser;
+use crate::support::chromium::Page;
+use crate::support::manager::Manager;
+
+const LOOKS: [(&str, bool, u32, u32); 4] = [
+    ("light-wide", false, 1280, 800),
+    ("light-narrow", false, 360, 740),
+    ("dark-narrow", true, 360, 740),
+    ("dark-wide", true, 1280, 800),
+];
+
+/// Takes a picture of a page in every look and fails on what the checks find.
+#[track_caller]
+fn look(page: &Page, name: &str) {
+    let mut faults = Vec::new();
+    for (look, dark, width, height) in LOOKS {
+        page.prefer(dark, true);
+        page.viewport(width, height);
+        page.wait_for(&format!("innerWidth === {width}"));
+        page.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
+        page.screenshot(&format!("relay-{name}-{look}"));
+        let found = page.a11y();
+        faults.extend(found.iter().map(|fault| format!("{name} {look}: {fault}")));
+        let wide = page.eval("document.documentElement.scrollWidth - innerWidth");
+        if wide.as_i64().unwrap() > 0 {
+            faults.push(format!("{name} {look}: scrolls sideways by {wide}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_gateways_pages_are_accessible_in_every_look() {
+    let site = SmallSite::start();
+    let manager = Manager::start(&[]);
+    let mut hidden = site.app("hidden");
+    hidden["invisible"] = json!(true);
+    let (hidden, shown) = (manager.add(&hidden), manager.add(&site.app("shown")));
+    let away = manager.add(&json!({"protocol": "http", "name": "away", "port": 1}));
+    for id in [&hidden, &shown, &away] {
+        manager.connected(id);
+    }
+    let board = open(&manager);
+    wait_status(&board, &shown, "connected");
+    look(&board, "board");
+    let shown_url = url(&board, &shown, "site");
+
+    let page = Browser::shared().page();
+    for code in ["401", "404", "502"] {
+        page.expect_error(code);
+    }
+    page.goto(&url(&board, &hidden, "site"));
+    page.wait_for_text("Authorization code");
+    look(&page, "signin");
+    page.fill("#code", "wrong");
+    page.click("text=Sign in");
+    page.wait_for_text("That code is not right.");
+    look(&page, "signin-wrong");
+    page.goto(&shown_url.replace("shown.", "unknown."));
+    page.wait_for_text("404");
+    look(&page, "404");
+    page.goto(&url(&board, &away, "site"));
+    page.wait_for_text("502");
+    let target_down = page.text("main");
+    look(&page, "502-target");
+    manager.disconnect(&shown);
+    page.goto(&shown_url);
+    page.wait_for_text("502");
+    assert_ne!(
+        page.text("main"),
+        target_down,
+        "it says which of the two is down"
+    );
+    look(&page, "502-tunnel");
+}
