@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::ServerUrl;
 use super::quick_setup::{self, Body, Caller, Setup, Wait};
-use super::servers::{Connector, RemoteServer, Servers};
+use super::servers::{Answered, Connector, RemoteServer, Servers};
 use super::web_client::site_host;
 use crate::tunnel::client::{Status, Tunnel};
 use crate::tunnel::known_servers::KnownServers;
@@ -71,14 +71,15 @@ impl From<String> for NotShared {
 
 /// Begins to share, and returns when the tunnel is up. A message on `stop` ends the wait.
 pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared> {
-    let known = Arc::new(KnownServers::new(options.home.clone()));
+    let known = KnownServers::new(options.home.clone());
     let call = Arc::new(Call::new(options));
     let setup = quick_setup::run(&call.options.server, call.clone(), stop, &never());
     let setup = setup.map_err(|failure| match failure {
         quick_setup::Failure::Stopped => NotShared::Stopped,
         failure => NotShared::Failed(failure.to_string()),
     })?;
-    let tunnel = tunnel(&call, &known, &setup)?;
+    let known = call.remote.known(&known);
+    let tunnel = tunnel(&call, known, &setup)?;
     wait(&tunnel, stop)?;
     Ok(Shared {
         auth_url: setup.auth_url().filter(|_| call.options.invisible),
@@ -108,7 +109,7 @@ impl Shared {
     }
 }
 
-fn tunnel(call: &Call, known: &Arc<KnownServers>, setup: &Setup) -> Result<Tunnel, String> {
+fn tunnel(call: &Call, known: KnownServers, setup: &Setup) -> Result<Tunnel, String> {
     let connector = call.saved()?;
     let endpoint = connector.endpoint().map_err(|fault| fault.error)?;
     if let Some(fingerprint) = &setup.connector.fingerprint {
@@ -207,9 +208,14 @@ impl Caller for Call {
     }
 
     fn accepted(&self, setup: &Setup) {
-        let saved = self.remote.accept(&self.store, setup, None);
+        // The only caller of its kind: no answer is later than another's.
+        let answered = Answered {
+            call: self.remote.next_call(),
+            is_awaited: true,
+        };
+        let saved = self.remote.accept(&self.store, setup, None, answered);
         let saved = saved.map_err(|error| format!("cannot save the credentials: {error}"));
-        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
+        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = saved.transpose();
     }
 }
 
