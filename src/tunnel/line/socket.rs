@@ -23,10 +23,11 @@ impl Socket {
         }
     }
 
-    /// Whether bytes wait to be read: not at the end, and not where it broke.
-    pub(super) fn has_bytes(&self) -> bool {
-        let looked = rustix::net::recv(self, &mut [0u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-        matches!(looked, Ok((1.., _)))
+    /// How many bytes wait to be read, of one; 0 at the end. Never waits.
+    pub(super) fn peek(&self) -> io::Result<usize> {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let (_, count) = rustix::net::recv(self, &mut [0u8; 1], flags)?;
+        Ok(count)
     }
 
     /// The other side gets no more bytes.

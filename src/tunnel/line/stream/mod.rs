@@ -30,7 +30,7 @@ use socket::{close, is_passing, wait_readable, write_now};
 
 /// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
-/// Pause after a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
+/// Pause before a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
 const DROP_PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct Stream {
@@ -387,16 +387,22 @@ impl Stream {
             match window {
                 Ok(0) => {}
                 Ok(window) => return Some(window),
-                // To be dropped.
-                Err(Error::NoChannel(_)) => return Some(usize::MAX),
+                Err(Error::NoChannel(_)) => return self.drop_slowly().then_some(usize::MAX),
                 Err(_) => return None,
             }
-            // An end, good or bad, needs no window.
-            if !socket.has_bytes() {
-                return Some(1);
-            }
-            if !self.wait_writable() && self.state().dead {
-                return None;
+            match socket.peek() {
+                Ok(1..) => {
+                    if !self.wait_writable() && self.state().dead {
+                        return None;
+                    }
+                }
+                Err(error) if is_passing(error.kind()) => {
+                    if !wait_readable(socket) {
+                        return None;
+                    }
+                }
+                // An end, good or bad, needs no window.
+                Ok(0) | Err(_) => return Some(1),
             }
         }
     }
@@ -411,7 +417,8 @@ impl Stream {
                     add(&line.traffic.sent, taken);
                     rest = rest.get(taken..).unwrap_or_default();
                 }
-                Err(Error::NoChannel(_)) => return self.drop_slowly(),
+                // The channel was closed: nobody takes this any more.
+                Err(Error::NoChannel(_)) => return !self.state().dead,
                 Err(_) => return false,
             }
             if !rest.is_empty() && !self.wait_writable() {
