@@ -8,6 +8,7 @@ use crate::site::SmallSite;
 use crate::support::Browser;
 use crate::support::chromium::Page;
 use crate::support::manager::Manager;
+use crate::support::relay::Relay;
 
 const LOOKS: [(&str, bool, u32, u32); 4] = [
     ("light-wide", false, 1280, 800),
@@ -79,4 +80,25 @@ fn the_gateways_pages_are_accessible_in_every_look() {
         "it says which of the two is down"
     );
     look(&page, "502-tunnel");
+}
+
+#[test]
+fn the_operators_page_is_accessible_in_every_look() {
+    let site = SmallSite::start();
+    let relay = Relay::start(&[]);
+    let manager = Manager::start(&["--server", &relay.url()]);
+    let page = Browser::shared().page();
+    page.expect_error("401");
+    page.goto(&format!("{}/", relay.url()));
+    page.wait_for("document.querySelector('form')");
+    look(&page, "operator-signin");
+    let link = relay.said("Status page: ");
+    page.goto(link.trim());
+    page.wait_for("document.body.innerText.length > 0");
+    look(&page, "operator-empty");
+    manager.connected(&manager.add(&site.app("shown")));
+    page.reload();
+    page.wait_for_text("shown.localhost");
+    look(&page, "operator");
+    assert_eq!(page.errors(), Vec::<String>::new());
 }

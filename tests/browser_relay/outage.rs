@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::page::{card, open, url, wait_status};
 use crate::site::{GREETING, SmallSite};
 use crate::support::http::Client;
-use crate::support::manager::Manager;
+use crate::support::manager::{Manager, free_port};
 use crate::support::relay::Relay;
 use crate::support::{Home, PATIENCE, wait_until};
 
@@ -82,10 +82,10 @@ fn visit(host: &str, address: &str, ends: &AtomicBool, good: &AtomicUsize) -> Ve
 fn a_relay_killed_under_load_comes_back_with_the_same_addresses() {
     let site = SmallSite::start();
     let home = Arc::new(Home::new());
-    let mut relay = Relay::start_in(
-        &home,
-        &["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"],
-    );
+    // Below the ports of outgoing connections: a visitor that dials one of those may meet itself while the relay is away.
+    let [listen, tunnel] =
+        ["--listen", "--tunnel-listen"].map(|flag| format!("{flag}=127.0.0.1:{}", free_port()));
+    let mut relay = Relay::start_in(&home, &[&listen, &tunnel]);
     let manager = Manager::start(&["--server", &relay.url()]);
     let ids = ["first", "second"].map(|name| manager.add(&site.app(name)));
     let before: Vec<String> = ids
