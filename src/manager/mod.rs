@@ -22,6 +22,7 @@ mod connection;
 mod core;
 mod local_api;
 mod main_tunnel;
+mod reset;
 mod routes;
 mod servers;
 mod web_client;
@@ -135,7 +136,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
 fn begin(core: &Arc<Core>) {
     match core.credentials.with_connector_info() {
         Ok(known) => {
-            for (origin, _) in known {
+            let origins = known.into_iter().map(|(origin, _)| origin);
+            for origin in origins.filter(|origin| core.is_in_use(origin)) {
                 main_tunnel::begin_at_start(core, &core.servers.of(&origin));
             }
         }

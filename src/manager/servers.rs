@@ -33,7 +33,7 @@ pub(crate) struct RemoteServer {
     held: Mutex<Held>,
     /// Quick-setup calls that have begun.
     calls: AtomicU64,
-    /// Answers that were saved.
+    /// Answers that were saved, and times that all was forgotten.
     saves: AtomicU64,
     /// Its main tunnel.
     pub(crate) main: MainTunnel,
@@ -45,6 +45,8 @@ struct Held {
     credentials: Option<Credentials>,
     /// The youngest call whose answer was saved.
     answered: u64,
+    /// The call after which the credentials were forgotten: an answer to it, or to an earlier one, is for those.
+    forgotten: u64,
 }
 
 /// Whose answer it is.
@@ -119,7 +121,7 @@ impl RemoteServer {
         Ok(read)
     }
 
-    /// How many answers were saved: while that does not change, the connector info does not.
+    /// How often answers were saved, or all was forgotten: while that does not change, the connector info does not.
     pub(crate) fn saves(&self) -> u64 {
         self.saves.load(Ordering::SeqCst)
     }
@@ -131,8 +133,8 @@ impl RemoteServer {
 
     /// Saves what an answer says and puts it in the place of what is in memory. `own_port` is the application's.
     ///
-    /// None where nobody waits for the answer any more and that of a later call was saved: the server may have
-    /// assigned anew since.
+    /// None where the credentials were forgotten since the call, or where nobody waits for the answer any more and
+    /// that of a later call was saved: the server may have assigned anew since.
     pub(crate) fn accept(
         &self,
         store: &CredentialStore,
@@ -143,7 +145,8 @@ impl RemoteServer {
         let given = &setup.connector;
         // Held over the write, so that memory never falls behind the disk.
         let mut held = self.held();
-        if !answered.is_awaited && answered.call < held.answered {
+        let is_overtaken = !answered.is_awaited && answered.call < held.answered;
+        if is_overtaken || answered.call <= held.forgotten {
             return Ok(None);
         }
         let changed = store.change(&self.origin, |saved| {
@@ -160,6 +163,17 @@ impl RemoteServer {
             user: given.username.clone(),
             password: given.password.clone(),
         }))
+    }
+
+    /// Forgets the credentials, in memory and on disk; false where there are none on disk.
+    pub(crate) fn forget(&self, store: &CredentialStore) -> Result<bool, vault::Error> {
+        // Held over the write: who asks for credentials meanwhile gets new ones.
+        let mut held = self.held();
+        held.forgotten = self.next_call();
+        let was_known = store.forget(&self.origin)?;
+        held.credentials = None;
+        self.saves.fetch_add(1, Ordering::SeqCst);
+        Ok(was_known)
     }
 
     /// Persists the local port of the main tunnel, which is connected, and the tunnel server's port that it proves.
@@ -287,6 +301,29 @@ mod tests {
             "its connection goes on with it"
         );
         assert_eq!((name().as_str(), remote.saves()), ("slow", 3));
+    }
+
+    #[test]
+    fn an_answer_to_forgotten_credentials_does_not_bring_them_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let remote = Servers::default().of("https://a.example:443");
+        let accept = |call: u64| {
+            let is_awaited = true;
+            let answered = Answered { call, is_awaited };
+            let saved = remote.accept(&store, &setup("server's"), None, answered);
+            saved.unwrap().is_some()
+        };
+        assert!(!remote.forget(&store).unwrap(), "there are none");
+        let [first, late] = std::array::from_fn(|_| remote.next_call());
+        assert!(accept(first));
+        let saves = remote.saves();
+        assert!(remote.forget(&store).unwrap());
+        assert_ne!(remote.saves(), saves);
+        assert!(!accept(late) && !store.knows(remote.origin()).unwrap());
+        let fresh = remote.credentials(&store, false).unwrap();
+        assert!(fresh.connector_name != "server's" && !fresh.accepted);
+        assert!(accept(remote.next_call()));
     }
 
     /// A port that one application named by mistake does not stay with all of them.

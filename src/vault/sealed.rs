@@ -115,6 +115,18 @@ impl SealedFile {
         }
     }
 
+    /// Copies the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
+    pub fn keep_copy(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+        let locked = self.home.lock()?;
+        let Some(sealed) = self.home.read(self.name, SEALED_CAP)? else {
+            return Ok(None);
+        };
+        let copy = self.free_name(&format!(".{word}-"));
+        let name = copy.file_name().unwrap_or_default().to_string_lossy();
+        locked.write(&name, &sealed)?;
+        Ok(Some(copy))
+    }
+
     /// The files of `home` that were set aside as unreadable, by name, to be shown to the user.
     pub fn set_aside(home: &Home) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(home.dir()) else {
