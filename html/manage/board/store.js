@@ -100,6 +100,11 @@ export class Store {
     return this.apps?.find((app) => app.id === id);
   }
 
+  /** The applications that are connected, or connecting, through a server. @param {string} server its origin @returns {object[]} */
+  through(server) {
+    return (this.apps ?? []).filter(({ conn_status: status, connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
+  }
+
   /** Takes what the status endpoint or an action told of an application. @param {string} id @param {object} connection a ConnectResult, or its status alone */
   patch(id, connection) {
     const app = this.find(id);

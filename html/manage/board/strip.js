@@ -6,6 +6,8 @@ import { hostOf } from '../core/links.js';
 import { failureClass, waitText } from '../core/status.js';
 import { fingerprints, isHostKey } from './hostkey.js';
 
+/** What does not pass by itself. */
+const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
 const STATUSES = ['connected', 'connecting', 'failed'];
 /** Notices that were put away, until the page is loaded again. */
 const dismissed = new Set();
@@ -17,6 +19,7 @@ export function drawTunnel(store) {
   button.className = `button quiet tunnel ${status}`;
   byId('tunnel-text').textContent = text;
   button.title = 'Main tunnels: where they lead and how they are';
+  redraw(store);
 }
 
 function describe({ tunnels, version }) {
@@ -24,7 +27,9 @@ function describe({ tunnels, version }) {
   const status = worst(tunnels);
   if (tunnels.length > 1) return { status, text: `${tunnels.length} main tunnels · ${tunnels.filter((tunnel) => tunnel.status === 'connected').length} connected` };
   const [{ server, latency_ms: latency }] = tunnels;
-  const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '') : status === 'connecting' ? 'connecting…' : 'failed';
+  const { error_class: errorClass } = tunnels[0];
+  const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '')
+    : NEEDS_YOU.includes(errorClass) ? failureClass(errorClass).label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
   return { status, text: ['main tunnel', hostOf(server), last].filter(Boolean).join(' · ') };
 }
 
@@ -38,26 +43,73 @@ function worst(tunnels) {
   return ['failed', 'connecting', 'connected'].find((status) => tunnels.some((tunnel) => tunnel.status === status)) ?? 'idle';
 }
 
-/** Shows all main tunnels. @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
-export function showTunnels({ tunnels, version }, actions) {
+/** Draws the open dialog again; does nothing while there is none. */
+let redraw = () => {};
+
+/** Shows all main tunnels, as they are while it is open. @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
+export async function showTunnels(store, actions) {
+  const list = h('div', { class: 'tunnel-list' });
+  const entries = new Entries(list, actions);
+  redraw = (now) => entries.draw(now);
+  redraw(store);
   const body = [
     h('p', { class: 'dim', text: 'A main tunnel leads to each remote server in use. It is made with the first connect and stays; applications have tunnels of their own beside it.' }),
-    tunnels.length ? h('ul', { class: 'tunnels' }, tunnels.map((tunnel) => entry(tunnel, actions))) : h('p', { text: `There is none now (${noTunnel(version)}).` }),
-    h('p', { class: 'dim', text: `postern ${version.version ?? ''}` }),
+    list,
+    h('p', { class: 'dim', text: `postern ${store.version.version ?? ''}` }),
   ];
-  return openDialog({ title: 'Main tunnels', body, actions: [{ label: 'Done', value: null }] });
+  await openDialog({ title: 'Main tunnels', body, actions: [{ label: 'Done', value: null }] });
+  redraw = () => {};
 }
 
-function entry(tunnel, actions) {
-  const { server, status, error, error_class: errorClass, host_key: key, local_port: port, latency_ms: latency, next_retry_ms: wait } = tunnel;
-  const known = STATUSES.includes(status) ? status : 'idle';
-  const facts = [known, Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean);
-  return h('li', { class: `tunnel-entry ${known}` },
-    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: hostOf(server) || 'unknown server' })),
-    h('p', { class: 'dim', text: facts.join(' · ') }),
-    error && h('p', { class: 'bad' }, failureClass(errorClass) && `${failureClass(errorClass).label}: `, String(error)),
+/** The entries of the dialog: built anew only when what they are made of changes; figures are written into them. */
+class Entries {
+  #list;
+  #actions;
+  #key = null;
+  #figures = [];
+
+  constructor(list, actions) {
+    this.#list = list;
+    this.#actions = actions;
+  }
+
+  draw({ tunnels, version }) {
+    const key = JSON.stringify(tunnels.map(({ server, status, error, error_class: errorClass, host_key: hostKey }) => [server, status, error, errorClass, hostKey]));
+    if (key !== this.#key) {
+      this.#key = key;
+      const focused = this.#list.contains(document.activeElement);
+      this.#figures = tunnels.map(() => h('p', { class: 'dim' }));
+      fill(this.#list, tunnels.length
+        ? h('ul', { class: 'tunnels' }, tunnels.map((tunnel, i) => entry(tunnel, this.#figures[i], this.#actions)))
+        : h('p', { text: `There is none now (${noTunnel(version)}).` }));
+      if (focused) this.#list.closest('dialog')?.querySelector('.dialog-foot button')?.focus();
+    }
+    tunnels.forEach((tunnel, i) => { this.#figures[i].textContent = figures(tunnel); });
+  }
+}
+
+function statusOf({ status }) {
+  return STATUSES.includes(status) ? status : 'idle';
+}
+
+function figures(tunnel) {
+  const { local_port: port, latency_ms: latency, next_retry_ms: wait } = tunnel;
+  return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean).join(' · ');
+}
+
+function entry(tunnel, facts, actions) {
+  const { server, error, error_class: errorClass, host_key: key } = tunnel;
+  const host = hostOf(server);
+  const known = failureClass(errorClass);
+  return h('li', { class: `tunnel-entry ${statusOf(tunnel)}` },
+    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: host || 'unknown server' })),
+    facts,
+    error && h('p', { class: 'bad' }, known && `${known.label}: `, String(error)),
+    error && known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
     isHostKey(key) && fingerprints(key),
-    isHostKey(key) && h('button', { type: 'button', class: 'button', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }));
+    h('div', { class: 'tunnel-actions' },
+      isHostKey(key) && h('button', { type: 'button', class: 'button', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }),
+      host && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${host}`, on: { click: () => actions.startAfresh(server) } })));
 }
 
 /** Draws the notices that were not put away. @param {{notices?: unknown}} version */
