@@ -27,9 +27,8 @@ function describe({ tunnels, version }) {
   const status = worst(tunnels);
   if (tunnels.length > 1) return { status, text: `${tunnels.length} main tunnels · ${tunnels.filter((tunnel) => tunnel.status === 'connected').length} connected` };
   const [{ server, latency_ms: latency }] = tunnels;
-  const { error_class: errorClass } = tunnels[0];
   const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '')
-    : NEEDS_YOU.includes(errorClass) ? failureClass(errorClass).label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
+    : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class).label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
   return { status, text: ['main tunnel', hostOf(server), last].filter(Boolean).join(' · ') };
 }
 
@@ -40,7 +39,12 @@ function noTunnel({ server, embedded, version }) {
 }
 
 function worst(tunnels) {
+  if (tunnels.some(needsYou)) return 'failed';
   return ['failed', 'connecting', 'connected'].find((status) => tunnels.some((tunnel) => tunnel.status === status)) ?? 'idle';
+}
+
+function needsYou({ status, error_class: errorClass }) {
+  return status !== 'connected' && NEEDS_YOU.includes(errorClass);
 }
 
 /** Draws the open dialog again; does nothing while there is none. */

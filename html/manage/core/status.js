@@ -13,7 +13,7 @@ const CLASSES = {
   proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
   tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],
   'not-a-tunnel-server': ['Not a tunnel server', 'Something else answers at that port; check the tunnel port.'],
-  'wrong-password': ['Credentials refused', 'The server does not know this computer, or not any more. Start afresh, or ask who runs it; a new server may want its enrol token.'],
+  'wrong-password': ['Credentials refused', 'The server does not know this computer, or not any more.'],
   'host-key-changed': ['Host key changed', 'Trust the new key only when you know why it changed.'],
   'permission-denied': ['Not permitted', 'The server does not let this connector use that port.'],
   'port-held': ['Port still held', 'An earlier connection still holds the port; it is free within a minute.'],
