@@ -149,11 +149,10 @@ impl RemoteServer {
         if is_overtaken || answered.call <= held.forgotten {
             return Ok(None);
         }
-        let changed = store.change(&self.origin, |saved| {
-            take(saved, given, own_port);
-            saved.clone()
+        let (tunnel_port, changed) = store.change(&self.origin, |saved| {
+            let port = take(saved, given, own_port);
+            (port, saved.clone())
         })?;
-        let tunnel_port = changed.tunnel_port.unwrap_or(DEFAULT_TUNNEL_PORT);
         held.credentials = Some(changed);
         held.answered = held.answered.max(answered.call);
         self.saves.fetch_add(1, Ordering::SeqCst);
@@ -198,17 +197,24 @@ impl RemoteServer {
     }
 }
 
-/// Step 2 of the connect sequence.
-fn take(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Option<u16>) {
-    let port = own_port.or(given.tunnel_port).or(saved.proven_tunnel_port);
+/// Step 2 of the connect sequence; answers the tunnel server's port for the application.
+///
+/// All others use what is saved, also for the main tunnel: a port that the server names, and that was connected to,
+/// gives way to none that one application names, perhaps by mistake.
+fn take(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Option<u16>) -> u16 {
+    let named = given.tunnel_port;
+    let port = own_port.or(named).or(saved.proven_tunnel_port);
+    let port = port.unwrap_or(DEFAULT_TUNNEL_PORT);
+    let proven = named.filter(|_| named == saved.proven_tunnel_port);
     saved.connector_name.clone_from(&given.username);
     saved.password = given.password.clone();
     saved.conn_username = Some(given.username.clone());
     saved.conn_password = Some(given.password.clone());
     saved.external_ip = Some(given.external_ip.clone());
     saved.api_port = Some(given.api_port);
-    saved.tunnel_port = Some(port.unwrap_or(DEFAULT_TUNNEL_PORT));
+    saved.tunnel_port = Some(proven.unwrap_or(port));
     saved.accepted = true;
+    port
 }
 
 impl Connector {
@@ -350,5 +356,8 @@ mod tests {
         );
         remote.keep_ports(&store, 4000, 7).unwrap();
         assert_eq!((port(Some(9), None), port(None, None)), (9, 7));
+        let saved = || store.load(remote.origin()).unwrap().tunnel_port;
+        assert_eq!((port(Some(9), Some(7)), saved()), (9, Some(7)));
+        assert_eq!((port(Some(9), Some(8)), saved()), (9, Some(9)));
     }
 }

@@ -38,6 +38,11 @@ export class Actions {
     }
   }
 
+  /** Whether an application is shared on this computer only. @param {object} app */
+  isHere({ server }) {
+    return !server && this.#store.version.embedded === true;
+  }
+
   /** Connects and follows the connection. @param {object} app */
   connect(app) {
     return this.#once(app.id, `“${app.name}” was not connected`, async () => {

@@ -81,7 +81,7 @@ export class Card {
     this.name.title = String(app.name);
     setText(this.word, WORDS[status]);
     setText(this.target, `${protocol.label} · ${addressOf(app)}`);
-    const badges = protection(app, protocol);
+    const badges = protection(app, protocol, this.#actions.isHere(app));
     const key = badges.map(({ label }) => label).join('|');
     if (this.badges.dataset.key === key) return;
     this.badges.dataset.key = key;
@@ -147,10 +147,10 @@ export class Card {
     const app = this.#app;
     const { connect, afresh } = bound(this.#actions, app);
     const failed = this.#status === 'failed' && mayStartAfresh(app.connection) ? [
-      { label: 'Retry now', icon: 'refresh', run: connect },
+      isTurnedAway(app.connection) && { label: 'Retry now', icon: 'refresh', run: connect },
       { label: 'Start afresh …', icon: 'key', run: afresh },
       null,
-    ] : [];
+    ].filter((entry) => entry !== false) : [];
     return [
       ...failed,
       { label: 'Edit …', icon: 'edit', run: () => this.#actions.edit(app) },

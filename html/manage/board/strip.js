@@ -14,9 +14,10 @@ const dismissed = new Set();
 
 /** Draws the strip. @param {import('./store.js').Store} store */
 export function drawTunnel(store) {
-  const { status, text } = describe(store);
+  const { status, kind, text } = describe(store);
   const button = byId('tunnel');
   button.className = `button quiet tunnel ${status}`;
+  byId('tunnel-kind').textContent = kind ? `${kind} · ` : '';
   byId('tunnel-text').textContent = text;
   button.title = 'Main tunnels: where they lead and how they are';
   redraw(store);
@@ -26,10 +27,16 @@ function describe({ tunnels, version }) {
   if (tunnels.length === 0) return { status: 'idle', text: noTunnel(version) };
   const status = worst(tunnels);
   if (tunnels.length > 1) return { status, text: `${tunnels.length} main tunnels · ${tunnels.filter((tunnel) => tunnel.status === 'connected').length} connected` };
-  const [{ server, latency_ms: latency }] = tunnels;
+  const [{ latency_ms: latency }] = tunnels;
   const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '')
     : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class).label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
-  return { status, text: ['main tunnel', hostOf(server), last].filter(Boolean).join(' · ') };
+  return { status, kind: 'main tunnel', text: [placeOf(tunnels[0], version), last].filter(Boolean).join(' · ') };
+}
+
+/** Where a main tunnel leads. */
+function placeOf({ server }, version) {
+  const host = hostOf(server);
+  return version.embedded && host === hostOf(version.server) ? 'relay on this computer' : host;
 }
 
 function noTunnel({ server, embedded, version }) {
@@ -84,7 +91,7 @@ class Entries {
       const focused = this.#list.contains(document.activeElement);
       this.#figures = tunnels.map(() => h('p', { class: 'dim' }));
       fill(this.#list, tunnels.length
-        ? h('ul', { class: 'tunnels' }, tunnels.map((tunnel, i) => entry(tunnel, this.#figures[i], this.#actions)))
+        ? h('ul', { class: 'tunnels' }, tunnels.map((tunnel, i) => entry(tunnel, placeOf(tunnel, version), this.#figures[i], this.#actions)))
         : h('p', { text: `There is none now (${noTunnel(version)}).` }));
       if (focused) this.#list.closest('dialog')?.querySelector('.dialog-foot button')?.focus();
     }
@@ -101,19 +108,18 @@ function figures(tunnel) {
   return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean).join(' · ');
 }
 
-function entry(tunnel, facts, actions) {
+function entry(tunnel, place, facts, actions) {
   const { server, error, error_class: errorClass, host_key: key } = tunnel;
-  const host = hostOf(server);
   const known = failureClass(errorClass);
   return h('li', { class: `tunnel-entry ${statusOf(tunnel)}` },
-    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: host || 'unknown server' })),
+    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: place || 'unknown server', title: hostOf(server) })),
     facts,
     error && h('p', { class: 'bad' }, known && `${known.label}: `, String(error)),
     error && known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
     isHostKey(key) && fingerprints(key),
     h('div', { class: 'tunnel-actions' },
       isHostKey(key) && h('button', { type: 'button', class: 'button', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }),
-      host && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${host}`, on: { click: () => actions.startAfresh(server) } })));
+      place && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${place}`, on: { click: () => actions.startAfresh(server) } })));
 }
 
 /** Draws the notices that were not put away. @param {{notices?: unknown}} version */
