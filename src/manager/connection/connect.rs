@@ -185,7 +185,7 @@ impl Work<'_> {
         self.active.goes_through(url.origin());
         let (ip, port) = self.target(held)?;
         let (setup, connector) = self.quick_setup(&url, &remote, &ip, port)?;
-        if let Some(client) = &held.web_client {
+        if let Some(client) = &mut held.web_client {
             client.admit(&setup);
         }
         self.active.step(Step::MainTunnel);
