@@ -1,6 +1,10 @@
 //! `postern relay`: what it holds. Printed with `--nocapture`; `POSTERN_BIN` measures another build. The bounds are the
-//! promised figures for a released build, twice that for others, whose code takes more pages.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test reports")]
+//! promised figures for a released build, three times that for others, whose code takes more pages.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test reports"
+)]
 
 mod support;
 
@@ -50,7 +54,7 @@ fn connect(relay: &Relay, token: &str, name: &str, target: &Target) -> [Tunnel; 
 #[test]
 fn what_it_holds() {
     let released = std::env::var_os("POSTERN_BIN").is_some();
-    let slack = if released { 1 } else { 2 };
+    let slack = if released { 1 } else { 3 };
     let target = Target::start();
     let relay = Relay::start(&["--public-url=https://localhost", "--trust-proxy=127.0.0.1"]);
     let idle = relay.rss_kib();
