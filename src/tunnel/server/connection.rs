@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::clients::Place;
 use super::{Grant, Shared};
 use crate::tunnel::line::{ANSWER_WITHIN, End, Handler, Line, Options};
 use crate::tunnel::link::{self, Accepted};
@@ -19,15 +20,20 @@ use crate::tunnel::ssh::{self, Event, Refusal, RequestId};
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends.
-pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
+pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr, place: &Place) {
     match link::accept(socket, &shared.accept, &shared.cancel) {
-        Ok(Accepted::Link(from, to)) => serve(shared, peer, from, to),
+        Ok(Accepted::Link(from, to)) => serve(shared, peer, place, (from, to)),
         Ok(Accepted::Answered(status)) => log::debug!("{peer}: answered with {status}"),
         Err(error) => log::debug!("{peer}: {error}"),
     }
 }
 
-fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: link::LinkWriter) {
+fn serve(
+    shared: &Arc<Shared>,
+    peer: SocketAddr,
+    place: &Place,
+    (from, to): (link::LinkReader, link::LinkWriter),
+) {
     let (session, reader, writer) = match ssh::server(&shared.ssh, Arc::clone(&shared.keys)) {
         Ok(ends) => ends,
         Err(error) => return log::warn!("{peer}: {error}"),
@@ -52,6 +58,7 @@ fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: lin
     let mut client = Client {
         shared,
         peer,
+        place,
         stage: Stage::Login,
     };
     let end = line.run(reader, from, &mut client);
@@ -69,6 +76,7 @@ enum Stage {
 struct Client<'a> {
     shared: &'a Shared,
     peer: SocketAddr,
+    place: &'a Place,
     stage: Stage,
 }
 
@@ -94,10 +102,11 @@ impl Handler for Client<'_> {
 }
 
 impl Client<'_> {
-    fn login(&mut self, line: &Line, user: &str, password: &str) -> Result<(), End> {
+    fn login(&mut self, line: &Arc<Line>, user: &str, password: &str) -> Result<(), End> {
         let holder = self.shared.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
         if let Some(holder) = holder {
+            self.place.admit(&holder, line);
             self.stage = Stage::Config(holder);
             line.allow(self.shared.timeouts.config);
         } else {

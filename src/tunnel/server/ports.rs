@@ -128,13 +128,6 @@ impl Ports {
             .retain(|spot, held| !held.is_of(owner) || spot.port() != port);
     }
 
-    /// The connections that hold something for `owner`.
-    pub(super) fn lines(&self, owner: &str) -> Vec<Arc<Line>> {
-        let held = self.held();
-        let owned = held.values().filter(|held| held.owner == owner);
-        owned.map(|held| Arc::clone(&held.line)).collect()
-    }
-
     fn evict_dead(&self, spot: &Spot, owner: &str, newcomer: &Arc<Line>) {
         let holder = match self.held().get(spot) {
             Some(held) if held.owner == owner && !Arc::ptr_eq(&held.line, newcomer) => {
