@@ -48,8 +48,8 @@ pub use place::{InvalidUrl, PublicUrl, check_domain};
 use routes::Desk;
 use secret::Kept;
 use service::{Gatekeeper, Service};
-pub use store::Error as StateError;
 use store::Store;
+pub use store::{Error as StateError, hint_of};
 
 /// Threads that answer light requests; what sites answer needs none of them.
 const WORKERS: usize = 3;
@@ -370,7 +370,7 @@ fn hosts(place: &Place, listen: SocketAddr) -> HostPolicy {
 
 fn gateway_config(place: &Place, trust_proxy: &[Cidr]) -> GatewayConfig {
     let mut config = GatewayConfig::new(&place.domain, place.port);
-    config.own_names = vec![place.host.clone(), place.external_ip.clone()];
+    config.own_names = place.own_names().into();
     config.secure = place.is_secure;
     config.trust_proxy = trust_proxy.to_vec();
     config
