@@ -154,6 +154,12 @@ fn another_protocol_has_a_public_port() {
         .unwrap();
     let port: u16 = address.parse().unwrap();
     assert_eq!(visit(port).as_deref(), Some(HELLO));
+    wait_until(PATIENCE, "its figures", || {
+        let status = relay.status();
+        let figures = &status["connectors"][0]["applications"][0]["figures"];
+        let is_gone = figures["visitors"] == 0 && figures["requests"] == 1;
+        is_gone && figures["bytes_in"].as_u64() > Some(0) && figures["bytes_out"].as_u64() > Some(0)
+    });
     manager.disconnect(&id);
     wait_until(PATIENCE, "the port's end", || {
         TcpStream::connect(("127.0.0.1", port)).is_err()

@@ -36,6 +36,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::http::fence::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::tunnel::server as tunnel;
 use crate::vault::time::rfc3339;
@@ -183,6 +184,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let service = Arc::new(Service::new(store, place, options.enrolment));
     let mut settings = tunnel::Settings::new(options.tunnel_listener, keys);
     settings.policy = Box::new(Gatekeeper(Arc::clone(&service)));
+    let limits = Limits::default();
+    settings.reserved_files = wanted_files(&limits);
     let tunnels = tunnel::Server::start(settings)?;
     service.begin(tunnels.opener());
     let desk = Arc::new(Desk {
@@ -197,7 +200,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         check_other_users: options.check_other_users,
         run_dir: options.run_dir,
         workers: WORKERS,
-        limits: Limits::default(),
+        limits,
     };
     let gateway = Gateway::new(gateway, service.sites.clone());
     let server =

@@ -20,7 +20,7 @@ use super::store::{self, Store};
 use super::wanted::Wanted;
 use crate::http::ApiError;
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{Grant, Opener, Policy};
+use crate::tunnel::server::{Grant, Opener, Policy, Visits};
 use crate::vault::time::rfc3339;
 
 /// Quick-setup calls of one source a minute.
@@ -347,5 +347,14 @@ impl Policy for Gatekeeper {
                 None => Grant::Denied,
             }
         })
+    }
+
+    fn visits(&self, holder: &str, remote: &Remote) -> Arc<Visits> {
+        let service = &self.0;
+        let visits = service.store.look(|book| {
+            let application = book.connectors.get(holder)?.at_port(remote.local_port)?;
+            service.sites.visits(application)
+        });
+        visits.unwrap_or_default()
     }
 }

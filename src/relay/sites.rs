@@ -1,4 +1,4 @@
-//! The sites as the gateway looks them up: from memory, once a request.
+//! The sites as the gateway looks them up: from memory, once a request; and the ports beside them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -8,9 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::book::Application;
 use super::gateway::{Code, Figures, Site, Sites, through};
-use crate::tunnel::server::Opener;
+use crate::tunnel::server::{Opener, Visits};
 
-/// The sites by their names.
+/// The sites by their names, and what passes through the ports of the other applications.
 #[derive(Debug, Default)]
 pub(super) struct SiteTable(RwLock<Table>);
 
@@ -19,16 +19,20 @@ struct Table {
     sites: HashMap<String, Arc<Site>>,
     /// The name of each application's site, by the application's id.
     names: HashMap<String, String>,
+    /// What passes through public ports, by the application's id.
+    visits: HashMap<String, Arc<Visits>>,
 }
 
 impl SiteTable {
-    /// Puts an application's site in, in the place of the one that it had; its figures go on.
+    /// Puts an application in, in the place of the site that it had; its figures go on.
     pub(super) fn put(&self, connector: &str, application: &Application, opener: &Opener) {
         let mut table = self.write();
         let before = table.take_out(&application.app_id);
         let Some(site) = &application.site else {
+            table.visits.entry(application.app_id.clone()).or_default();
             return;
         };
+        table.visits.remove(&application.app_id);
         let open = through(opener.clone(), connector, application.port);
         let mut made = Site::new(&*site.name, &*application.app_id, open);
         made.tls = site.tls;
@@ -39,9 +43,16 @@ impl SiteTable {
         table.put_in(made);
     }
 
-    /// Takes an application's site out.
+    /// Takes an application out.
     pub(super) fn remove(&self, application: &Application) {
-        self.write().take_out(&application.app_id);
+        let mut table = self.write();
+        table.take_out(&application.app_id);
+        table.visits.remove(&application.app_id);
+    }
+
+    /// Where the visitors of an application's public port count.
+    pub(super) fn visits(&self, application: &Application) -> Option<Arc<Visits>> {
+        self.read().visits.get(&application.app_id).cloned()
     }
 
     /// What has passed through an application's site.

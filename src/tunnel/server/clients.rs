@@ -1,22 +1,25 @@
 //! Who is connected: a place for each client, whose it is, and who gives way when there is no room.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::{IpAddr, Shutdown, TcpStream};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::http::source as source_of;
 use crate::tunnel::line::Line;
+use crate::tunnel::link::Cancel;
 
-/// Connections in all. Default 1024.
-const MAX_CONNECTIONS: usize = 1024;
+/// Connections in all. Default 1024; fewer where this process may not open so many files.
+pub(super) const MAX_CONNECTIONS: usize = 1024;
 /// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
 /// behind one router.
 const MAX_OF_ONE_SOURCE: usize = 128;
 
 /// All clients.
-#[derive(Clone, Default)]
-pub(super) struct Clients(Arc<Mutex<Table>>);
+#[derive(Clone)]
+pub(super) struct Clients {
+    most: usize,
+    table: Arc<Mutex<Table>>,
+}
 
 #[derive(Default)]
 struct Table {
@@ -31,8 +34,8 @@ struct Client {
 }
 
 enum Stage {
-    /// It has not logged in. Shutting this socket ends it.
-    Stranger(TcpStream),
+    /// It has not logged in. This signal ends it.
+    Stranger(Cancel),
     /// It has, under this name.
     Known(String, Arc<Line>),
 }
@@ -41,26 +44,50 @@ enum Stage {
 pub(super) struct Place {
     clients: Clients,
     id: u64,
+    given_up: Cancel,
 }
 
 impl Clients {
+    /// At most `most`.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most,
+            table: Arc::default(),
+        }
+    }
+
     /// A place for a client that came from `address`; none where there are too many. A client that
     /// has not logged in gives way to a newer one: who only comes to be in the way keeps nobody out.
-    pub(super) fn take(&self, address: IpAddr, socket: &TcpStream) -> io::Result<Option<Place>> {
+    pub(super) fn take(&self, address: IpAddr) -> Option<Place> {
         let source = source_of(address);
-        let stage = Stage::Stranger(socket.try_clone()?);
-        let mut table = self.table();
-        let is_crowded = !source.is_loopback() && table.count_of(source) >= MAX_OF_ONE_SOURCE;
-        if is_crowded || (table.all.len() >= MAX_CONNECTIONS && !table.give_up_stranger()) {
-            return Ok(None);
+        let (place, stranger) = {
+            let mut table = self.table();
+            let is_crowded = !source.is_loopback() && table.count_of(source) >= MAX_OF_ONE_SOURCE;
+            if is_crowded {
+                return None;
+            }
+            let stranger = match table.all.len() >= self.most {
+                true => Some(table.give_up_stranger()?),
+                false => None,
+            };
+            (self.place(&mut table, source), stranger)
+        };
+        if let Some(stranger) = stranger {
+            stranger.cancel();
         }
-        let id = table.next;
+        Some(place)
+    }
+
+    fn place(&self, table: &mut Table, source: IpAddr) -> Place {
+        let (id, given_up) = (table.next, Cancel::new());
+        let stage = Stage::Stranger(given_up.clone());
         table.next += 1;
         table.all.insert(id, Client { source, stage });
-        Ok(Some(Place {
+        Place {
             clients: self.clone(),
             id,
-        }))
+            given_up,
+        }
     }
 
     /// The connections of those who have logged in as `holder`.
@@ -73,7 +100,7 @@ impl Clients {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,22 +110,24 @@ impl Table {
         all.filter(|client| client.source == source).count()
     }
 
-    /// Ends the oldest client that has not logged in; false where there is none.
-    fn give_up_stranger(&mut self) -> bool {
+    /// Takes out the oldest client that has not logged in: the signal that ends it.
+    fn give_up_stranger(&mut self) -> Option<Cancel> {
         let mut all = self.all.iter();
-        let id = all.find_map(|(id, client)| match &client.stage {
-            Stage::Stranger(socket) => {
-                // One that is gone already is as good.
-                let _ = socket.shutdown(Shutdown::Both);
-                Some(*id)
-            }
+        let (id, signal) = all.find_map(|(id, client)| match &client.stage {
+            Stage::Stranger(signal) => Some((*id, signal.clone())),
             Stage::Known(..) => None,
-        });
-        id.is_some_and(|id| self.all.remove(&id).is_some())
+        })?;
+        self.all.remove(&id);
+        Some(signal)
     }
 }
 
 impl Place {
+    /// Given when the client has to make room.
+    pub(super) fn given_up(&self) -> &Cancel {
+        &self.given_up
+    }
+
     /// The client has logged in as `holder`: it gives way to nobody any more.
     pub(super) fn admit(&self, holder: &str, line: &Arc<Line>) {
         if let Some(client) = self.clients.table().all.get_mut(&self.id) {
@@ -117,53 +146,42 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-    use std::net::TcpListener;
-
     use super::*;
 
-    /// A connected pair: ours, and the client's.
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (listener.accept().unwrap().0, client)
-    }
-
-    fn take(clients: &Clients, address: &str, socket: &TcpStream) -> Option<Place> {
-        clients.take(address.parse().unwrap(), socket).unwrap()
+    fn take(clients: &Clients, address: &str) -> Option<Place> {
+        clients.take(address.parse().unwrap())
     }
 
     #[test]
     fn one_source_has_a_limit_and_an_ipv6_network_is_one() {
-        let (clients, (socket, _client)) = (Clients::default(), pair());
-        let take = |address: &str| take(&clients, address, &socket);
+        let clients = Clients::new(MAX_CONNECTIONS);
         let full: Vec<Place> = (0..MAX_OF_ONE_SOURCE)
-            .filter_map(|host| take(&format!("2001:db8::{host:x}")))
+            .filter_map(|host| take(&clients, &format!("2001:db8::{host:x}")))
             .collect();
         assert_eq!(full.len(), MAX_OF_ONE_SOURCE);
-        assert!(take("2001:db8::ffff").is_none());
-        assert!(take("2001:db8:0:1::1").is_some());
-        assert!(take("192.0.2.1").is_some());
+        assert!(take(&clients, "2001:db8::ffff").is_none());
+        assert!(take(&clients, "2001:db8:0:1::1").is_some());
+        assert!(take(&clients, "192.0.2.1").is_some());
         drop(full);
-        assert!(take("2001:db8::ffff").is_some());
+        assert!(take(&clients, "2001:db8::ffff").is_some());
         assert!(clients.table().all.is_empty());
     }
 
     /// Eight addresses that connected and said nothing kept everybody else out.
     #[test]
     fn the_oldest_stranger_gives_way_and_nothing_is_kept_of_him() {
-        let (clients, (socket, _client)) = (Clients::default(), pair());
-        let (oldest, mut his_end) = pair();
-        let first = take(&clients, "192.0.2.1", &oldest).unwrap();
-        let full: Vec<Place> = (1..MAX_CONNECTIONS)
-            .filter_map(|_| take(&clients, "127.0.0.1", &socket))
-            .collect();
-        assert_eq!(full.len(), MAX_CONNECTIONS - 1);
-        let late = take(&clients, "192.0.2.2", &socket);
+        let clients = Clients::new(3);
+        let places = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|from| take(&clients, from));
+        let given_up = || {
+            let place = |place: &Option<Place>| place.as_ref().unwrap().given_up().is_cancelled();
+            places.each_ref().map(place)
+        };
+        assert_eq!(given_up(), [false, false, false]);
+        let late = take(&clients, "192.0.2.4");
         assert!(late.is_some());
-        assert_eq!(his_end.read(&mut [0]).unwrap(), 0, "he is told at once");
-        assert_eq!(clients.table().all.len(), MAX_CONNECTIONS);
-        drop((first, full, late));
+        assert_eq!(given_up(), [true, false, false]);
+        assert_eq!(clients.table().all.len(), 3);
+        drop((places, late));
         assert!(clients.table().all.is_empty());
     }
 }

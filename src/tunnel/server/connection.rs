@@ -21,7 +21,13 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends.
 pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr, place: &Place) {
-    match link::accept(socket, &shared.accept, &shared.cancel) {
+    let given_up = place.given_up();
+    let accepted = {
+        let signal = given_up.clone();
+        let _stop = shared.cancel.watch(move || signal.cancel());
+        link::accept(socket, &shared.accept, given_up)
+    };
+    match accepted {
         Ok(Accepted::Link(from, to)) => serve(shared, peer, place, (from, to)),
         Ok(Accepted::Answered(status)) => log::debug!("{peer}: answered with {status}"),
         Err(error) => log::debug!("{peer}: {error}"),
@@ -55,6 +61,8 @@ fn serve(
     let _watch = shared.cancel.watch(move || stopped.stop());
     let cut = Arc::clone(&line);
     let _cut = shared.cut.watch(move || cut.cut());
+    let given_up = Arc::clone(&line);
+    let _given_up = place.given_up().watch(move || given_up.cut());
     let mut client = Client {
         shared,
         peer,
@@ -171,10 +179,11 @@ impl Client<'_> {
         grant: Grant,
     ) -> io::Result<()> {
         let ports = &self.shared.ports;
+        let visits = || self.shared.policy.visits(holder, remote);
         match grant {
             Grant::Denied => Err(io::ErrorKind::PermissionDenied.into()),
-            Grant::Listen => ports.bind(remote, holder, line),
-            Grant::ListenAt(address) => ports.bind_at(address, remote, holder, line),
+            Grant::Listen => ports.bind(remote, holder, visits(), line),
+            Grant::ListenAt(address) => ports.bind_at(address, remote, (holder, visits()), line),
             Grant::Held => ports.hold(remote, holder, line),
         }
     }

@@ -2,9 +2,11 @@
 
 mod clients;
 mod connection;
+mod files;
 mod policy;
 mod ports;
 mod users;
+mod visitors;
 
 use std::fmt;
 use std::io;
@@ -18,14 +20,17 @@ use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::line::{FAREWELL, Traffic};
-pub use super::line::{OpenError, VisitorStream};
+pub use super::line::{OpenError, VisitorStream, Visits};
 use super::link::{AcceptOptions, Cancel};
 use super::ssh::{self, ServerKey};
 use clients::Clients;
 pub use policy::{Grant, Policy};
 use ports::Ports;
 pub use users::Users;
+use visitors::Visitors;
 
+/// Open files of the rest of the program. Default 128: logs, the standard streams, what it reads.
+const RESERVED_FILES: usize = 128;
 /// Bytes of a connection thread's stack. Default 256 KiB: TLS and the handshake.
 const STACK: usize = 256 * 1024;
 /// Bytes of the accepting thread's stack. Default 64 KiB.
@@ -59,6 +64,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// What the protocol offers and allows.
     pub ssh: ssh::Config,
+    /// Open files that the rest of the program may need: caps on clients and visitors leave them.
+    pub reserved_files: usize,
 }
 
 /// How long a client may take to be ready.
@@ -91,6 +98,7 @@ impl Settings {
             accept: AcceptOptions::default(),
             timeouts: Timeouts::default(),
             ssh: ssh::Config::default(),
+            reserved_files: RESERVED_FILES,
         }
     }
 }
@@ -125,6 +133,7 @@ impl Server {
         let listener = settings.listener;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
+        let room = files::room(settings.reserved_files);
         let shared = Arc::new(Shared {
             keys: settings.keys,
             policy: settings.policy,
@@ -133,8 +142,8 @@ impl Server {
             timeouts: settings.timeouts,
             ssh: settings.ssh,
             traffic: Arc::default(),
-            ports: Ports::default(),
-            clients: Clients::default(),
+            ports: Ports::new(Visitors::new(room.visitors)),
+            clients: Clients::new(room.clients),
             cancel: Cancel::new(),
             cut: Cancel::new(),
         });
@@ -257,7 +266,7 @@ fn take(
     peer: SocketAddr,
     working: Sender<()>,
 ) -> io::Result<()> {
-    let Some(place) = shared.clients.take(peer.ip(), &socket)? else {
+    let Some(place) = shared.clients.take(peer.ip()) else {
         log::info!("{peer}: turned away: too many connections");
         return Ok(());
     };
