@@ -106,7 +106,7 @@ impl ConnectResult {
 /// The last round trip, in ms; of a tunnel that is down it says nothing.
 pub(crate) fn latency_ms(snapshot: &Snapshot) -> Option<f64> {
     let trip = snapshot.latency?;
-    (snapshot.status == Status::Connected).then(|| trip.as_secs_f64() * 1000.0)
+    (snapshot.status == Status::Connected).then_some(trip.as_secs_f64() * 1000.0)
 }
 
 /// The name of a tunnel's kind of failure.
