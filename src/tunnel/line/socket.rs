@@ -4,8 +4,15 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, sockopt};
+
+/// Silence after which the kernel asks whether the other side is still there. Default 60 s: one that
+/// vanished without a word would hold its stream for ever.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+/// Time between such questions; after nine without an answer it has gone. Default 15 s.
+const PROBE_EVERY: Duration = Duration::from_secs(15);
 
 pub(super) enum Socket {
     Tcp(TcpStream),
@@ -17,7 +24,10 @@ impl Socket {
         match self {
             Self::Tcp(socket) => {
                 socket.set_nonblocking(true)?;
-                socket.set_nodelay(true)
+                socket.set_nodelay(true)?;
+                sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
+                sockopt::set_tcp_keepintvl(socket, PROBE_EVERY)?;
+                Ok(sockopt::set_socket_keepalive(socket, true)?)
             }
             Self::Local(socket) => socket.set_nonblocking(true),
         }

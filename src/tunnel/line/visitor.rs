@@ -62,7 +62,7 @@ impl Line {
                 .open("chisel", target.as_bytes())
                 .map_err(|_| OpenError::Tunnel)?;
             // Under the session's lock: the answer must find it.
-            let stream = self.add(channel);
+            let stream = self.add(channel, None);
             stream.state().socket = Some(Arc::new(Socket::Local(theirs)));
             stream
         };

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use super::queue::Queue;
 use super::socket::Socket;
-use super::{End, Line};
+use super::{End, Line, Visits};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
 use socket::{close, is_passing, wait_readable, write_now};
@@ -35,6 +35,8 @@ const DROP_PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
+    /// Where its bytes count beside the connection's figures.
+    visits: Option<Arc<Visits>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -85,7 +87,7 @@ impl Line {
         host: &str,
         port: u16,
     ) -> Result<(), Error> {
-        let stream = self.add(channel);
+        let stream = self.add(channel, None);
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
         // On a thread because connecting and reading wait.
         let job = move || own.with_target(&line, &host, port);
@@ -101,26 +103,37 @@ impl Line {
     }
 
     /// Server: opens a channel for a visitor, and carries its bytes until the end, on a thread
-    /// of its own. Never waits; an error means that there is no thread.
+    /// of its own. Never waits; an error means that there is no thread. `seat` is kept as long as the
+    /// visitor is.
     pub(in crate::tunnel) fn serve_visitor(
         self: &Arc<Self>,
         visitor: TcpStream,
         target: &Arc<str>,
+        visits: &Arc<Visits>,
+        seat: impl Send + 'static,
     ) -> std::io::Result<()> {
-        let (line, target) = (Arc::clone(self), Arc::clone(target));
+        let (line, target, visits) = (Arc::clone(self), Arc::clone(target), Arc::clone(visits));
         self.workers.run(move || {
-            if let Err(error) = line.carry_visitor(visitor, &target) {
+            visits.come();
+            if let Err(error) = line.carry_visitor(visitor, &target, &visits) {
                 log::debug!("a visitor is turned away: {error}");
             }
+            visits.go();
+            drop(seat);
         })
     }
 
-    fn carry_visitor(self: &Arc<Self>, visitor: TcpStream, target: &str) -> Result<(), Error> {
+    fn carry_visitor(
+        self: &Arc<Self>,
+        visitor: TcpStream,
+        target: &str,
+        visits: &Arc<Visits>,
+    ) -> Result<(), Error> {
         let stream = {
             let mut session = self.session();
             let channel = session.open("chisel", target.as_bytes())?;
             // Under the session's lock: the answer must find it.
-            self.add(channel)
+            self.add(channel, Some(Arc::clone(visits)))
         };
         self.flush();
         if self.has_ended() {
@@ -137,9 +150,10 @@ impl Line {
         Ok(())
     }
 
-    pub(super) fn add(&self, channel: ChannelId) -> Arc<Stream> {
+    pub(super) fn add(&self, channel: ChannelId, visits: Option<Arc<Visits>>) -> Arc<Stream> {
         let stream = Arc::new(Stream {
             channel,
+            visits,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -152,10 +166,15 @@ impl Line {
         self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The socket has taken bytes: the peer may send as many again.
-    fn consumed(&self, channel: ChannelId, bytes: usize) {
+    /// The stream's socket has taken bytes: the peer may send as many again.
+    fn consumed(&self, stream: &Stream, bytes: usize) {
         add(&self.traffic.received, bytes);
-        let granted = self.session().consumed(channel, bytes, Instant::now());
+        if let Some(visits) = &stream.visits {
+            add(&visits.bytes_out, bytes);
+        }
+        let mut session = self.session();
+        let granted = session.consumed(stream.channel, bytes, Instant::now());
+        drop(session);
         // A channel that was closed meanwhile needs no window.
         if let Err(flooded @ Error::Flooded) = granted {
             self.end(End::Protocol(flooded));
@@ -186,7 +205,7 @@ impl Stream {
             drop(state);
         }
         if taken > 0 {
-            line.consumed(self.channel, taken);
+            line.consumed(self, taken);
         }
     }
 
@@ -334,7 +353,7 @@ impl Stream {
                 false => self.need_drain(line, state),
             }
             if taken > 0 {
-                line.consumed(self.channel, taken);
+                line.consumed(self, taken);
                 line.flush();
             }
         }
@@ -415,6 +434,9 @@ impl Stream {
             match taken {
                 Ok(taken) => {
                     add(&line.traffic.sent, taken);
+                    if let Some(visits) = &self.visits {
+                        add(&visits.bytes_in, taken);
+                    }
                     rest = rest.get(taken..).unwrap_or_default();
                 }
                 // The channel was closed: nobody takes this any more.
