@@ -17,6 +17,7 @@
 //! Locks are taken in this order: writer, session, streams, a stream's state; the clock's after the
 //! session's or alone. None but the writer's is held over a call that waits.
 
+mod bell;
 mod buffers;
 mod clock;
 mod queue;

@@ -1,32 +1,44 @@
-//! The sockets that streams end in: a visitor's, a target's, or one half of a pair in this process.
+//! The sockets that streams end in: a visitor's, or a target's.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 
+use rustix::io::retry_on_intr;
 use rustix::net::RecvFlags;
 
-pub(super) enum Socket {
-    Tcp(TcpStream),
-    Local(UnixStream),
-}
+use crate::tunnel::link::socket::{receive_now, send_now};
+
+pub(super) struct Socket(TcpStream);
 
 impl Socket {
-    pub(super) fn prepare(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(socket) => {
-                socket.set_nonblocking(true)?;
-                socket.set_nodelay(true)
-            }
-            Self::Local(socket) => socket.set_nonblocking(true),
-        }
+    /// Blocking, as one thread waits in [`Socket::receive`]; nothing else here waits.
+    pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
+        socket.set_nonblocking(false)?;
+        socket.set_nodelay(true)?;
+        Ok(Self(socket))
     }
 
-    /// How many bytes wait to be read, of one; 0 at the end. Never waits.
+    /// Waits for bytes; 0 at the end.
+    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let received = rustix::net::recv(&self.0, buffer, RecvFlags::empty());
+        Ok(received.map(|(_, count)| count)?)
+    }
+
+    /// Takes what is there; 0 at the end.
+    pub(super) fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        receive_now(&self.0, buffer)
+    }
+
+    /// Gives what there is room for.
+    pub(super) fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        send_now(&self.0, bytes)
+    }
+
+    /// How many bytes wait to be read, of one; 0 at the end.
     pub(super) fn peek(&self) -> io::Result<usize> {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let (_, count) = rustix::net::recv(self, &mut [0u8; 1], flags)?;
+        let (_, count) = retry_on_intr(|| rustix::net::recv(&self.0, &mut [0u8; 1], flags))?;
         Ok(count)
     }
 
@@ -42,40 +54,12 @@ impl Socket {
 
     fn shutdown(&self, how: Shutdown) {
         // A socket that is gone already is as good.
-        let _ = match self {
-            Self::Tcp(socket) => socket.shutdown(how),
-            Self::Local(socket) => socket.shutdown(how),
-        };
-    }
-}
-
-impl Read for &Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => (&mut &*socket).read(buffer),
-            Socket::Local(socket) => (&mut &*socket).read(buffer),
-        }
-    }
-}
-
-impl Write for &Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => (&mut &*socket).write(bytes),
-            Socket::Local(socket) => (&mut &*socket).write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        let _ = self.0.shutdown(how);
     }
 }
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(socket) => socket.as_fd(),
-            Self::Local(socket) => socket.as_fd(),
-        }
+        self.0.as_fd()
     }
 }

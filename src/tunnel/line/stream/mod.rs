@@ -14,13 +14,14 @@
 mod drain;
 mod socket;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::bell::Bell;
 use super::queue::Queue;
 use super::socket::Socket;
 use super::{End, Line};
@@ -32,17 +33,27 @@ use socket::{close, is_passing, wait_readable, write_now};
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
 /// Pause before a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
 const DROP_PAUSE: Duration = Duration::from_millis(5);
+/// Bytes that a thread may read while it holds no buffer, on its stack. Default 2 KiB: most
+/// requests and short answers.
+const SMALL: usize = 2 * 1024;
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
     state: Mutex<State>,
     changed: Condvar,
+    /// Of a visitor in this process, who takes his bytes from the queue himself. Rung without the
+    /// state's lock: who is woken wants it.
+    pub(super) bell: Option<Bell>,
 }
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) socket: Option<Arc<Socket>>,
-    queue: Queue,
+    socket: Option<Arc<Socket>>,
+    pub(super) queue: Queue,
+    /// The visitor has found nothing and waits for the bell.
+    pub(super) listens: bool,
+    /// The bell has been rung, or is about to be, and was not cleared.
+    pub(super) rung: bool,
     drain: Drain,
     opening: Opening,
     pub(super) writable: bool,
@@ -52,8 +63,8 @@ pub(super) struct State {
     peer_closed: bool,
     pub(super) up_done: bool,
     down_done: bool,
-    /// The socket has got everything, and was told that this was the end.
-    pub(super) is_whole: bool,
+    /// The socket, or the visitor, has got everything, and was told that this was the end.
+    is_whole: bool,
     dead: bool,
     released: bool,
 }
@@ -77,6 +88,39 @@ enum Opening {
     Refused,
 }
 
+impl State {
+    /// Whether nothing more comes down.
+    pub(super) fn has_peer_ended(&self) -> bool {
+        self.peer_eof || self.peer_closed
+    }
+
+    /// What an empty queue means to a visitor in this process.
+    pub(super) fn nothing_to_read(&self) -> std::io::Result<usize> {
+        match (self.is_whole, self.dead) {
+            (true, _) => Ok(0),
+            (false, true) => Err(ErrorKind::ConnectionAborted.into()),
+            (false, false) => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+/// How a stream's bytes come up, by the last read.
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Pace {
+    /// Little: the next read may wait, and needs no shared buffer.
+    Small,
+    /// Much, and the socket is empty: a buffer is taken when there is more.
+    Large,
+    /// As much as there was room for: more may be there already.
+    Full,
+}
+
+enum Carried {
+    More(Pace),
+    End,
+    Broken,
+}
+
 impl Line {
     /// Client: accepts an offered channel and connects it to `target`, on a thread of its own. Never waits.
     pub(in crate::tunnel) fn serve_target(
@@ -85,7 +129,7 @@ impl Line {
         host: &str,
         port: u16,
     ) -> Result<(), Error> {
-        let stream = self.add(channel);
+        let stream = self.add(channel, None);
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
         // On a thread because connecting and reading wait.
         let job = move || own.with_target(&line, &host, port);
@@ -120,14 +164,14 @@ impl Line {
             let mut session = self.session();
             let channel = session.open("chisel", target.as_bytes())?;
             // Under the session's lock: the answer must find it.
-            self.add(channel)
+            self.add(channel, None)
         };
         self.flush();
         if self.has_ended() {
             stream.abort();
         }
         if stream.wait_opened() {
-            stream.with_socket(self, Socket::Tcp(visitor));
+            stream.with_socket(self, visitor);
         } else {
             stream.abort();
             self.release(stream.channel);
@@ -137,11 +181,12 @@ impl Line {
         Ok(())
     }
 
-    pub(super) fn add(&self, channel: ChannelId) -> Arc<Stream> {
+    pub(super) fn add(&self, channel: ChannelId, bell: Option<Bell>) -> Arc<Stream> {
         let stream = Arc::new(Stream {
             channel,
             state: Mutex::default(),
             changed: Condvar::new(),
+            bell,
         });
         self.streams().insert(channel, Arc::clone(&stream));
         self.traffic.streams.fetch_add(1, Ordering::Relaxed);
@@ -152,8 +197,8 @@ impl Line {
         self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The socket has taken bytes: the peer may send as many again.
-    fn consumed(&self, channel: ChannelId, bytes: usize) {
+    /// The socket, or a visitor in this process, has taken bytes: the peer may send as many again.
+    pub(super) fn consumed(&self, channel: ChannelId, bytes: usize) {
         add(&self.traffic.received, bytes);
         let granted = self.session().consumed(channel, bytes, Instant::now());
         // A channel that was closed meanwhile needs no window.
@@ -170,6 +215,10 @@ impl Stream {
         let mut state = self.state();
         if state.down_done {
             return;
+        }
+        if self.bell.is_some() {
+            state.queue.push(bytes);
+            return self.ring(state);
         }
         let direct = state.queue.is_empty() && state.drain != Drain::Busy;
         let taken = match state.socket.as_deref() {
@@ -230,9 +279,11 @@ impl Stream {
         let mut state = self.state();
         state.dead = true;
         state.released = true;
-        state.queue.clear();
+        if self.bell.is_none() {
+            state.queue.clear();
+        }
         close(state.socket.as_deref());
-        self.changed.notify_all();
+        self.tell(state);
     }
 
     /// The visitor has had its time to close.
@@ -246,6 +297,22 @@ impl Stream {
 
 // The end of a stream.
 impl Stream {
+    /// Wakes whoever waits for a change of the state.
+    fn tell(&self, state: MutexGuard<'_, State>) {
+        self.ring(state);
+        self.changed.notify_all();
+    }
+
+    /// Wakes a visitor in this process who waits for bytes or their end.
+    fn ring(&self, mut state: MutexGuard<'_, State>) {
+        let listens = std::mem::take(&mut state.listens);
+        state.rung |= listens;
+        drop(state);
+        if let Some(bell) = self.bell.as_ref().filter(|_| listens) {
+            bell.ring();
+        }
+    }
+
     /// Goes on to whatever the state allows.
     pub(super) fn settle(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
         let drained = state.queue.is_empty() && state.drain != Drain::Busy;
@@ -253,21 +320,20 @@ impl Stream {
         if drained
             && (state.peer_eof || state.peer_closed)
             && !state.down_done
-            && state.socket.is_some()
+            && (state.socket.is_some() || self.bell.is_some())
         {
             state.down_done = true;
             state.is_whole = true;
             if let Some(socket) = state.socket.as_deref() {
                 socket.end_write();
+                lingers = state.peer_closed && !state.up_done;
             }
-            lingers = state.peer_closed && !state.up_done;
         } else if state.peer_closed && state.down_done && !state.up_done && !state.released {
-            lingers = true;
+            lingers = state.socket.is_some();
         }
         let release = state.down_done && (state.up_done || state.peer_closed) && !state.released;
         state.released |= release;
-        drop(state);
-        self.changed.notify_all();
+        self.tell(state);
         if lingers {
             line.clock().linger(Arc::clone(self), Instant::now());
             line.wake_pump();
@@ -306,7 +372,7 @@ impl Stream {
         let unwanted = || self.state().dead || self.state().peer_closed;
         let connected = target::connect(host, port, line.target_within, unwanted);
         match connected {
-            Ok(socket) => self.with_socket(line, Socket::Tcp(socket)),
+            Ok(socket) => self.with_socket(line, socket),
             Err(error) => {
                 log::debug!("no stream to {host}:{port}: {error}");
                 self.wait_opened();
@@ -317,12 +383,13 @@ impl Stream {
         line.count_down();
     }
 
-    fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: Socket) {
-        let prepared = socket.prepare();
-        let socket = Arc::new(socket);
+    fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) {
+        let Ok(socket) = Socket::new(socket).map(Arc::new) else {
+            return self.broken(line, self.state());
+        };
         {
             let mut state = self.state();
-            if state.dead || prepared.is_err() {
+            if state.dead {
                 return self.broken(line, state);
             }
             state.socket = Some(Arc::clone(&socket));
@@ -348,35 +415,71 @@ impl Stream {
     }
 
     /// True when the socket's bytes came to their end. EOF is queued then: CLOSE may follow at once.
-    fn carry_up(&self, line: &Line, mut socket: &Socket) -> bool {
-        // A read that fills its buffer is followed by another; any other has emptied the socket.
-        let mut may_wait = true;
+    fn carry_up(&self, line: &Line, socket: &Socket) -> bool {
+        let mut pace = Pace::Small;
         loop {
-            if may_wait && !wait_readable(socket) {
+            if pace == Pace::Large && !wait_readable(socket) {
                 return false;
             }
             // No more is read than the peer takes: whoever waits for it holds no buffer.
             let Some(window) = self.wait_window(line, socket) else {
                 return false;
             };
-            let mut buffer = line.buffers.take();
-            let most = buffer.len().min(window);
-            let read = socket.read(buffer.get_mut(..most).unwrap_or_default());
-            let fine = match &read {
-                Ok(0) => true,
-                Ok(count) => self.put(line, buffer.get(..*count).unwrap_or_default()),
-                Err(error) => is_passing(error.kind()),
+            let carried = match pace {
+                Pace::Small => self.carry_small(line, socket, window),
+                Pace::Large | Pace::Full => self.carry_large(line, socket, window),
             };
-            may_wait = !matches!(read, Ok(count) if count == most);
-            line.buffers.give_back(buffer);
-            if matches!(read, Ok(0)) {
-                // A channel that is gone needs no EOF.
-                let _ = line.session().eof(self.channel);
-                return true;
+            match carried {
+                Carried::More(next) => pace = next,
+                Carried::End => {
+                    // A channel that is gone needs no EOF.
+                    let _ = line.session().eof(self.channel);
+                    return true;
+                }
+                Carried::Broken => return false,
             }
-            if !fine {
-                return false;
-            }
+        }
+    }
+
+    /// Waits in the read itself, which spares a call for each message.
+    fn carry_small(&self, line: &Line, socket: &Socket, window: usize) -> Carried {
+        let mut buffer = [0; SMALL];
+        let most = SMALL.min(window);
+        let read = socket.receive(buffer.get_mut(..most).unwrap_or_default());
+        self.carry(line, read, &buffer, |count| match count < most {
+            true => Pace::Small,
+            false => Pace::Full,
+        })
+    }
+
+    fn carry_large(&self, line: &Line, socket: &Socket, window: usize) -> Carried {
+        let mut buffer = line.buffers.take();
+        let most = buffer.len().min(window);
+        let read = socket.receive_now(buffer.get_mut(..most).unwrap_or_default());
+        let carried = self.carry(line, read, &buffer, |count| match count {
+            _ if count == most => Pace::Full,
+            ..=SMALL => Pace::Small,
+            _ => Pace::Large,
+        });
+        line.buffers.give_back(buffer);
+        carried
+    }
+
+    fn carry(
+        &self,
+        line: &Line,
+        read: std::io::Result<usize>,
+        buffer: &[u8],
+        next: impl FnOnce(usize) -> Pace,
+    ) -> Carried {
+        match read {
+            Ok(0) => Carried::End,
+            Ok(count) => match self.put(line, buffer.get(..count).unwrap_or_default()) {
+                true => Carried::More(next(count)),
+                false => Carried::Broken,
+            },
+            Err(error) if is_passing(error.kind()) => Carried::More(Pace::Small),
+            Err(_) => Carried::Broken,
         }
     }
 

@@ -1,16 +1,16 @@
-//! A stream's socket, which never blocks.
+//! What a stream does with its socket.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Socket;
 
 /// As much as the socket takes at once.
-pub(super) fn write_now(mut socket: &Socket, bytes: &[u8]) -> std::io::Result<usize> {
+pub(super) fn write_now(socket: &Socket, bytes: &[u8]) -> std::io::Result<usize> {
     let mut taken = 0;
     while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
-        match socket.write(rest) {
+        match socket.send_now(rest) {
             Ok(count) => taken += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
