@@ -24,6 +24,8 @@ mod queue;
 mod socket;
 mod stream;
 mod visitor;
+#[cfg(target_os = "linux")]
+mod watch;
 mod workers;
 
 use std::collections::HashMap;
@@ -100,6 +102,9 @@ pub(super) struct Line {
     end: OnceLock<End>,
     buffers: Buffers,
     workers: Workers,
+    /// Made for the first stream; none where that failed.
+    #[cfg(target_os = "linux")]
+    watch: OnceLock<Option<Arc<watch::Watch>>>,
     target_within: Duration,
     traffic: Arc<Traffic>,
 }
@@ -135,6 +140,8 @@ impl Line {
             end: OnceLock::new(),
             buffers: Buffers::default(),
             workers: Workers::default(),
+            #[cfg(target_os = "linux")]
+            watch: OnceLock::new(),
             target_within: options.target_within,
             traffic: options.traffic,
         })
@@ -164,6 +171,7 @@ impl Line {
         };
         self.end(end);
         self.abandon_streams();
+        self.close_watch();
         self.workers.close();
         // The pump sends the last packets, unless the link is stuck.
         let _ = done.recv_timeout(FAREWELL);
@@ -358,13 +366,22 @@ impl Line {
 
     /// Writes what waits, unless another thread is at it, which then does. May wait for the link.
     pub(super) fn flush(&self) {
+        self.flush_some(BATCHES_FOR_OTHERS);
+    }
+
+    /// The same for a thread that others wait for: what is more than a batch is the pump's.
+    fn flush_once(&self) {
+        self.flush_some(1);
+    }
+
+    fn flush_some(&self, most: usize) {
         while self.session().has_output() {
             let mut writer = match self.writer.try_lock() {
                 Ok(writer) => writer,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             };
-            match self.write_batches(&mut writer) {
+            match self.write_batches(&mut writer, most) {
                 Ok(true) => {}
                 Ok(false) => return drop_then(writer, || self.wake_pump()),
                 Err(end) => {
@@ -377,8 +394,8 @@ impl Line {
     }
 
     /// False when there is more, for the pump.
-    fn write_batches(&self, writer: &mut Writer) -> Result<bool, End> {
-        for _ in 0..BATCHES_FOR_OTHERS {
+    fn write_batches(&self, writer: &mut Writer, most: usize) -> Result<bool, End> {
+        for _ in 0..most {
             if !writer.fill(|| self.session()).map_err(End::Protocol)? {
                 return Ok(true);
             }
@@ -392,7 +409,7 @@ impl Line {
                 .map_err(|error| End::Link(error.to_string()))?;
             writer.advance(count);
         }
-        Ok(false)
+        Ok(!self.session().has_output())
     }
 
     /// The pump thread.
@@ -407,7 +424,7 @@ impl Line {
         }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         // The last packets; whatever fails now, it is over.
-        let _ = self.write_batches(&mut writer);
+        let _ = self.write_batches(&mut writer, BATCHES_FOR_OTHERS);
         self.cut();
     }
 
@@ -474,6 +491,39 @@ impl Line {
 
     fn clock(&self) -> MutexGuard<'_, Clock> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a quiet stream to the watch; false when it needs a thread.
+    #[cfg(target_os = "linux")]
+    fn watch(self: &Arc<Self>, stream: &Arc<Stream>, socket: &Arc<socket::Socket>) -> bool {
+        let start = || match watch::Watch::start(self) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                log::warn!("every stream of this tunnel has a thread: {error}");
+                None
+            }
+        };
+        let Some(watch) = self.watch.get_or_init(start) else {
+            return false;
+        };
+        if self.has_ended() {
+            // Whoever ended it may not have seen this one.
+            watch.close();
+        }
+        watch.add(stream, socket)
+    }
+
+    /// There is none without epoll.
+    #[cfg(not(target_os = "linux"))]
+    fn watch(self: &Arc<Self>, _: &Arc<Stream>, _: &Arc<socket::Socket>) -> bool {
+        false
+    }
+
+    fn close_watch(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(Some(watch)) = self.watch.get() {
+            watch.close();
+        }
     }
 
     /// A channel is done with in both directions. To be followed by a [`Line::flush`], where this

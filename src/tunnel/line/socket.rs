@@ -12,17 +12,10 @@ use crate::tunnel::link::socket::{receive_now, send_now};
 pub(super) struct Socket(TcpStream);
 
 impl Socket {
-    /// Blocking, as one thread waits in [`Socket::receive`]; nothing else here waits.
+    /// Whether it is blocking or not: no call here waits.
     pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
-        socket.set_nonblocking(false)?;
         socket.set_nodelay(true)?;
         Ok(Self(socket))
-    }
-
-    /// Waits for bytes; 0 at the end.
-    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let received = rustix::net::recv(&self.0, buffer, RecvFlags::empty());
-        Ok(received.map(|(_, count)| count)?)
     }
 
     /// Takes what is there; 0 at the end.

@@ -33,9 +33,9 @@ use socket::{close, is_passing, wait_readable, write_now};
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
 /// Pause before a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
 const DROP_PAUSE: Duration = Duration::from_millis(5);
-/// Bytes that a thread may read while it holds no buffer, on its stack. Default 2 KiB: most
-/// requests and short answers.
-const SMALL: usize = 2 * 1024;
+/// Time without bytes after which a stream gives its thread back. Default 200 ms: above the pauses
+/// of a transfer.
+const QUIET: Duration = Duration::from_millis(200);
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
@@ -104,21 +104,14 @@ impl State {
     }
 }
 
-/// How a stream's bytes come up, by the last read.
-#[derive(PartialEq, Eq, Clone, Copy)]
-enum Pace {
-    /// Little: the next read may wait, and needs no shared buffer.
-    Small,
-    /// Much, and the socket is empty: a buffer is taken when there is more.
-    Large,
-    /// As much as there was room for: more may be there already.
-    Full,
-}
-
-enum Carried {
-    More(Pace),
-    End,
-    Broken,
+/// What became of the bytes that were there.
+pub(super) enum Carried {
+    /// The channel has them all, and there are no more now.
+    Whole,
+    /// There are more, or the channel does not take them now; these are left.
+    Part(Vec<u8>),
+    /// There are no more: they came to their end, or (false) something broke.
+    Ended(bool),
 }
 
 impl Line {
@@ -175,9 +168,9 @@ impl Line {
         } else {
             stream.abort();
             self.release(stream.channel);
+            self.count_down();
         }
         self.flush();
-        self.count_down();
         Ok(())
     }
 
@@ -376,25 +369,26 @@ impl Stream {
             Err(error) => {
                 log::debug!("no stream to {host}:{port}: {error}");
                 self.wait_opened();
-                self.broken(line, self.state());
+                self.fail(line);
             }
         }
         line.flush();
-        line.count_down();
     }
 
     fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) {
         let Ok(socket) = Socket::new(socket).map(Arc::new) else {
-            return self.broken(line, self.state());
+            return self.fail(line);
         };
         {
             let mut state = self.state();
             if state.dead {
-                return self.broken(line, state);
+                drop(state);
+                return self.fail(line);
             }
             state.socket = Some(Arc::clone(&socket));
             let Ok(taken) = state.queue.write_to(|bytes| write_now(&socket, bytes)) else {
-                return self.broken(line, state);
+                drop(state);
+                return self.fail(line);
             };
             match state.queue.is_empty() {
                 true => self.settle(line, state),
@@ -405,81 +399,127 @@ impl Stream {
                 line.flush();
             }
         }
-        let ended = self.wait_opened() && self.carry_up(line, &socket);
+        match self.wait_opened() {
+            true if line.watch(self, &socket) => {}
+            true => self.carry_up(line, &socket),
+            false => self.finish(line, false),
+        }
+    }
+
+    /// Nothing more comes up. `well` when that was the end of the socket's bytes. To be followed
+    /// by a [`Line::flush`].
+    pub(super) fn finish(self: &Arc<Self>, line: &Arc<Line>, well: bool) {
         let mut state = self.state();
         state.up_done = true;
-        match ended || state.peer_closed {
+        match well || state.peer_closed {
             true => self.settle(line, state),
             false => self.broken(line, state),
         }
+        line.count_down();
     }
 
-    /// True when the socket's bytes came to their end. EOF is queued then: CLOSE may follow at once.
-    fn carry_up(&self, line: &Line, socket: &Socket) -> bool {
-        let mut pace = Pace::Small;
+    /// There is no socket, and will be none.
+    fn fail(self: &Arc<Self>, line: &Arc<Line>) {
+        self.broken(line, self.state());
+        line.count_down();
+    }
+
+    /// Carries on with a stream that was in the watch.
+    pub(super) fn carry_on_a_thread(
+        self: &Arc<Self>,
+        line: &Arc<Line>,
+        socket: Arc<Socket>,
+        rest: Vec<u8>,
+    ) {
+        let (own, with) = (Arc::clone(self), Arc::clone(line));
+        // On a thread because it has to wait, or has much to read; ends when it is quiet.
+        let job = move || {
+            match own.put(&with, &rest) {
+                true => own.carry_up(&with, &socket),
+                false => own.finish(&with, false),
+            }
+            with.flush();
+        };
+        if let Err(error) = line.workers.run(job) {
+            log::warn!("a stream is cut: no thread for it: {error}");
+            self.finish(line, false);
+        }
+    }
+
+    /// Carries until the socket's bytes end, or the watch has taken over.
+    fn carry_up(self: &Arc<Self>, line: &Arc<Line>, socket: &Arc<Socket>) {
+        let mut quiet = Some(QUIET);
+        // A read that fills its buffer is followed by another; any other has emptied the socket.
+        let mut may_wait = true;
         loop {
-            if pace == Pace::Large && !wait_readable(socket) {
-                return false;
+            if may_wait && !wait_readable(socket, quiet) {
+                if line.watch(self, socket) {
+                    return;
+                }
+                quiet = None;
+                continue;
             }
             // No more is read than the peer takes: whoever waits for it holds no buffer.
             let Some(window) = self.wait_window(line, socket) else {
-                return false;
+                return self.finish(line, false);
             };
-            let carried = match pace {
-                Pace::Small => self.carry_small(line, socket, window),
-                Pace::Large | Pace::Full => self.carry_large(line, socket, window),
+            let mut buffer = line.buffers.take();
+            let most = buffer.len().min(window);
+            let read = socket.receive_now(buffer.get_mut(..most).unwrap_or_default());
+            let fine = match &read {
+                Ok(0) => true,
+                Ok(count) => self.put(line, buffer.get(..*count).unwrap_or_default()),
+                Err(error) => is_passing(error.kind()),
             };
-            match carried {
-                Carried::More(next) => pace = next,
-                Carried::End => {
-                    // A channel that is gone needs no EOF.
-                    let _ = line.session().eof(self.channel);
-                    return true;
-                }
-                Carried::Broken => return false,
+            may_wait = !matches!(read, Ok(count) if count == most);
+            line.buffers.give_back(buffer);
+            if matches!(read, Ok(0)) {
+                return self.end(line);
+            }
+            if !fine {
+                return self.finish(line, false);
             }
         }
     }
 
-    /// Waits in the read itself, which spares a call for each message.
-    fn carry_small(&self, line: &Line, socket: &Socket, window: usize) -> Carried {
-        let mut buffer = [0; SMALL];
-        let most = SMALL.min(window);
-        let read = socket.receive(buffer.get_mut(..most).unwrap_or_default());
-        self.carry(line, read, &buffer, |count| match count < most {
-            true => Pace::Small,
-            false => Pace::Full,
-        })
+    /// EOF is queued first: CLOSE may follow at once.
+    fn end(self: &Arc<Self>, line: &Arc<Line>) {
+        // A channel that is gone needs no EOF.
+        let _ = line.session().eof(self.channel);
+        self.finish(line, true);
     }
 
-    fn carry_large(&self, line: &Line, socket: &Socket, window: usize) -> Carried {
-        let mut buffer = line.buffers.take();
+    /// Carries what is there, without waiting and without writing the link.
+    pub(super) fn carry_piece(&self, line: &Line, socket: &Socket, buffer: &mut [u8]) -> Carried {
+        let window = match line.session().window(self.channel) {
+            Ok(window @ 1..) => window,
+            Ok(0) | Err(Error::NoChannel(_)) => return Carried::Part(Vec::new()),
+            Err(_) => return Carried::Ended(false),
+        };
         let most = buffer.len().min(window);
-        let read = socket.receive_now(buffer.get_mut(..most).unwrap_or_default());
-        let carried = self.carry(line, read, &buffer, |count| match count {
-            _ if count == most => Pace::Full,
-            ..=SMALL => Pace::Small,
-            _ => Pace::Large,
-        });
-        line.buffers.give_back(buffer);
-        carried
+        match socket.receive_now(buffer.get_mut(..most).unwrap_or_default()) {
+            Ok(0) => {
+                // A channel that is gone needs no EOF.
+                let _ = line.session().eof(self.channel);
+                Carried::Ended(true)
+            }
+            Ok(count) => self.carry(line, buffer.get(..count).unwrap_or_default(), count < most),
+            Err(error) if is_passing(error.kind()) => Carried::Whole,
+            Err(_) => Carried::Ended(false),
+        }
     }
 
-    fn carry(
-        &self,
-        line: &Line,
-        read: std::io::Result<usize>,
-        buffer: &[u8],
-        next: impl FnOnce(usize) -> Pace,
-    ) -> Carried {
-        match read {
-            Ok(0) => Carried::End,
-            Ok(count) => match self.put(line, buffer.get(..count).unwrap_or_default()) {
-                true => Carried::More(next(count)),
-                false => Carried::Broken,
-            },
-            Err(error) if is_passing(error.kind()) => Carried::More(Pace::Small),
-            Err(_) => Carried::Broken,
+    fn carry(&self, line: &Line, bytes: &[u8], is_all: bool) -> Carried {
+        let taken = match line.session().write(self.channel, bytes) {
+            Ok(taken) => taken,
+            // The channel was closed: nobody takes this any more.
+            Err(Error::NoChannel(_)) => return Carried::Part(Vec::new()),
+            Err(_) => return Carried::Ended(false),
+        };
+        add(&line.traffic.sent, taken);
+        match bytes.get(taken..).unwrap_or_default() {
+            [] if is_all => Carried::Whole,
+            rest => Carried::Part(rest.to_vec()),
         }
     }
 
@@ -500,9 +540,7 @@ impl Stream {
                     }
                 }
                 Err(error) if is_passing(error.kind()) => {
-                    if !wait_readable(socket) {
-                        return None;
-                    }
+                    wait_readable(socket, None);
                 }
                 // An end, good or bad, needs no window.
                 Ok(0) | Err(_) => return Some(1),
