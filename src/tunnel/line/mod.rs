@@ -286,7 +286,7 @@ impl Line {
                 }
             }
             if self.session().has_output() {
-                self.wake_pump();
+                self.nudge_pump();
             }
             if self.has_ended() {
                 return End::Stopped;
@@ -383,7 +383,7 @@ impl Line {
             };
             match self.write_batches(&mut writer, most) {
                 Ok(true) => {}
-                Ok(false) => return drop_then(writer, || self.wake_pump()),
+                Ok(false) => return drop_then(writer, || self.nudge_pump()),
                 Err(end) => {
                     drop(writer);
                     self.end(end);
@@ -471,6 +471,13 @@ impl Line {
     pub(super) fn wake_pump(&self) {
         self.clock().woken = true;
         self.wake.notify_all();
+    }
+
+    /// The same where nobody but the pump needs to know.
+    fn nudge_pump(&self) {
+        if !std::mem::replace(&mut self.clock().woken, true) {
+            self.wake.notify_all();
+        }
     }
 
     // Streams.
