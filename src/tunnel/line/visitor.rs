@@ -69,7 +69,7 @@ impl Line {
         };
         self.flush();
         if self.has_ended() {
-            visitor.stream.abort();
+            visitor.stream.abort(self);
         }
         match visitor.stream.wait_opened() {
             true => Ok(visitor),

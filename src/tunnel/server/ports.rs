@@ -111,7 +111,7 @@ impl Ports {
     /// Frees what a connection held.
     pub(super) fn release(&self, line: &Arc<Line>) {
         // Under the lock until the listeners are closed: who finds a port free here can bind it.
-        // Their threads take no lock.
+        // Their threads do not take it.
         self.held().retain(|_, held| !Arc::ptr_eq(&held.line, line));
     }
 
@@ -215,12 +215,7 @@ fn accept_all(listener: &TcpListener, stopped: &UnixStream, line: &Arc<Line>, ta
     let mut pause = None;
     while wait(listener, stopped, pause.take()) {
         match listener.accept() {
-            Ok((visitor, _)) => {
-                if let Err(error) = line.serve_visitor(visitor, target) {
-                    log::warn!("a visitor is turned away: no thread: {error}");
-                    pause = Some(AFTER_ERROR);
-                }
-            }
+            Ok((visitor, _)) => line.serve_visitor(visitor, target),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {
                 log::debug!("accepting a visitor failed: {error}");

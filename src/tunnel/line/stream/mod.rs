@@ -7,12 +7,14 @@
 //! down: channel ──> socket, or queue ── EOF, queue empty ──> shutdown of the socket ──> done
 //! ```
 //!
-//! Up has a thread for the life of the stream. Down is done by the reading thread as far as
+//! Up is the watch's while there is little to carry, else a thread's. Down is done by the reading thread as far as
 //! the socket takes it at once; a drain thread exists only while it does not. The channel is
 //! closed when both are done, or when the peer closed it and down is done.
 
 mod drain;
+mod pending;
 mod socket;
+mod up;
 
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
@@ -27,16 +29,12 @@ use super::socket::Socket;
 use super::{End, Line};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
-use socket::{close, is_passing, wait_readable, write_now};
+use pending::Pending;
+use socket::{close, write_now};
+pub(super) use up::Carried;
 
 /// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
-/// Pause before a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
-const DROP_PAUSE: Duration = Duration::from_millis(5);
-/// Time without bytes after which a stream gives its thread back. Default 200 ms: above the pauses
-/// of a transfer.
-const QUIET: Duration = Duration::from_millis(200);
-
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
     state: Mutex<State>,
@@ -56,6 +54,7 @@ pub(super) struct State {
     pub(super) rung: bool,
     drain: Drain,
     opening: Opening,
+    pending: Option<Pending>,
     pub(super) writable: bool,
     /// Gets a byte when the channel takes more: wakes who waits by polling.
     pub(super) waker: Option<UnixStream>,
@@ -104,16 +103,6 @@ impl State {
     }
 }
 
-/// What became of the bytes that were there.
-pub(super) enum Carried {
-    /// The channel has them all, and there are no more now.
-    Whole,
-    /// There are more, or the channel does not take them now; these are left.
-    Part(Vec<u8>),
-    /// There are no more: they came to their end, or (false) something broke.
-    Ended(bool),
-}
-
 impl Line {
     /// Client: accepts an offered channel and connects it to `target`, on a thread of its own. Never waits.
     pub(in crate::tunnel) fn serve_target(
@@ -134,43 +123,6 @@ impl Line {
                 .session()
                 .refuse(channel, Refusal::ResourceShortage, "no thread");
         }
-        Ok(())
-    }
-
-    /// Server: opens a channel for a visitor, and carries its bytes until the end, on a thread
-    /// of its own. Never waits; an error means that there is no thread.
-    pub(in crate::tunnel) fn serve_visitor(
-        self: &Arc<Self>,
-        visitor: TcpStream,
-        target: &Arc<str>,
-    ) -> std::io::Result<()> {
-        let (line, target) = (Arc::clone(self), Arc::clone(target));
-        self.workers.run(move || {
-            if let Err(error) = line.carry_visitor(visitor, &target) {
-                log::debug!("a visitor is turned away: {error}");
-            }
-        })
-    }
-
-    fn carry_visitor(self: &Arc<Self>, visitor: TcpStream, target: &str) -> Result<(), Error> {
-        let stream = {
-            let mut session = self.session();
-            let channel = session.open("chisel", target.as_bytes())?;
-            // Under the session's lock: the answer must find it.
-            self.add(channel, None)
-        };
-        self.flush();
-        if self.has_ended() {
-            stream.abort();
-        }
-        if stream.wait_opened() {
-            stream.with_socket(self, visitor);
-        } else {
-            stream.abort();
-            self.release(stream.channel);
-            self.count_down();
-        }
-        self.flush();
         Ok(())
     }
 
@@ -255,21 +207,29 @@ impl Stream {
         self.changed.notify_all();
     }
 
-    pub(super) fn opened(&self) {
-        self.state().opening = Opening::Open;
+    pub(super) fn opened(self: &Arc<Self>, line: &Arc<Line>) {
+        let mut state = self.state();
+        state.opening = Opening::Open;
+        let pending = state.pending.take();
+        drop(state);
         self.changed.notify_all();
+        if let Some(pending) = pending {
+            self.with_socket(line, pending.visitor);
+        }
     }
 
-    pub(super) fn refused(&self) {
+    pub(super) fn refused(&self, line: &Line) {
         let mut state = self.state();
         state.opening = Opening::Refused;
         state.released = true;
+        self.turn_away(line, &mut state);
         self.changed.notify_all();
     }
 
     /// The connection has ended.
-    pub(super) fn abort(&self) {
+    pub(super) fn abort(&self, line: &Line) {
         let mut state = self.state();
+        self.turn_away(line, &mut state);
         state.dead = true;
         state.released = true;
         if self.bell.is_none() {
@@ -351,16 +311,16 @@ impl Stream {
     }
 }
 
-// The stream's thread.
+// The beginning, and the end of the way up.
 impl Stream {
     fn with_target(self: &Arc<Self>, line: &Arc<Line>, host: &str, port: u16) {
         // Confirmed before the target answers, as the visitor's first bytes are then on their way.
         let accepted = line.session().accept(self.channel);
-        self.opened();
+        self.opened(line);
         line.flush();
         if accepted.is_err() {
             // The connection has ended.
-            self.abort();
+            self.abort(line);
         }
         let unwanted = || self.state().dead || self.state().peer_closed;
         let connected = target::connect(host, port, line.target_within, unwanted);
@@ -401,7 +361,7 @@ impl Stream {
         }
         match self.wait_opened() {
             true if line.watch(self, &socket) => {}
-            true => self.carry_up(line, &socket),
+            true => self.carry_on_a_thread(line, socket, Vec::new()),
             false => self.finish(line, false),
         }
     }
@@ -422,169 +382,6 @@ impl Stream {
     fn fail(self: &Arc<Self>, line: &Arc<Line>) {
         self.broken(line, self.state());
         line.count_down();
-    }
-
-    /// Carries on with a stream that was in the watch.
-    pub(super) fn carry_on_a_thread(
-        self: &Arc<Self>,
-        line: &Arc<Line>,
-        socket: Arc<Socket>,
-        rest: Vec<u8>,
-    ) {
-        let (own, with) = (Arc::clone(self), Arc::clone(line));
-        // On a thread because it has to wait, or has much to read; ends when it is quiet.
-        let job = move || {
-            match own.put(&with, &rest) {
-                true => own.carry_up(&with, &socket),
-                false => own.finish(&with, false),
-            }
-            with.flush();
-        };
-        if let Err(error) = line.workers.run(job) {
-            log::warn!("a stream is cut: no thread for it: {error}");
-            self.finish(line, false);
-        }
-    }
-
-    /// Carries until the socket's bytes end, or the watch has taken over.
-    fn carry_up(self: &Arc<Self>, line: &Arc<Line>, socket: &Arc<Socket>) {
-        let mut quiet = Some(QUIET);
-        // A read that fills its buffer is followed by another; any other has emptied the socket.
-        let mut may_wait = true;
-        loop {
-            if may_wait && !wait_readable(socket, quiet) {
-                if line.watch(self, socket) {
-                    return;
-                }
-                quiet = None;
-                continue;
-            }
-            // No more is read than the peer takes: whoever waits for it holds no buffer.
-            let Some(window) = self.wait_window(line, socket) else {
-                return self.finish(line, false);
-            };
-            let mut buffer = line.buffers.take();
-            let most = buffer.len().min(window);
-            let read = socket.receive_now(buffer.get_mut(..most).unwrap_or_default());
-            let fine = match &read {
-                Ok(0) => true,
-                Ok(count) => self.put(line, buffer.get(..*count).unwrap_or_default()),
-                Err(error) => is_passing(error.kind()),
-            };
-            may_wait = !matches!(read, Ok(count) if count == most);
-            line.buffers.give_back(buffer);
-            if matches!(read, Ok(0)) {
-                return self.end(line);
-            }
-            if !fine {
-                return self.finish(line, false);
-            }
-        }
-    }
-
-    /// EOF is queued first: CLOSE may follow at once.
-    fn end(self: &Arc<Self>, line: &Arc<Line>) {
-        // A channel that is gone needs no EOF.
-        let _ = line.session().eof(self.channel);
-        self.finish(line, true);
-    }
-
-    /// Carries what is there, without waiting and without writing the link.
-    pub(super) fn carry_piece(&self, line: &Line, socket: &Socket, buffer: &mut [u8]) -> Carried {
-        let window = match line.session().window(self.channel) {
-            Ok(window @ 1..) => window,
-            Ok(0) | Err(Error::NoChannel(_)) => return Carried::Part(Vec::new()),
-            Err(_) => return Carried::Ended(false),
-        };
-        let most = buffer.len().min(window);
-        match socket.receive_now(buffer.get_mut(..most).unwrap_or_default()) {
-            Ok(0) => {
-                // A channel that is gone needs no EOF.
-                let _ = line.session().eof(self.channel);
-                Carried::Ended(true)
-            }
-            Ok(count) => self.carry(line, buffer.get(..count).unwrap_or_default(), count < most),
-            Err(error) if is_passing(error.kind()) => Carried::Whole,
-            Err(_) => Carried::Ended(false),
-        }
-    }
-
-    fn carry(&self, line: &Line, bytes: &[u8], is_all: bool) -> Carried {
-        let taken = match line.session().write(self.channel, bytes) {
-            Ok(taken) => taken,
-            // The channel was closed: nobody takes this any more.
-            Err(Error::NoChannel(_)) => return Carried::Part(Vec::new()),
-            Err(_) => return Carried::Ended(false),
-        };
-        add(&line.traffic.sent, taken);
-        match bytes.get(taken..).unwrap_or_default() {
-            [] if is_all => Carried::Whole,
-            rest => Carried::Part(rest.to_vec()),
-        }
-    }
-
-    /// How many bytes to read now, at least one; none when the connection has ended.
-    fn wait_window(&self, line: &Line, socket: &Socket) -> Option<usize> {
-        loop {
-            let window = line.session().window(self.channel);
-            match window {
-                Ok(0) => {}
-                Ok(window) => return Some(window),
-                Err(Error::NoChannel(_)) => return self.drop_slowly().then_some(usize::MAX),
-                Err(_) => return None,
-            }
-            match socket.peek() {
-                Ok(1..) => {
-                    if !self.wait_writable() && self.state().dead {
-                        return None;
-                    }
-                }
-                Err(error) if is_passing(error.kind()) => {
-                    wait_readable(socket, None);
-                }
-                // An end, good or bad, needs no window.
-                Ok(0) | Err(_) => return Some(1),
-            }
-        }
-    }
-
-    /// False when the connection has ended. What nobody takes any more is dropped.
-    fn put(&self, line: &Line, mut rest: &[u8]) -> bool {
-        while !rest.is_empty() {
-            let taken = line.session().write(self.channel, rest);
-            line.flush();
-            match taken {
-                Ok(taken) => {
-                    add(&line.traffic.sent, taken);
-                    rest = rest.get(taken..).unwrap_or_default();
-                }
-                // The channel was closed: nobody takes this any more.
-                Err(Error::NoChannel(_)) => return !self.state().dead,
-                Err(_) => return false,
-            }
-            if !rest.is_empty() && !self.wait_writable() {
-                return !self.state().dead;
-            }
-        }
-        true
-    }
-
-    /// A target that floods a visitor who has gone must not cost a processor while it lingers.
-    fn drop_slowly(&self) -> bool {
-        let waited = self
-            .changed
-            .wait_timeout_while(self.state(), DROP_PAUSE, |state| !state.dead);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !state.dead
-    }
-
-    fn wait_writable(&self) -> bool {
-        let ended = |state: &mut State| !(state.writable || state.dead || state.peer_closed);
-        let mut state = self
-            .changed
-            .wait_while(self.state(), ended)
-            .unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut state.writable) && !state.dead
     }
 
     pub(super) fn wait_opened(&self) -> bool {
