@@ -5,13 +5,15 @@
 //!            │  wakes            ▲                     once waits in the stream's queue,
 //!            ▼                   └─ drain thread <──── and the window stays closed)
 //!          pump thread ──┐
-//!                        ├─ whoever holds the writer's lock ──> link
-//! stream's thread ───────┘
+//! watch, for all quiet   │
+//! streams together ──────┼─ whoever holds the writer's lock ──> link
+//! a busy stream's thread ┘
 //! ```
 //!
 //! The reading thread never waits: not for a target, and not for the link to take something.
-//! What it queues, the pump writes; a stream's thread writes what it has queued itself, which
-//! saves a change of threads, unless another thread is writing: then that one goes on with it.
+//! What it queues, the pump writes; watch and streams' threads write what they have queued
+//! themselves, which saves a change of threads, unless another thread is writing: then that one
+//! goes on with it.
 //! The pump also keeps the time: keep-alive, deadlines, sockets that linger.
 //!
 //! Locks are taken in this order: writer, session, streams, a stream's state; the clock's after the

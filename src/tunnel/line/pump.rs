@@ -16,6 +16,7 @@ impl Line {
     }
 
     /// The same for a thread that others wait for: what is more than a batch is the pump's.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the watch's
     pub(super) fn flush_once(&self) {
         self.flush_some(1);
     }

@@ -7,9 +7,10 @@
 //! down: channel ──> socket, or queue ── EOF, queue empty ──> shutdown of the socket ──> done
 //! ```
 //!
-//! Up is the watch's while there is little to carry, else a thread's. Down is done by the reading thread as far as
-//! the socket takes it at once; a drain thread exists only while it does not. The channel is
-//! closed when both are done, or when the peer closed it and down is done.
+//! Up is done by the watch while there is little to carry, and has a thread while there is much.
+//! Down is done by the reading thread as far as the socket takes it at once; a drain thread exists
+//! only while it does not. The channel is closed when both are done, or when the peer closed it and
+//! down is done.
 
 mod drain;
 mod pending;
@@ -35,6 +36,7 @@ pub(super) use up::Carried;
 
 /// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
+
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
     state: Mutex<State>,
@@ -113,7 +115,7 @@ impl Line {
     ) -> Result<(), Error> {
         let stream = self.add(channel, None);
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
-        // On a thread because connecting and reading wait.
+        // On a thread because connecting waits.
         let job = move || own.with_target(&line, &host, port);
         if let Err(error) = self.workers.run(job) {
             log::warn!("a stream is refused: no thread for it: {error}");
