@@ -163,6 +163,11 @@ fn a_right_code_gives_a_cookie_that_opens_this_site_alone() {
     assert!(!got.contains(&pair) && !got.contains("horse"));
     assert!(other.lock().unwrap().is_empty());
 
+    // A page of another site can put a cookie of this name in front.
+    let tossed = format!("Cookie: postern-visitor=x; {pair}\r\n");
+    let tossed = ask(&relay, &relay.request("GET", "shop", "/", &tossed));
+    assert_eq!(tossed.status, 200);
+
     let again = relay.get("shop", link);
     assert_ne!(cookie(&again), pair, "every visitor has his own");
     let wrong_app = relay.get("shop", "/auth?app_id=app-other&code=correct+horse");
@@ -303,11 +308,16 @@ fn the_log_tells_each_request_and_no_secret() {
         &relay,
         &relay.request("DELETE", "unknown-site", "/b?secret=1", ""),
     );
-    wait_until("both lines", || {
+    let long = format!("/{}", "x".repeat(20_000));
+    ask(&relay, &relay.request("GET", "unknown-site", &long, ""));
+    let cut = format!("unknown-site GET {}… 404 ", &long[..500]);
+    wait_until("all lines", || {
         let lines = LINES.lock().unwrap();
-        let has = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
-        has("postern::access 127.0.0.1 logged GET /a/path 200 ")
-            && has("postern::access 127.0.0.1 unknown-site DELETE /b 404 ")
+        let has = |begin: &str| {
+            let begin = format!("postern::access 127.0.0.1 {begin}");
+            lines.iter().any(|line| line.starts_with(&begin))
+        };
+        has("logged GET /a/path 200 ") && has("unknown-site DELETE /b 404 ") && has(&cut)
     });
     let text = LINES.lock().unwrap().join("\n");
     assert!(!text.contains("secret=1") && !text.contains("hidden"));

@@ -106,6 +106,22 @@ fn the_directory_is_private_and_one_relays_at_a_time() {
 }
 
 #[test]
+fn a_directory_that_cannot_be_used_is_another_one_to_be_named() {
+    let home = Home::new();
+    let (file, shared) = (home.path().join("file"), home.path().join("shared"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    for dir in [&file, &shared] {
+        let data = format!("--data={}", dir.display());
+        let failed = home.run(&["relay", &data, PORTS[0], PORTS[1]]);
+        assert_eq!(failed.code, Some(1), "{failed:?}");
+        assert!(failed.stderr.contains("with --data"), "{failed:?}");
+        assert!(!failed.stderr.contains("POSTERN_HOME"), "{failed:?}");
+    }
+}
+
+#[test]
 fn damaged_state_is_set_aside_and_said() {
     let relay = Relay::start(&[]);
     relay.assign(&body("one", "shop", "http", 1));
@@ -198,8 +214,19 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
             .unwrap()
             .contains("; HttpOnly; SameSite=Lax")
     );
+    // A page of a site can put a cookie of this name in front.
+    let pair = entered.cookie().unwrap();
+    let name = pair.split('=').next().unwrap();
+    let tossed = [("Cookie", format!("{name}=x; {pair}"))];
+    let tossed = tossed
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(
+        stranger.send("GET", "/api/status", &tossed, b"").status(),
+        200
+    );
     let mut operator = relay.client();
-    operator.set_cookie(&entered.cookie().unwrap());
+    operator.set_cookie(&pair);
     assert!(operator.get("/").text().contains("<title>Relay"));
     let status = operator.get("/api/status").data();
     assert_eq!(status["connectors"][0]["name"], "known-connector");

@@ -7,8 +7,6 @@
 
 mod support;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use support::openapi::{mismatch, resolve};
 use support::relay::{PASSWORD, Relay, body, texts_below, with};
@@ -239,12 +237,8 @@ fn an_application_is_given_back_by_its_connector_alone() {
     let relay = Relay::start(&[]);
     relay.assign(&body("one", "shop", "http", 1));
     relay.assign(&body("two", "other", "http", 1));
-    let release = |name: &str, password: &str, app: &str| {
-        let basic = format!("Basic {}", STANDARD.encode(format!("{name}:{password}")));
-        let headers = [("Authorization", basic.as_str())];
-        let path = format!("/api/public/applications/{app}");
-        relay.client().send("DELETE", &path, &headers, b"").status()
-    };
+    let release =
+        |name: &str, password: &str, app: &str| relay.release(name, password, app).status();
     assert_eq!(release("one", "wrong-password", "shop"), 401);
     assert_eq!(release("nobody", PASSWORD, "shop"), 401);
     assert_eq!(release("two", PASSWORD, "shop"), 404);

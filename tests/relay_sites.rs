@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
+use postern::tunnel::client::Tunnel;
 use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Manager, Target, visit};
@@ -153,6 +154,12 @@ fn another_protocol_has_a_public_port() {
         .unwrap();
     let port: u16 = address.parse().unwrap();
     assert_eq!(visit(port).as_deref(), Some(HELLO));
+    wait_until(PATIENCE, "its figures", || {
+        let status = relay.status();
+        let figures = &status["connectors"][0]["applications"][0]["figures"];
+        let is_gone = figures["visitors"] == 0 && figures["requests"] == 1;
+        is_gone && figures["bytes_in"].as_u64() > Some(0) && figures["bytes_out"].as_u64() > Some(0)
+    });
     manager.disconnect(&id);
     wait_until(PATIENCE, "the port's end", || {
         TcpStream::connect(("127.0.0.1", port)).is_err()
@@ -301,16 +308,47 @@ fn a_revoked_connector_is_out_at_once_and_for_good() {
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     let again = relay.call(&body("one", "shop", "http", 1));
     assert_eq!(again.status(), 403, "{}", again.text());
-    wait_until(PATIENCE, "the refusal", || {
-        tunnel
-            .snapshot()
-            .error
-            .is_some_and(|error| error.to_string().contains("password"))
-    });
+    refused_again(&tunnel);
     let twice = relay.home().run(&["relay", "revoke", "one"]);
     assert_eq!(twice.code, Some(1));
     let relay = relay.restart(&[]);
     assert_eq!(relay.call(&body("one", "shop", "http", 1)).status(), 403);
+}
+
+/// It has lost its connection, and its password is of no use any more.
+fn refused_again(tunnel: &Tunnel) {
+    wait_until(PATIENCE, "the refusal", || {
+        let error = tunnel.snapshot().error;
+        error.is_some_and(|error| error.to_string().contains("password"))
+    });
+}
+
+/// Its connection was only found by what it held.
+#[test]
+fn a_revoked_connector_is_out_though_it_holds_nothing() {
+    let relay = Relay::start(&[]);
+    let port = relay.assign(&body("one", "shop", "http", 80))["app"]["resource"]["port"].clone();
+    let tunnel = relay.tunnel("one", PASSWORD, &[&format!("R:{port}:localhost:80")]);
+    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert_eq!(relay.release("one", PASSWORD, "shop").status(), 200);
+    let revoked = relay.home().run(&["relay", "revoke", "one"]);
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    refused_again(&tunnel);
+}
+
+/// The port of an application that became a site stayed open, and was nobody's: one connector
+/// could take all of them.
+#[test]
+fn an_application_that_becomes_a_site_has_no_port_any_more() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let public = relay.assign(&body("one", "app", "tcp", target.port()));
+    let port = u16::try_from(public["app"]["resource"]["port"].as_u64().unwrap()).unwrap();
+    let remote = format!("R:{port}:127.0.0.1:{}", target.port());
+    let tunnel = relay.tunnel("one", PASSWORD, &[&remote]);
+    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert_eq!(visit(port).as_deref(), Some(HELLO));
+    relay.assign(&body("one", "app", "http", target.port()));
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
 }
 
 /// An invisible database asks for its code once: at the connector, where no tunnel server reads it.

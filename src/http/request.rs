@@ -120,14 +120,15 @@ impl Request {
         first(&self.headers, |key| key.eq_ignore_ascii_case(name))
     }
 
-    /// A cookie.
-    pub fn cookie(&self, name: &str) -> Option<&str> {
+    /// Every cookie of this name: a page of another site below the same domain can put one of its
+    /// own in front.
+    pub fn cookies<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.headers
             .iter()
             .filter(|(key, _)| key.eq_ignore_ascii_case("cookie"))
             .flat_map(|(_, value)| value.split(';'))
             .filter_map(|pair| pair.trim().split_once('='))
-            .find(|(key, _)| *key == name)
+            .filter(move |(key, _)| *key == name)
             .map(|(_, value)| value)
     }
 

@@ -38,17 +38,24 @@ pub(super) struct Outside<'a> {
     /// Public ports that may be assigned.
     pub(super) public: RangeInclusive<u16>,
     /// Whether nobody listens on this port.
-    pub(super) is_free: &'a dyn Fn(u16) -> bool,
+    pub(super) is_free: Box<dyn Fn(u16) -> bool + 'a>,
     /// Names that would be the relay's own.
-    pub(super) is_own_name: &'a dyn Fn(&str) -> bool,
+    pub(super) is_own_name: Box<dyn Fn(&str) -> bool + 'a>,
     /// RFC 3339.
-    pub(super) now: String,
+    pub(super) now: &'a str,
 }
 
 /// A number for a connector's main tunnel.
 pub(super) fn api_port(book: &Book) -> Option<u16> {
     let taken = taken(book);
     NUMBERS.into_iter().find(|number| !taken.contains(number))
+}
+
+/// What the application was assigned before.
+pub(super) fn before<'a>(book: &'a Book, wanted: &Wanted) -> Option<&'a Application> {
+    let connector = book.connectors.get(&wanted.connector_name)?;
+    let (key, mut applications) = (wanted.key(), connector.applications.iter());
+    applications.find(|known| known.key == key)
 }
 
 /// Assigns, or confirms what is assigned. The connector is in the book.
@@ -60,12 +67,11 @@ pub(super) fn assign(
 ) -> Result<Application, Refused> {
     let connector = wanted.connector_name.as_str();
     let known = book.connectors.get(connector);
-    let applications = known.map_or(&[][..], |connector| &connector.applications);
-    let before = applications.iter().find(|known| known.key == wanted.key());
-    if before.is_none() && applications.len() >= MAX_APPLICATIONS {
+    let count = known.map_or(0, |connector| connector.applications.len());
+    let before = before(book, wanted).cloned();
+    if before.is_none() && count >= MAX_APPLICATIONS {
         return Err(Refused::TooMany);
     }
-    let before = before.cloned();
     let site = match wanted.is_web() {
         true => Some(site(book, wanted, before.as_ref(), code, outside)?),
         false => None,
@@ -82,7 +88,7 @@ pub(super) fn assign(
         target: wanted.target(),
         port,
         site,
-        called_at: outside.now.clone(),
+        called_at: outside.now.to_owned(),
     };
     if let Some(connector) = book.connectors.get_mut(connector) {
         connector
@@ -194,9 +200,9 @@ mod tests {
     fn assigned(book: &mut Book, changes: Value) -> Result<Application, Refused> {
         let outside = Outside {
             public: 20_000..=20_002,
-            is_free: &|port| port != 20_000,
-            is_own_name: &|name| name == "own",
-            now: String::new(),
+            is_free: Box::new(|port| port != 20_000),
+            is_own_name: Box::new(|name| name == "own"),
+            now: "",
         };
         assign(book, &with(changes).unwrap(), None, &outside)
     }

@@ -36,6 +36,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::http::fence::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::tunnel::server as tunnel;
 use crate::vault::time::rfc3339;
@@ -48,8 +49,8 @@ pub use place::{InvalidUrl, PublicUrl, check_domain};
 use routes::Desk;
 use secret::Kept;
 use service::{Gatekeeper, Service};
-pub use store::Error as StateError;
 use store::Store;
+pub use store::{Error as StateError, hint_of};
 
 /// Threads that answer light requests; what sites answer needs none of them.
 const WORKERS: usize = 3;
@@ -183,6 +184,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let service = Arc::new(Service::new(store, place, options.enrolment));
     let mut settings = tunnel::Settings::new(options.tunnel_listener, keys);
     settings.policy = Box::new(Gatekeeper(Arc::clone(&service)));
+    let limits = Limits::default();
+    settings.reserved_files = wanted_files(&limits);
     let tunnels = tunnel::Server::start(settings)?;
     service.begin(tunnels.opener());
     let desk = Arc::new(Desk {
@@ -197,7 +200,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         check_other_users: options.check_other_users,
         run_dir: options.run_dir,
         workers: WORKERS,
-        limits: Limits::default(),
+        limits,
     };
     let gateway = Gateway::new(gateway, service.sites.clone());
     let server =
@@ -370,7 +373,7 @@ fn hosts(place: &Place, listen: SocketAddr) -> HostPolicy {
 
 fn gateway_config(place: &Place, trust_proxy: &[Cidr]) -> GatewayConfig {
     let mut config = GatewayConfig::new(&place.domain, place.port);
-    config.own_names = vec![place.host.clone(), place.external_ip.clone()];
+    config.own_names = place.own_names().into();
     config.secure = place.is_secure;
     config.trust_proxy = trust_proxy.to_vec();
     config

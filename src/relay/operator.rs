@@ -55,8 +55,8 @@ impl Operator {
             .header("authorization")
             .and_then(|value| value.strip_prefix("Bearer "));
         let by_cookie = request
-            .cookie(&self.cookie)
-            .is_some_and(|value| same(value, &self.session));
+            .cookies(&self.cookie)
+            .any(|value| same(value, &self.session));
         by_cookie || bearer.is_some_and(|value| same(value, &self.token))
     }
 

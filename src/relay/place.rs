@@ -137,9 +137,15 @@ impl Place {
         }
     }
 
+    /// The host names that are the relay itself, whatever the domain: lower case, no ports.
+    pub(super) fn own_names(&self) -> [String; 2] {
+        [self.host.clone(), self.external_ip.to_ascii_lowercase()]
+    }
+
     /// Whether a site of this name would be the relay itself.
     pub(super) fn is_own_name(&self, name: &str) -> bool {
-        format!("{name}.{}", self.domain) == self.host
+        let site = format!("{name}.{}", self.domain);
+        self.own_names().contains(&site)
     }
 
     fn url_of(&self, host: &str) -> String {
@@ -187,12 +193,15 @@ mod tests {
                 (url, site)
             );
         }
-        let place = Place::new(
+        let mut place = Place::new(
             "relay.example",
             listen,
             "https://admin.relay.example".parse().ok(),
         );
-        assert!(place.is_own_name("admin") && !place.is_own_name("shop"));
+        place.external_ip = "Tunnels.relay.example".to_owned();
+        for (name, is_own) in [("admin", true), ("tunnels", true), ("shop", false)] {
+            assert_eq!(place.is_own_name(name), is_own, "{name}");
+        }
     }
 
     #[test]

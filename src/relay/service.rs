@@ -1,8 +1,7 @@
 //! What the relay does for connectors: quick-setup, logins of their tunnels, ports and sites.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
@@ -21,7 +20,7 @@ use super::store::{self, Store};
 use super::wanted::Wanted;
 use crate::http::ApiError;
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{Grant, Opener, Policy};
+use crate::tunnel::server::{Grant, Opener, Policy, Visits};
 use crate::vault::time::rfc3339;
 
 /// Quick-setup calls of one source a minute.
@@ -42,6 +41,9 @@ pub(super) struct Service {
     wrong_logins: Rate,
     /// Set once the tunnel server stands, which needs this service first.
     opener: OnceLock<Opener>,
+    /// Held while the book changes and while what follows from that is done: in another order, a
+    /// site that was given back could come into the place of the next one of its name.
+    following: Mutex<()>,
 }
 
 impl Service {
@@ -54,6 +56,7 @@ impl Service {
             calls: Rate::new(CALLS),
             wrong_logins: Rate::new(WRONG_LOGINS),
             opener: OnceLock::new(),
+            following: Mutex::new(()),
         }
     }
 
@@ -90,9 +93,6 @@ impl Service {
         })?;
         let code = token().map_err(no_random)?;
         let (api_port, assigned) = self.assign(&wanted, is_new, &code)?;
-        if let Some(opener) = self.opener.get() {
-            self.sites.put(&wanted.connector_name, &assigned, opener);
-        }
         let url = self.place.application_url(&assigned);
         log::info!(
             "{source}: '{}' has {url} for {}",
@@ -128,18 +128,31 @@ impl Service {
             false => None,
         };
         let code = wanted.has_door().then(|| STANDARD.encode(sha256(code)));
-        let public_ip = self.place.tunnel.ip();
-        let outside = Outside {
+        let now = rfc3339(SystemTime::now());
+        let _following = self.following();
+        let (api_port, before, assigned) = self.store.change(|book| {
+            let api_port = enrolled(book, wanted, password, &now)?;
+            let before = assignments::before(book, wanted).map(|before| before.port);
+            let assigned = assignments::assign(book, wanted, code, &self.outside(&now));
+            Ok::<_, ApiError>((api_port, before, assigned.map_err(refused)?))
+        })?;
+        if let Some(opener) = self.opener.get() {
+            // Nobody knows any more that the connector's tunnel still listens there.
+            if let Some(before) = before.filter(|before| *before != assigned.port) {
+                opener.free(&wanted.connector_name, before);
+            }
+            self.sites.put(&wanted.connector_name, &assigned, opener);
+        }
+        Ok((api_port, assigned))
+    }
+
+    fn outside<'a>(&'a self, now: &'a str) -> Outside<'a> {
+        Outside {
             public: assignments::PUBLIC_PORTS,
-            is_free: &|port| TcpListener::bind((public_ip, port)).is_ok(),
-            is_own_name: &|name| self.place.is_own_name(name),
-            now: rfc3339(SystemTime::now()),
-        };
-        self.store.change(|book| {
-            let api_port = enrolled(book, wanted, password, &outside.now)?;
-            let assigned = assignments::assign(book, wanted, code, &outside).map_err(refused)?;
-            Ok((api_port, assigned))
-        })
+            is_free: Box::new(|port| TcpListener::bind((self.place.tunnel.ip(), port)).is_ok()),
+            is_own_name: Box::new(|name| self.place.is_own_name(name)),
+            now,
+        }
     }
 
     fn answer(&self, wanted: &Wanted, api_port: u16, assigned: &Application, code: &str) -> Value {
@@ -182,6 +195,7 @@ impl Service {
         if !kept.is_some_and(|kept| kept.is(password)) {
             return Err(turned(Turned::WrongPassword));
         }
+        let _following = self.following();
         let released = self.store.change(|book| {
             let missing = || ApiError::not_found("this connector has no such application");
             book.release(connector, key).ok_or_else(missing)
@@ -196,6 +210,7 @@ impl Service {
 
     /// Turns a connector out: at once, and for good.
     pub(super) fn revoke(&self, name: &str) -> Result<(), ApiError> {
+        let _following = self.following();
         let applications = self.store.change(|book| {
             let missing = || ApiError::not_found("there is no connector of this name");
             let connector = book.connectors.get(name).ok_or_else(missing)?;
@@ -203,7 +218,6 @@ impl Service {
             book.revoke(name);
             Ok::<_, ApiError>(applications)
         })?;
-        // First, while it can be told by what it holds whose connection is whose.
         if let Some(opener) = self.opener.get() {
             opener.disconnect(name);
         }
@@ -226,6 +240,12 @@ impl Service {
         self.opener
             .get()
             .is_some_and(|opener| opener.is_held(connector, port))
+    }
+
+    fn following(&self) -> MutexGuard<'_, ()> {
+        self.following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn password(&self, connector: &str) -> Option<Kept> {
@@ -327,5 +347,14 @@ impl Policy for Gatekeeper {
                 None => Grant::Denied,
             }
         })
+    }
+
+    fn visits(&self, holder: &str, remote: &Remote) -> Arc<Visits> {
+        let service = &self.0;
+        let visits = service.store.look(|book| {
+            let application = book.connectors.get(holder)?.at_port(remote.local_port)?;
+            service.sites.visits(application)
+        });
+        visits.unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! The sites as the gateway looks them up: from memory, once a request.
+//! The sites as the gateway looks them up: from memory, once a request; and the ports beside them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -8,64 +8,85 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::book::Application;
 use super::gateway::{Code, Figures, Site, Sites, through};
-use crate::tunnel::server::Opener;
+use crate::tunnel::server::{Opener, Visits};
 
-/// The sites by their names.
+/// The sites by their names, and what passes through the ports of the other applications.
 #[derive(Debug, Default)]
-pub(super) struct SiteTable(RwLock<HashMap<String, Arc<Site>>>);
+pub(super) struct SiteTable(RwLock<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    sites: HashMap<String, Arc<Site>>,
+    /// The name of each application's site, by the application's id.
+    names: HashMap<String, String>,
+    /// What passes through public ports, by the application's id.
+    visits: HashMap<String, Arc<Visits>>,
+}
 
 impl SiteTable {
-    /// Puts an application's site in, in the place of the one that it had; its figures go on.
+    /// Puts an application in, in the place of the site that it had; its figures go on.
     pub(super) fn put(&self, connector: &str, application: &Application, opener: &Opener) {
-        let mut sites = self.write();
-        let figures = taken_out(&mut sites, &application.app_id);
+        let mut table = self.write();
+        let before = table.take_out(&application.app_id);
         let Some(site) = &application.site else {
+            table.visits.entry(application.app_id.clone()).or_default();
             return;
         };
+        table.visits.remove(&application.app_id);
         let open = through(opener.clone(), connector, application.port);
         let mut made = Site::new(&*site.name, &*application.app_id, open);
         made.tls = site.tls;
         made.code = site.code.as_deref().map(code);
-        if let Some(figures) = figures {
-            made.figures = figures;
+        if let Some(before) = before {
+            made.figures = Arc::clone(&before.figures);
         }
-        sites.insert(site.name.clone(), Arc::new(made));
+        table.put_in(made);
     }
 
-    /// Takes an application's site out.
+    /// Takes an application out.
     pub(super) fn remove(&self, application: &Application) {
-        taken_out(&mut self.write(), &application.app_id);
+        let mut table = self.write();
+        table.take_out(&application.app_id);
+        table.visits.remove(&application.app_id);
+    }
+
+    /// Where the visitors of an application's public port count.
+    pub(super) fn visits(&self, application: &Application) -> Option<Arc<Visits>> {
+        self.read().visits.get(&application.app_id).cloned()
     }
 
     /// What has passed through an application's site.
     pub(super) fn figures(&self, application: &Application) -> Option<Arc<Figures>> {
         let name = &application.site.as_ref()?.name;
-        let sites = self.read();
-        Some(Arc::clone(&sites.get(name)?.figures))
+        let table = self.read();
+        Some(Arc::clone(&table.sites.get(name)?.figures))
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<Site>>> {
+    fn read(&self) -> RwLockReadGuard<'_, Table> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<Site>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Table> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sites for SiteTable {
     fn find(&self, site: &str) -> Option<Arc<Site>> {
-        self.read().get(site).cloned()
+        self.read().sites.get(site).cloned()
     }
 }
 
-fn taken_out(sites: &mut HashMap<String, Arc<Site>>, app_id: &str) -> Option<Arc<Figures>> {
-    let (name, figures) = sites
-        .iter()
-        .find(|(_, site)| site.app_id == app_id)
-        .map(|(name, site)| (name.clone(), Arc::clone(&site.figures)))?;
-    sites.remove(&name);
-    Some(figures)
+impl Table {
+    fn put_in(&mut self, site: Site) {
+        self.names.insert(site.app_id.clone(), site.name.clone());
+        self.sites.insert(site.name.clone(), Arc::new(site));
+    }
+
+    fn take_out(&mut self, app_id: &str) -> Option<Arc<Site>> {
+        let name = self.names.remove(app_id)?;
+        self.sites.remove(&name)
+    }
 }
 
 /// The code whose digest is kept. One that cannot be read admits nobody.

@@ -18,8 +18,7 @@ pub(super) struct ConnectorStatus {
     applications: Vec<ApplicationStatus>,
 }
 
-/// One application. Figures are counted since the relay started, and only where visitors come
-/// through the gateway.
+/// One application. Figures are counted since the relay started.
 #[derive(Debug, Serialize)]
 struct ApplicationStatus {
     app_id: String,
@@ -35,6 +34,7 @@ struct ApplicationStatus {
 
 #[derive(Debug, Serialize)]
 struct FigureStatus {
+    /// Of a public port: connections.
     requests: u64,
     bytes_in: u64,
     bytes_out: u64,
@@ -71,8 +71,6 @@ fn application_status(
     connector: &str,
     application: &Application,
 ) -> ApplicationStatus {
-    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let figures = service.sites.figures(application);
     ApplicationStatus {
         app_id: application.app_id.clone(),
         name: application.display_name.clone(),
@@ -85,11 +83,25 @@ fn application_status(
             .is_some_and(|site| site.code.is_some() || site.checks_code),
         connected: service.is_connected(connector, application.port),
         called_at: application.called_at.clone(),
-        figures: figures.map(|figures| FigureStatus {
-            requests: read(&figures.requests),
-            bytes_in: read(&figures.bytes_in),
-            bytes_out: read(&figures.bytes_out),
-            visitors: read(&figures.visitors),
-        }),
+        figures: figures(service, application),
     }
+}
+
+fn figures(service: &Service, application: &Application) -> Option<FigureStatus> {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    if let Some(visits) = service.sites.visits(application) {
+        return Some(FigureStatus {
+            requests: read(&visits.count),
+            bytes_in: read(&visits.bytes_in),
+            bytes_out: read(&visits.bytes_out),
+            visitors: read(&visits.now),
+        });
+    }
+    let figures = service.sites.figures(application)?;
+    Some(FigureStatus {
+        requests: read(&figures.requests),
+        bytes_in: read(&figures.bytes_in),
+        bytes_out: read(&figures.bytes_out),
+        visitors: read(&figures.visitors),
+    })
 }

@@ -165,12 +165,25 @@ impl Error {
     /// What to try.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Vault(error) => error.hint(),
+            Self::Vault(error) => hint_of(error),
             Self::Newer(_) => {
                 "run the version that wrote it, or name another directory with --data"
             }
             Self::Aside(..) | Self::Form(_) => "name another directory with --data",
         }
+    }
+}
+
+/// What to try about the data directory, which `--data` names.
+pub fn hint_of(error: &vault::Error) -> &'static str {
+    match error {
+        vault::Error::Io { .. } => {
+            "check its owner, permissions and free space, or name another directory with --data"
+        }
+        vault::Error::NotPrivate { .. } => {
+            "mend that, or name a directory that only you can write in with --data"
+        }
+        error => error.hint(),
     }
 }
 

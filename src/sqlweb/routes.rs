@@ -86,8 +86,8 @@ fn may_pass(access: &Access, request: &Request) -> bool {
     path == "/auth"
         || of_the_page
         || request
-            .cookie(access.cookie())
-            .is_some_and(|cookie| access.knows(cookie))
+            .cookies(access.cookie())
+            .any(|cookie| access.knows(cookie))
 }
 
 fn turn_away(request: Request) {

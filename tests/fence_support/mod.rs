@@ -88,7 +88,7 @@ pub fn echo(request: Request) {
         "method": request.method().as_str(),
         "path": request.path(),
         "body": String::from_utf8_lossy(request.body()),
-        "cookie_b": request.cookie("b"),
+        "cookie_b": request.cookies("b").next(),
     });
     request.respond(Response::ok(seen));
 }

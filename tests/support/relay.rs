@@ -6,6 +6,8 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use postern::tunnel::client::{HostKeyCheck, Settings, Status, Tunnel};
 use postern::tunnel::link::Endpoint;
 use serde_json::{Value, json};
@@ -14,7 +16,7 @@ use zeroize::Zeroizing;
 use super::http::{Client, Response};
 use super::leash::{Leash, Leashed};
 use super::manager::environment;
-use super::postern::{Finished, Home, binary};
+use super::postern::{Finished, Home, binary, status_field};
 use super::{PATIENCE, holds_within};
 
 /// A connector's password: as long as a generated one.
@@ -143,6 +145,11 @@ impl Relay {
         self.process.pid()
     }
 
+    /// Resident memory now.
+    pub fn rss_kib(&self) -> u64 {
+        status_field(self.pid(), "VmRSS:")
+    }
+
     /// SIGTERM; its exit status, none when it had to be killed.
     pub fn stop(&mut self) -> Option<ExitStatus> {
         self.process.terminate()
@@ -163,6 +170,15 @@ impl Relay {
     #[track_caller]
     pub fn assign(&self, body: &Value) -> Value {
         self.call(body).data()
+    }
+
+    /// A connector gives an application back.
+    #[track_caller]
+    pub fn release(&self, name: &str, password: &str, app: &str) -> Response {
+        let basic = format!("Basic {}", STANDARD.encode(format!("{name}:{password}")));
+        let headers = [("Authorization", basic.as_str())];
+        let path = format!("/api/public/applications/{app}");
+        self.client().send("DELETE", &path, &headers, b"")
     }
 
     /// A request to a site.

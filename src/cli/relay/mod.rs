@@ -231,5 +231,5 @@ fn announcement(running: &Running) -> String {
 }
 
 fn of_vault(error: &crate::vault::Error) -> Failure {
-    Failure::operation(error.to_string()).hint(error.hint())
+    Failure::operation(error.to_string()).hint(relay::hint_of(error))
 }

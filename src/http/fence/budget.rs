@@ -12,8 +12,9 @@ use super::limits::Limits;
 const FREE_BODY: usize = 64 * 1024;
 /// Open files left to the rest of the program: database connections, logs, our own.
 const SPARE_FILES: usize = 128;
-/// Open files of an exchange beside its connection: ours, and tiny_http's two.
-const EXCHANGE_FILES: usize = 3;
+/// Open files of an exchange beside its connection: ours and tiny_http's two, or of a gateway the
+/// two pairs of a stream.
+const EXCHANGE_FILES: usize = 4;
 
 /// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
 #[derive(Default)]
@@ -87,7 +88,7 @@ impl Drop for ExchangeSlot {
 /// How many connections and exchanges the limit of open files allows, raised as far as may
 /// be: running out of files would end tiny_http's accept thread.
 pub(super) fn within_open_files(limits: &Limits) -> (usize, usize) {
-    let wanted = SPARE_FILES + limits.connections * (1 + EXCHANGE_FILES);
+    let wanted = wanted_files(limits);
     let files = raise_open_files(wanted);
     let connections = limits
         .connections
@@ -97,7 +98,14 @@ pub(super) fn within_open_files(limits: &Limits) -> (usize, usize) {
     (connections, (left / EXCHANGE_FILES).max(4))
 }
 
-fn raise_open_files(wanted: usize) -> usize {
+/// Open files of a server with these limits at its busiest, those of the rest of the program
+/// included.
+pub(crate) fn wanted_files(limits: &Limits) -> usize {
+    SPARE_FILES + limits.connections * (1 + EXCHANGE_FILES)
+}
+
+/// Raises the limit of open files to `wanted`, as far as may be; how many of them there are.
+pub(crate) fn raise_open_files(wanted: usize) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
     let reachable = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));

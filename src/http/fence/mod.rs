@@ -43,6 +43,7 @@ use std::os::unix::net::UnixStream;
 
 pub(super) use accept::{Fence, Front};
 pub use budget::ExchangeSlot;
+pub(crate) use budget::{raise_open_files, wanted_files};
 pub(crate) use socket::{BROKEN, READ_CLOSED, timespec, would_block};
 
 use super::{ApiError, ClientWatch};

@@ -12,8 +12,10 @@ pub(super) const MAX_HEAD: usize = 64 * 1024;
 /// Interim answers before the answer. Default 16.
 const MAX_INTERIM: usize = 16;
 
-/// Header lines of one connection only (RFC 9110 section 7.6.1), and those written afresh.
-const DROPPED: [&str; 9] = [
+/// Header lines of one connection only (RFC 9110 section 7.6.1), those written afresh, and orders
+/// to a web server in front of the gateway: nginx would send a file of its own in place of the
+/// answer.
+const DROPPED: [&str; 11] = [
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -23,6 +25,8 @@ const DROPPED: [&str; 9] = [
     "upgrade",
     "transfer-encoding",
     "content-length",
+    "x-accel-redirect",
+    "x-sendfile",
 ];
 
 /// What is no answer as HTTP has it.

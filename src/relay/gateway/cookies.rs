@@ -1,16 +1,15 @@
 //! Cookies: ours is kept from applications, and theirs from other sites. Bytes in, bytes out.
 
-/// The value of the cookie `name` in a `Cookie` header.
-pub(super) fn find<'a>(header: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    header.split(|b| *b == b';').find_map(|pair| {
-        let value = pair.trim_ascii().strip_prefix(name.as_bytes())?;
-        value.strip_prefix(b"=")
-    })
+/// Every value of the cookie `name` in a `Cookie` header: a page of another site below the same
+/// domain can put one of its own in front.
+pub(super) fn all<'a>(header: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    let pairs = header.split(|b| *b == b';');
+    pairs.filter_map(move |pair| value(pair, name))
 }
 
 /// A `Cookie` header without `name`, the others byte for byte; `None` when nothing is left.
 pub(super) fn without(header: &[u8], name: &str) -> Option<Vec<u8>> {
-    let is_ours = |pair: &&[u8]| find(pair, name).is_some();
+    let is_ours = |pair: &&[u8]| value(pair, name).is_some();
     if !header.split(|b| *b == b';').any(|pair| is_ours(&pair)) {
         return Some(header.to_vec());
     }
@@ -25,7 +24,10 @@ pub(super) fn without(header: &[u8], name: &str) -> Option<Vec<u8>> {
 /// A `Set-Cookie` header of an application without its `Domain`: a site's cookie is for that site
 /// alone. `None` when it would set `ours`.
 pub(super) fn confined(header: &[u8], ours: &str) -> Option<Vec<u8>> {
-    if find(header.split(|b| *b == b';').next()?, ours).is_some() {
+    let pair = header.split(|b| *b == b';').next()?.trim_ascii();
+    // A cookie without a name is sent back as its value alone.
+    let nameless = pair.strip_prefix(b"=").unwrap_or_default();
+    if value(pair, ours).is_some() || value(nameless, ours).is_some() {
         return None;
     }
     let is_domain = |part: &[u8]| {
@@ -38,6 +40,13 @@ pub(super) fn confined(header: &[u8], ours: &str) -> Option<Vec<u8>> {
         .map(|(_, part)| part)
         .collect();
     Some(kept.join(&b';'))
+}
+
+/// The value of a `NAME=VALUE` with this name. Browsers leave out the space around both.
+fn value<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let rest = pair.trim_ascii().strip_prefix(name.as_bytes())?;
+    let value = rest.trim_ascii_start().strip_prefix(b"=")?;
+    Some(value.trim_ascii_start())
 }
 
 #[cfg(test)]
@@ -59,8 +68,16 @@ mod tests {
         );
         assert_eq!(left("own=x"), None);
         assert_eq!(left("own"), Some("own".into()), "that is no pair");
-        assert_eq!(find(b"a=1; own=x=y", "own"), Some(&b"x=y"[..]));
-        assert_eq!(find(b"a=own=1", "own"), None);
+        assert_eq!(left("a=1; own =x"), Some("a=1".into()));
+    }
+
+    #[test]
+    fn each_of_several_cookies_of_one_name_is_found() {
+        let found =
+            |header: &'static str| -> Vec<&[u8]> { all(header.as_bytes(), "own").collect() };
+        assert_eq!(found("a=1; own=x=y"), [b"x=y"]);
+        assert_eq!(found("own=x; a=1; own = y;own="), [&b"x"[..], b"y", b""]);
+        assert!(found("a=own=1; owner=1; own").is_empty());
     }
 
     #[test]
@@ -75,6 +92,15 @@ mod tests {
         assert_eq!(kept("a=1;domain = .example.com;DOMAIN=x").unwrap(), "a=1");
         assert_eq!(kept("domain=1; Path=/").unwrap(), "domain=1; Path=/");
         assert_eq!(kept("a=1; domain").unwrap(), "a=1");
-        assert_eq!(kept("own=x; Path=/"), None);
+        for ours in [
+            "own=x; Path=/",
+            " own\t=x",
+            "=own=x",
+            "= own=x; Path=/",
+            "own=",
+        ] {
+            assert_eq!(kept(ours), None, "{ours}");
+        }
+        assert_eq!(kept("=x; Domain=y").unwrap(), "=x");
     }
 }

@@ -222,7 +222,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         }
         let used = self.request.encode(inbox).map_err(|refusal| {
             // What came of the body cannot be taken back: the stream ends with it.
-            match self.answer.answer.has_head() {
+            match self.answer.has_begun() {
                 true => self.answer.broken_off(),
                 false => Outcome::Refused(refusal),
             }
@@ -316,7 +316,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     fn deadline(&self, wants_body: bool, to_app: bool, to_visitor: bool) -> (Instant, Outcome) {
         let front = self.visitor.limits();
         let (request, answer) = (&self.request, &self.answer);
-        let slow = match answer.answer.has_head() {
+        let slow = match answer.has_begun() {
             true => answer.broken_off(),
             false => Outcome::TooSlow,
         };
@@ -349,7 +349,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     }
 
     fn body_is_late(&self) -> Outcome {
-        match self.answer.answer.has_head() {
+        match self.answer.has_begun() {
             true => self.answer.broken_off(),
             false => Outcome::Refused(Refusal::new(408, "the request body took too long")),
         }

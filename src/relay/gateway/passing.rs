@@ -13,6 +13,7 @@ use crate::http::fence::would_block;
 const SMALL_BUFFER: usize = 8 * 1024;
 /// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
 const LARGE_BUFFER: usize = 128 * 1024;
+
 /// An answer on its way.
 pub(super) struct Passing<'e> {
     pub(super) answer: Answer<'e>,
@@ -51,6 +52,12 @@ impl<'e> Passing<'e> {
 
     pub(super) fn has_piece(&self) -> bool {
         self.before_sent < self.before.len() || !self.body.is_empty()
+    }
+
+    /// Whether nothing else can be said any more: the visitor has a part of the answer, or of an
+    /// interim one.
+    pub(super) fn has_begun(&self) -> bool {
+        self.answer.has_head() || (self.has_piece() && self.before_sent > 0)
     }
 
     pub(super) fn is_over(&self) -> bool {

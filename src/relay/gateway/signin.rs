@@ -22,10 +22,9 @@ impl Visiting<'_> {
     /// Whether a cookie of this request opens the site.
     pub(super) fn is_signed_in(&self, head: &Head, site: &Site) -> bool {
         let door = &self.gateway.door;
-        let mut headers = head.headers.all("cookie");
-        headers.any(|header| {
-            cookies::find(header, door.cookie()).is_some_and(|cookie| door.knows(cookie, site))
-        })
+        let headers = head.headers.all("cookie");
+        let mut cookies = headers.flat_map(|header| cookies::all(header, door.cookie()));
+        cookies.any(|cookie| door.knows(cookie, site))
     }
 
     /// Answers what goes to the door.

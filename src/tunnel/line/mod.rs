@@ -27,6 +27,7 @@ mod queue;
 mod socket;
 mod stream;
 mod visitor;
+mod visits;
 #[cfg(target_os = "linux")]
 mod watch;
 mod workers;
@@ -44,6 +45,7 @@ pub(super) use clock::ANSWER_WITHIN;
 use clock::Clock;
 use stream::Stream;
 pub use visitor::{OpenError, VisitorStream};
+pub use visits::Visits;
 use workers::Workers;
 
 /// Bytes of the pump's stack. Default 128 KiB: sealing and TLS; touched as above.

@@ -3,11 +3,18 @@
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use rustix::io::retry_on_intr;
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, sockopt};
 
 use crate::tunnel::link::socket::{receive_now, send_now};
+
+/// Silence after which the kernel asks whether the other side is still there. Default 60 s: one that
+/// vanished without a word would hold its stream for ever.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+/// Time between such questions; after nine without an answer it has gone. Default 15 s.
+const PROBE_EVERY: Duration = Duration::from_secs(15);
 
 pub(super) struct Socket(TcpStream);
 
@@ -15,6 +22,9 @@ impl Socket {
     /// Whether it is blocking or not: no call here waits.
     pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
+        sockopt::set_tcp_keepidle(&socket, PROBE_AFTER)?;
+        sockopt::set_tcp_keepintvl(&socket, PROBE_EVERY)?;
+        sockopt::set_socket_keepalive(&socket, true)?;
         Ok(Self(socket))
     }
 

@@ -60,7 +60,7 @@ impl Line {
                 .open("chisel", target.as_bytes())
                 .map_err(|_| OpenError::Tunnel)?;
             // Under the session's lock: the answer must find it.
-            self.add(channel, Some(bell))
+            self.add(channel, None, Some(bell))
         };
         let visitor = VisitorStream {
             line: Arc::clone(self),
@@ -102,7 +102,7 @@ impl VisitorStream {
             true => self.stream.settle(&self.line, state),
             false => drop(state),
         }
-        self.line.consumed(self.stream.channel, count);
+        self.line.consumed(&self.stream, count);
         self.line.flush();
         Ok(count)
     }

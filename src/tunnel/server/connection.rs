@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::clients::Place;
 use super::{Grant, Shared};
 use crate::tunnel::line::{ANSWER_WITHIN, End, Handler, Line, Options};
 use crate::tunnel::link::{self, Accepted};
@@ -19,15 +20,26 @@ use crate::tunnel::ssh::{self, Event, Refusal, RequestId};
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends.
-pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
-    match link::accept(socket, &shared.accept, &shared.cancel) {
-        Ok(Accepted::Link(from, to)) => serve(shared, peer, from, to),
+pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr, place: &Place) {
+    let given_up = place.given_up();
+    let accepted = {
+        let signal = given_up.clone();
+        let _stop = shared.cancel.watch(move || signal.cancel());
+        link::accept(socket, &shared.accept, given_up)
+    };
+    match accepted {
+        Ok(Accepted::Link(from, to)) => serve(shared, peer, place, (from, to)),
         Ok(Accepted::Answered(status)) => log::debug!("{peer}: answered with {status}"),
         Err(error) => log::debug!("{peer}: {error}"),
     }
 }
 
-fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: link::LinkWriter) {
+fn serve(
+    shared: &Arc<Shared>,
+    peer: SocketAddr,
+    place: &Place,
+    (from, to): (link::LinkReader, link::LinkWriter),
+) {
     let (session, reader, writer) = match ssh::server(&shared.ssh, Arc::clone(&shared.keys)) {
         Ok(ends) => ends,
         Err(error) => return log::warn!("{peer}: {error}"),
@@ -49,9 +61,12 @@ fn serve(shared: &Arc<Shared>, peer: SocketAddr, from: link::LinkReader, to: lin
     let _watch = shared.cancel.watch(move || stopped.stop());
     let cut = Arc::clone(&line);
     let _cut = shared.cut.watch(move || cut.cut());
+    let given_up = Arc::clone(&line);
+    let _given_up = place.given_up().watch(move || given_up.cut());
     let mut client = Client {
         shared,
         peer,
+        place,
         stage: Stage::Login,
     };
     let end = line.run(reader, from, &mut client);
@@ -69,6 +84,7 @@ enum Stage {
 struct Client<'a> {
     shared: &'a Shared,
     peer: SocketAddr,
+    place: &'a Place,
     stage: Stage,
 }
 
@@ -94,10 +110,11 @@ impl Handler for Client<'_> {
 }
 
 impl Client<'_> {
-    fn login(&mut self, line: &Line, user: &str, password: &str) -> Result<(), End> {
+    fn login(&mut self, line: &Arc<Line>, user: &str, password: &str) -> Result<(), End> {
         let holder = self.shared.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
         if let Some(holder) = holder {
+            self.place.admit(&holder, line);
             self.stage = Stage::Config(holder);
             line.allow(self.shared.timeouts.config);
         } else {
@@ -162,10 +179,11 @@ impl Client<'_> {
         grant: Grant,
     ) -> io::Result<()> {
         let ports = &self.shared.ports;
+        let visits = || self.shared.policy.visits(holder, remote);
         match grant {
             Grant::Denied => Err(io::ErrorKind::PermissionDenied.into()),
-            Grant::Listen => ports.bind(remote, holder, line),
-            Grant::ListenAt(address) => ports.bind_at(address, remote, holder, line),
+            Grant::Listen => ports.bind(remote, holder, visits(), line),
+            Grant::ListenAt(address) => ports.bind_at(address, remote, (holder, visits()), line),
             Grant::Held => ports.hold(remote, holder, line),
         }
     }

@@ -1,16 +1,18 @@
 //! The server: takes clients, listens for them, and opens a stream for every visitor.
 
+mod clients;
 mod connection;
+mod files;
 mod policy;
 mod ports;
 mod users;
+mod visitors;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,19 +20,17 @@ use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::line::{FAREWELL, Traffic};
-pub use super::line::{OpenError, VisitorStream};
+pub use super::line::{OpenError, VisitorStream, Visits};
 use super::link::{AcceptOptions, Cancel};
 use super::ssh::{self, ServerKey};
-use crate::http::source as source_of;
+use clients::Clients;
 pub use policy::{Grant, Policy};
 use ports::Ports;
 pub use users::Users;
+use visitors::Visitors;
 
-/// Connections in all. Default 1024.
-const MAX_CONNECTIONS: usize = 1024;
-/// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
-/// behind one router.
-const MAX_OF_ONE_SOURCE: usize = 128;
+/// Open files of the rest of the program. Default 128: logs, the standard streams, what it reads.
+const RESERVED_FILES: usize = 128;
 /// Bytes of a connection thread's stack. Default 256 KiB: TLS and the handshake.
 const STACK: usize = 256 * 1024;
 /// Bytes of the accepting thread's stack. Default 64 KiB.
@@ -64,6 +64,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// What the protocol offers and allows.
     pub ssh: ssh::Config,
+    /// Open files that the rest of the program may need: caps on clients and visitors leave them.
+    pub reserved_files: usize,
 }
 
 /// How long a client may take to be ready.
@@ -96,6 +98,7 @@ impl Settings {
             accept: AcceptOptions::default(),
             timeouts: Timeouts::default(),
             ssh: ssh::Config::default(),
+            reserved_files: RESERVED_FILES,
         }
     }
 }
@@ -118,7 +121,7 @@ struct Shared {
     ssh: ssh::Config,
     traffic: Arc<Traffic>,
     ports: Ports,
-    sources: Mutex<BTreeMap<IpAddr, usize>>,
+    clients: Clients,
     /// Ends connections politely, and those that do not follow at once.
     cancel: Cancel,
     cut: Cancel,
@@ -130,6 +133,7 @@ impl Server {
         let listener = settings.listener;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
+        let room = files::room(settings.reserved_files);
         let shared = Arc::new(Shared {
             keys: settings.keys,
             policy: settings.policy,
@@ -138,8 +142,8 @@ impl Server {
             timeouts: settings.timeouts,
             ssh: settings.ssh,
             traffic: Arc::default(),
-            ports: Ports::default(),
-            sources: Mutex::default(),
+            ports: Ports::new(Visitors::new(room.visitors)),
+            clients: Clients::new(room.clients),
             cancel: Cancel::new(),
             cut: Cancel::new(),
         });
@@ -221,9 +225,9 @@ impl Opener {
         self.0.ports.free(holder, port);
     }
 
-    /// Ends the connections of `holder` that hold something, politely and then surely.
+    /// Ends the connections of `holder`, politely and then surely.
     pub fn disconnect(&self, holder: &str) {
-        for line in self.0.ports.lines(holder) {
+        for line in self.0.clients.lines(holder) {
             line.stop();
             line.cut();
         }
@@ -262,7 +266,7 @@ fn take(
     peer: SocketAddr,
     working: Sender<()>,
 ) -> io::Result<()> {
-    let Some(place) = Place::take(shared, peer.ip()) else {
+    let Some(place) = shared.clients.take(peer.ip()) else {
         log::info!("{peer}: turned away: too many connections");
         return Ok(());
     };
@@ -272,7 +276,7 @@ fn take(
         .name("tunnel-client".into())
         .stack_size(STACK)
         .spawn(move || {
-            connection::run(&shared, socket, peer);
+            connection::run(&shared, socket, peer, &place);
             drop((place, working));
         })?;
     Ok(())
@@ -293,99 +297,14 @@ fn wait(listener: &TcpListener, stopped: &UnixStream, pause: Option<Timespec>) -
     stop.revents().is_empty()
 }
 
-/// A connection's place among those of its source.
-struct Place {
-    shared: Arc<Shared>,
-    source: IpAddr,
-}
-
-impl Place {
-    fn take(shared: &Arc<Shared>, address: IpAddr) -> Option<Self> {
-        let mut sources = shared
-            .sources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let source = source_of(address);
-        let all: usize = sources.values().sum();
-        let of_one = sources.get(&source).copied().unwrap_or_default();
-        // Nothing is kept of who is turned away: addresses are many.
-        if all >= MAX_CONNECTIONS || (of_one >= MAX_OF_ONE_SOURCE && !source.is_loopback()) {
-            return None;
-        }
-        sources.insert(source, of_one + 1);
-        Some(Self {
-            shared: Arc::clone(shared),
-            source,
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut sources = self
-            .shared
-            .sources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = sources.get_mut(&self.source) {
-            *count -= 1;
-            if *count == 0 {
-                sources.remove(&self.source);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::ssh::KeyKind;
-
-    fn server() -> Server {
-        let keys = [ServerKey::generate(KeyKind::Ed25519).unwrap()].into();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        Server::start(Settings::new(listener, keys)).unwrap()
-    }
-
-    fn take(server: &Server, address: &str) -> Option<Place> {
-        Place::take(&server.shared, address.parse().unwrap())
-    }
 
     #[test]
     fn a_client_has_thirty_seconds_to_log_in_and_ten_to_configure() {
         let timeouts = Timeouts::default();
         assert_eq!(timeouts.login, Duration::from_secs(30));
         assert_eq!(timeouts.config, Duration::from_secs(10));
-    }
-
-    #[test]
-    fn one_source_has_a_limit_and_an_ipv6_network_is_one() {
-        let server = server();
-        let full: Vec<Place> = (0..MAX_OF_ONE_SOURCE)
-            .filter_map(|host| take(&server, &format!("2001:db8::{host:x}")))
-            .collect();
-        assert_eq!(full.len(), MAX_OF_ONE_SOURCE);
-        assert!(take(&server, "2001:db8::ffff").is_none());
-        assert!(take(&server, "2001:db8:0:1::1").is_some());
-        assert!(take(&server, "192.0.2.1").is_some());
-        drop(full);
-        assert!(take(&server, "2001:db8::ffff").is_some());
-    }
-
-    /// Every address that was turned away once had an entry for ever.
-    #[test]
-    fn nothing_is_kept_of_who_is_turned_away() {
-        let server = server();
-        let full: Vec<Place> = (0..MAX_CONNECTIONS)
-            .filter_map(|_| take(&server, "127.0.0.1"))
-            .collect();
-        assert_eq!(full.len(), MAX_CONNECTIONS);
-        for host in 0..100 {
-            assert!(take(&server, &format!("192.0.2.{host}")).is_none());
-        }
-        let kept = || server.shared.sources.lock().unwrap().len();
-        assert_eq!(kept(), 1);
-        drop(full);
-        assert_eq!(kept(), 0);
     }
 }

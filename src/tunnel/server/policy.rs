@@ -1,11 +1,13 @@
 //! What a server lets its clients do.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use crate::tunnel::line::Visits;
 use crate::tunnel::remote::Remote;
 
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
-/// a login and a remote; it may be asked by many connections at once.
+/// a login and a remote (but for [`Policy::visits`]); it may be asked by many connections at once.
 pub trait Policy: Send + Sync {
     /// Checks a login. The answer is the name that what the client gets is held under: whoever
     /// comes with the same name takes over what its dead connection still holds. `None` refuses.
@@ -13,6 +15,11 @@ pub trait Policy: Send + Sync {
 
     /// What becomes of a remote that `holder` (as `login` answered) asks for.
     fn grant(&self, holder: &str, remote: &Remote) -> Grant;
+
+    /// Where the visitors of a port that `holder` listens on count. By default nobody looks at it.
+    fn visits(&self, _holder: &str, _remote: &Remote) -> Arc<Visits> {
+        Arc::default()
+    }
 }
 
 /// Where visitors of a remote come in.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::tunnel::line::{Line, OpenError, VisitorStream};
+use super::visitors::Visitors;
+use crate::tunnel::line::{Line, OpenError, VisitorStream, Visits};
 use crate::tunnel::remote::Remote;
 
 /// Bytes of a listening thread's stack. Default 64 KiB.
@@ -25,8 +26,10 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 const PROOF_WITHIN: Duration = Duration::from_secs(1);
 
 /// All that a server holds.
-#[derive(Default)]
-pub(super) struct Ports(Mutex<BTreeMap<Spot, Held>>);
+pub(super) struct Ports {
+    held: Mutex<BTreeMap<Spot, Held>>,
+    visitors: Visitors,
+}
 
 /// What can be held by one connection at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,13 +48,27 @@ struct Held {
 }
 
 impl Ports {
+    /// Nothing is held; these are the seats for visitors.
+    pub(super) fn new(visitors: Visitors) -> Self {
+        Self {
+            held: Mutex::default(),
+            visitors,
+        }
+    }
+
     /// Listens where the remote says for `line`.
-    pub(super) fn bind(&self, remote: &Remote, owner: &str, line: &Arc<Line>) -> io::Result<()> {
+    pub(super) fn bind(
+        &self,
+        remote: &Remote,
+        owner: &str,
+        visits: Arc<Visits>,
+        line: &Arc<Line>,
+    ) -> io::Result<()> {
         let address = (remote.local_host.as_str(), remote.local_port)
             .to_socket_addrs()?
             .next()
             .ok_or(io::ErrorKind::AddrNotAvailable)?;
-        self.bind_at(address, remote, owner, line)
+        self.bind_at(address, remote, (owner, visits), line)
     }
 
     /// Listens on `address` for `line`. A port that its owner's dead connection still holds is
@@ -60,14 +77,21 @@ impl Ports {
         &self,
         address: SocketAddr,
         remote: &Remote,
-        owner: &str,
+        (owner, visits): (&str, Arc<Visits>),
         line: &Arc<Line>,
     ) -> io::Result<()> {
         let spot = Spot::Address(address);
         self.evict_dead(&spot, owner, line);
         let listener = TcpListener::bind(address)?;
         let target: Arc<str> = remote.target().into();
-        let listening = Listening::start(listener, Arc::clone(line), Arc::clone(&target))?;
+        let listening = Listening::start(Door {
+            listener,
+            line: Arc::clone(line),
+            target: Arc::clone(&target),
+            owner: owner.to_owned(),
+            visits,
+            visitors: self.visitors.clone(),
+        })?;
         let held = Held {
             owner: owner.to_owned(),
             line: Arc::clone(line),
@@ -128,13 +152,6 @@ impl Ports {
             .retain(|spot, held| !held.is_of(owner) || spot.port() != port);
     }
 
-    /// The connections that hold something for `owner`.
-    pub(super) fn lines(&self, owner: &str) -> Vec<Arc<Line>> {
-        let held = self.held();
-        let owned = held.values().filter(|held| held.owner == owner);
-        owned.map(|held| Arc::clone(&held.line)).collect()
-    }
-
     fn evict_dead(&self, spot: &Spot, owner: &str, newcomer: &Arc<Line>) {
         let holder = match self.held().get(spot) {
             Some(held) if held.owner == owner && !Arc::ptr_eq(&held.line, newcomer) => {
@@ -151,7 +168,7 @@ impl Ports {
     }
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<Spot, Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,15 +202,25 @@ struct Listening {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What a listening thread works with.
+struct Door {
+    listener: TcpListener,
+    line: Arc<Line>,
+    target: Arc<str>,
+    owner: String,
+    visits: Arc<Visits>,
+    visitors: Visitors,
+}
+
 impl Listening {
-    fn start(listener: TcpListener, line: Arc<Line>, target: Arc<str>) -> io::Result<Self> {
+    fn start(door: Door) -> io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
-        listener.set_nonblocking(true)?;
+        door.listener.set_nonblocking(true)?;
         // A thread because accepting waits; ends when `stop` is dropped.
         let thread = std::thread::Builder::new()
             .name("tunnel-listen".into())
             .stack_size(LISTENER_STACK)
-            .spawn(move || accept_all(&listener, &stopped, &line, &target))?;
+            .spawn(move || door.accept_all(&stopped))?;
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
@@ -211,16 +238,27 @@ impl Drop for Listening {
     }
 }
 
-fn accept_all(listener: &TcpListener, stopped: &UnixStream, line: &Arc<Line>, target: &Arc<str>) {
-    let mut pause = None;
-    while wait(listener, stopped, pause.take()) {
-        match listener.accept() {
-            Ok((visitor, _)) => line.serve_visitor(visitor, target),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => {
-                log::debug!("accepting a visitor failed: {error}");
-                pause = Some(AFTER_ERROR);
+impl Door {
+    fn accept_all(&self, stopped: &UnixStream) {
+        let mut pause = None;
+        while wait(&self.listener, stopped, pause.take()) {
+            match self.listener.accept() {
+                Ok((visitor, peer)) => self.let_in(visitor, peer.ip()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    log::debug!("accepting a visitor failed: {error}");
+                    pause = Some(AFTER_ERROR);
+                }
             }
+        }
+    }
+
+    fn let_in(&self, visitor: TcpStream, address: IpAddr) {
+        match self.visitors.seat(&self.owner, address) {
+            Some(seat) => self
+                .line
+                .serve_visitor(visitor, &self.target, &self.visits, seat),
+            None => log::debug!("a visitor from {address} is turned away: too many visitors"),
         }
     }
 }

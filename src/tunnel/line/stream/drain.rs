@@ -88,7 +88,7 @@ impl Stream {
             rest = rest.get(taken..).unwrap_or_default();
             if taken > 0 {
                 moved = Instant::now();
-                line.consumed(self.channel, taken);
+                line.consumed(self, taken);
                 line.flush();
             } else if !self.wait_for_room(socket, moved) {
                 return false;

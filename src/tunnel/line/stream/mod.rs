@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 use super::bell::Bell;
 use super::queue::Queue;
 use super::socket::Socket;
-use super::{End, Line};
+use super::{End, Line, Visits};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
-use pending::Pending;
+use pending::{Guest, Pending};
 use socket::{close, write_now};
 pub(super) use up::Carried;
 
@@ -39,6 +39,8 @@ const OPEN_WITHIN: Duration = Duration::from_secs(30);
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
+    /// Where its bytes count beside the connection's figures.
+    visits: Option<Arc<Visits>>,
     state: Mutex<State>,
     changed: Condvar,
     /// Of a visitor in this process, who takes his bytes from the queue himself. Rung without the
@@ -57,6 +59,7 @@ pub(super) struct State {
     drain: Drain,
     opening: Opening,
     pending: Option<Pending>,
+    guest: Option<Guest>,
     pub(super) writable: bool,
     /// Gets a byte when the channel takes more: wakes who waits by polling.
     pub(super) waker: Option<UnixStream>,
@@ -113,7 +116,7 @@ impl Line {
         host: &str,
         port: u16,
     ) -> Result<(), Error> {
-        let stream = self.add(channel, None);
+        let stream = self.add(channel, None, None);
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
         // On a thread because connecting waits.
         let job = move || own.with_target(&line, &host, port);
@@ -128,9 +131,15 @@ impl Line {
         Ok(())
     }
 
-    pub(super) fn add(&self, channel: ChannelId, bell: Option<Bell>) -> Arc<Stream> {
+    pub(super) fn add(
+        &self,
+        channel: ChannelId,
+        visits: Option<Arc<Visits>>,
+        bell: Option<Bell>,
+    ) -> Arc<Stream> {
         let stream = Arc::new(Stream {
             channel,
+            visits,
             state: Mutex::default(),
             changed: Condvar::new(),
             bell,
@@ -144,10 +153,16 @@ impl Line {
         self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The socket, or a visitor in this process, has taken bytes: the peer may send as many again.
-    pub(super) fn consumed(&self, channel: ChannelId, bytes: usize) {
+    /// The stream's socket, or its visitor in this process, has taken bytes: the peer may send as
+    /// many again.
+    pub(super) fn consumed(&self, stream: &Stream, bytes: usize) {
         add(&self.traffic.received, bytes);
-        let granted = self.session().consumed(channel, bytes, Instant::now());
+        if let Some(visits) = &stream.visits {
+            add(&visits.bytes_out, bytes);
+        }
+        let mut session = self.session();
+        let granted = session.consumed(stream.channel, bytes, Instant::now());
+        drop(session);
         // A channel that was closed meanwhile needs no window.
         if let Err(flooded @ Error::Flooded) = granted {
             self.end(End::Protocol(flooded));
@@ -182,7 +197,7 @@ impl Stream {
             drop(state);
         }
         if taken > 0 {
-            line.consumed(self.channel, taken);
+            line.consumed(self, taken);
         }
     }
 
@@ -357,7 +372,7 @@ impl Stream {
                 false => self.need_drain(line, state),
             }
             if taken > 0 {
-                line.consumed(self.channel, taken);
+                line.consumed(self, taken);
                 line.flush();
             }
         }
@@ -377,13 +392,20 @@ impl Stream {
             true => self.settle(line, state),
             false => self.broken(line, state),
         }
+        self.leave(line);
+    }
+
+    /// It is counted no more, and neither is its visitor.
+    fn leave(&self, line: &Line) {
+        let guest = self.state().guest.take();
+        drop(guest);
         line.count_down();
     }
 
     /// There is no socket, and will be none.
     fn fail(self: &Arc<Self>, line: &Arc<Line>) {
         self.broken(line, self.state());
-        line.count_down();
+        self.leave(line);
     }
 
     pub(super) fn wait_opened(&self) -> bool {

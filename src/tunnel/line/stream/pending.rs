@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{ChannelId, Line, OPEN_WITHIN, State, Stream};
+use super::{ChannelId, Line, OPEN_WITHIN, State, Stream, Visits};
 
 /// Who takes it out of the state counts the stream down, or sees that it is carried.
 pub(super) struct Pending {
@@ -13,15 +13,44 @@ pub(super) struct Pending {
     since: Instant,
 }
 
+/// A visitor of a public port, for as long as he is there.
+pub(super) struct Guest {
+    visits: Arc<Visits>,
+    _seat: Box<dyn Send>,
+}
+
+impl Guest {
+    fn new(visits: &Arc<Visits>, seat: impl Send + 'static) -> Self {
+        visits.come();
+        Self {
+            visits: Arc::clone(visits),
+            _seat: Box::new(seat),
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.visits.go();
+    }
+}
+
 impl Line {
     /// Server: opens a channel for a visitor; his bytes are carried when the client has confirmed
-    /// it. Never waits.
-    pub(in crate::tunnel) fn serve_visitor(self: &Arc<Self>, visitor: TcpStream, target: &str) {
+    /// it. Never waits. `seat` is kept as long as the visitor is.
+    pub(in crate::tunnel) fn serve_visitor(
+        self: &Arc<Self>,
+        visitor: TcpStream,
+        target: &str,
+        visits: &Arc<Visits>,
+        seat: impl Send + 'static,
+    ) {
+        let guest = Guest::new(visits, seat);
         let stream = {
             let mut session = self.session();
             match session.open("chisel", target.as_bytes()) {
                 // Under the session's lock: the answer must find it.
-                Ok(channel) => self.add_pending(channel, visitor),
+                Ok(channel) => self.add_pending(channel, visitor, guest),
                 Err(error) => return log::debug!("a visitor is turned away: {error}"),
             }
         };
@@ -31,12 +60,15 @@ impl Line {
         }
     }
 
-    fn add_pending(&self, channel: ChannelId, visitor: TcpStream) -> Arc<Stream> {
-        let stream = self.add(channel, None);
-        stream.state().pending = Some(Pending {
+    fn add_pending(&self, channel: ChannelId, visitor: TcpStream, guest: Guest) -> Arc<Stream> {
+        let stream = self.add(channel, Some(Arc::clone(&guest.visits)), None);
+        let mut state = stream.state();
+        state.guest = Some(guest);
+        state.pending = Some(Pending {
             visitor,
             since: Instant::now(),
         });
+        drop(state);
         stream
     }
 
@@ -58,6 +90,7 @@ impl Line {
 impl Stream {
     pub(super) fn turn_away(&self, line: &Line, state: &mut State) {
         if state.pending.take().is_some() {
+            state.guest = None;
             line.count_down();
         }
     }

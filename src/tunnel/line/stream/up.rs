@@ -123,10 +123,17 @@ impl Stream {
             Err(Error::NoChannel(_)) => return Carried::Part(Vec::new()),
             Err(_) => return Carried::Ended(false),
         };
-        add(&line.traffic.sent, taken);
+        self.count_sent(line, taken);
         match bytes.get(taken..).unwrap_or_default() {
             [] if is_all => Carried::Whole,
             rest => Carried::Part(rest.to_vec()),
+        }
+    }
+
+    fn count_sent(&self, line: &Line, bytes: usize) {
+        add(&line.traffic.sent, bytes);
+        if let Some(visits) = &self.visits {
+            add(&visits.bytes_in, bytes);
         }
     }
 
@@ -162,7 +169,7 @@ impl Stream {
             line.flush();
             match taken {
                 Ok(taken) => {
-                    add(&line.traffic.sent, taken);
+                    self.count_sent(line, taken);
                     rest = rest.get(taken..).unwrap_or_default();
                 }
                 // The channel was closed: nobody takes this any more.

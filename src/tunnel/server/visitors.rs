@@ -1,0 +1,118 @@
+//! Seats for the visitors of public ports: anybody may come there, and stay.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::http::source as source_of;
+
+/// Visitors of all public ports. Default 4096, a descriptor each, and a thread while it is busy; fewer where this
+/// process may not open so many files.
+pub(super) const MAX_VISITORS: usize = 4096;
+/// Which part of all seats the visitors of one holder's ports may have: others have ports too.
+/// Default a half.
+const SHARE_OF_HOLDER: usize = 2;
+/// Which part of all seats one source (an IPv4 address, an IPv6 /64) may have, loopback exempt.
+/// Default a quarter: a proxy has many visitors.
+const SHARE_OF_SOURCE: usize = 4;
+
+/// All seats.
+#[derive(Clone)]
+pub(super) struct Visitors {
+    most: usize,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Default)]
+struct Taken {
+    all: usize,
+    of_holders: BTreeMap<String, usize>,
+    of_sources: BTreeMap<IpAddr, usize>,
+}
+
+/// A visitor's seat; it is free when this is dropped.
+pub(super) struct Seat {
+    visitors: Visitors,
+    holder: String,
+    source: IpAddr,
+}
+
+impl Visitors {
+    /// At most `most`.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most,
+            taken: Arc::default(),
+        }
+    }
+
+    /// A seat for a visitor from `address` at a port of `holder`; none where there are too many.
+    pub(super) fn seat(&self, holder: &str, address: IpAddr) -> Option<Seat> {
+        let source = source_of(address);
+        let mut taken = self.taken();
+        let of_holder = taken.of_holders.get(holder).copied().unwrap_or_default();
+        let of_source = taken.of_sources.get(&source).copied().unwrap_or_default();
+        let crowded = !source.is_loopback() && of_source >= self.most / SHARE_OF_SOURCE;
+        if taken.all >= self.most || of_holder >= self.most / SHARE_OF_HOLDER || crowded {
+            return None;
+        }
+        taken.all += 1;
+        taken.of_holders.insert(holder.to_owned(), of_holder + 1);
+        taken.of_sources.insert(source, of_source + 1);
+        Some(Seat {
+            visitors: self.clone(),
+            holder: holder.to_owned(),
+            source,
+        })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = self.visitors.taken();
+        taken.all -= 1;
+        count_down(&mut taken.of_holders, &self.holder);
+        count_down(&mut taken.of_sources, &self.source);
+    }
+}
+
+/// What has come to nothing leaves nothing behind.
+fn count_down<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Idle visitors of one port took all descriptors of the process: its sites were gone too.
+    #[test]
+    fn neither_a_holder_nor_a_source_takes_every_seat() {
+        let visitors = Visitors::new(16);
+        let seats = |holder: &str, address: &str, count: usize| -> Vec<Seat> {
+            let address = address.parse().unwrap();
+            let seats = (0..count).filter_map(|_| visitors.seat(holder, address));
+            seats.collect()
+        };
+        let one_source = seats("a", "192.0.2.1", 16);
+        assert_eq!(one_source.len(), 4);
+        let one_holder = seats("a", "127.0.0.1", 16);
+        assert_eq!(one_holder.len(), 4, "half of all with the four before");
+        assert_eq!(seats("b", "192.0.2.1", 1).len(), 0);
+        let others = seats("b", "127.0.0.1", 16);
+        assert_eq!(others.len(), 8);
+        assert_eq!(seats("c", "192.0.2.2", 1).len(), 0, "all are taken");
+        drop((one_source, one_holder, others));
+        let taken = visitors.taken();
+        assert!(taken.all == 0 && taken.of_holders.is_empty() && taken.of_sources.is_empty());
+    }
+}
