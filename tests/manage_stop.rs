@@ -228,3 +228,15 @@ fn reconnecting_at_once_does_not_lose_the_new_tunnel_to_the_end_of_the_old() {
     wait_until(PATIENCE, "a visit", || visit(port).is_some());
     assert_eq!(manager.status(&id)["reconnects"], 0);
 }
+
+/// The embedded relay goes with the program; that is no outage to warn of.
+#[test]
+fn an_end_with_connections_is_quiet() {
+    let (mut manager, target) = (Manager::start(&[]), Target::start());
+    let id = manager.add(&target.app());
+    manager.connected(&id);
+    assert!(manager.stop().unwrap().success());
+    let log = manager.stderr();
+    assert!(log.contains("INFO"), "it is a log: {log}");
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
+}
