@@ -89,8 +89,11 @@ impl Stuck {
     fn is_gone(&self, place: Place, begun: Instant) {
         // A call cannot be interrupted: its thread is left to its own end. The main tunnel stays, or goes on trying.
         let may_stay = match place {
-            Call | WebClient => 1,
-            MainTunnel | AppTunnel | Connected => 8,
+            Call => 1,
+            // With the contained thread that the driver is on.
+            WebClient => 2,
+            // The tunnel's two, and seven of the local API service.
+            MainTunnel | AppTunnel | Connected => 9,
             Pause | Failed => 0,
         };
         wait_until(PATIENCE, "the threads", || {
