@@ -122,7 +122,7 @@ fn a_wrong_line_is_refused() {
         (&["app"][..], 2, "Usage"),
         (&["app", "lst"], 2, "did you mean 'list'"),
         (&["app", "add"], 2, "PROTOCOL"),
-        (&["app", "add", "gopher"], 2, "unknown protocol"),
+        (&["app", "add", "gopher"], 2, "give one of http, https, tcp"),
         (&["app", "add", "http", "0"], 2, "not a port"),
         (&["app", "add", "tcp"], 2, "port is required"),
         (&["app", "add", "ssh", "--invisible"], 2, "invisible"),
@@ -134,6 +134,12 @@ fn a_wrong_line_is_refused() {
         assert_eq!(failed.code, Some(code), "{line:?}: {failed:?}");
         assert!(failed.stderr.contains(word), "{line:?}: {failed:?}");
     }
+    manager.add(&json!({"protocol": "mysql", "name": "db"}));
+    let failed = manager.home().run(&["app", "connect", "db"]);
+    assert_eq!(
+        failed.stderr,
+        "postern: unsupported protocol 'mysql'\nrun 'postern plugin add mysql' first\n"
+    );
     manager.add(&json!({"protocol": "http", "name": "two"}));
     manager.add(&json!({"protocol": "http", "name": "two"}));
     let failed = manager.home().run(&["app", "remove", "two"]);

@@ -271,7 +271,11 @@ fn body(parsed: &Parsed) -> Result<Value, Failure> {
     let Some(protocol) = Protocol::named(protocol) else {
         return Err(usage(
             &ADD,
-            format!("unknown protocol {}", quoted(protocol)),
+            format!(
+                "unknown protocol {}: give one of {}",
+                quoted(protocol),
+                Protocol::ALL.map(Protocol::name).join(", ")
+            ),
         ));
     };
     fields.insert("protocol".into(), protocol.name().into());

@@ -88,11 +88,22 @@ impl Manager {
                 "connecting" => {
                     return Err(Failure::operation("it is still connecting").hint(error));
                 }
-                "failed" => return Err(Failure::operation(error)),
+                "failed" => return Err(not_connected(&result, error)),
                 _ => return Err(Failure::operation("it was disconnected meanwhile")),
             }
         }
     }
+}
+
+fn not_connected(result: &Value, error: String) -> Failure {
+    let hint = match text(result, "/error_class") {
+        "plugin" if error.starts_with("unsupported protocol") => {
+            "run 'postern plugin add mysql' first"
+        }
+        "plugin" => "check the database's address, user and password in the application",
+        _ => return Failure::operation(error),
+    };
+    Failure::operation(error).hint(hint)
 }
 
 /// The text at a place in an answer; empty where there is none.
