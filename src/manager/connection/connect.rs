@@ -163,7 +163,8 @@ impl Work<'_> {
     fn serve(&self, tunnel: &Tunnel) -> Result<(), Ended> {
         select! {
             recv(self.active.stopped()) -> _ => Err(Ended::Stopped),
-            recv(tunnel.ended()) -> _ => Ok(()),
+            // Both may be true at once, as at the program's end.
+            recv(tunnel.ended()) -> _ => self.still_wanted(),
         }
     }
 
