@@ -228,6 +228,7 @@ fn a_drop_shows_as_connecting_until_the_tunnel_is_back() {
     far.close();
     let result = manager.wait_status(&id, "connecting");
     assert_ne!(result["error"], "");
+    assert!(result["latency_ms"].is_null(), "{result}");
     assert_eq!(
         result["site_url"],
         format!("http://127.0.0.1:{port}/"),
