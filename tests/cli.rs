@@ -252,7 +252,11 @@ fn wrong_command_lines_are_status_2() {
             mysql,
         ),
         (&["mysql", "a", "b"], "unexpected argument 'b'", mysql),
-        (&["mysql", "--share"], "unknown option '--share'", mysql),
+        (
+            &["mysql", "--visible"],
+            "--visible goes with --share",
+            mysql,
+        ),
         (
             &["mysql", "--tls", "on"],
             "--tls 'on': give off, prefer, require or verify",

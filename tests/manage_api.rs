@@ -178,6 +178,14 @@ fn the_server_keeps_to_its_description() {
         "/api/trust",
         Some(json!({"server": "a:1"})),
     );
+    for body in [
+        json!({"server": far.quick.url()}),
+        json!({"server": "https://nowhere.example"}),
+        json!({"server": 7}),
+        json!({"server": far.quick.url(), "disconnect": true}),
+    ] {
+        check("POST", "/api/reset", "/api/reset", Some(body));
+    }
     check("DELETE", &of(app), app, None);
     check("DELETE", &of(app), app, None);
     for (path, methods) in document["paths"].as_object().unwrap() {
@@ -302,6 +310,7 @@ fn other_web_sites_are_kept_out() {
         ("DELETE", format!("/api/apps/{id}")),
         ("POST", "/api/apps".to_owned()),
         ("POST", "/api/trust".to_owned()),
+        ("POST", "/api/reset".to_owned()),
         ("GET", "/api/apps".to_owned()),
         ("GET", format!("/api/status/{id}")),
     ];

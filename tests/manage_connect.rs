@@ -228,7 +228,7 @@ fn a_drop_shows_as_connecting_until_the_tunnel_is_back() {
     far.close();
     let result = manager.wait_status(&id, "connecting");
     assert_ne!(result["error"], "");
-    assert!(result["latency_ms"].is_null(), "{result}");
+    assert_eq!(result["latency_ms"], json!(null), "there is none");
     assert_eq!(
         result["site_url"],
         format!("http://127.0.0.1:{port}/"),
@@ -249,6 +249,54 @@ fn a_drop_shows_as_connecting_until_the_tunnel_is_back() {
         1,
         "the tunnel came back by itself"
     );
+}
+
+/// A server that was set up anew has other credentials, and other ports, for who asks.
+#[test]
+fn a_connection_that_is_turned_away_asks_the_server_again() {
+    let (mut far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    let first = far.assign();
+    let shown = manager.connected(&id);
+    assert_eq!(shown["server"], far.quick.url());
+    let renewed = |far: &Far, password: &str| {
+        let port = free_port();
+        let mut answer = far.answer(port);
+        answer["connector"]["password"] = json!(password);
+        far.quick.script([Act::json(200, &answer)]);
+        port
+    };
+    far.close();
+    let port = renewed(&far, "renewed");
+    far.open_for("renewed");
+    let site = format!("http://127.0.0.1:{port}/");
+    let result = manager.wait_for(&id, "at its new place", |result| {
+        result["status"] == "connected" && result["site_url"] == site
+    });
+    assert_eq!(
+        (&result["error"], far.quick.requests().len()),
+        (&json!(""), 2)
+    );
+    wait_until(PATIENCE, "a visit", || {
+        visit(port).as_deref() == Some(HELLO)
+    });
+    assert!(visit(first).is_none());
+    wait_until(PATIENCE, "the main tunnel", || {
+        manager.client().get("/api/tunnel").data()[0]["status"] == "connected"
+    });
+
+    far.close();
+    far.quick
+        .script([Act::json(401, &json!({"message": "who are you"}))]);
+    far.open_for("another");
+    let result = manager.wait_status(&id, "failed");
+    assert_eq!(result["error_class"], "wrong-password");
+    let error = result["error"].as_str().unwrap();
+    assert!(error.contains("401 who are you"), "{error}");
+    assert!(!manager.stderr().contains("renewed"));
+    renewed(&far, "another");
+    manager.connected(&id);
 }
 
 #[test]

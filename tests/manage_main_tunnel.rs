@@ -230,6 +230,29 @@ fn each_server_has_its_own_credentials_and_main_tunnel() {
     assert_ne!(first(&far)["password"], first(&other)["password"]);
 }
 
+/// It is everybody's: one application's mistake would be all the others' too.
+#[test]
+fn a_port_that_one_application_names_does_not_lead_it_astray() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let good = manager.add(&target.app());
+    far.assign();
+    manager.connected(&good);
+    let mut app = target.app();
+    app["tunnel_port"] = json!(free_port());
+    let astray = manager.add(&app);
+    far.assign();
+    manager.connect(&astray);
+    manager.wait_for(&astray, "at its own tunnel", |result| {
+        result["step"] == 5 && result["error_class"] == "network"
+    });
+    assert_eq!(tunnels(&manager)[0]["status"], "connected");
+    manager.disconnect(&good);
+    far.assign();
+    manager.connected(&good);
+    assert_eq!(manager.status(&astray)["status"], "connecting");
+}
+
 #[test]
 fn it_comes_back_after_a_drop() {
     let (mut far, target) = (Far::new(), Target::start());

@@ -323,3 +323,19 @@ fn a_list_from_another_machine_is_kept_aside_and_told() {
     assert!(manager.stderr().contains("unreadable"));
     manager.add(&json!({"protocol": "http"}));
 }
+
+/// An empty list would pass for a file without servers.
+#[test]
+fn pins_that_cannot_be_read_are_kept_aside_and_told() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    fs::write(manager.home().path().join("known_servers.json"), "[]").unwrap();
+    let id = manager.add(&target.app());
+    far.assign();
+    manager.connected(&id);
+    let version = manager.client().get("/api/version").data();
+    let notices = version["notices"].to_string();
+    let aside = "known_servers.json.unreadable-";
+    assert!(notices.contains(aside), "{notices}");
+    assert!(manager.stderr().contains(aside), "{}", manager.stderr());
+}

@@ -168,6 +168,38 @@ fn a_wrong_password_is_tried_once_in_three_seconds() {
     assert!(began.elapsed() < Duration::from_secs(1));
 }
 
+/// Its owner can ask for another login; before it was up once, a refusal may pass.
+#[test]
+fn a_tunnel_that_was_up_ends_when_it_is_turned_away_where_its_owner_wishes_that() {
+    let users = |password: &str| {
+        let mut users = Users::default();
+        users.add(&format!("me:{password}")).unwrap();
+        users
+    };
+    let server = serve(users("first"));
+    let address = server.address();
+    let start = |password: &str| {
+        let mut settings = settings_for(address, free_port(), 9);
+        settings.user = "me".into();
+        settings.password = password.to_owned().into();
+        settings.retries.end_when_disowned = true;
+        Tunnel::start(settings).unwrap()
+    };
+    let [tunnel, never_up] = ["first", "second"].map(start);
+    assert!(tunnel.wait(WAIT));
+    server.stop();
+    let _server = serve_at(address, users("second"));
+    holds_within(WAIT, "the end", || {
+        tunnel.snapshot().status == Status::Failed
+    });
+    assert!(tunnel.ended().recv_timeout(WAIT).is_err());
+    let snapshot = tunnel.snapshot();
+    assert_eq!(snapshot.error.unwrap().class, Class::WrongPassword);
+    assert_eq!(snapshot.next_retry, None);
+    never_up.retry_now();
+    assert!(never_up.wait(WAIT), "{:?}", never_up.snapshot());
+}
+
 #[test]
 fn a_password_never_goes_to_a_server_whose_key_has_changed() {
     let dir = tempfile::tempdir().unwrap();

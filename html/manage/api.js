@@ -46,6 +46,8 @@ export function createApi({ onState = () => {} } = {}) {
     retry: (id) => change('POST', of('retry', id)),
     /** Accepts a changed host key. @param {{server: string, offered: string}} key */
     trust: ({ server, offered }) => change('POST', '/api/trust', { server, fingerprint: offered }),
+    /** Forgets what a server knows this computer by, and ends the connections through it. @param {string} server its origin */
+    reset: async (server) => (await change('POST', '/api/reset', { server, disconnect: true })).data,
     /** The main tunnels. */
     tunnels: () => get('/api/tunnel'),
     /** Version, server in use, notices. */

@@ -280,31 +280,30 @@ fn body(parsed: &Parsed) -> Result<Value, Failure> {
         fields.extend(host.map(|host| ("ip".to_owned(), Value::from(host))));
         fields.extend(port.map(|port| ("port".to_owned(), Value::from(port))));
     }
-    for (flag, field) in TEXTS {
-        fields.extend(
-            parsed
-                .value(flag)
-                .map(|value| (field.to_owned(), Value::from(value))),
-        );
-    }
-    for (flag, field, value) in SWITCHES {
-        fields.extend(
-            parsed
-                .has(flag)
-                .then(|| (field.to_owned(), Value::from(value))),
-        );
-    }
+    set_flags(&mut fields, parsed);
     if let Some(port) = parsed.value(&TUNNEL_PORT) {
         fields.insert("tunnel_port".into(), number(&port)?.into());
     }
-    let variable = std::env::var(super::settings::PASSWORD_VARIABLE)
-        .ok()
-        .filter(|_| protocol.is_database());
-    let password = parsed
-        .value(&DB_PASS)
-        .or(variable.filter(|password| !password.is_empty()));
+    let password = database_password(parsed, protocol);
     fields.extend(password.map(|password| ("db_pass".to_owned(), Value::from(password))));
     Ok(Value::Object(fields))
+}
+
+/// The flags that are fields as they are.
+fn set_flags(fields: &mut Map<String, Value>, parsed: &Parsed) {
+    let texts = TEXTS
+        .iter()
+        .filter_map(|(flag, field)| Some(((*field).to_owned(), Value::from(parsed.value(flag)?))));
+    fields.extend(texts);
+    let switches = SWITCHES.iter().filter(|(flag, ..)| parsed.has(flag));
+    fields.extend(switches.map(|(_, field, value)| ((*field).to_owned(), Value::from(*value))));
+}
+
+/// By flag, else by the variable; an empty variable counts as unset.
+fn database_password(parsed: &Parsed, protocol: Protocol) -> Option<String> {
+    let variable = || std::env::var(super::settings::PASSWORD_VARIABLE).ok();
+    let variable = || variable().filter(|password| protocol.is_database() && !password.is_empty());
+    parsed.value(&DB_PASS).or_else(variable)
 }
 
 /// `PORT`, `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT`.

@@ -135,6 +135,10 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     if parsed.has(&PRINT_UNIT) {
         return print(&unit(&settings, &parsed));
     }
+    start(&parsed, &settings)
+}
+
+fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     logging::start(parsed.has(&VERBOSE));
     let watch = Watch::start()
         .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
@@ -151,7 +155,7 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     let check_other_users = !parsed.has(&ALLOW_OTHER_USERS);
     let mut through = settings.through(&home, &run_dir, check_other_users);
     let embedded = through.embedded.take();
-    let options = Options {
+    let running = manage(Options {
         home,
         listener,
         run_dir: run_dir.path().to_owned(),
@@ -163,13 +167,16 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
         check_other_users,
         web_clients: &BuiltIns,
         notices: through.notices,
-    };
-    let running = manager::start(options).map_err(|error| match error {
-        manager::StartError::Host(_) => Failure::usage(error.to_string()).hint(COMMAND.see_help()),
-        _ => Failure::operation(error.to_string()),
     })?;
     announce(&instance, &running)?;
     serve(running, embedded, !parsed.has(&NO_OPEN), &watch)
+}
+
+fn manage(options: Options) -> Result<Running, Failure> {
+    manager::start(options).map_err(|error| match error {
+        manager::StartError::Host(_) => Failure::usage(error.to_string()).hint(COMMAND.see_help()),
+        _ => Failure::operation(error.to_string()),
+    })
 }
 
 impl Settings {

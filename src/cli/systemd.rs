@@ -56,6 +56,8 @@ ProtectProc=invisible
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
 AmbientCapabilities=CAP_NET_BIND_SERVICE
 ";
+/// What `ProtectHome` and `PrivateTmp` hide.
+const HIDDEN: [&str; 5] = ["/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"];
 
 impl Unit<'_> {
     /// The file's text.
@@ -64,6 +66,9 @@ impl Unit<'_> {
         for line in self.how {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "# {line}");
+        }
+        if self.is_out_of_sight() {
+            text.push_str("# ExecStart: the service does not see this place. Move the program, to /usr/local/bin say.\n");
         }
         let command: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
         let _ = write!(
@@ -87,6 +92,13 @@ impl Unit<'_> {
         };
         let _ = write!(text, "\n[Install]\nWantedBy={target}\n");
         text
+    }
+
+    /// Whether the hardening hides the program from its own service.
+    fn is_out_of_sight(&self) -> bool {
+        let program = self.command.first().map_or("", String::as_str);
+        matches!(self.kind, Kind::System { .. })
+            && HIDDEN.iter().any(|place| program.starts_with(place))
     }
 }
 
@@ -137,6 +149,15 @@ mod tests {
         };
         let text = unit.text();
         assert!(text.starts_with("# first\n[Unit]\n"));
+        let at_home = Unit {
+            command: vec!["/home/me/postern".into()],
+            ..unit
+        };
+        assert!(
+            at_home
+                .text()
+                .contains("\n# ExecStart: the service does not see")
+        );
         for line in [
             "ExecStart=postern relay",
             "DynamicUser=yes",

@@ -62,6 +62,18 @@ impl Core {
             ),
         }
     }
+
+    /// Whether applications are connected through the server with this origin, or are to be. True where that cannot be
+    /// told.
+    pub(crate) fn is_in_use(&self, origin: &str) -> bool {
+        let leads_there = |server: &ServerUrl| server.origin() == origin;
+        self.server.as_ref().is_some_and(leads_there)
+            || !self.connections.through(origin).is_empty()
+            || self.apps.list().map_or(true, |apps| {
+                let mut servers = apps.iter().map(|app| self.server_of(app));
+                servers.any(|server| server.is_ok_and(|server| leads_there(&server)))
+            })
+    }
 }
 
 /// Remote ports in use: a server that gives one port to two applications does not make one take the other's place.

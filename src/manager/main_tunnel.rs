@@ -5,7 +5,8 @@
 //! not ready ──────────────────────────────────> trying ──────────> ready
 //!     ▲ 30 s without the signal: who waits is told;    │             │
 //!     │ the trying goes on, and the next one waits     │             │
-//!     └────────── other connector info ────────────────┴─────────────┘
+//!     ├────────── other connector info ────────────────┤             │
+//!     └────────── started afresh, or not used any more ┴─────────────┘
 //! ```
 
 use std::io;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::connection::active::{Active, Fault, Step, millis_until};
 use super::connection::connect::Ended;
-use super::connection::result::{HostKey, class_name};
+use super::connection::result::{HostKey, class_name, latency_ms};
 use super::core::Core;
 use super::local_api::LocalApi;
 use super::servers::{Connector, RemoteServer};
@@ -152,6 +153,36 @@ pub(crate) fn retry(core: &Core, remote: &RemoteServer) {
     }
 }
 
+/// Ends it and forgets its connector info, until the next set-up.
+pub(crate) fn retire(core: &Core, remote: &RemoteServer) {
+    let (generation, door) = {
+        let mut main = remote.main.lock();
+        let (generation, door) = (main.generation + 1, std::mem::take(&mut main.door));
+        *main = Main {
+            generation,
+            ..Main::default()
+        };
+        (generation, door)
+    };
+    drop(door);
+    // After whoever puts a tunnel in its place just now; a set-up that has begun since replaces it anyway.
+    let _starting = remote.main.starting();
+    if remote.main.lock().generation == generation {
+        core.tunnels.close(&key(remote));
+    }
+}
+
+/// Ends those of servers that no application is connected through, or is to be.
+pub(crate) fn retire_unused(core: &Core) {
+    for remote in core.servers.all() {
+        let is_set_up = remote.main.lock().info.is_some();
+        if is_set_up && !core.is_in_use(remote.origin()) {
+            log::info!("main tunnel to {}: no application uses it", remote.origin());
+            retire(core, &remote);
+        }
+    }
+}
+
 fn described(
     origin: &str,
     local_port: Option<u16>,
@@ -176,7 +207,7 @@ fn described(
         "host_key": failure.and_then(|failure| failure.host_key.clone()).map(HostKey::from),
         "next_retry_ms": snapshot.and_then(|snapshot| snapshot.next_retry).map(millis_until),
         "local_port": local_port,
-        "latency_ms": snapshot.and_then(|snapshot| snapshot.latency).map(|trip| trip.as_secs_f64() * 1000.0),
+        "latency_ms": snapshot.and_then(latency_ms),
     })
 }
 
@@ -259,6 +290,10 @@ impl MainTunnel {
         self.main.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn starting(&self) -> MutexGuard<'_, ()> {
+        self.starting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ends the local API service.
     pub(crate) fn close(&self) {
         let door = std::mem::take(&mut self.lock().door);
@@ -319,12 +354,7 @@ impl Keeper {
 
     /// Takes the place of an earlier tunnel; none where a later set-up has begun.
     fn start(&self) -> Result<Option<Arc<Tunnel>>, String> {
-        let _starting = self
-            .remote
-            .main
-            .starting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _starting = self.remote.main.starting();
         let Some(local_port) = self.take_port()? else {
             return Ok(None);
         };
@@ -379,14 +409,7 @@ impl Keeper {
 
     /// The signal has come: the port is saved, and the service behind it begins.
     fn make_ready(&self) -> Result<(), String> {
-        let port = self.remote.main.lock().door.port();
-        if let Some(port) = port {
-            let tunnel_port = self.info.connector.tunnel_port;
-            let kept = self
-                .remote
-                .keep_ports(&self.core.credentials, port, tunnel_port);
-            kept.map_err(|error| format!("cannot save its ports: {error}"))?;
-        }
+        self.keep_ports()?;
         let mut main = self.remote.main.lock();
         if main.generation != self.generation {
             return Ok(());
@@ -403,6 +426,22 @@ impl Keeper {
         main.error = None;
         log::info!("main tunnel to {}: ready", self.remote.origin());
         Ok(())
+    }
+
+    fn keep_ports(&self) -> Result<(), String> {
+        let port = {
+            let main = self.remote.main.lock();
+            main.door
+                .port()
+                .filter(|_| main.generation == self.generation)
+        };
+        let Some(port) = port else {
+            return Ok(());
+        };
+        let tunnel_port = self.info.connector.tunnel_port;
+        self.remote
+            .keep_ports(&self.core.credentials, port, tunnel_port)
+            .map_err(|error| format!("cannot save its ports: {error}"))
     }
 }
 

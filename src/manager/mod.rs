@@ -22,6 +22,7 @@ mod connection;
 mod core;
 mod local_api;
 mod main_tunnel;
+mod reset;
 mod routes;
 mod servers;
 mod web_client;
@@ -98,15 +99,23 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     for host in &options.allow_hosts {
         hosts.allow(host).map_err(StartError::Host)?;
     }
+    let (core, listener) = core_of(options);
     let config = ServerConfig {
-        listener: options.listener,
+        listener,
         hosts,
-        check_other_users: options.check_other_users,
-        run_dir: options.run_dir.clone(),
+        check_other_users: core.check_other_users,
+        run_dir: core.run_dir.clone(),
         workers: WORKERS,
         limits: Limits::default(),
     };
-    let core = Arc::new(Core {
+    let server =
+        Server::start(config, Arc::new(routes::routes(&core))).map_err(StartError::System)?;
+    begin(&core);
+    Ok(Running { core, server })
+}
+
+fn core_of(options: Options) -> (Arc<Core>, TcpListener) {
+    let core = Core {
         apps: store::AppStore::new(options.home.clone()),
         credentials: CredentialStore::new(options.home.clone()),
         known: KnownServers::new(options.home.clone()),
@@ -124,23 +133,13 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,
-    });
-    let server =
-        Server::start(config, Arc::new(routes::routes(&core))).map_err(StartError::System)?;
-    begin(&core);
-    Ok(Running { core, server })
+    };
+    (Arc::new(core), options.listener)
 }
 
 /// What the program does of itself at its start.
 fn begin(core: &Arc<Core>) {
-    match core.credentials.with_connector_info() {
-        Ok(known) => {
-            for (origin, _) in known {
-                main_tunnel::begin_at_start(core, &core.servers.of(&origin));
-            }
-        }
-        Err(error) => log::warn!("no main tunnel is set up at the start: {error}"),
-    }
+    begin_main_tunnels(core);
     let apps = core.apps.list().unwrap_or_else(|error| {
         log::warn!("no application is connected at the start: {error}");
         Vec::new()
@@ -150,6 +149,19 @@ fn begin(core: &Arc<Core>) {
         if let Err(refused) = core.connections.connect(core, app) {
             log::warn!("application {id} is not connected at the start: {refused}");
         }
+    }
+}
+
+/// Where connector info was saved, and something is to be connected through it.
+fn begin_main_tunnels(core: &Arc<Core>) {
+    match core.credentials.with_connector_info() {
+        Ok(known) => {
+            let origins = known.into_iter().map(|(origin, _)| origin);
+            for origin in origins.filter(|origin| core.is_in_use(origin)) {
+                main_tunnel::begin_at_start(core, &core.servers.of(&origin));
+            }
+        }
+        Err(error) => log::warn!("no main tunnel is set up at the start: {error}"),
     }
 }
 

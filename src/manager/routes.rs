@@ -13,6 +13,7 @@ use super::connection::result::ConnectResult;
 use super::connection::state::State;
 use super::core::Core;
 use super::draft::{Draft, Invalid};
+use super::reset::reset;
 use super::{main_tunnel, quick_setup, store};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::vault::SealedFile;
@@ -26,7 +27,7 @@ const STACK: usize = 256 * 1024;
 /// Time for a deleted application's connection to end before the application is removed. Default 2 s.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
 
-type Answer = Result<Response, ApiError>;
+pub(super) type Answer = Result<Response, ApiError>;
 
 /// Everything the management server answers.
 pub(crate) fn routes(core: &Arc<Core>) -> Router {
@@ -60,6 +61,7 @@ pub(crate) fn routes(core: &Arc<Core>) -> Router {
         .on(Method::Get, "/api/status/{id}", on(status))
         .on(Method::Post, "/api/retry/{id}", on(retry))
         .on(Method::Post, "/api/trust", writing(trust))
+        .on(Method::Post, "/api/reset", writing(reset))
         .on(Method::Get, "/api/tunnel", on(tunnels))
         .on(Method::Get, "/api/plugins", on(plugins))
         .on(Method::Get, "/api/version", on(version))
@@ -154,6 +156,7 @@ fn replace(core: &Arc<Core>, request: &Request) -> Answer {
         .replace(id(request), draft(core, request)?)
         .map_err(failed)?;
     log::info!("application {}: changed", app.id);
+    main_tunnel::retire_unused(core);
     Ok(Response::ok(with_connection(core, &app)))
 }
 
@@ -168,6 +171,7 @@ fn remove(core: &Arc<Core>, request: &Request) -> Answer {
     // One that began in between; what begins later finds no application.
     core.connections.disconnect(id);
     give_back(core, &removed);
+    main_tunnel::retire_unused(core);
     log::info!("application {id}: removed");
     Ok(Response::ok(removed.shown()))
 }

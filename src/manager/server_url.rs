@@ -36,7 +36,7 @@ impl ServerUrl {
         let endpoint = Endpoint::parse(&host_and_port)?;
         if scheme == "http" && !endpoint.is_loopback() && !insecure {
             return Err(format!(
-                "{host_and_port} would carry passwords in the clear: use https, or give --insecure"
+                "{host_and_port} would carry passwords in the clear: use https ('postern start --insecure' allows it)"
             ));
         }
         Ok(Self {

@@ -33,7 +33,7 @@ pub(crate) struct RemoteServer {
     held: Mutex<Held>,
     /// Quick-setup calls that have begun.
     calls: AtomicU64,
-    /// Answers that were saved.
+    /// Answers that were saved, and times that all was forgotten.
     saves: AtomicU64,
     /// Its main tunnel.
     pub(crate) main: MainTunnel,
@@ -45,6 +45,8 @@ struct Held {
     credentials: Option<Credentials>,
     /// The youngest call whose answer was saved.
     answered: u64,
+    /// The call after which the credentials were forgotten: an answer to it, or to an earlier one, is for those.
+    forgotten: u64,
 }
 
 /// Whose answer it is.
@@ -119,7 +121,7 @@ impl RemoteServer {
         Ok(read)
     }
 
-    /// How many answers were saved: while that does not change, the connector info does not.
+    /// How often answers were saved, or all was forgotten: while that does not change, the connector info does not.
     pub(crate) fn saves(&self) -> u64 {
         self.saves.load(Ordering::SeqCst)
     }
@@ -131,8 +133,8 @@ impl RemoteServer {
 
     /// Saves what an answer says and puts it in the place of what is in memory. `own_port` is the application's.
     ///
-    /// None where nobody waits for the answer any more and that of a later call was saved: the server may have
-    /// assigned anew since.
+    /// None where the credentials were forgotten since the call, or where nobody waits for the answer any more and
+    /// that of a later call was saved: the server may have assigned anew since.
     pub(crate) fn accept(
         &self,
         store: &CredentialStore,
@@ -143,14 +145,14 @@ impl RemoteServer {
         let given = &setup.connector;
         // Held over the write, so that memory never falls behind the disk.
         let mut held = self.held();
-        if !answered.is_awaited && answered.call < held.answered {
+        let is_overtaken = !answered.is_awaited && answered.call < held.answered;
+        if is_overtaken || answered.call <= held.forgotten {
             return Ok(None);
         }
-        let changed = store.change(&self.origin, |saved| {
-            take(saved, given, own_port);
-            saved.clone()
+        let (tunnel_port, changed) = store.change(&self.origin, |saved| {
+            let port = take(saved, given, own_port);
+            (port, saved.clone())
         })?;
-        let tunnel_port = changed.tunnel_port.unwrap_or(DEFAULT_TUNNEL_PORT);
         held.credentials = Some(changed);
         held.answered = held.answered.max(answered.call);
         self.saves.fetch_add(1, Ordering::SeqCst);
@@ -160,6 +162,17 @@ impl RemoteServer {
             user: given.username.clone(),
             password: given.password.clone(),
         }))
+    }
+
+    /// Forgets the credentials, in memory and on disk; false where there are none on disk.
+    pub(crate) fn forget(&self, store: &CredentialStore) -> Result<bool, vault::Error> {
+        // Held over the write: who asks for credentials meanwhile gets new ones.
+        let mut held = self.held();
+        held.forgotten = self.next_call();
+        let was_known = store.forget(&self.origin)?;
+        held.credentials = None;
+        self.saves.fetch_add(1, Ordering::SeqCst);
+        Ok(was_known)
     }
 
     /// Persists the local port of the main tunnel, which is connected, and the tunnel server's port that it proves.
@@ -184,17 +197,24 @@ impl RemoteServer {
     }
 }
 
-/// Step 2 of the connect sequence.
-fn take(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Option<u16>) {
-    let port = own_port.or(given.tunnel_port).or(saved.proven_tunnel_port);
+/// Step 2 of the connect sequence; answers the tunnel server's port for the application.
+///
+/// All others use what is saved, also for the main tunnel: a port that the server names, and that was connected to,
+/// gives way to none that one application names, perhaps by mistake.
+fn take(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Option<u16>) -> u16 {
+    let named = given.tunnel_port;
+    let port = own_port.or(named).or(saved.proven_tunnel_port);
+    let port = port.unwrap_or(DEFAULT_TUNNEL_PORT);
+    let proven = named.filter(|_| named == saved.proven_tunnel_port);
     saved.connector_name.clone_from(&given.username);
     saved.password = given.password.clone();
     saved.conn_username = Some(given.username.clone());
     saved.conn_password = Some(given.password.clone());
     saved.external_ip = Some(given.external_ip.clone());
     saved.api_port = Some(given.api_port);
-    saved.tunnel_port = Some(port.unwrap_or(DEFAULT_TUNNEL_PORT));
+    saved.tunnel_port = Some(proven.unwrap_or(port));
     saved.accepted = true;
+    port
 }
 
 impl Connector {
@@ -289,6 +309,29 @@ mod tests {
         assert_eq!((name().as_str(), remote.saves()), ("slow", 3));
     }
 
+    #[test]
+    fn an_answer_to_forgotten_credentials_does_not_bring_them_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let remote = Servers::default().of("https://a.example:443");
+        let accept = |call: u64| {
+            let is_awaited = true;
+            let answered = Answered { call, is_awaited };
+            let saved = remote.accept(&store, &setup("server's"), None, answered);
+            saved.unwrap().is_some()
+        };
+        assert!(!remote.forget(&store).unwrap(), "there are none");
+        let [first, late] = std::array::from_fn(|_| remote.next_call());
+        assert!(accept(first));
+        let saves = remote.saves();
+        assert!(remote.forget(&store).unwrap());
+        assert_ne!(remote.saves(), saves);
+        assert!(!accept(late) && !store.knows(remote.origin()).unwrap());
+        let fresh = remote.credentials(&store, false).unwrap();
+        assert!(fresh.connector_name != "server's" && !fresh.accepted);
+        assert!(accept(remote.next_call()));
+    }
+
     /// A port that one application named by mistake does not stay with all of them.
     #[test]
     fn the_tunnel_port_that_is_kept_is_one_that_was_connected_to() {
@@ -313,5 +356,8 @@ mod tests {
         );
         remote.keep_ports(&store, 4000, 7).unwrap();
         assert_eq!((port(Some(9), None), port(None, None)), (9, 7));
+        let saved = || store.load(remote.origin()).unwrap().tunnel_port;
+        assert_eq!((port(Some(9), Some(7)), saved()), (9, Some(7)));
+        assert_eq!((port(Some(9), Some(8)), saved()), (9, Some(9)));
     }
 }

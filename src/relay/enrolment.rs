@@ -53,9 +53,7 @@ impl Turned {
     /// What happened, and what to try.
     pub(super) fn message(self) -> &'static str {
         match self {
-            Self::WrongPassword => {
-                "the password of this connector is wrong; fresh credentials can be had with --reset-credentials"
-            }
+            Self::WrongPassword => "the password of this connector is wrong",
             Self::Revoked => {
                 "this connector was revoked by the operator of the relay; ask there, then begin with fresh credentials"
             }

@@ -5,10 +5,11 @@ use std::fmt;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::ssh::HostKey;
 use crate::vault::time::rfc3339;
-use crate::vault::{self, Home};
+use crate::vault::{self, Home, Locked, UNREADABLE};
 
 const FILE: &str = "known_servers.json";
 /// Bytes of the file. Default 1 MiB: some thousand servers.
@@ -41,8 +42,8 @@ pub enum Known {
 pub enum Error {
     /// Reading or writing.
     Vault(vault::Error),
-    /// Its content.
-    Malformed(String),
+    /// The keys have no form in which they could be kept; they always have.
+    Form(String),
 }
 
 #[derive(Serialize, Deserialize, Default)]
@@ -146,23 +147,47 @@ impl KnownServers {
     }
 
     fn read(&self) -> Result<Content, Error> {
-        match self.home.read(FILE, CAP).map_err(Error::Vault)? {
-            None => Ok(Content::default()),
-            Some(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|error| Error::Malformed(error.to_string()))
-            }
+        match self.look()? {
+            Some(content) => Ok(content),
+            None => self.settle(&self.home.lock().map_err(Error::Vault)?),
         }
+    }
+
+    /// None where what is there cannot be read.
+    fn look(&self) -> Result<Option<Content>, Error> {
+        let bytes = self.home.read(FILE, CAP).map_err(Error::Vault)?;
+        Ok(bytes.map_or_else(|| Some(Content::default()), |bytes| parsed(&bytes)))
+    }
+
+    /// The content for the holder of the lock; what cannot be read is kept aside, which is told.
+    fn settle(&self, locked: &Locked) -> Result<Content, Error> {
+        // Another process may have been first.
+        if let Some(content) = self.look()? {
+            return Ok(content);
+        }
+        let aside = locked.set_aside(FILE, UNREADABLE).map_err(Error::Vault)?;
+        log::warn!(
+            "{FILE} is unreadable; kept as {}: the host keys of servers are pinned anew when they are next seen",
+            aside.display()
+        );
+        Ok(Content::default())
     }
 
     fn write<T>(&self, change: impl FnOnce(&mut Content) -> T) -> Result<T, Error> {
         let locked = self.home.lock().map_err(Error::Vault)?;
-        let mut content = self.read()?;
+        let mut content = self.settle(&locked)?;
         let answer = change(&mut content);
-        let bytes = serde_json::to_vec_pretty(&content)
-            .map_err(|error| Error::Malformed(error.to_string()))?;
+        let bytes =
+            serde_json::to_vec_pretty(&content).map_err(|error| Error::Form(error.to_string()))?;
         locked.write(FILE, &bytes).map_err(Error::Vault)?;
         Ok(answer)
     }
+}
+
+/// None for what was not written here; a list would else pass for an object without servers.
+fn parsed(bytes: &[u8]) -> Option<Content> {
+    let object: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+    serde_json::from_value(object.into()).ok()
 }
 
 fn pin(fingerprint: String, kind: &str) -> Pin {
@@ -177,7 +202,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Vault(error) => write!(f, "cannot keep host keys: {error}"),
-            Self::Malformed(reason) => write!(f, "{FILE} is damaged ({reason}): remove or mend it"),
+            Self::Form(reason) => write!(f, "cannot keep host keys: {reason}"),
         }
     }
 }
@@ -188,6 +213,7 @@ impl std::error::Error for Error {}
 mod tests {
     use super::*;
     use crate::tunnel::ssh::{KeyKind, ServerKey};
+    use crate::vault::SealedFile;
 
     #[test]
     fn a_key_is_pinned_once_and_a_change_is_seen() {
@@ -229,14 +255,24 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_an_error_and_no_reason_to_trust() {
+    fn a_file_that_was_not_written_here_is_kept_aside() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().join("home"));
-        home.lock().unwrap().write(FILE, b"{").unwrap();
         let key = ServerKey::generate(KeyKind::Ed25519).unwrap().public();
-        assert!(matches!(
-            KnownServers::new(home).check("a", &key),
-            Err(Error::Malformed(_))
-        ));
+        let known = KnownServers::new(home.clone());
+        for content in ["{", "", "[]", "[{}]", "null", "{\"servers\":[]}"] {
+            home.lock()
+                .unwrap()
+                .write(FILE, content.as_bytes())
+                .unwrap();
+            let before = SealedFile::set_aside(&home).len();
+            assert_eq!(known.check("a", &key).unwrap(), Known::New, "{content}");
+            let aside = SealedFile::set_aside(&home);
+            assert_eq!(aside.len(), before + 1, "{content}");
+            assert_eq!(known.check("a", &key).unwrap(), Known::Same);
+        }
+        home.lock().unwrap().write(FILE, b"{}").unwrap();
+        assert_eq!(known.kind("a"), None, "no server yet is no damage");
+        assert_eq!(SealedFile::set_aside(&home).len(), 6);
     }
 }

@@ -172,12 +172,19 @@ impl CredentialStore {
         self.file.retire("reset").map(drop)
     }
 
-    /// Forgets the credentials for `origin`.
-    pub fn forget(&self, origin: &str) -> Result<(), Error> {
-        match self.read()?.servers.contains_key(origin) {
-            true => self.update(|content| drop(content.servers.remove(origin))),
-            false => Ok(()),
+    /// Whether there are credentials for `origin`; makes none.
+    pub fn knows(&self, origin: &str) -> Result<bool, Error> {
+        Ok(self.read()?.servers.contains_key(origin))
+    }
+
+    /// Forgets the credentials for `origin`; the file as it was is kept as `.credential.reset-TIME`. False where there
+    /// are none.
+    pub fn forget(&self, origin: &str) -> Result<bool, Error> {
+        if !self.knows(origin)? {
+            return Ok(false);
         }
+        self.file.keep_copy("reset")?;
+        self.update(|content| content.servers.remove(origin).is_some())
     }
 
     fn read(&self) -> Result<Content, Error> {
@@ -285,9 +292,25 @@ mod tests {
         assert_eq!(complete.len(), 1);
         assert_eq!(complete[0].0, A);
         assert_eq!(complete[0].1, store.load(A).unwrap());
-        other.forget(A).unwrap();
-        assert!(store.with_connector_info().unwrap().is_empty());
-        other.forget("https://nowhere:1").unwrap();
+    }
+
+    #[test]
+    fn one_server_is_forgotten_and_the_old_file_can_be_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(Home::at(dir.path()));
+        let (a, b) = (store.load(A).unwrap(), store.load(B).unwrap());
+        assert!(!store.forget("https://nowhere:1").unwrap());
+        assert!(!store.knows("https://nowhere:1").unwrap());
+        assert!(store.forget(A).unwrap() && !store.knows(A).unwrap());
+        assert_eq!(store.load(B).unwrap(), b);
+        assert_ne!(store.load(A).unwrap(), a);
+        let names = std::fs::read_dir(dir.path()).unwrap().flatten();
+        let kept: Vec<_> = names
+            .filter(|entry| entry.file_name().to_string_lossy().contains(".reset-"))
+            .collect();
+        assert_eq!(kept.len(), 1);
+        std::fs::rename(kept[0].path(), dir.path().join(FILE)).unwrap();
+        assert_eq!(store.load(A).unwrap(), a);
     }
 
     #[test]

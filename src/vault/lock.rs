@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::atomic::{private_file, temporary_prefix, write_atomic};
+use super::atomic::{private_file, sync_directory, temporary_prefix, write_atomic};
 use super::error::Error;
+use super::time::rfc3339;
 
 /// How long a writer waits for another: a write takes milliseconds, so a
 /// longer wait means a stopped process.
@@ -58,6 +59,29 @@ impl Locked {
         self.sweep(name);
         let path = self.dir.join(name);
         write_atomic(&path, bytes).map_err(Error::io("write", &path))
+    }
+
+    /// Renames the file `name` to `NAME.WORD-TIME`, never onto another one; answers where it is now.
+    pub fn set_aside(&self, name: &str, word: &str) -> Result<PathBuf, Error> {
+        let from = self.dir.join(name);
+        let aside = self.free_name(name, word);
+        fs::rename(&from, &aside).map_err(Error::io("rename", &from))?;
+        sync_directory(&aside).map_err(Error::io("write", &self.dir))?;
+        Ok(aside)
+    }
+
+    /// `NAME.unreadable-20260131T235959Z`, with `-2`, `-3`, … where that exists; free for as long as this is held.
+    pub(super) fn free_name(&self, name: &str, word: &str) -> PathBuf {
+        // A colon is not allowed in the names of every file system.
+        let time = rfc3339(SystemTime::now()).replace(['-', ':'], "");
+        let first = self.dir.join(format!("{name}.{word}-{time}"));
+        let mut free = first.clone();
+        let mut serial = 2_u32;
+        while fs::symlink_metadata(&free).is_ok() {
+            free = PathBuf::from(format!("{}-{serial}", first.display()));
+            serial += 1;
+        }
+        free
     }
 
     /// Removes what writers of `name` left that were killed: under the lock no other is at work.

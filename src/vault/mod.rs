@@ -27,5 +27,5 @@ pub use home::Home;
 pub use instance::{Claimed, Instance};
 pub use lock::Locked;
 pub use run_dir::RunDir;
-pub use sealed::{SEALED_CAP, Sealed, SealedFile};
+pub use sealed::{SEALED_CAP, Sealed, SealedFile, UNREADABLE};
 pub use wiped::to_json;

@@ -12,20 +12,17 @@
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use aes_gcm::aead::AeadInPlace;
 use aes_gcm::{Aes256Gcm, Key, KeyInit};
 use ring::hkdf;
 use zeroize::Zeroizing;
 
-use super::atomic::sync_directory;
 use super::error::Error;
 use super::fingerprint::Fingerprint;
 use super::home::Home;
 use super::lock::Locked;
 use super::random;
-use super::time::rfc3339;
 
 /// Bytes of a sealed file. Default 4 MiB: a hundred applications need a tenth of it.
 pub const SEALED_CAP: u64 = 4 * 1024 * 1024;
@@ -35,8 +32,8 @@ const SALT: usize = 16;
 const NONCE: usize = 12;
 const TAG: usize = 16;
 const HEADER: usize = MAGIC.len() + SALT + NONCE;
-/// Stands between the name of a file that was set aside as unreadable and the time.
-const UNREADABLE: &str = ".unreadable-";
+/// What stands in the name of a file that was set aside because it could not be read.
+pub const UNREADABLE: &str = "unreadable";
 
 /// One sealed file of the per-user directory. Reading and writing go to the disk each time.
 #[derive(Clone)]
@@ -109,10 +106,22 @@ impl SealedFile {
     pub fn retire(&self, word: &str) -> Result<Option<PathBuf>, Error> {
         let locked = self.home.lock()?;
         match fs::symlink_metadata(self.path()) {
-            Ok(_) => self.rename_aside(&locked, &format!(".{word}-")).map(Some),
+            Ok(_) => locked.set_aside(self.name, word).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &self.path())(error)),
         }
+    }
+
+    /// Copies the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
+    pub fn keep_copy(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+        let locked = self.home.lock()?;
+        let Some(sealed) = self.home.read(self.name, SEALED_CAP)? else {
+            return Ok(None);
+        };
+        let copy = locked.free_name(self.name, word);
+        let name = copy.file_name().unwrap_or_default().to_string_lossy();
+        locked.write(&name, &sealed)?;
+        Ok(Some(copy))
     }
 
     /// The files of `home` that were set aside as unreadable, by name, to be shown to the user.
@@ -120,9 +129,10 @@ impl SealedFile {
         let Ok(entries) = fs::read_dir(home.dir()) else {
             return Vec::new();
         };
+        let mark = format!(".{UNREADABLE}-");
         let mut files: Vec<PathBuf> = entries
             .flatten()
-            .filter(|entry| entry.file_name().to_string_lossy().contains(UNREADABLE))
+            .filter(|entry| entry.file_name().to_string_lossy().contains(&mark))
             .map(|entry| entry.path())
             .collect();
         files.sort();
@@ -140,7 +150,7 @@ impl SealedFile {
             Look::Absent => Ok(Sealed::Absent),
             Look::Content(content) => Ok(Sealed::Content(content)),
             Look::Unreadable => {
-                let aside = self.rename_aside(locked, UNREADABLE)?;
+                let aside = locked.set_aside(self.name, UNREADABLE)?;
                 log::warn!(
                     "{} is unreadable: it is damaged or comes from another machine or user; kept as {}",
                     self.path().display(),
@@ -175,29 +185,6 @@ impl SealedFile {
         };
         let sealed = seal(&fingerprint, self.purpose, &content).ok_or_else(too_large)?;
         locked.write(self.name, &sealed)
-    }
-
-    /// The lock is held: nobody takes the free name between the look and the rename.
-    fn rename_aside(&self, _: &Locked, mark: &str) -> Result<PathBuf, Error> {
-        let from = self.path();
-        let aside = self.free_name(mark);
-        fs::rename(&from, &aside).map_err(Error::io("rename", &from))?;
-        sync_directory(&aside).map_err(Error::io("write", self.home.dir()))?;
-        Ok(aside)
-    }
-
-    /// `NAME.unreadable-20260131T235959Z`, with `-2`, `-3`, … where that exists.
-    fn free_name(&self, mark: &str) -> PathBuf {
-        // A colon is not allowed in the names of every file system.
-        let time = rfc3339(SystemTime::now()).replace(['-', ':'], "");
-        let first = self.home.dir().join(format!("{}{mark}{time}", self.name));
-        let mut free = first.clone();
-        let mut serial = 2_u32;
-        while fs::symlink_metadata(&free).is_ok() {
-            free = PathBuf::from(format!("{}-{serial}", first.display()));
-            serial += 1;
-        }
-        free
     }
 }
 

@@ -10,6 +10,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod afresh;
 mod board;
 mod flow;
 mod forms;

@@ -111,6 +111,12 @@ test('states in words', () => {
   assert.deepEqual(labels({ protocol: 'mariadb', invisible: false, db_readonly: false }), ['Public', 'Read-Write']);
   assert.deepEqual(labels({ protocol: 'https' }), ['Public', 'Certificate not verified']);
   assert.deepEqual(labels({ protocol: 'ssh' }), ['Public port']);
+  const here = (app) => protection(app, protocolNamed(app.protocol), true).map(({ label }) => label);
+  assert.deepEqual(here({ protocol: 'http' }), ['This computer only']);
+  assert.deepEqual(here({ protocol: 'ssh' }), ['This computer only']);
+  assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
+  assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database');
+  assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
 });
 
 test('traffic is the difference of counters; a new tunnel begins anew', () => {

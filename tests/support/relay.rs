@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use super::http::{Client, Response};
 use super::leash::{Leash, Leashed};
 use super::manager::environment;
-use super::postern::{Finished, Home, binary};
+use super::postern::{Finished, Home, binary, status_field};
 use super::{PATIENCE, holds_within};
 
 /// A connector's password: as long as a generated one.
@@ -143,6 +143,11 @@ impl Relay {
     /// Process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// Resident memory now.
+    pub fn rss_kib(&self) -> u64 {
+        status_field(self.pid(), "VmRSS:")
     }
 
     /// SIGTERM; its exit status, none when it had to be killed.

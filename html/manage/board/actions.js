@@ -5,6 +5,7 @@ import { confirmDialog } from '../../common/dialog.js';
 import { copyOf } from '../core/fields.js';
 import { siteLink } from '../core/links.js';
 import { openForm } from '../form/form.js';
+import { reviewAfresh } from './afresh.js';
 import { Followed } from './follow.js';
 import { reviewHostKey } from './hostkey.js';
 import { showQr } from './qrview.js';
@@ -35,6 +36,11 @@ export class Actions {
     } finally {
       this.#busy.delete(id);
     }
+  }
+
+  /** Whether an application is shared on this computer only. @param {object} app */
+  isHere({ server }) {
+    return !server && this.#store.version.embedded === true;
   }
 
   /** Connects and follows the connection. @param {object} app */
@@ -78,6 +84,28 @@ export class Actions {
       notify(`The host key was not accepted: ${error.message}`, 'bad');
     }
     this.#store.refresh();
+  }
+
+  /** Starts afresh with a server when asked to; then connects `app`, and again what was connected. @param {string} server its origin @param {object} [app] */
+  async startAfresh(server, app) {
+    const live = this.#store.through(server);
+    if (!await reviewAfresh(server, live.map(({ name }) => String(name)))) return;
+    await this.#once(server, 'Not started afresh', async () => {
+      const { disconnected = [] } = await this.#api.reset(server) ?? {};
+      notify('Started afresh: the server meets a new computer with the next connect', 'good');
+      this.#store.refresh();
+      if (app) this.connect(app);
+      for (const id of disconnected.filter((id) => id !== app?.id)) this.#connectAgain(id);
+    });
+  }
+
+  /** Connects what this page disconnected for another reason than itself; no tab opens. */
+  #connectAgain(id) {
+    const name = this.#store.find(id)?.name ?? 'An application';
+    return this.#once(id, `“${name}” was not connected again`, async () => {
+      this.#store.patch(id, { status: await this.#api.connect(id) ?? 'connecting' });
+      this.#store.refresh();
+    });
   }
 
   /** Opens the form of a new application, filled in from `draft` where there is one. @param {object|null} [draft] */

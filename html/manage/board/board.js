@@ -109,7 +109,7 @@ export class Board {
     const key = apps.length === 0 ? 'empty' : shown.length === 0 ? `none:${query}` : '';
     if (this.note.dataset.key === key) return;
     this.note.dataset.key = key;
-    if (key === 'empty') fill(this.note, emptyState(() => this.#actions.add()));
+    if (key === 'empty') fill(this.note, emptyState(() => this.#actions.add(), this.#actions.isHere({})));
     else fill(this.note, key && h('p', { class: 'dim nothing', text: `No application matches “${query}”.` }));
   }
 
@@ -126,9 +126,10 @@ export class Board {
   }
 }
 
-function emptyState(add) {
+function emptyState(add, isHere) {
+  const what = isHere ? 'an address of its own on this computer; with a server, one that others can open' : 'an address that can be opened elsewhere';
   return h('section', { class: 'empty' }, icon('plug'), h('h3', { text: 'No applications yet' }),
-    h('p', { text: 'An application is something that listens on this computer or near it: a web server, a database, SSH. Add one, and Connect gives it an address that can be opened elsewhere.' }),
+    h('p', { text: `An application is something that listens on this computer or near it: a web server, a database, SSH. Add one, and Connect gives it ${what}.` }),
     h('button', { type: 'button', class: 'button primary', id: 'add-first', on: { click: add } }, icon('plus'), h('span', { text: 'Add the first application' })));
 }
 

@@ -5,6 +5,7 @@ import { siteLink } from '../core/links.js';
 import { addressOf, protocolNamed } from '../core/protocols.js';
 import { protection } from '../core/status.js';
 import { Traffic } from '../core/traffic.js';
+import { isTurnedAway, mayStartAfresh } from './afresh.js';
 import { bodyFor } from './cardbody.js';
 import { isHostKey } from './hostkey.js';
 
@@ -80,7 +81,7 @@ export class Card {
     this.name.title = String(app.name);
     setText(this.word, WORDS[status]);
     setText(this.target, `${protocol.label} · ${addressOf(app)}`);
-    const badges = protection(app, protocol);
+    const badges = protection(app, protocol, this.#actions.isHere(app));
     const key = badges.map(({ label }) => label).join('|');
     if (this.badges.dataset.key === key) return;
     this.badges.dataset.key = key;
@@ -125,9 +126,10 @@ export class Card {
 
   /** What the first button does in a status; `run` is absent while there is nothing to do. */
   #first(status, connection, site) {
-    const { connect, retry, copy, trust } = bound(this.#actions, this.#app);
+    const { connect, retry, copy, trust, afresh } = bound(this.#actions, this.#app);
     if (status === 'idle') return { label: 'Connect', kind: 'primary', symbol: 'plug', run: connect };
     if (status !== 'connected' && isHostKey(connection.host_key)) return { label: 'Compare keys …', symbol: 'key', run: trust };
+    if (status === 'failed' && isTurnedAway(connection)) return { label: 'Start afresh …', symbol: 'key', run: afresh };
     if (status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: Number.isFinite(connection.next_retry_ms) ? retry : connect };
     if (status === 'connecting' && Number.isFinite(connection.next_retry_ms)) return { label: 'Retry now', symbol: 'refresh', run: retry };
     if (status === 'connecting') return { label: 'Connecting…', symbol: 'plug', waits: true };
@@ -143,7 +145,14 @@ export class Card {
 
   #menu() {
     const app = this.#app;
+    const { connect, afresh } = bound(this.#actions, app);
+    const failed = this.#status === 'failed' && mayStartAfresh(app.connection) ? [
+      isTurnedAway(app.connection) && { label: 'Retry now', icon: 'refresh', run: connect },
+      { label: 'Start afresh …', icon: 'key', run: afresh },
+      null,
+    ].filter((entry) => entry !== false) : [];
     return [
+      ...failed,
       { label: 'Edit …', icon: 'edit', run: () => this.#actions.edit(app) },
       { label: 'Duplicate …', icon: 'duplicate', run: () => this.#actions.duplicate(app) },
       null,
@@ -162,7 +171,7 @@ export class Card {
 }
 
 function bound(actions, app) {
-  return { connect: () => actions.connect(app), retry: () => actions.retry(app), copy: (text) => actions.copy('Address', text), trust: () => actions.trust(app.connection.host_key) };
+  return { connect: () => actions.connect(app), retry: () => actions.retry(app), copy: (text) => actions.copy('Address', text), trust: () => actions.trust(app.connection.host_key), afresh: () => actions.startAfresh(app.connection.server, app) };
 }
 
 function setText(element, text) {

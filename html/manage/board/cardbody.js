@@ -67,7 +67,7 @@ function connectingBody() {
 // --- an error, while connecting again or for good
 
 function troubleBody({ error, error_class: errorClass, detail, host_key: key, step }, status) {
-  const known = failureClass(errorClass);
+  const known = failureClass(errorClass, error);
   const wait = h('p', { class: 'dim figures' });
   const said = String(error || 'The connection failed; the server gave no reason.');
   let retryAt = null;
@@ -99,7 +99,7 @@ function connectedBody(connection, actions) {
       site ? addressRow('Site', site, 'site', actions) : h('p', { class: 'dim', text: 'The server gave no address that can be shown.' }),
       auth && addressRow('Auth URL', auth, 'auth', actions),
       local?.href && addressRow('Here', local, 'local', actions),
-      site && isLocalhostName(site.host) && h('p', { class: 'dim hint', text: 'Names under .localhost open in browsers on this computer; other programs may not find them.' }),
+      site && isLocalhostName(site.host) && h('p', { class: 'dim hint', text: 'Opens in browsers on this computer, not everywhere.', title: 'Names under .localhost lead to this computer. Browsers know that; other programs may not find them.' }),
       figures.node,
     ].filter(Boolean),
     update: (app, { traffic }) => figures.update(app.connection ?? {}, traffic),

@@ -1,7 +1,7 @@
 // QR codes of a connected application's addresses, drawn here: no address leaves the page for it.
 import { h, svg } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { siteLink } from '../core/links.js';
+import { isLocalhostName, siteLink } from '../core/links.js';
 import { encodeQr, qrPath } from '../core/qr.js';
 
 /** Light modules around the symbol, as ISO/IEC 18004 asks. */
@@ -14,7 +14,8 @@ export function showQr(app) {
     ['With authorization', siteLink(app.connection?.auth_url), 'Lets whoever scans it in; show it to those who may enter.'],
   ].filter(([, link]) => link);
   const picture = h('div', { class: 'qr', 'aria-live': 'polite' });
-  const draw = ([label, link, what]) => picture.replaceChildren(drawing(link.text, label), h('p', { class: 'mono', text: link.text }), h('p', { class: 'dim', text: what }));
+  const draw = ([label, link, what]) => picture.replaceChildren(drawing(link.text, label), h('p', { class: 'mono', text: link.text }), h('p', { class: 'dim', text: what }),
+    isLocalhostName(link.host) ? h('p', { class: 'dim', text: 'This address leads to the computer that opens it: a phone does not find the site.' }) : '');
   if (!choices.length) picture.append(h('p', { text: 'There is no address to show.' }));
   else draw(choices[0]);
   return openDialog({ title: `QR code of “${app.name}”`, body: [choices.length > 1 && chooser(choices, draw), picture].filter(Boolean), actions: [{ label: 'Done', value: null }] });

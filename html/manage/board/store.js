@@ -2,6 +2,8 @@
 
 /** Time between two refreshes, in ms, as the specification has it. */
 export const REFRESH_MS = 5_000;
+/** Time after which what the server says of itself is asked for again, in ms: a notice may have come up since. */
+const VERSION_MS = 60_000;
 /** Pauses before the server is asked again while it does not answer, in ms; the last one repeats. */
 const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
 
@@ -17,7 +19,8 @@ export class Store {
   #again = false;
   /** Counts what the page learnt otherwise; a list that was asked for before is not taken. */
   #changes = 0;
-  #hasVersion = false;
+  /** When the version was asked for last, in ms; null when it must be asked for. */
+  #versionAt = null;
 
   /** @type {object[]|null} null until they are known */
   apps = null;
@@ -66,7 +69,7 @@ export class Store {
       this.trouble = error.message;
       this.#misses += 1;
       // Another program may answer next: what it says of itself is asked for again.
-      this.#hasVersion = false;
+      this.#versionAt = null;
     }
     this.#later(performance.now() - began);
     this.onChange();
@@ -78,13 +81,13 @@ export class Store {
     if (changes !== this.#changes) this.#again = true;
     else this.apps = listOf(apps);
     this.tunnels = listOf(tunnels);
-    if (!this.#hasVersion) await this.#askVersion();
+    if (this.#versionAt === null || performance.now() - this.#versionAt > VERSION_MS) await this.#askVersion();
   }
 
   async #askVersion() {
     try {
       this.version = await this.#api.version() ?? {};
-      this.#hasVersion = true;
+      this.#versionAt = performance.now();
     } catch (error) {
       if (error.unreachable) throw error;
     }
@@ -98,6 +101,11 @@ export class Store {
   /** The application of that id, if there still is one. @param {string} id */
   find(id) {
     return this.apps?.find((app) => app.id === id);
+  }
+
+  /** The applications that are connected, or connecting, through a server. @param {string} server its origin @returns {object[]} */
+  through(server) {
+    return (this.apps ?? []).filter(({ conn_status: status, connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
   }
 
   /** Takes what the status endpoint or an action told of an application. @param {string} id @param {object} connection a ConnectResult, or its status alone */

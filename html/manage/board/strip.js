@@ -6,26 +6,37 @@ import { hostOf } from '../core/links.js';
 import { failureClass, waitText } from '../core/status.js';
 import { fingerprints, isHostKey } from './hostkey.js';
 
+/** What does not pass by itself. */
+const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
 const STATUSES = ['connected', 'connecting', 'failed'];
 /** Notices that were put away, until the page is loaded again. */
 const dismissed = new Set();
 
 /** Draws the strip. @param {import('./store.js').Store} store */
 export function drawTunnel(store) {
-  const { status, text } = describe(store);
+  const { status, kind, text } = describe(store);
   const button = byId('tunnel');
   button.className = `button quiet tunnel ${status}`;
+  byId('tunnel-kind').textContent = kind ? `${kind} · ` : '';
   byId('tunnel-text').textContent = text;
   button.title = 'Main tunnels: where they lead and how they are';
+  redraw(store);
 }
 
 function describe({ tunnels, version }) {
   if (tunnels.length === 0) return { status: 'idle', text: noTunnel(version) };
   const status = worst(tunnels);
   if (tunnels.length > 1) return { status, text: `${tunnels.length} main tunnels · ${tunnels.filter((tunnel) => tunnel.status === 'connected').length} connected` };
-  const [{ server, latency_ms: latency }] = tunnels;
-  const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '') : status === 'connecting' ? 'connecting…' : 'failed';
-  return { status, text: ['main tunnel', hostOf(server), last].filter(Boolean).join(' · ') };
+  const [{ latency_ms: latency }] = tunnels;
+  const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '')
+    : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class).label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
+  return { status, kind: 'main tunnel', text: [placeOf(tunnels[0], version), last].filter(Boolean).join(' · ') };
+}
+
+/** Where a main tunnel leads. */
+function placeOf({ server }, version) {
+  const host = hostOf(server);
+  return version.embedded && host === hostOf(version.server) ? 'relay on this computer' : host;
 }
 
 function noTunnel({ server, embedded, version }) {
@@ -35,29 +46,80 @@ function noTunnel({ server, embedded, version }) {
 }
 
 function worst(tunnels) {
+  if (tunnels.some(needsYou)) return 'failed';
   return ['failed', 'connecting', 'connected'].find((status) => tunnels.some((tunnel) => tunnel.status === status)) ?? 'idle';
 }
 
-/** Shows all main tunnels. @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
-export function showTunnels({ tunnels, version }, actions) {
-  const body = [
-    h('p', { class: 'dim', text: 'A main tunnel leads to each remote server in use. It is made with the first connect and stays; applications have tunnels of their own beside it.' }),
-    tunnels.length ? h('ul', { class: 'tunnels' }, tunnels.map((tunnel) => entry(tunnel, actions))) : h('p', { text: `There is none now (${noTunnel(version)}).` }),
-    h('p', { class: 'dim', text: `postern ${version.version ?? ''}` }),
-  ];
-  return openDialog({ title: 'Main tunnels', body, actions: [{ label: 'Done', value: null }] });
+function needsYou({ status, error_class: errorClass }) {
+  return status !== 'connected' && NEEDS_YOU.includes(errorClass);
 }
 
-function entry(tunnel, actions) {
-  const { server, status, error, error_class: errorClass, host_key: key, local_port: port, latency_ms: latency, next_retry_ms: wait } = tunnel;
-  const known = STATUSES.includes(status) ? status : 'idle';
-  const facts = [known, Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean);
-  return h('li', { class: `tunnel-entry ${known}` },
-    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: hostOf(server) || 'unknown server' })),
-    h('p', { class: 'dim', text: facts.join(' · ') }),
-    error && h('p', { class: 'bad' }, failureClass(errorClass) && `${failureClass(errorClass).label}: `, String(error)),
+/** Draws the open dialog again; does nothing while there is none. */
+let redraw = () => {};
+
+/** Shows all main tunnels, as they are while it is open. @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
+export async function showTunnels(store, actions) {
+  const list = h('div', { class: 'tunnel-list' });
+  const entries = new Entries(list, actions);
+  redraw = (now) => entries.draw(now);
+  redraw(store);
+  const body = [
+    h('p', { class: 'dim', text: 'A main tunnel leads to each remote server in use. It is made with the first connect and stays; applications have tunnels of their own beside it.' }),
+    list,
+    h('p', { class: 'dim', text: `postern ${store.version.version ?? ''}` }),
+  ];
+  await openDialog({ title: 'Main tunnels', body, actions: [{ label: 'Done', value: null }] });
+  redraw = () => {};
+}
+
+/** The entries of the dialog: built anew only when what they are made of changes; figures are written into them. */
+class Entries {
+  #list;
+  #actions;
+  #key = null;
+  #figures = [];
+
+  constructor(list, actions) {
+    this.#list = list;
+    this.#actions = actions;
+  }
+
+  draw({ tunnels, version }) {
+    const key = JSON.stringify(tunnels.map(({ server, status, error, error_class: errorClass, host_key: hostKey }) => [server, status, error, errorClass, hostKey]));
+    if (key !== this.#key) {
+      this.#key = key;
+      const focused = this.#list.contains(document.activeElement);
+      this.#figures = tunnels.map(() => h('p', { class: 'dim' }));
+      fill(this.#list, tunnels.length
+        ? h('ul', { class: 'tunnels' }, tunnels.map((tunnel, i) => entry(tunnel, placeOf(tunnel, version), this.#figures[i], this.#actions)))
+        : h('p', { text: `There is none now (${noTunnel(version)}).` }));
+      if (focused) this.#list.closest('dialog')?.querySelector('.dialog-foot button')?.focus();
+    }
+    tunnels.forEach((tunnel, i) => { this.#figures[i].textContent = figures(tunnel); });
+  }
+}
+
+function statusOf({ status }) {
+  return STATUSES.includes(status) ? status : 'idle';
+}
+
+function figures(tunnel) {
+  const { local_port: port, latency_ms: latency, next_retry_ms: wait } = tunnel;
+  return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean).join(' · ');
+}
+
+function entry(tunnel, place, facts, actions) {
+  const { server, error, error_class: errorClass, host_key: key } = tunnel;
+  const known = failureClass(errorClass);
+  return h('li', { class: `tunnel-entry ${statusOf(tunnel)}` },
+    h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: place || 'unknown server', title: hostOf(server) })),
+    facts,
+    error && h('p', { class: 'bad' }, known && `${known.label}: `, String(error)),
+    error && known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
     isHostKey(key) && fingerprints(key),
-    isHostKey(key) && h('button', { type: 'button', class: 'button', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }));
+    h('div', { class: 'tunnel-actions' },
+      isHostKey(key) && h('button', { type: 'button', class: 'button', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }),
+      place && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${place}`, on: { click: () => actions.startAfresh(server) } })));
 }
 
 /** Draws the notices that were not put away. @param {{notices?: unknown}} version */

@@ -13,22 +13,24 @@ const CLASSES = {
   proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
   tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],
   'not-a-tunnel-server': ['Not a tunnel server', 'Something else answers at that port; check the tunnel port.'],
-  'wrong-password': ['Credentials refused', 'The server does not accept this connector; start with --reset-credentials to enrol afresh.'],
+  'wrong-password': ['Credentials refused', 'The server does not know this computer, or not any more.'],
   'host-key-changed': ['Host key changed', 'Trust the new key only when you know why it changed.'],
   'permission-denied': ['Not permitted', 'The server does not let this connector use that port.'],
   'port-held': ['Port still held', 'An earlier connection still holds the port; it is free within a minute.'],
   refused: ['Refused', 'The server refused; its words are above.'],
   protocol: ['Protocol error', 'The server’s answer was not understood; are the versions compatible?'],
   timeout: ['Timeout', 'The tunnel did not come up in time; its own reason, where it gave one, is above.'],
-  'quick-setup': ['Quick-setup', ''],
+  'quick-setup': ['Remote server', ''],
   'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
-  plugin: ['Database plugin', 'Is the plugin installed (postern plugin add mysql), and do address, user and password fit?'],
+  plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
+  'no-plugin': ['Database plugin', 'Install it in a terminal: postern plugin add mysql.'],
   local: ['This computer', 'Something on this computer stands in the way; the log has more (-v).'],
 };
 
-/** A class of failure in words. @param {unknown} name @returns {{label: string, hint: string}|null} */
-export function failureClass(name) {
-  if (typeof name !== 'string' || name === '') return null;
+/** A class of failure in words. @param {unknown} given @param {unknown} [error] its words, which may tell more @returns {{label: string, hint: string}|null} */
+export function failureClass(given, error = '') {
+  if (typeof given !== 'string' || given === '') return null;
+  const name = given === 'plugin' && String(error).startsWith('unsupported protocol') ? 'no-plugin' : given;
   const [label, hint] = Object.hasOwn(CLASSES, name) ? CLASSES[name] : [name.replaceAll('-', ' ').slice(0, 40), ''];
   return { label, hint };
 }
@@ -42,20 +44,26 @@ export function stepText(connection) {
   return `step ${step} of ${STEPS}${name ? `: ${name}` : ''}`;
 }
 
+/** The badge of what leaves this computer through no server. */
+const HERE = { kind: 'note', icon: 'plug', label: 'This computer only', title: 'No server is named, so nobody elsewhere reaches it; programs on this computer do.' };
+
 /** A wait as people say it: `4 s`, `2 min 5 s`. @param {number} ms */
 export function waitText(ms) {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** How an application is protected, for its badges. @param {object} app @param {{database: boolean, visited: string}} protocol */
-export function protection(app, protocol) {
+/**
+ * How an application is protected, for its badges. @param {object} app @param {{database: boolean, visited: string}} protocol
+ * @param {boolean} [isHere] whether it is shared on this computer only
+ */
+export function protection(app, protocol, isHere = false) {
   const badges = [];
   if (protocol.visited === 'browser') {
     badges.push(app.invisible
       ? { kind: 'closed', icon: 'key', label: 'Invisible', title: 'Visitors need the authorization code.' }
-      : { kind: 'open', icon: 'globe', label: 'Public', title: 'Whoever knows the address gets in.' });
-  } else badges.push({ kind: 'open', icon: 'globe', label: 'Public port', title: 'Whoever reaches the port reaches the application; its own login protects it.' });
+      : isHere ? HERE : { kind: 'open', icon: 'globe', label: 'Public', title: 'Whoever knows the address gets in.' });
+  } else badges.push(isHere ? HERE : { kind: 'open', icon: 'globe', label: 'Public port', title: 'Whoever reaches the port reaches the application; its own login protects it.' });
   if (protocol.database) {
     badges.push(app.db_readonly
       ? { kind: 'read-only', icon: 'lock', label: 'Read-Only', title: 'Statements that write are refused.' }

@@ -78,6 +78,8 @@ pub(crate) struct Active {
 struct Record {
     state: State,
     step: Step,
+    /// The remote server's origin, once it is known.
+    server: String,
     site: Site,
     local_url: String,
     error: String,
@@ -116,6 +118,7 @@ impl Active {
             record: Mutex::new(Record {
                 state: State::Connecting,
                 step,
+                server: String::new(),
                 site: Site::default(),
                 local_url: String::new(),
                 error: String::new(),
@@ -167,6 +170,16 @@ impl Active {
         record.result(snapshot.as_ref())
     }
 
+    /// The remote server, by its origin.
+    pub(crate) fn goes_through(&self, origin: &str) {
+        origin.clone_into(&mut self.record().server);
+    }
+
+    /// Whether that is it.
+    pub(crate) fn is_through(&self, origin: &str) -> bool {
+        self.record().server == origin
+    }
+
     /// The next step begins.
     pub(crate) fn step(&self, step: Step) {
         let mut record = self.record();
@@ -202,6 +215,12 @@ impl Active {
             record.step = Step::Serving;
             record.site = site;
         }
+    }
+
+    /// The server takes the tunnel no more. What it said is shown until the next step begins.
+    pub(crate) fn turned_away(&self) {
+        // Nobody may have looked since the loss.
+        self.record().go(Event::TunnelLost);
     }
 
     /// The work has failed (`setError`).
@@ -280,6 +299,7 @@ impl Record {
         let pause = self.pause.as_ref();
         let mut result = ConnectResult {
             status: self.state,
+            server: self.server.clone(),
             site_url: self.site.site_url.clone(),
             auth_url: self.site.auth_url.clone(),
             app_id: self.site.app_id.clone(),

@@ -59,7 +59,9 @@ impl Call {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        saved.unwrap_or_else(|| Err("the answer's credentials were not saved".to_owned()))
+        saved.unwrap_or_else(|| {
+            Err("the answer came after its credentials were forgotten: connect again".to_owned())
+        })
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! [web client] ─ 1 quick-setup ─ 2 save credentials ─ 3 main tunnel ─ 4 app tunnel ─ 5 its signal ─ 6, 7 result ─ 8 wait
-//!       └──────────────┴────── the stop signal ends each wait at once ──────┴─────────────┘
+//!       │    ▲         └────── the stop signal ends each wait at once ──────┴─────────────┤
+//!       │    └───────── the server does not know the tunnel's user any more ──────────────┤
+//!       └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, select};
 
@@ -29,6 +31,9 @@ const TUNNEL_WAIT: Duration = Duration::from_secs(30);
 /// Time for an earlier connection of the same application to give back what it held. Default 4 s: closing a tunnel
 /// takes a second at most, ending a web client two.
 const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
+/// The least time from one sequence to the next, where the server turns the tunnel away. Default 10 s: the same as
+/// between two attempts of a tunnel that is refused.
+const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 /// Where the remote server listens for visitors: the site gateway is on its own host.
 const REMOTE_HOST: &str = "127.0.0.1";
 
@@ -84,26 +89,16 @@ pub(super) fn run(
         active,
         app: &app,
     };
-    match work.sequence(&mut held) {
-        Ok(site) => {
-            log::info!("application {}: connected", app.id);
-            active.completed(site);
-            if let Err(error) = core.apps.connected(&app.id) {
-                log::warn!(
-                    "application {}: the time of the connection is not noted: {error}",
-                    app.id
-                );
-            }
-            // Step 8. Nobody sends: an error means that the signal was given.
-            let _ = active.stopped().recv();
-        }
-        Err(Ended::Stopped) => {}
-        Err(Ended::Failed(fault)) => {
-            log::warn!("application {}: {}", app.id, fault.error);
-            active.failed(fault);
-        }
+    if let Err(Ended::Failed(fault)) = work.keep_connected(&mut held) {
+        log::warn!("application {}: {}", app.id, fault.error);
+        active.failed(fault);
     }
     log::debug!("application {}: giving back what it held", app.id);
+    drop(held);
+    // Its server may be none that the application names now.
+    if active.is_stopped() {
+        main_tunnel::retire_unused(core);
+    }
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
@@ -118,6 +113,15 @@ impl Drop for Contained<'_> {
     }
 }
 
+/// What a failed call is classed as: an answer of 401 and a refused tunnel are one thing to the user.
+fn class_of(failure: &quick_setup::Failure) -> &'static str {
+    match failure {
+        quick_setup::Failure::Local(_) => "local",
+        quick_setup::Failure::Unauthorized { .. } => "wrong-password",
+        _ => "quick-setup",
+    }
+}
+
 struct Work<'a> {
     core: &'a Arc<Core>,
     active: &'a Arc<Active>,
@@ -125,13 +129,60 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn sequence(&self, held: &mut Held) -> Result<Site, Ended> {
+    /// Ends with the stop signal, or with a step that fails.
+    fn keep_connected(&self, held: &mut Held) -> Result<(), Ended> {
         self.still_wanted()?;
+        loop {
+            let begun = Instant::now();
+            let (site, tunnel) = self.sequence(held)?;
+            self.completed(site);
+            self.serve(&tunnel)?;
+            log::warn!(
+                "application {}: turned away; the server is asked again",
+                self.app.id
+            );
+            self.active.turned_away();
+            (held.tunnel, held.claim) = (None, None);
+            self.pause(SEQUENCE_PAUSE.saturating_sub(begun.elapsed()))?;
+        }
+    }
+
+    /// Step 7.
+    fn completed(&self, site: Site) {
+        log::info!("application {}: connected", self.app.id);
+        self.active.completed(site);
+        if let Err(error) = self.core.apps.connected(&self.app.id) {
+            log::warn!(
+                "application {}: the time of the connection is not noted: {error}",
+                self.app.id
+            );
+        }
+    }
+
+    /// Step 8; also ends when the server takes the tunnel no more. What else happens to it, it mends by itself.
+    fn serve(&self, tunnel: &Tunnel) -> Result<(), Ended> {
+        select! {
+            recv(self.active.stopped()) -> _ => Err(Ended::Stopped),
+            recv(tunnel.ended()) -> _ => Ok(()),
+        }
+    }
+
+    fn pause(&self, time: Duration) -> Result<(), Ended> {
+        select! {
+            recv(self.active.stopped()) -> _ => Err(Ended::Stopped),
+            recv(self.active.retries()) -> _ => Ok(()),
+            default(time) => Ok(()),
+        }
+    }
+
+    /// Steps 1 to 6.
+    fn sequence(&self, held: &mut Held) -> Result<(Site, Arc<Tunnel>), Ended> {
         let url = self
             .core
             .server_of(self.app)
             .map_err(|error| Fault::new("no-server", error))?;
         let remote = self.core.servers.of(url.origin());
+        self.active.goes_through(url.origin());
         let (ip, port) = self.target(held)?;
         let (setup, connector) = self.quick_setup(&url, &remote, &ip, port)?;
         if let Some(client) = &held.web_client {
@@ -147,11 +198,12 @@ impl Work<'_> {
         } else {
             None
         };
-        Ok(Site {
+        let site = Site {
             site_url: setup.app.site_url.clone(),
             auth_url: auth_url.unwrap_or_default(),
             app_id: setup.app.app_id,
-        })
+        };
+        Ok((site, tunnel))
     }
 
     /// One that was removed while its connection began has none, nor a record that says so for ever.
@@ -172,7 +224,10 @@ impl Work<'_> {
         if !self.app.protocol.is_database() {
             return Ok((self.app.ip.clone(), self.app.port));
         }
-        let client = WebClient::start(self.core, self.app, self.active.stopped())?;
+        let client = match held.web_client.take() {
+            Some(running) => running,
+            None => WebClient::start(self.core, self.app, self.active.stopped())?,
+        };
         self.active.offers(client.local_url());
         let target = client.target();
         held.web_client = Some(client);
@@ -204,8 +259,7 @@ impl Work<'_> {
         );
         let setup = setup.map_err(|failure| match failure {
             quick_setup::Failure::Stopped => Ended::Stopped,
-            here @ quick_setup::Failure::Local(_) => Fault::new("local", here.to_string()).into(),
-            failure => Fault::new("quick-setup", failure.to_string()).into(),
+            failure => Fault::new(class_of(&failure), failure.to_string()).into(),
         })?;
         self.active.step(Step::Credentials);
         let connector = call.saved().map_err(|error| Fault::new("local", error))?;
@@ -250,7 +304,8 @@ impl Work<'_> {
             remote_host: ip,
             remote_port: port,
         };
-        let settings = connector.settings(remote.known(&self.core.known), forward)?;
+        let mut settings = connector.settings(remote.known(&self.core.known), forward)?;
+        settings.retries.end_when_disowned = true;
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;

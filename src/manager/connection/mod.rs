@@ -114,6 +114,19 @@ impl Connections {
             .collect()
     }
 
+    /// The applications with a connection through the server with this origin, failed ones included, by identifier,
+    /// and where each is.
+    pub(crate) fn through(&self, origin: &str) -> BTreeMap<String, State> {
+        let map = self.map();
+        let there = map
+            .active
+            .iter()
+            .filter(|(_, active)| active.is_through(origin));
+        there
+            .map(|(id, active)| (id.clone(), active.state()))
+            .collect()
+    }
+
     /// Ends the pauses of all tunnels: something has changed for them.
     pub(crate) fn retry_all(&self) {
         for active in self.all() {

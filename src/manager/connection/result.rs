@@ -12,6 +12,8 @@ use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 #[derive(Clone, Serialize)]
 pub(crate) struct ConnectResult {
     pub(crate) status: State,
+    /// The remote server's origin.
+    pub(crate) server: String,
     pub(crate) site_url: String,
     /// Holds the authorization code: for the owner, never for a log.
     pub(crate) auth_url: String,
@@ -59,6 +61,7 @@ impl Default for ConnectResult {
     fn default() -> Self {
         Self {
             status: State::Idle,
+            server: String::new(),
             site_url: String::new(),
             auth_url: String::new(),
             error: String::new(),
@@ -91,13 +94,19 @@ impl ConnectResult {
             self.next_retry_ms = snapshot.next_retry.map(millis_until);
         }
         if in_use {
-            self.latency_ms = snapshot.latency.map(|trip| trip.as_secs_f64() * 1000.0);
+            self.latency_ms = latency_ms(snapshot);
             self.bytes_in = snapshot.received;
             self.bytes_out = snapshot.sent;
             self.reconnects = snapshot.reconnects;
             self.since = snapshot.since.map(wall_clock);
         }
     }
+}
+
+/// The last round trip, in ms; of a tunnel that is down it says nothing.
+pub(crate) fn latency_ms(snapshot: &Snapshot) -> Option<f64> {
+    let trip = snapshot.latency?;
+    (snapshot.status == Status::Connected).then_some(trip.as_secs_f64() * 1000.0)
 }
 
 /// The name of a tunnel's kind of failure.

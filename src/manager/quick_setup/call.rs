@@ -176,7 +176,12 @@ fn classified(error: ureq::Error, way: &str) -> NoReply {
             Some(reason) => passing(reason),
             None => lasting(error.to_string()),
         },
-        ureq::Error::HostNotFound => lasting("the server's name has no address".to_owned()),
+        ureq::Error::HostNotFound => {
+            lasting("the server's name is not known to the network".to_owned())
+        }
+        ureq::Error::Protocol(error) => {
+            lasting(format!("what answers there is no web server ({error})"))
+        }
         ureq::Error::BodyExceedsLimit(limit) => {
             lasting(format!("the answer is larger than {limit} bytes"))
         }

@@ -78,7 +78,7 @@ impl Failure {
             Self::Stopped => "connect again",
             Self::Local(_) => "see to that, then connect again",
             Self::Unauthorized { .. } => {
-                "check the enrol token, or start afresh with --reset-credentials"
+                "check the enrol token, or start afresh: on the page, or with --reset-credentials"
             }
             Self::TooManyRequests { .. } => "wait some minutes and connect again",
             Self::Unreachable { .. } | Self::Call { .. } => {

@@ -24,13 +24,24 @@ impl Resolver for Resolve {
     ) -> Result<ResolvedSocketAddrs, Error> {
         let known = known(uri);
         if known.is_empty() {
-            return self.0.resolve(uri, config, timeout);
+            return self.0.resolve(uri, config, timeout).map_err(not_found);
         }
         let mut addresses = self.empty();
         for address in known {
             addresses.push(address);
         }
         Ok(addresses)
+    }
+}
+
+/// The system's words for it are no help to a user.
+fn not_found(error: Error) -> Error {
+    match error {
+        Error::Io(error) => {
+            log::debug!("the server's name: {error}");
+            Error::HostNotFound
+        }
+        other => other,
     }
 }
 

@@ -41,6 +41,11 @@ impl Class {
     pub(super) fn is_refusal(self) -> bool {
         matches!(self, Self::WrongPassword | Self::HostKeyChanged)
     }
+
+    /// Whether the server does not know this user any more, or what was assigned to it.
+    pub(super) fn is_disowned(self) -> bool {
+        matches!(self, Self::WrongPassword | Self::PermissionDenied)
+    }
 }
 
 /// A failure: its kind, and what happened in words for the user.

@@ -281,6 +281,10 @@ impl Shared {
                 log::error!("{failure}; giving up");
                 return self.finish(Status::Failed);
             }
+            if settings.retries.end_when_disowned && self.was_up() && failure.class.is_disowned() {
+                log::warn!("{failure}; it was accepted before");
+                return self.finish(Status::Failed);
+            }
             left = left.map(|left| left - 1);
             let mut pause = backoff.next(failure.class);
             if lived.is_some() {
@@ -297,6 +301,10 @@ impl Shared {
             self.state().next_retry = None;
         }
         self.finish(Status::Stopped);
+    }
+
+    fn was_up(&self) -> bool {
+        self.connections.load(Ordering::Relaxed) > 0
     }
 
     fn is_stopping(&self) -> bool {

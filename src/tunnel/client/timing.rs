@@ -49,6 +49,9 @@ pub struct Retries {
     pub proven_after: Duration,
     /// The least pause after a connection that was up, so that its loss can be seen. Default none.
     pub after_loss: Duration,
+    /// Whether a tunnel that was up once ends when the server then refuses its login or its remotes, for an owner
+    /// who can ask for others. Default no: it goes on trying.
+    pub end_when_disowned: bool,
 }
 
 impl Default for Retries {
@@ -58,6 +61,7 @@ impl Default for Retries {
             refused: REFUSED_RETRY,
             proven_after: PROVEN_AFTER,
             after_loss: Duration::ZERO,
+            end_when_disowned: false,
         }
     }
 }
