@@ -255,16 +255,10 @@ impl Visiting<'_> {
         let limits = &self.gateway.config.limits;
         let to_app = request::head(head, request.host, request.origin, cookie);
         let answer = Answer::new(head, asks_for_websocket(head), cookie);
-        let figures = &site.figures;
         let most = visitor.limits().connections / SHELTERED.1 * SHELTERED.0;
-        let shelter = Shelter::at(site, most);
-        let mut exchange = Exchange::new(
-            (visitor, stream),
-            limits,
-            (figures, &shelter),
-            (head, to_app),
-            answer,
-        );
+        let (figures, shelter) = (&*site.figures, Shelter::at(site, most));
+        let (ours, counts) = ((head, to_app), (figures, &shelter));
+        let mut exchange = Exchange::new((visitor, stream), limits, counts, ours, answer);
         let outcome = exchange.run();
         let mut served = Served {
             after: after(&outcome),
