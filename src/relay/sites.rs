@@ -100,7 +100,8 @@ impl Table {
 
     fn take_out(&mut self, app_id: &str) -> Option<Arc<Site>> {
         let name = self.names.remove(app_id)?;
-        self.sites.remove(&name)
+        let is_its_own = self.sites.get(&name)?.app_id == app_id;
+        is_its_own.then(|| self.sites.remove(&name)).flatten()
     }
 }
 
