@@ -143,6 +143,47 @@ fn the_sites_name_is_served_while_it_is_connected_and_no_other() {
     assert_eq!(info["mode"], "read-write");
 }
 
+/// The web client and whoever works with it here stay; visitors come by the new name alone.
+#[test]
+fn a_server_that_was_set_up_anew_gives_the_web_client_another_name() {
+    let (mut far, db) = (Far::new(), MariaDb::shared());
+    let manager = manager(&far);
+    let mut app = app(db);
+    app["invisible"] = json!(false);
+    let id = manager.add(&app);
+    let answer = |far: &Far, port: u16, site: &str, password: &str| {
+        let mut answer = far.answer(port);
+        answer["app"]["site_url"] = json!(format!("https://{site}/"));
+        answer["connector"]["password"] = json!(password);
+        support::quick_setup::Act::json(200, &answer)
+    };
+    let first = answer(
+        &far,
+        support::manager::free_port(),
+        "old.example",
+        support::manager::PASSWORD,
+    );
+    far.quick.script([first]);
+    let before = manager.connected(&id);
+    far.close();
+    let port = support::manager::free_port();
+    let second = answer(&far, port, "new.example", "renewed");
+    far.quick.script([second]);
+    far.open_for("renewed");
+    let after = manager.wait_for(&id, "under its new name", |result| {
+        result["status"] == "connected" && result["site_url"] == "https://new.example/"
+    });
+    assert_eq!(after["local_url"], before["local_url"]);
+    let ask = |host: &str| {
+        let headers = [("Host", host), ("Origin", "")];
+        visitor(port)
+            .try_send("GET", "/api/info", &headers, b"")
+            .map_or(0, |answer| answer.status())
+    };
+    wait_until(PATIENCE, "the site", || ask("new.example") == 200);
+    assert_eq!(ask("old.example"), 421);
+}
+
 #[test]
 fn without_the_plugin_the_protocol_is_unsupported() {
     let far = Far::new();

@@ -89,8 +89,11 @@ impl Stuck {
     fn is_gone(&self, place: Place, begun: Instant) {
         // A call cannot be interrupted: its thread is left to its own end. The main tunnel stays, or goes on trying.
         let may_stay = match place {
-            Call | WebClient => 1,
-            MainTunnel | AppTunnel | Connected => 8,
+            Call => 1,
+            // With the contained thread that the driver is on.
+            WebClient => 2,
+            // The tunnel's two, and seven of the local API service.
+            MainTunnel | AppTunnel | Connected => 9,
             Pause | Failed => 0,
         };
         wait_until(PATIENCE, "the threads", || {
@@ -227,4 +230,16 @@ fn reconnecting_at_once_does_not_lose_the_new_tunnel_to_the_end_of_the_old() {
     manager.connected(&id);
     wait_until(PATIENCE, "a visit", || visit(port).is_some());
     assert_eq!(manager.status(&id)["reconnects"], 0);
+}
+
+/// The embedded relay goes with the program; that is no outage to warn of.
+#[test]
+fn an_end_with_connections_is_quiet() {
+    let (mut manager, target) = (Manager::start(&[]), Target::start());
+    let id = manager.add(&target.app());
+    manager.connected(&id);
+    assert!(manager.stop().unwrap().success());
+    let log = manager.stderr();
+    assert!(log.contains("INFO"), "it is a log: {log}");
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
 }

@@ -23,6 +23,8 @@ const ROUNDS: u64 = 200;
 const DROPS: usize = 2000;
 /// KiB that the memory may grow by after the first tenth of them. Default 2 MiB: the allocator's play.
 const GROWTH: u64 = 2048;
+/// Visitors at once who say little.
+const QUIET: usize = 100;
 
 #[test]
 fn threads_and_descriptors_are_back_after_reconnects_with_streams() {
@@ -89,6 +91,45 @@ fn thousands_of_reconnects_leave_nothing() {
     assert!(tunnel.snapshot().reconnects as usize >= drops / 2);
     drop(tunnel);
     before.are_back();
+}
+
+/// Both ends are in this process, so a thread for each stream would be two for each visitor.
+#[test]
+fn quiet_streams_have_no_threads_and_go_on() {
+    let _alone = alone();
+    let (server, target, port) = (serve(Users::default()), Target::echo(), free_port());
+    let tunnel = Tunnel::start(settings_for(server.address(), port, target.port())).unwrap();
+    holds_within(WAIT, "a connection", || {
+        tunnel.snapshot().status == Status::Connected
+    });
+    let mut visitors: Vec<_> = (0..QUIET).map(|_| visit(port)).collect();
+    let mut exchange = |size: usize| {
+        let (sent, mut received) = (vec![7; size], vec![0; size]);
+        for visitor in &mut visitors {
+            visitor.write_all(&sent).unwrap();
+            visitor.read_exact(&mut received).unwrap();
+            assert_eq!(sent, received);
+        }
+    };
+    exchange(1);
+    holds_within(WAIT, "no threads", || threads_named("tunnel-stream") == 0);
+    exchange(100);
+    assert_eq!(threads_named("tunnel-stream"), 0);
+    // More than a quiet stream has: they get threads, and give them back.
+    exchange(50_000);
+    holds_within(WAIT, "no threads again", || {
+        threads_named("tunnel-stream") == 0
+    });
+    exchange(1);
+}
+
+/// Threads of this process with this name.
+fn threads_named(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = tasks.map(|task| std::fs::read_to_string(task.path().join("comm")));
+    names
+        .filter(|found| found.as_ref().is_ok_and(|found| found.trim() == name))
+        .count()
 }
 
 /// Resident memory of this process in KiB.

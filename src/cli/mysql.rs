@@ -115,6 +115,10 @@ impl Served for Client {
         allowed.map_err(|error| error.to_string())
     }
 
+    fn disallow_host(&self, host: &str) {
+        self.0.hosts().disallow(host);
+    }
+
     fn stop(self: Box<Self>) {
         self.0.stop();
     }

@@ -394,6 +394,8 @@ fn serve(
 
 /// Both at the same time, as there are two seconds for both.
 fn stop(running: Running, embedded: Option<Embedded>) {
+    // First, or the tunnels would complain of the relay's end.
+    running.begin_stop();
     std::thread::scope(|scope| {
         if let Some(embedded) = embedded {
             // Ends with the relay; where there is no thread, the relay stops as it is dropped.

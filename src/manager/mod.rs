@@ -171,10 +171,16 @@ impl Running {
         self.server.addr()
     }
 
+    /// The first part of [`Running::stop`], which does not wait: a server that ends now is no failure to anybody.
+    pub fn begin_stop(&self) {
+        self.core.connections.begin_close();
+        self.core.tunnels.begin_close_all();
+    }
+
     /// Stops accepting, ends all connections, and returns when that is done: within 2 s.
     pub fn stop(self) {
         // At the same time: the connections close their tunnels while the last answers are written.
-        self.core.connections.begin_close();
+        self.begin_stop();
         self.server.stop();
         self.core.tunnels.close_all();
         for server in self.core.servers.all() {

@@ -27,6 +27,8 @@ static STARTS: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct WebClient {
     served: Option<Box<dyn Served>>,
     is_invisible: bool,
+    /// The site's name that it is served under.
+    host: Option<String>,
 }
 
 type Outcome = Option<Result<Box<dyn Served>, String>>;
@@ -53,6 +55,7 @@ impl WebClient {
             Some(Ok(served)) => Ok(Self {
                 served: Some(served),
                 is_invisible: app.invisible,
+                host: None,
             }),
         }
     }
@@ -73,19 +76,23 @@ impl WebClient {
             .unwrap_or_default()
     }
 
-    /// Lets the visitors in who come by the site's name, in invisible mode with the site's code.
-    pub(crate) fn admit(&self, setup: &Setup) {
+    /// Lets the visitors in who come by the site's name, in invisible mode with the site's code; by an earlier name, or
+    /// with an earlier code, nobody any more.
+    pub(crate) fn admit(&mut self, setup: &Setup) {
         let Some(served) = &self.served else {
             return;
         };
         if self.is_invisible && !setup.api_key.code.is_empty() {
             served.set_code(&setup.api_key.code);
         }
-        if let Some(host) = site_host(&setup.app.site_url)
-            && let Err(error) = served.allow_host(&host)
-        {
+        let host = site_host(&setup.app.site_url);
+        if let Some(before) = self.host.take() {
+            served.disallow_host(&before);
+        }
+        if let Some(Err(error)) = host.as_ref().map(|host| served.allow_host(host)) {
             log::warn!("the web client is not served under the site's name: {error}");
         }
+        self.host = host;
     }
 }
 

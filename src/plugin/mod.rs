@@ -75,6 +75,9 @@ pub trait Served: Send {
     /// Also serve `HOST` or `HOST:PORT`; the error says what is wrong with it.
     fn allow_host(&self, host: &str) -> Result<(), String>;
 
+    /// No longer serve it.
+    fn disallow_host(&self, host: &str);
+
     /// Ends it: within 2 s.
     fn stop(self: Box<Self>);
 }

@@ -69,12 +69,17 @@ impl Registry {
         found.is_some()
     }
 
-    /// Stops all, at the same time.
-    pub fn close_all(&self) {
-        let tunnels = std::mem::take(&mut *self.tunnels());
-        for tunnel in tunnels.values() {
+    /// Tells all to stop, and does not wait: what their servers do from now on is no failure.
+    pub fn begin_close_all(&self) {
+        for tunnel in self.tunnels().values() {
             tunnel.begin_stop();
         }
+    }
+
+    /// Stops all, at the same time.
+    pub fn close_all(&self) {
+        self.begin_close_all();
+        let tunnels = std::mem::take(&mut *self.tunnels());
         for tunnel in tunnels.values() {
             tunnel.finish_stop();
         }

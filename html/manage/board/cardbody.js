@@ -3,7 +3,7 @@ import { fill, h, iconButton, svg } from '../../common/dom.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { isLocalhostName, siteLink } from '../core/links.js';
 import { STEPS, failureClass, stepText, waitText } from '../core/status.js';
-import { fingerprints, isHostKey } from './hostkey.js';
+import { CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
 /** Size of the traffic line, in CSS pixels. */
 const LINE = { width: 120, height: 20 };
@@ -69,12 +69,12 @@ function connectingBody() {
 function troubleBody({ error, error_class: errorClass, detail, host_key: key, step }, status) {
   const known = failureClass(errorClass, error);
   const wait = h('p', { class: 'dim figures' });
-  const said = String(error || 'The connection failed; the server gave no reason.');
+  const said = isHostKey(key) ? CHANGED : String(error || 'The connection failed; the server gave no reason.');
   let retryAt = null;
   return {
     nodes: [
       h('p', { class: 'card-error' }, known && h('span', { class: 'error-class', text: known.label }), ' ', h('span', { text: said })),
-      detail && detail !== error && h('p', { class: 'dim', text: String(detail) }),
+      detail && detail !== error && !isHostKey(key) && h('p', { class: 'dim', text: String(detail) }),
       isHostKey(key) && fingerprints(key),
       known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
       wait,

@@ -7,6 +7,9 @@ export function isHostKey(key) {
   return ['server', 'known', 'offered'].every((part) => typeof key?.[part] === 'string' && key[part] !== '');
 }
 
+/** What happened, for where both fingerprints stand beside it. */
+export const CHANGED = 'The server shows another key than before. No password was sent.';
+
 /** The two fingerprints. @param {{server: string, known: string, offered: string}} key */
 export function fingerprints(key) {
   return h('dl', { class: 'fingerprints' },

@@ -4,7 +4,7 @@ import { formatMs } from '../../common/figures.js';
 import { openDialog } from '../../common/dialog.js';
 import { hostOf } from '../core/links.js';
 import { failureClass, waitText } from '../core/status.js';
-import { fingerprints, isHostKey } from './hostkey.js';
+import { CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
 /** What does not pass by itself. */
 const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
@@ -114,7 +114,7 @@ function entry(tunnel, place, facts, actions) {
   return h('li', { class: `tunnel-entry ${statusOf(tunnel)}` },
     h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: place || 'unknown server', title: hostOf(server) })),
     facts,
-    error && h('p', { class: 'bad' }, known && `${known.label}: `, String(error)),
+    error && h('p', { class: 'bad' }, known && `${known.label}: `, isHostKey(key) ? CHANGED : String(error)),
     error && known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
     isHostKey(key) && fingerprints(key),
     h('div', { class: 'tunnel-actions' },

@@ -147,7 +147,9 @@ impl<'a> Connection<'a> {
                 self.entry.enter(Phase::Head);
                 until = Instant::now() + limits.head_time;
             }
-            if !self.fill(until)? {
+            // Between requests there is seldom anything to read at once.
+            let is_ready = scan.has_begun() || self.wait(until)?;
+            if !is_ready || !self.fill(until)? {
                 return Err(late(scan.has_begun(), "the request head"));
             }
         }
@@ -250,11 +252,17 @@ impl<'a> Connection<'a> {
                 failed if would_block(&failed) => {}
                 Err(_) => return Err(End::Silent),
             }
-            let ready = wait([(self.socket, PollFlags::IN)], Some(until));
-            if ready.map_err(|_| End::Silent)?.iter().all(|r| r.is_empty()) {
+            if !self.wait(until)? {
                 return Ok(false);
             }
         }
+    }
+
+    /// Waits until there is something to read; false when `until` has passed.
+    fn wait(&self, until: Instant) -> Result<bool, End> {
+        let ready = wait([(self.socket, PollFlags::IN)], Some(until));
+        let [ready] = ready.map_err(|_| End::Silent)?;
+        Ok(!ready.is_empty())
     }
 
     fn consume(&mut self, bytes: usize) {

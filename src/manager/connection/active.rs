@@ -1,7 +1,7 @@
 //! One connection: its state, its result, and the signal that ends it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -9,7 +9,6 @@ use super::result::{ConnectResult, HostKey};
 use super::state::{Event, State};
 use crate::manager::quick_setup::Wait;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
-use crate::vault::time::rfc3339;
 
 /// What the work is doing, as far as a person can wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -328,19 +327,6 @@ impl Record {
 pub(crate) fn millis_until(at: Instant) -> u64 {
     let left = at.saturating_duration_since(Instant::now());
     u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// A point of the monotonic clock as RFC 3339.
-pub(crate) fn wall_clock(at: Instant) -> String {
-    // One pair of readings, so that a time does not change from one answer to the next.
-    static BASE: std::sync::LazyLock<(Instant, SystemTime)> =
-        std::sync::LazyLock::new(|| (Instant::now(), SystemTime::now()));
-    let (instant, time) = *BASE;
-    let time = match at.checked_duration_since(instant) {
-        Some(later) => time.checked_add(later),
-        None => time.checked_sub(instant.duration_since(at)),
-    };
-    rfc3339(time.unwrap_or_else(SystemTime::now))
 }
 
 #[cfg(test)]

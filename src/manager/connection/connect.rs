@@ -163,7 +163,8 @@ impl Work<'_> {
     fn serve(&self, tunnel: &Tunnel) -> Result<(), Ended> {
         select! {
             recv(self.active.stopped()) -> _ => Err(Ended::Stopped),
-            recv(tunnel.ended()) -> _ => Ok(()),
+            // Both may be true at once, as at the program's end.
+            recv(tunnel.ended()) -> _ => self.still_wanted(),
         }
     }
 
@@ -185,7 +186,7 @@ impl Work<'_> {
         self.active.goes_through(url.origin());
         let (ip, port) = self.target(held)?;
         let (setup, connector) = self.quick_setup(&url, &remote, &ip, port)?;
-        if let Some(client) = &held.web_client {
+        if let Some(client) = &mut held.web_client {
             client.admit(&setup);
         }
         self.active.step(Step::MainTunnel);

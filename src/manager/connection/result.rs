@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::active::{millis_until, wall_clock};
+use super::active::millis_until;
 use super::state::State;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
+use crate::vault::time::rfc3339;
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
 ///
@@ -98,7 +99,7 @@ impl ConnectResult {
             self.bytes_in = snapshot.received;
             self.bytes_out = snapshot.sent;
             self.reconnects = snapshot.reconnects;
-            self.since = snapshot.since.map(wall_clock);
+            self.since = snapshot.since.map(rfc3339);
         }
     }
 }

@@ -373,7 +373,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
 }
 
 fn read_more(mut client: &TcpStream, inbox: &mut Vec<u8>) -> io::Result<usize> {
-    inbox.resize(BODY_PIECE, 0);
+    *inbox = vec![0; BODY_PIECE];
     let read = client.read(inbox);
     inbox.truncate(*read.as_ref().unwrap_or(&0));
     read

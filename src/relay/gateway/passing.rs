@@ -133,12 +133,12 @@ impl<'e> Passing<'e> {
             self.fresh = 0..0;
         }
         if self.buffer.is_empty() {
-            self.buffer.resize(SMALL_BUFFER, 0);
+            self.buffer = vec![0; SMALL_BUFFER];
         } else if self.fresh.end == self.buffer.len() && self.fresh.start > 0 {
             self.buffer.copy_within(self.fresh.clone(), 0);
             self.fresh = 0..self.fresh.len();
         } else if self.fresh.end == self.buffer.len() {
-            self.buffer.resize(LARGE_BUFFER, 0);
+            self.enlarge();
         }
         self.buffer
             .get_mut(self.fresh.end..)
@@ -150,7 +150,17 @@ impl<'e> Passing<'e> {
         self.moved = Instant::now();
         self.fresh.end += count;
         if count >= SMALL_BUFFER && self.buffer.len() < LARGE_BUFFER {
-            self.buffer.resize(LARGE_BUFFER, 0);
+            self.enlarge();
+        }
+    }
+
+    /// By a new vector: its zeros come from the allocator, those of `resize` byte by byte where
+    /// code is compiled for size.
+    fn enlarge(&mut self) {
+        let mut large = vec![0; LARGE_BUFFER];
+        if let Some(front) = large.get_mut(..self.buffer.len()) {
+            front.copy_from_slice(&self.buffer);
+            self.buffer = large;
         }
     }
 

@@ -138,7 +138,9 @@ impl Way {
         if !self.wants_more() {
             return Ok(());
         }
-        self.buffer.resize(BUFFER, 0);
+        if self.buffer.len() != BUFFER {
+            self.buffer = vec![0; BUFFER];
+        }
         match read(&mut self.buffer) {
             Ok(count) => {
                 self.has_ended = count == 0;

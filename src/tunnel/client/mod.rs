@@ -14,7 +14,7 @@ mod timing;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use zeroize::Zeroizing;
@@ -123,8 +123,8 @@ pub struct Snapshot {
     pub error: Option<Failure>,
     /// When it tries again.
     pub next_retry: Option<Instant>,
-    /// Since when it is connected.
-    pub since: Option<Instant>,
+    /// Since when it is connected, as the clock was then.
+    pub since: Option<SystemTime>,
     /// The last round trip; none while it is not connected.
     pub latency: Option<Duration>,
     /// Bytes from targets into the tunnel.
@@ -157,7 +157,8 @@ struct State {
     status: Status,
     error: Option<Failure>,
     next_retry: Option<Instant>,
-    since: Option<Instant>,
+    /// By both clocks: how long is asked of the one that never jumps, when of the other.
+    since: Option<(Instant, SystemTime)>,
     line: Option<Arc<Line>>,
     /// Dropped when connected, which closes the channel.
     signal: Option<Sender<()>>,
@@ -323,7 +324,7 @@ impl Shared {
         let mut state = self.state();
         state.status = Status::Connected;
         state.error = None;
-        state.since = Some(Instant::now());
+        state.since = Some((Instant::now(), SystemTime::now()));
         state.signal = None;
     }
 
@@ -338,7 +339,7 @@ impl Shared {
             state.connected = connected;
         }
         state.status = Status::Connecting;
-        state.since.take().map(|since| since.elapsed())
+        state.since.take().map(|(since, _)| since.elapsed())
     }
 
     fn finish(&self, status: Status) {
@@ -358,7 +359,7 @@ impl Shared {
             status: state.status,
             error: state.error.clone(),
             next_retry: state.next_retry,
-            since: state.since,
+            since: state.since.map(|(_, time)| time),
             latency: (micros > 0 && state.status == Status::Connected)
                 .then(|| Duration::from_micros(micros)),
             sent: traffic.sent.load(Ordering::Relaxed),

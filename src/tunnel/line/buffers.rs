@@ -22,6 +22,7 @@ pub(super) struct Buffers {
 struct Store {
     kept: Vec<Box<[u8]>>,
     used: usize,
+    waiting: usize,
 }
 
 impl Buffers {
@@ -29,8 +30,13 @@ impl Buffers {
     /// by a time limit of its own, and never for one stream's window.
     pub(super) fn take(&self) -> Box<[u8]> {
         let all_used = |store: &mut Store| store.used >= MOST;
-        let waited = self.returned.wait_while(self.store(), all_used);
-        let mut store = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut store = self.store();
+        if all_used(&mut store) {
+            store.waiting += 1;
+            let waited = self.returned.wait_while(store, all_used);
+            store = waited.unwrap_or_else(PoisonError::into_inner);
+            store.waiting -= 1;
+        }
         store.used += 1;
         let kept = store.kept.pop();
         drop(store);
@@ -43,8 +49,11 @@ impl Buffers {
         if store.kept.len() < KEPT {
             store.kept.push(buffer);
         }
+        let is_wanted = store.waiting > 0;
         drop(store);
-        self.returned.notify_one();
+        if is_wanted {
+            self.returned.notify_one();
+        }
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {

@@ -33,12 +33,16 @@ pub(super) struct Clock {
     /// When both clocks were last compared.
     compared: (Instant, SystemTime),
     lingering: Vec<(Instant, Arc<Stream>)>,
+    /// When all streams are next looked at.
+    look_at: Instant,
 }
 
 /// What is to be done now.
 pub(super) struct Due {
     pub(super) ping: bool,
     pub(super) tick: bool,
+    /// All streams are to be looked at.
+    pub(super) look: bool,
     pub(super) lingered: Vec<Arc<Stream>>,
 }
 
@@ -55,6 +59,7 @@ impl Clock {
             heard: now,
             compared: (now, SystemTime::now()),
             lingering: Vec::new(),
+            look_at: now + LOOK,
         }
     }
 
@@ -111,6 +116,10 @@ impl Clock {
         if ping {
             self.ping_at = self.keepalive.map(|pause| now + pause);
         }
+        let look = self.look_at <= now;
+        if look {
+            self.look_at = now + LOOK;
+        }
         let over = |(at, _): &mut (Instant, Arc<Stream>)| *at <= now;
         let lingered = self
             .lingering
@@ -120,6 +129,7 @@ impl Clock {
         Ok(Due {
             ping,
             tick: self.ready_by.is_none(),
+            look,
             lingered,
         })
     }

@@ -5,31 +5,37 @@
 //!            │  wakes            ▲                     once waits in the stream's queue,
 //!            ▼                   └─ drain thread <──── and the window stays closed)
 //!          pump thread ──┐
-//!                        ├─ whoever holds the writer's lock ──> link
-//! stream's thread ───────┘
+//! watch, for all quiet   │
+//! streams together ──────┼─ whoever holds the writer's lock ──> link
+//! a busy stream's thread ┘
 //! ```
 //!
 //! The reading thread never waits: not for a target, and not for the link to take something.
-//! What it queues, the pump writes; a stream's thread writes what it has queued itself, which
-//! saves a change of threads, unless another thread is writing: then that one goes on with it.
+//! What it queues, the pump writes; watch and streams' threads write what they have queued
+//! themselves, which saves a change of threads, unless another thread is writing: then that one
+//! goes on with it.
 //! The pump also keeps the time: keep-alive, deadlines, sockets that linger.
 //!
 //! Locks are taken in this order: writer, session, streams, a stream's state; the clock's after the
 //! session's or alone. None but the writer's is held over a call that waits.
 
+mod bell;
 mod buffers;
 mod clock;
+mod pump;
 mod queue;
 mod socket;
 mod stream;
 mod visitor;
 mod visits;
+#[cfg(target_os = "linux")]
+mod watch;
 mod workers;
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::link::{LinkReader, LinkWriter};
@@ -47,8 +53,6 @@ const PUMP_STACK: usize = 128 * 1024;
 /// Time for the last packets (DISCONNECT) to leave before the link is shut. Default 300 ms: a stop
 /// takes a second at most.
 pub(super) const FAREWELL: Duration = Duration::from_millis(300);
-/// Batches that a stream's thread writes for others before the pump takes over. Default 32: 2 MiB.
-const BATCHES_FOR_OTHERS: usize = 32;
 
 /// Why a connection ended.
 #[derive(Debug, Clone)]
@@ -101,6 +105,9 @@ pub(super) struct Line {
     end: OnceLock<End>,
     buffers: Buffers,
     workers: Workers,
+    /// Made for the first stream; none where that failed.
+    #[cfg(target_os = "linux")]
+    watch: OnceLock<Option<Arc<watch::Watch>>>,
     target_within: Duration,
     traffic: Arc<Traffic>,
 }
@@ -136,6 +143,8 @@ impl Line {
             end: OnceLock::new(),
             buffers: Buffers::default(),
             workers: Workers::default(),
+            #[cfg(target_os = "linux")]
+            watch: OnceLock::new(),
             target_within: options.target_within,
             traffic: options.traffic,
         })
@@ -165,6 +174,7 @@ impl Line {
         };
         self.end(end);
         self.abandon_streams();
+        self.close_watch();
         self.workers.close();
         // The pump sends the last packets, unless the link is stuck.
         let _ = done.recv_timeout(FAREWELL);
@@ -279,7 +289,7 @@ impl Line {
                 }
             }
             if self.session().has_output() {
-                self.wake_pump();
+                self.nudge_pump();
             }
             if self.has_ended() {
                 return End::Stopped;
@@ -304,10 +314,10 @@ impl Line {
                 None => self.release(channel),
             },
             Event::Writable { channel } => self.tell(channel, |stream| stream.writable()),
-            Event::Opened { channel } => self.tell(channel, |stream| stream.opened()),
+            Event::Opened { channel } => self.tell(channel, |stream| stream.opened(self)),
             Event::OpenRefused { channel, .. } => {
                 if let Some(stream) = self.streams().remove(&channel) {
-                    stream.refused();
+                    stream.refused(self);
                 }
             }
             Event::Request {
@@ -355,108 +365,6 @@ impl Line {
             .map_err(End::Protocol)
     }
 
-    // Writing.
-
-    /// Writes what waits, unless another thread is at it, which then does. May wait for the link.
-    pub(super) fn flush(&self) {
-        while self.session().has_output() {
-            let mut writer = match self.writer.try_lock() {
-                Ok(writer) => writer,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
-            };
-            match self.write_batches(&mut writer) {
-                Ok(true) => {}
-                Ok(false) => return drop_then(writer, || self.wake_pump()),
-                Err(end) => {
-                    drop(writer);
-                    self.end(end);
-                    return self.cut();
-                }
-            }
-        }
-    }
-
-    /// False when there is more, for the pump.
-    fn write_batches(&self, writer: &mut Writer) -> Result<bool, End> {
-        for _ in 0..BATCHES_FOR_OTHERS {
-            if !writer.fill(|| self.session()).map_err(End::Protocol)? {
-                return Ok(true);
-            }
-            let woken: Vec<ChannelId> = writer.woken().collect();
-            for channel in woken {
-                self.tell(channel, |stream| stream.writable());
-            }
-            let count = writer.output().len();
-            self.link
-                .write(writer.output())
-                .map_err(|error| End::Link(error.to_string()))?;
-            writer.advance(count);
-        }
-        Ok(false)
-    }
-
-    /// The pump thread.
-    fn pump(&self) {
-        while !self.has_ended() {
-            self.flush();
-            if let Err(end) = self.keep_time() {
-                self.end(end);
-                self.cut();
-            }
-            self.sleep();
-        }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // The last packets; whatever fails now, it is over.
-        let _ = self.write_batches(&mut writer);
-        self.cut();
-    }
-
-    fn sleep(&self) {
-        let mut clock = self.clock();
-        while !clock.woken && !self.has_ended() {
-            let left = clock.next().saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            clock = self
-                .wake
-                .wait_timeout(clock, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-        clock.woken = false;
-    }
-
-    /// Does what is due.
-    fn keep_time(&self) -> Result<(), End> {
-        let now = Instant::now();
-        let due = self.clock().due(now)?;
-        for stream in due.lingered {
-            stream.cut();
-        }
-        if due.tick {
-            self.session().tick(now).map_err(End::Protocol)?;
-        }
-        if due.ping {
-            // Noted under the session's lock: its answer must not come before.
-            let mut session = self.session();
-            match session.request("ping", b"", now) {
-                Ok(id) => self.clock().pinged(id, now),
-                // Too early, or too many unanswered: those have deadlines of their own.
-                Err(error) => log::debug!("no keep-alive: {error}"),
-            }
-            drop(session);
-            self.flush();
-        }
-        Ok(())
-    }
-
-    pub(super) fn wake_pump(&self) {
-        self.clock().woken = true;
-        self.wake.notify_all();
-    }
-
     // Streams.
 
     fn stream(&self, channel: ChannelId) -> Option<Arc<Stream>> {
@@ -477,6 +385,39 @@ impl Line {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Gives a quiet stream to the watch; false when it needs a thread.
+    #[cfg(target_os = "linux")]
+    fn watch(self: &Arc<Self>, stream: &Arc<Stream>, socket: &Arc<socket::Socket>) -> bool {
+        let start = || match watch::Watch::start(self) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                log::warn!("every stream of this tunnel has a thread: {error}");
+                None
+            }
+        };
+        let Some(watch) = self.watch.get_or_init(start) else {
+            return false;
+        };
+        if self.has_ended() {
+            // Whoever ended it may not have seen this one.
+            watch.close();
+        }
+        watch.add(stream, socket)
+    }
+
+    /// There is none without epoll.
+    #[cfg(not(target_os = "linux"))]
+    fn watch(self: &Arc<Self>, _: &Arc<Stream>, _: &Arc<socket::Socket>) -> bool {
+        false
+    }
+
+    fn close_watch(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(Some(watch)) = self.watch.get() {
+            watch.close();
+        }
+    }
+
     /// A channel is done with in both directions. To be followed by a [`Line::flush`], where this
     /// is not the reading thread.
     fn release(&self, channel: ChannelId) {
@@ -488,12 +429,7 @@ impl Line {
     fn abandon_streams(&self) {
         let streams = std::mem::take(&mut *self.streams());
         for stream in streams.into_values() {
-            stream.abort();
+            stream.abort(self);
         }
     }
-}
-
-fn drop_then<T>(value: T, then: impl FnOnce()) {
-    drop(value);
-    then();
 }

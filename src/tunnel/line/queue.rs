@@ -9,26 +9,34 @@ const CHUNK: usize = 32 * 1024;
 const LEAST: usize = 1024;
 
 #[derive(Default)]
-pub(super) struct Queue(VecDeque<Vec<u8>>);
+pub(super) struct Queue {
+    /// None of them is empty.
+    chunks: VecDeque<Vec<u8>>,
+    /// Bytes of the first chunk that are done with.
+    used: usize,
+}
 
 impl Queue {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.chunks.is_empty()
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        match self.0.back_mut() {
+        match self.chunks.back_mut() {
             Some(last) if last.len() + bytes.len() <= CHUNK => last.extend_from_slice(bytes),
+            _ if bytes.is_empty() => {}
             _ => {
                 let mut chunk = Vec::with_capacity(bytes.len().max(LEAST));
                 chunk.extend_from_slice(bytes);
-                self.0.push_back(chunk);
+                self.chunks.push_back(chunk);
             }
         }
     }
 
     pub(super) fn pop(&mut self) -> Option<Vec<u8>> {
-        self.0.pop_front()
+        let mut chunk = self.chunks.pop_front()?;
+        chunk.drain(..std::mem::take(&mut self.used));
+        Some(chunk)
     }
 
     /// Writes as much as `write` takes at once; answers how much that was.
@@ -37,21 +45,54 @@ impl Queue {
         write: impl Fn(&[u8]) -> io::Result<usize>,
     ) -> io::Result<usize> {
         let mut total = 0;
-        while let Some(mut chunk) = self.0.pop_front() {
-            let taken = write(&chunk)?;
+        while let Some(rest) = self.first() {
+            let (taken, whole) = (write(rest)?, rest.len());
             total += taken;
-            if taken < chunk.len() {
-                chunk.drain(..taken);
-                self.0.push_front(chunk);
+            self.advance(taken);
+            if taken < whole {
                 break;
             }
         }
         Ok(total)
     }
 
+    /// Moves as much as `buffer` has room for; answers how much that was.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(rest) = self.first()
+            && let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty())
+        {
+            let count = rest.len().min(room.len());
+            let (Some(room), Some(rest)) = (room.get_mut(..count), rest.get(..count)) else {
+                break;
+            };
+            room.copy_from_slice(rest);
+            filled += count;
+            self.advance(count);
+        }
+        filled
+    }
+
     /// Drops all, with its memory.
     pub(super) fn clear(&mut self) {
-        self.0 = VecDeque::new();
+        *self = Queue::default();
+    }
+
+    /// What comes next; never empty.
+    fn first(&self) -> Option<&[u8]> {
+        self.chunks.front()?.get(self.used..)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.used += count;
+        if self
+            .chunks
+            .front()
+            .is_some_and(|chunk| self.used >= chunk.len())
+        {
+            self.chunks.pop_front();
+            self.used = 0;
+        }
     }
 }
 
@@ -80,11 +121,36 @@ mod tests {
         for piece in bytes.chunks(7) {
             queue.push(piece);
         }
-        assert!(queue.0.len() <= 5);
+        assert!(queue.chunks.len() <= 5);
         let mut all = Vec::new();
         while let Some(chunk) = queue.pop() {
             all.extend(chunk);
         }
         assert_eq!(all, bytes);
+    }
+    #[test]
+    fn what_is_read_in_pieces_of_any_size_is_what_was_pushed() {
+        let bytes: Vec<u8> = (0..200_000_u32).map(|at| at.to_le_bytes()[1]).collect();
+        for size in [1, 7, CHUNK, CHUNK + 1, 300_000] {
+            let (mut queue, mut all) = (Queue::default(), Vec::new());
+            for piece in bytes.chunks(40_000) {
+                queue.push(piece);
+            }
+            let mut buffer = vec![0; size];
+            while let count @ 1.. = queue.read(&mut buffer) {
+                all.extend_from_slice(&buffer[..count]);
+            }
+            assert!(queue.is_empty() && all == bytes, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_was_read_in_part_is_handed_on_without_it() {
+        let mut queue = Queue::default();
+        queue.push(b"abcdef");
+        assert_eq!(queue.read(&mut [0; 2]), 2);
+        assert_eq!(queue.write_to(|bytes| Ok(bytes.len().min(1))).unwrap(), 1);
+        assert_eq!(queue.pop(), Some(b"def".to_vec()));
+        assert!(queue.is_empty());
     }
 }

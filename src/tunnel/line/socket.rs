@@ -1,12 +1,14 @@
-//! The sockets that streams end in: a visitor's, a target's, or one half of a pair in this process.
+//! The sockets that streams end in: a visitor's, or a target's.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, sockopt};
+
+use crate::tunnel::link::socket::{receive_now, send_now};
 
 /// Silence after which the kernel asks whether the other side is still there. Default 60 s: one that
 /// vanished without a word would hold its stream for ever.
@@ -14,29 +16,32 @@ const PROBE_AFTER: Duration = Duration::from_secs(60);
 /// Time between such questions; after nine without an answer it has gone. Default 15 s.
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 
-pub(super) enum Socket {
-    Tcp(TcpStream),
-    Local(UnixStream),
-}
+pub(super) struct Socket(TcpStream);
 
 impl Socket {
-    pub(super) fn prepare(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(socket) => {
-                socket.set_nonblocking(true)?;
-                socket.set_nodelay(true)?;
-                sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
-                sockopt::set_tcp_keepintvl(socket, PROBE_EVERY)?;
-                Ok(sockopt::set_socket_keepalive(socket, true)?)
-            }
-            Self::Local(socket) => socket.set_nonblocking(true),
-        }
+    /// Whether it is blocking or not: no call here waits.
+    pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        sockopt::set_tcp_keepidle(&socket, PROBE_AFTER)?;
+        sockopt::set_tcp_keepintvl(&socket, PROBE_EVERY)?;
+        sockopt::set_socket_keepalive(&socket, true)?;
+        Ok(Self(socket))
     }
 
-    /// How many bytes wait to be read, of one; 0 at the end. Never waits.
+    /// Takes what is there; 0 at the end.
+    pub(super) fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        receive_now(&self.0, buffer)
+    }
+
+    /// Gives what there is room for.
+    pub(super) fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        send_now(&self.0, bytes)
+    }
+
+    /// How many bytes wait to be read, of one; 0 at the end.
     pub(super) fn peek(&self) -> io::Result<usize> {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let (_, count) = rustix::net::recv(self, &mut [0u8; 1], flags)?;
+        let (_, count) = retry_on_intr(|| rustix::net::recv(&self.0, &mut [0u8; 1], flags))?;
         Ok(count)
     }
 
@@ -52,40 +57,12 @@ impl Socket {
 
     fn shutdown(&self, how: Shutdown) {
         // A socket that is gone already is as good.
-        let _ = match self {
-            Self::Tcp(socket) => socket.shutdown(how),
-            Self::Local(socket) => socket.shutdown(how),
-        };
-    }
-}
-
-impl Read for &Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => (&mut &*socket).read(buffer),
-            Socket::Local(socket) => (&mut &*socket).read(buffer),
-        }
-    }
-}
-
-impl Write for &Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => (&mut &*socket).write(bytes),
-            Socket::Local(socket) => (&mut &*socket).write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        let _ = self.0.shutdown(how);
     }
 }
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(socket) => socket.as_fd(),
-            Self::Local(socket) => socket.as_fd(),
-        }
+        self.0.as_fd()
     }
 }

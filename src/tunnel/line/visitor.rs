@@ -1,6 +1,6 @@
 //! A stream whose visitor is in this process: no port, and no thread of its own.
 //!
-//! Bytes down come through a pair of sockets, so that they can be waited for beside others; bytes
+//! Bytes down wait in the stream's queue, with a bell that can be waited for beside sockets; bytes
 //! up go straight into the channel.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use super::Line;
-use super::socket::Socket;
+use super::bell::Bell;
 use super::stream::{Stream, add};
 use crate::tunnel::ssh::Error;
 
@@ -19,8 +19,6 @@ use crate::tunnel::ssh::Error;
 pub struct VisitorStream {
     line: Arc<Line>,
     stream: Arc<Stream>,
-    /// What comes down.
-    socket: UnixStream,
     /// Readable when the channel takes more; made when it first did not.
     woken: Option<UnixStream>,
 }
@@ -55,26 +53,23 @@ impl Line {
         self: &Arc<Self>,
         target: &str,
     ) -> Result<VisitorStream, OpenError> {
-        let (socket, theirs) = pair().map_err(|_| OpenError::Tunnel)?;
+        let bell = Bell::new().map_err(|_| OpenError::Tunnel)?;
         let stream = {
             let mut session = self.session();
             let channel = session
                 .open("chisel", target.as_bytes())
                 .map_err(|_| OpenError::Tunnel)?;
             // Under the session's lock: the answer must find it.
-            let stream = self.add(channel, None);
-            stream.state().socket = Some(Arc::new(Socket::Local(theirs)));
-            stream
+            self.add(channel, None, Some(bell))
         };
         let visitor = VisitorStream {
             line: Arc::clone(self),
             stream,
-            socket,
             woken: None,
         };
         self.flush();
         if self.has_ended() {
-            visitor.stream.abort();
+            visitor.stream.abort(self);
         }
         match visitor.stream.wait_opened() {
             true => Ok(visitor),
@@ -88,12 +83,28 @@ impl VisitorStream {
     /// What has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
     /// when the tunnel ended first.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.socket.read(buffer) {
-            Ok(0) if !buffer.is_empty() && !self.stream.state().is_whole => {
-                Err(io::ErrorKind::ConnectionAborted.into())
-            }
-            read => read,
+        if buffer.is_empty() {
+            return Ok(0);
         }
+        let mut state = self.stream.state();
+        if state.rung
+            && let Some(bell) = &self.stream.bell
+        {
+            // One that is only about to be rung is cleared the next time.
+            state.rung = !bell.clear();
+        }
+        let count = state.queue.read(buffer);
+        if count == 0 {
+            state.listens = true;
+            return state.nothing_to_read();
+        }
+        match state.queue.is_empty() && state.has_peer_ended() {
+            true => self.stream.settle(&self.line, state),
+            false => drop(state),
+        }
+        self.line.consumed(&self.stream, count);
+        self.line.flush();
+        Ok(count)
     }
 
     /// Takes as much as the channel's window has room for.
@@ -126,12 +137,16 @@ impl VisitorStream {
 
     /// Becomes readable when [`VisitorStream::read`] has something to tell.
     pub fn readable(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        // Made with a bell; without one this would be a descriptor that never wakes.
+        self.stream.bell.as_ref().expect("it has a bell").as_fd()
     }
 
     /// Becomes readable when a write that would have waited may go on.
     pub fn writable(&self) -> BorrowedFd<'_> {
-        self.woken.as_ref().unwrap_or(&self.socket).as_fd()
+        match &self.woken {
+            Some(woken) => woken.as_fd(),
+            None => self.readable(),
+        }
     }
 
     /// Fails with `WouldBlock` unless the channel has become writable meanwhile.

@@ -37,7 +37,7 @@ mod limits;
 mod proxy;
 mod reader;
 mod resolve;
-mod socket;
+pub(super) mod socket;
 mod tls;
 mod upgrade;
 mod websocket;

@@ -166,13 +166,13 @@ pub(super) fn block(socket: &TcpStream, stall: Duration) -> io::Result<()> {
 }
 
 /// Takes what is there, without waiting.
-pub(super) fn receive_now(socket: &TcpStream, space: &mut [u8]) -> io::Result<usize> {
+pub(in crate::tunnel) fn receive_now(socket: &TcpStream, space: &mut [u8]) -> io::Result<usize> {
     let (_, count) = retry_on_intr(|| rustix::net::recv(socket, &mut *space, RecvFlags::DONTWAIT))?;
     Ok(count)
 }
 
 /// Gives what there is room for, without waiting.
-pub(super) fn send_now(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+pub(in crate::tunnel) fn send_now(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let flags = SendFlags::DONTWAIT | NO_SIGNAL;
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, flags))?)
 }

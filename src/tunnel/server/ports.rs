@@ -135,7 +135,7 @@ impl Ports {
     /// Frees what a connection held.
     pub(super) fn release(&self, line: &Arc<Line>) {
         // Under the lock until the listeners are closed: who finds a port free here can bind it.
-        // Their threads take no lock.
+        // Their threads do not take it.
         self.held().retain(|_, held| !Arc::ptr_eq(&held.line, line));
     }
 
@@ -243,12 +243,7 @@ impl Door {
         let mut pause = None;
         while wait(&self.listener, stopped, pause.take()) {
             match self.listener.accept() {
-                Ok((visitor, peer)) => {
-                    if let Err(error) = self.let_in(visitor, peer.ip()) {
-                        log::warn!("a visitor is turned away: no thread: {error}");
-                        pause = Some(AFTER_ERROR);
-                    }
-                }
+                Ok((visitor, peer)) => self.let_in(visitor, peer.ip()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
                     log::debug!("accepting a visitor failed: {error}");
@@ -258,14 +253,13 @@ impl Door {
         }
     }
 
-    /// An error means that there is no thread.
-    fn let_in(&self, visitor: TcpStream, address: IpAddr) -> io::Result<()> {
-        let Some(seat) = self.visitors.seat(&self.owner, address) else {
-            log::debug!("a visitor from {address} is turned away: too many visitors");
-            return Ok(());
-        };
-        let line = &self.line;
-        line.serve_visitor(visitor, &self.target, &self.visits, seat)
+    fn let_in(&self, visitor: TcpStream, address: IpAddr) {
+        match self.visitors.seat(&self.owner, address) {
+            Some(seat) => self
+                .line
+                .serve_visitor(visitor, &self.target, &self.visits, seat),
+            None => log::debug!("a visitor from {address} is turned away: too many visitors"),
+        }
     }
 }
 

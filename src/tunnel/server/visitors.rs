@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::http::source as source_of;
 
-/// Visitors of all public ports. Default 4096, a thread and a descriptor each; fewer where this
+/// Visitors of all public ports. Default 4096, a descriptor each, and a thread while it is busy; fewer where this
 /// process may not open so many files.
 pub(super) const MAX_VISITORS: usize = 4096;
 /// Which part of all seats the visitors of one holder's ports may have: others have ports too.

@@ -95,13 +95,19 @@ pub(crate) fn at(sorted: &[Duration], share: f64) -> Duration {
     sorted[((sorted.len() - 1) as f64 * share) as usize]
 }
 
-/// Connections a second, one after the other, each with a byte to the target and back.
-pub(crate) fn connections(port: u16, count: usize) -> f64 {
+/// Connections a second of so many visitors at once, each with a byte to the target and back.
+pub(crate) fn connections(port: u16, visitors: usize, count: usize) -> f64 {
     let began = Instant::now();
-    for _ in 0..count {
-        let mut visitor = visit(port);
-        visitor.write_all(b"x").unwrap();
-        visitor.read_exact(&mut [0]).unwrap();
-    }
+    std::thread::scope(|scope| {
+        for _ in 0..visitors {
+            scope.spawn(|| {
+                for _ in 0..count / visitors {
+                    let mut visitor = visit(port);
+                    visitor.write_all(b"x").unwrap();
+                    visitor.read_exact(&mut [0]).unwrap();
+                }
+            });
+        }
+    });
     count as f64 / began.elapsed().as_secs_f64()
 }

@@ -37,8 +37,10 @@ const HALF_TRIP: Duration = Duration::from_millis(50);
 /// Round trips measured, alone and beside a download.
 const ECHOES: usize = 10_000;
 const ECHOES_BESIDE: usize = 1_000;
-/// New connections measured.
-const CONNECTIONS: usize = 3_000;
+/// New connections measured: of one visitor after the other, which is their delay, and of several
+/// at once, which is what the tunnel is able to do.
+const CONNECTIONS: usize = 3_200;
+const VISITORS: usize = 16;
 
 fn main() {
     let rounds = setting("BENCH_ROUNDS").unwrap_or(3);
@@ -86,8 +88,11 @@ impl Bench<'_> {
             self.beside(&running);
         }
         if report::is_wanted("new connections") {
-            let rate = connections(running.echo, CONNECTIONS);
-            self.add("new connections", Unit::PerSecond, rate);
+            for visitors in [1, VISITORS] {
+                let rate = connections(running.echo, visitors, CONNECTIONS);
+                let name = format!("new connections, {visitors} visitors");
+                self.add(&name, Unit::PerSecond, rate);
+            }
         }
     }
 

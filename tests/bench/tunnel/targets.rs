@@ -3,10 +3,12 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Bytes of a stack: what serves here calls nothing deep.
 const STACK: usize = 64 * 1024;
+/// Threads that wait for further connections.
+const KEPT: usize = 16;
 /// Bytes read or written at a time.
 pub(crate) const PIECE: usize = 128 * 1024;
 
@@ -44,22 +46,48 @@ impl Targets {
 }
 
 fn each(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let serve = Arc::new(serve);
-    // Accepts until the program ends.
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            stream.set_nodelay(true).unwrap();
-            let serve = Arc::clone(&serve);
-            // Ends with its connection.
-            std::thread::Builder::new()
-                .stack_size(STACK)
-                .spawn(move || serve(stream))
-                .unwrap();
-        }
+    let target = Arc::new(Target {
+        listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+        waiting: AtomicUsize::new(0),
+        serve: Box::new(serve),
     });
-    address
+    target.hire();
+    target.listener.local_addr().unwrap()
+}
+
+/// A listener whose threads wait for connections themselves: to make one for each, or to hand the
+/// connection over, would be a good part of what a short connection costs.
+struct Target {
+    listener: TcpListener,
+    waiting: AtomicUsize,
+    serve: Box<dyn Fn(TcpStream) + Send + Sync>,
+}
+
+impl Target {
+    /// One more thread; the first ones live until the program ends.
+    fn hire(self: &Arc<Self>) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let own = Arc::clone(self);
+        let builder = std::thread::Builder::new().stack_size(STACK);
+        builder.spawn(move || own.work()).unwrap();
+    }
+
+    fn work(self: Arc<Self>) {
+        loop {
+            let accepted = self.listener.accept();
+            if self.waiting.fetch_sub(1, Ordering::SeqCst) == 1 {
+                self.hire();
+            }
+            if let Ok((stream, _)) = accepted {
+                stream.set_nodelay(true).unwrap();
+                (self.serve)(stream);
+            }
+            if self.waiting.fetch_add(1, Ordering::SeqCst) >= KEPT {
+                self.waiting.fetch_sub(1, Ordering::SeqCst);
+                return;
+            }
+        }
+    }
 }
 
 fn echo(mut stream: TcpStream) {

@@ -7,31 +7,35 @@
 //! down: channel ──> socket, or queue ── EOF, queue empty ──> shutdown of the socket ──> done
 //! ```
 //!
-//! Up has a thread for the life of the stream. Down is done by the reading thread as far as
-//! the socket takes it at once; a drain thread exists only while it does not. The channel is
-//! closed when both are done, or when the peer closed it and down is done.
+//! Up is done by the watch while there is little to carry, and has a thread while there is much.
+//! Down is done by the reading thread as far as the socket takes it at once; a drain thread exists
+//! only while it does not. The channel is closed when both are done, or when the peer closed it and
+//! down is done.
 
 mod drain;
+mod pending;
 mod socket;
+mod up;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::bell::Bell;
 use super::queue::Queue;
 use super::socket::Socket;
 use super::{End, Line, Visits};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target;
-use socket::{close, is_passing, wait_readable, write_now};
+use pending::{Guest, Pending};
+use socket::{close, write_now};
+pub(super) use up::Carried;
 
 /// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
-/// Pause before a read whose bytes nobody takes any more. Default 5 ms: 13 MB/s at most.
-const DROP_PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
@@ -39,14 +43,23 @@ pub(super) struct Stream {
     visits: Option<Arc<Visits>>,
     state: Mutex<State>,
     changed: Condvar,
+    /// Of a visitor in this process, who takes his bytes from the queue himself. Rung without the
+    /// state's lock: who is woken wants it.
+    pub(super) bell: Option<Bell>,
 }
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) socket: Option<Arc<Socket>>,
-    queue: Queue,
+    socket: Option<Arc<Socket>>,
+    pub(super) queue: Queue,
+    /// The visitor has found nothing and waits for the bell.
+    pub(super) listens: bool,
+    /// The bell has been rung, or is about to be, and was not cleared.
+    pub(super) rung: bool,
     drain: Drain,
     opening: Opening,
+    pending: Option<Pending>,
+    guest: Option<Guest>,
     pub(super) writable: bool,
     /// Gets a byte when the channel takes more: wakes who waits by polling.
     pub(super) waker: Option<UnixStream>,
@@ -54,8 +67,8 @@ pub(super) struct State {
     peer_closed: bool,
     pub(super) up_done: bool,
     down_done: bool,
-    /// The socket has got everything, and was told that this was the end.
-    pub(super) is_whole: bool,
+    /// The socket, or the visitor, has got everything, and was told that this was the end.
+    is_whole: bool,
     dead: bool,
     released: bool,
 }
@@ -79,6 +92,22 @@ enum Opening {
     Refused,
 }
 
+impl State {
+    /// Whether nothing more comes down.
+    pub(super) fn has_peer_ended(&self) -> bool {
+        self.peer_eof || self.peer_closed
+    }
+
+    /// What an empty queue means to a visitor in this process.
+    pub(super) fn nothing_to_read(&self) -> std::io::Result<usize> {
+        match (self.is_whole, self.dead) {
+            (true, _) => Ok(0),
+            (false, true) => Err(ErrorKind::ConnectionAborted.into()),
+            (false, false) => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
 impl Line {
     /// Client: accepts an offered channel and connects it to `target`, on a thread of its own. Never waits.
     pub(in crate::tunnel) fn serve_target(
@@ -87,9 +116,9 @@ impl Line {
         host: &str,
         port: u16,
     ) -> Result<(), Error> {
-        let stream = self.add(channel, None);
+        let stream = self.add(channel, None, None);
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
-        // On a thread because connecting and reading wait.
+        // On a thread because connecting waits.
         let job = move || own.with_target(&line, &host, port);
         if let Err(error) = self.workers.run(job) {
             log::warn!("a stream is refused: no thread for it: {error}");
@@ -102,60 +131,18 @@ impl Line {
         Ok(())
     }
 
-    /// Server: opens a channel for a visitor, and carries its bytes until the end, on a thread
-    /// of its own. Never waits; an error means that there is no thread. `seat` is kept as long as the
-    /// visitor is.
-    pub(in crate::tunnel) fn serve_visitor(
-        self: &Arc<Self>,
-        visitor: TcpStream,
-        target: &Arc<str>,
-        visits: &Arc<Visits>,
-        seat: impl Send + 'static,
-    ) -> std::io::Result<()> {
-        let (line, target, visits) = (Arc::clone(self), Arc::clone(target), Arc::clone(visits));
-        self.workers.run(move || {
-            visits.come();
-            if let Err(error) = line.carry_visitor(visitor, &target, &visits) {
-                log::debug!("a visitor is turned away: {error}");
-            }
-            visits.go();
-            drop(seat);
-        })
-    }
-
-    fn carry_visitor(
-        self: &Arc<Self>,
-        visitor: TcpStream,
-        target: &str,
-        visits: &Arc<Visits>,
-    ) -> Result<(), Error> {
-        let stream = {
-            let mut session = self.session();
-            let channel = session.open("chisel", target.as_bytes())?;
-            // Under the session's lock: the answer must find it.
-            self.add(channel, Some(Arc::clone(visits)))
-        };
-        self.flush();
-        if self.has_ended() {
-            stream.abort();
-        }
-        if stream.wait_opened() {
-            stream.with_socket(self, Socket::Tcp(visitor));
-        } else {
-            stream.abort();
-            self.release(stream.channel);
-        }
-        self.flush();
-        self.count_down();
-        Ok(())
-    }
-
-    pub(super) fn add(&self, channel: ChannelId, visits: Option<Arc<Visits>>) -> Arc<Stream> {
+    pub(super) fn add(
+        &self,
+        channel: ChannelId,
+        visits: Option<Arc<Visits>>,
+        bell: Option<Bell>,
+    ) -> Arc<Stream> {
         let stream = Arc::new(Stream {
             channel,
             visits,
             state: Mutex::default(),
             changed: Condvar::new(),
+            bell,
         });
         self.streams().insert(channel, Arc::clone(&stream));
         self.traffic.streams.fetch_add(1, Ordering::Relaxed);
@@ -166,8 +153,9 @@ impl Line {
         self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The stream's socket has taken bytes: the peer may send as many again.
-    fn consumed(&self, stream: &Stream, bytes: usize) {
+    /// The stream's socket, or its visitor in this process, has taken bytes: the peer may send as
+    /// many again.
+    pub(super) fn consumed(&self, stream: &Stream, bytes: usize) {
         add(&self.traffic.received, bytes);
         if let Some(visits) = &stream.visits {
             add(&visits.bytes_out, bytes);
@@ -189,6 +177,10 @@ impl Stream {
         let mut state = self.state();
         if state.down_done {
             return;
+        }
+        if self.bell.is_some() {
+            state.queue.push(bytes);
+            return self.ring(state);
         }
         let direct = state.queue.is_empty() && state.drain != Drain::Busy;
         let taken = match state.socket.as_deref() {
@@ -232,26 +224,36 @@ impl Stream {
         self.changed.notify_all();
     }
 
-    pub(super) fn opened(&self) {
-        self.state().opening = Opening::Open;
+    pub(super) fn opened(self: &Arc<Self>, line: &Arc<Line>) {
+        let mut state = self.state();
+        state.opening = Opening::Open;
+        let pending = state.pending.take();
+        drop(state);
         self.changed.notify_all();
+        if let Some(pending) = pending {
+            self.with_socket(line, pending.visitor);
+        }
     }
 
-    pub(super) fn refused(&self) {
+    pub(super) fn refused(&self, line: &Line) {
         let mut state = self.state();
         state.opening = Opening::Refused;
         state.released = true;
+        self.turn_away(line, &mut state);
         self.changed.notify_all();
     }
 
     /// The connection has ended.
-    pub(super) fn abort(&self) {
+    pub(super) fn abort(&self, line: &Line) {
         let mut state = self.state();
+        self.turn_away(line, &mut state);
         state.dead = true;
         state.released = true;
-        state.queue.clear();
+        if self.bell.is_none() {
+            state.queue.clear();
+        }
         close(state.socket.as_deref());
-        self.changed.notify_all();
+        self.tell(state);
     }
 
     /// The visitor has had its time to close.
@@ -265,6 +267,22 @@ impl Stream {
 
 // The end of a stream.
 impl Stream {
+    /// Wakes whoever waits for a change of the state.
+    fn tell(&self, state: MutexGuard<'_, State>) {
+        self.ring(state);
+        self.changed.notify_all();
+    }
+
+    /// Wakes a visitor in this process who waits for bytes or their end.
+    fn ring(&self, mut state: MutexGuard<'_, State>) {
+        let listens = std::mem::take(&mut state.listens);
+        state.rung |= listens;
+        drop(state);
+        if let Some(bell) = self.bell.as_ref().filter(|_| listens) {
+            bell.ring();
+        }
+    }
+
     /// Goes on to whatever the state allows.
     pub(super) fn settle(self: &Arc<Self>, line: &Arc<Line>, mut state: MutexGuard<'_, State>) {
         let drained = state.queue.is_empty() && state.drain != Drain::Busy;
@@ -272,21 +290,20 @@ impl Stream {
         if drained
             && (state.peer_eof || state.peer_closed)
             && !state.down_done
-            && state.socket.is_some()
+            && (state.socket.is_some() || self.bell.is_some())
         {
             state.down_done = true;
             state.is_whole = true;
             if let Some(socket) = state.socket.as_deref() {
                 socket.end_write();
+                lingers = state.peer_closed && !state.up_done;
             }
-            lingers = state.peer_closed && !state.up_done;
         } else if state.peer_closed && state.down_done && !state.up_done && !state.released {
-            lingers = true;
+            lingers = state.socket.is_some();
         }
         let release = state.down_done && (state.up_done || state.peer_closed) && !state.released;
         state.released |= release;
-        drop(state);
-        self.changed.notify_all();
+        self.tell(state);
         if lingers {
             line.clock().linger(Arc::clone(self), Instant::now());
             line.wake_pump();
@@ -311,42 +328,44 @@ impl Stream {
     }
 }
 
-// The stream's thread.
+// The beginning, and the end of the way up.
 impl Stream {
     fn with_target(self: &Arc<Self>, line: &Arc<Line>, host: &str, port: u16) {
         // Confirmed before the target answers, as the visitor's first bytes are then on their way.
         let accepted = line.session().accept(self.channel);
-        self.opened();
+        self.opened(line);
         line.flush();
         if accepted.is_err() {
             // The connection has ended.
-            self.abort();
+            self.abort(line);
         }
         let unwanted = || self.state().dead || self.state().peer_closed;
         let connected = target::connect(host, port, line.target_within, unwanted);
         match connected {
-            Ok(socket) => self.with_socket(line, Socket::Tcp(socket)),
+            Ok(socket) => self.with_socket(line, socket),
             Err(error) => {
                 log::debug!("no stream to {host}:{port}: {error}");
                 self.wait_opened();
-                self.broken(line, self.state());
+                self.fail(line);
             }
         }
         line.flush();
-        line.count_down();
     }
 
-    fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: Socket) {
-        let prepared = socket.prepare();
-        let socket = Arc::new(socket);
+    fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) {
+        let Ok(socket) = Socket::new(socket).map(Arc::new) else {
+            return self.fail(line);
+        };
         {
             let mut state = self.state();
-            if state.dead || prepared.is_err() {
-                return self.broken(line, state);
+            if state.dead {
+                drop(state);
+                return self.fail(line);
             }
             state.socket = Some(Arc::clone(&socket));
             let Ok(taken) = state.queue.write_to(|bytes| write_now(&socket, bytes)) else {
-                return self.broken(line, state);
+                drop(state);
+                return self.fail(line);
             };
             match state.queue.is_empty() {
                 true => self.settle(line, state),
@@ -357,115 +376,36 @@ impl Stream {
                 line.flush();
             }
         }
-        let ended = self.wait_opened() && self.carry_up(line, &socket);
+        match self.wait_opened() {
+            true if line.watch(self, &socket) => {}
+            true => self.carry_on_a_thread(line, socket, Vec::new()),
+            false => self.finish(line, false),
+        }
+    }
+
+    /// Nothing more comes up. `well` when that was the end of the socket's bytes. To be followed
+    /// by a [`Line::flush`].
+    pub(super) fn finish(self: &Arc<Self>, line: &Arc<Line>, well: bool) {
         let mut state = self.state();
         state.up_done = true;
-        match ended || state.peer_closed {
+        match well || state.peer_closed {
             true => self.settle(line, state),
             false => self.broken(line, state),
         }
+        self.leave(line);
     }
 
-    /// True when the socket's bytes came to their end. EOF is queued then: CLOSE may follow at once.
-    fn carry_up(&self, line: &Line, mut socket: &Socket) -> bool {
-        // A read that fills its buffer is followed by another; any other has emptied the socket.
-        let mut may_wait = true;
-        loop {
-            if may_wait && !wait_readable(socket) {
-                return false;
-            }
-            // No more is read than the peer takes: whoever waits for it holds no buffer.
-            let Some(window) = self.wait_window(line, socket) else {
-                return false;
-            };
-            let mut buffer = line.buffers.take();
-            let most = buffer.len().min(window);
-            let read = socket.read(buffer.get_mut(..most).unwrap_or_default());
-            let fine = match &read {
-                Ok(0) => true,
-                Ok(count) => self.put(line, buffer.get(..*count).unwrap_or_default()),
-                Err(error) => is_passing(error.kind()),
-            };
-            may_wait = !matches!(read, Ok(count) if count == most);
-            line.buffers.give_back(buffer);
-            if matches!(read, Ok(0)) {
-                // A channel that is gone needs no EOF.
-                let _ = line.session().eof(self.channel);
-                return true;
-            }
-            if !fine {
-                return false;
-            }
-        }
+    /// It is counted no more, and neither is its visitor.
+    fn leave(&self, line: &Line) {
+        let guest = self.state().guest.take();
+        drop(guest);
+        line.count_down();
     }
 
-    /// How many bytes to read now, at least one; none when the connection has ended.
-    fn wait_window(&self, line: &Line, socket: &Socket) -> Option<usize> {
-        loop {
-            let window = line.session().window(self.channel);
-            match window {
-                Ok(0) => {}
-                Ok(window) => return Some(window),
-                Err(Error::NoChannel(_)) => return self.drop_slowly().then_some(usize::MAX),
-                Err(_) => return None,
-            }
-            match socket.peek() {
-                Ok(1..) => {
-                    if !self.wait_writable() && self.state().dead {
-                        return None;
-                    }
-                }
-                Err(error) if is_passing(error.kind()) => {
-                    if !wait_readable(socket) {
-                        return None;
-                    }
-                }
-                // An end, good or bad, needs no window.
-                Ok(0) | Err(_) => return Some(1),
-            }
-        }
-    }
-
-    /// False when the connection has ended. What nobody takes any more is dropped.
-    fn put(&self, line: &Line, mut rest: &[u8]) -> bool {
-        while !rest.is_empty() {
-            let taken = line.session().write(self.channel, rest);
-            line.flush();
-            match taken {
-                Ok(taken) => {
-                    add(&line.traffic.sent, taken);
-                    if let Some(visits) = &self.visits {
-                        add(&visits.bytes_in, taken);
-                    }
-                    rest = rest.get(taken..).unwrap_or_default();
-                }
-                // The channel was closed: nobody takes this any more.
-                Err(Error::NoChannel(_)) => return !self.state().dead,
-                Err(_) => return false,
-            }
-            if !rest.is_empty() && !self.wait_writable() {
-                return !self.state().dead;
-            }
-        }
-        true
-    }
-
-    /// A target that floods a visitor who has gone must not cost a processor while it lingers.
-    fn drop_slowly(&self) -> bool {
-        let waited = self
-            .changed
-            .wait_timeout_while(self.state(), DROP_PAUSE, |state| !state.dead);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !state.dead
-    }
-
-    fn wait_writable(&self) -> bool {
-        let ended = |state: &mut State| !(state.writable || state.dead || state.peer_closed);
-        let mut state = self
-            .changed
-            .wait_while(self.state(), ended)
-            .unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut state.writable) && !state.dead
+    /// There is no socket, and will be none.
+    fn fail(self: &Arc<Self>, line: &Arc<Line>) {
+        self.broken(line, self.state());
+        self.leave(line);
     }
 
     pub(super) fn wait_opened(&self) -> bool {

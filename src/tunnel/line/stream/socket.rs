@@ -1,16 +1,17 @@
-//! A stream's socket, which never blocks.
+//! What a stream does with its socket.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Socket;
 
 /// As much as the socket takes at once.
-pub(super) fn write_now(mut socket: &Socket, bytes: &[u8]) -> std::io::Result<usize> {
+pub(super) fn write_now(socket: &Socket, bytes: &[u8]) -> std::io::Result<usize> {
     let mut taken = 0;
     while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
-        match socket.write(rest) {
+        match socket.send_now(rest) {
             Ok(count) => taken += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -24,9 +25,12 @@ pub(super) fn is_passing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-pub(super) fn wait_readable(socket: &Socket) -> bool {
+/// False when nothing came in that time.
+pub(super) fn wait_readable(socket: &Socket, within: Option<Duration>) -> bool {
     let mut fds = [PollFd::new(socket, PollFlags::IN)];
-    matches!(poll(&mut fds, None), Ok(_) | Err(rustix::io::Errno::INTR))
+    let within = within.and_then(|time| Timespec::try_from(time).ok());
+    // An interrupted or failed wait is followed by a read.
+    poll(&mut fds, within.as_ref()) != Ok(0)
 }
 
 /// Ends both directions, which wakes whoever waits for the socket.
