@@ -349,6 +349,34 @@ fn an_application_that_is_too_slow_is_given_up() {
     assert!(!relay.get("shop", "/half").whole);
 }
 
+/// Requests at work are not given up for others: with sites that do not answer, one connector could
+/// have had all connections.
+#[test]
+fn one_connectors_sites_leave_room_for_others() {
+    let mut limits = Limits::default();
+    limits.connections = 8;
+    let relay = Relay::start_with(limits, |_| {});
+    let silent = application(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
+    let stuck = relay.share("stuck", silent);
+    let _shop = relay.share("shop", plain());
+    let visitors = || stuck.site.figures.visitors.load(Ordering::Relaxed);
+    let request = relay.request("GET", "stuck", "/", "");
+    let mut waiting: Vec<_> = (0..8).map(|_| relay.connect()).collect();
+    for client in &mut waiting {
+        client.send(request.as_bytes());
+    }
+    let sheltered = || stuck.site.crowd.load(Ordering::Relaxed);
+    wait_until("all of them wait", || visitors() == 8 && sheltered() == 6);
+    for _ in 0..3 {
+        assert_eq!(relay.get("shop", "/").status, 200);
+    }
+    wait_until("some have given way", || visitors() < 8);
+    assert!(visitors() >= 6, "three quarters of eight are sheltered");
+    drop(waiting);
+    wait_until("the others have gone", || visitors() == 0);
+    assert_eq!(sheltered(), 0);
+}
+
 /// Scaled: 2,000 idle ones are tried by hand.
 #[test]
 fn idle_slow_visitors_do_not_keep_a_real_one_waiting() {

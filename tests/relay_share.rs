@@ -56,6 +56,22 @@ fn it_is_read_only_and_asks_for_a_code() {
     });
 }
 
+/// What was assigned to a share that never came up stayed assigned.
+#[test]
+fn what_is_given_up_before_it_is_up_is_given_back() {
+    // Nobody takes tunnels where connectors are sent.
+    let relay = Relay::start(&["--external-ip", "127.0.0.2"]);
+    let mut postern = Postern::on(MariaDb::shared(), &["--share", "--server", &relay.url()]);
+    let applications = || {
+        let status = relay.status();
+        let applications = status["connectors"][0]["applications"].as_array();
+        applications.map_or(0, Vec::len)
+    };
+    wait_until(PATIENCE, "the assignment", || applications() == 1);
+    assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
+    wait_until(PATIENCE, "its end", || applications() == 0);
+}
+
 #[test]
 fn what_is_opened_is_said_plainly() {
     let relay = Relay::start(&[]);

@@ -283,6 +283,11 @@ fn a_server_that_returns_is_found_again() {
     holds_within(WAIT, "the drop is seen", || {
         tunnel.snapshot().status == Status::Connecting
     });
+    assert_eq!(
+        tunnel.snapshot().latency,
+        None,
+        "it was another connection's"
+    );
     assert!(
         TcpListener::bind(("127.0.0.1", port)).is_ok(),
         "the port is free"

@@ -75,12 +75,17 @@ pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared>
     let call = Arc::new(Call::new(options));
     let setup = quick_setup::run(&call.options.server, call.clone(), stop, &never());
     let setup = setup.map_err(|failure| match failure {
-        quick_setup::Failure::Stopped => NotShared::Stopped,
+        quick_setup::Failure::Stopped => {
+            // The call that was under way may have been heard.
+            call.give_back();
+            NotShared::Stopped
+        }
         failure => NotShared::Failed(failure.to_string()),
     })?;
     let known = call.remote.known(&known);
-    let tunnel = tunnel(&call, known, &setup)?;
-    wait(&tunnel, stop)?;
+    let tunnel = tunnel(&call, known, &setup).map_err(NotShared::from);
+    let connected = tunnel.and_then(|tunnel| wait(&tunnel, stop).map(|()| tunnel));
+    let tunnel = connected.inspect_err(|_| call.give_back())?;
     Ok(Shared {
         auth_url: setup.auth_url().filter(|_| call.options.invisible),
         site_url: setup.app.site_url,
@@ -99,13 +104,7 @@ impl Shared {
     /// Ends it, and gives back what a relay assigned: within 1.5 s.
     pub fn stop(self) {
         self.tunnel.stop();
-        let options = &self.call.options;
-        if let Ok(credentials) = self.call.credentials(false) {
-            let id = self.call.id.clone();
-            let done = quick_setup::release(options.server.clone(), credentials, id);
-            // A relay that does not answer keeps an application that nobody serves.
-            let _ = done.recv_timeout(RELEASE_WAIT);
-        }
+        self.call.give_back();
     }
 }
 
@@ -162,6 +161,16 @@ impl Call {
             remote: Servers::default().of(options.server.origin()),
             saved: Mutex::new(None),
             options,
+        }
+    }
+
+    /// The relay takes back what it assigned.
+    fn give_back(&self) {
+        if let Ok(credentials) = self.credentials(false) {
+            let (server, id) = (self.options.server.clone(), self.id.clone());
+            let done = quick_setup::release(server, credentials, id);
+            // A relay that does not answer keeps an application that nobody serves.
+            let _ = done.recv_timeout(RELEASE_WAIT);
         }
     }
 

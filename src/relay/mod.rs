@@ -39,6 +39,7 @@ use zeroize::Zeroizing;
 use crate::http::fence::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::tunnel::server as tunnel;
+use crate::tunnel::ssh::ServerKey;
 use crate::vault::time::rfc3339;
 use crate::vault::{self, Home, Instance};
 pub use enrolment::Enrolment;
@@ -182,12 +183,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         gateway_config(&place, &options.trust_proxy),
     );
     let service = Arc::new(Service::new(store, place, options.enrolment));
-    let mut settings = tunnel::Settings::new(options.tunnel_listener, keys);
-    settings.policy = Box::new(Gatekeeper(Arc::clone(&service)));
     let limits = Limits::default();
-    settings.reserved_files = wanted_files(&limits);
-    let tunnels = tunnel::Server::start(settings)?;
-    service.begin(tunnels.opener());
+    let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
     let desk = Arc::new(Desk {
         service: Arc::clone(&service),
         operator,
@@ -213,6 +210,22 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         new_enroll_token,
         set_aside,
     })
+}
+
+/// Starts the tunnel server; sites lead somewhere from then on. What the gateway needs at its
+/// busiest is left to it.
+fn take_tunnels(
+    listener: TcpListener,
+    keys: Arc<[ServerKey]>,
+    service: &Arc<Service>,
+    gateway: &Limits,
+) -> io::Result<tunnel::Server> {
+    let mut settings = tunnel::Settings::new(listener, keys);
+    settings.policy = Box::new(Gatekeeper(Arc::clone(service)));
+    settings.reserved_files = wanted_files(gateway);
+    let tunnels = tunnel::Server::start(settings)?;
+    service.begin(tunnels.opener());
+    Ok(tunnels)
 }
 
 impl Running {

@@ -1,7 +1,8 @@
 //! The sites as the gateway looks them up: from memory, once a request; and the ports beside them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,6 +20,8 @@ struct Table {
     sites: HashMap<String, Arc<Site>>,
     /// The name of each application's site, by the application's id.
     names: HashMap<String, String>,
+    /// Requests under way, by the connector's name; where there is none, nothing is kept.
+    crowds: HashMap<String, Weak<AtomicUsize>>,
     /// What passes through public ports, by the application's id.
     visits: HashMap<String, Arc<Visits>>,
 }
@@ -37,6 +40,7 @@ impl SiteTable {
         let mut made = Site::new(&*site.name, &*application.app_id, open);
         made.tls = site.tls;
         made.code = site.code.as_deref().map(code);
+        made.crowd = table.crowd(connector);
         if let Some(before) = before {
             made.figures = Arc::clone(&before.figures);
         }
@@ -83,9 +87,21 @@ impl Table {
         self.sites.insert(site.name.clone(), Arc::new(site));
     }
 
+    fn crowd(&mut self, connector: &str) -> Arc<AtomicUsize> {
+        if let Some(crowd) = self.crowds.get(connector).and_then(Weak::upgrade) {
+            return crowd;
+        }
+        self.crowds.retain(|_, crowd| crowd.strong_count() > 0);
+        let crowd = Arc::default();
+        self.crowds
+            .insert(connector.to_owned(), Arc::downgrade(&crowd));
+        crowd
+    }
+
     fn take_out(&mut self, app_id: &str) -> Option<Arc<Site>> {
         let name = self.names.remove(app_id)?;
-        self.sites.remove(&name)
+        let is_its_own = self.sites.get(&name)?.app_id == app_id;
+        is_its_own.then(|| self.sites.remove(&name)).flatten()
     }
 }
 

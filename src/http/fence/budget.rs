@@ -16,6 +16,9 @@ const SPARE_FILES: usize = 128;
 /// two pairs of a stream.
 const EXCHANGE_FILES: usize = 4;
 
+/// Exchanges that have not ended yet while the places of their connections are others' already.
+const ENDING: usize = 16;
+
 /// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
 #[derive(Default)]
 pub(super) struct Bodies(AtomicUsize);
@@ -101,7 +104,7 @@ pub(super) fn within_open_files(limits: &Limits) -> (usize, usize) {
 /// Open files of a server with these limits at its busiest, those of the rest of the program
 /// included.
 pub(crate) fn wanted_files(limits: &Limits) -> usize {
-    SPARE_FILES + limits.connections * (1 + EXCHANGE_FILES)
+    SPARE_FILES + limits.connections + (limits.connections + ENDING) * EXCHANGE_FILES
 }
 
 /// Raises the limit of open files to `wanted`, as far as may be; how many of them there are.

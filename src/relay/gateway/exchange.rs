@@ -20,7 +20,7 @@ use super::answer::Answer;
 use super::limits::Limits;
 use super::passing::Passing;
 use super::sending::Sending;
-use super::site::{Figures, add};
+use super::site::{Figures, Shelter, add};
 use super::stream::ByteStream;
 use crate::http::fence::head::Head;
 use crate::http::fence::visit::Visitor;
@@ -60,6 +60,13 @@ pub(super) enum Outcome {
     Gone,
 }
 
+impl Outcome {
+    /// Whether the stream may be used again.
+    pub(super) fn keeps_stream(&self) -> bool {
+        matches!(self, Self::Done { keeps_stream, .. } if *keeps_stream)
+    }
+}
+
 /// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
@@ -88,6 +95,7 @@ pub(super) struct Exchange<'e, 'v, 'a> {
     stream: &'e mut dyn ByteStream,
     limits: &'e Limits,
     figures: &'e Figures,
+    shelter: &'e Shelter<'e>,
     request: Sending,
     answer: Passing<'e>,
     /// When the visitor was found to send nothing more.
@@ -104,10 +112,9 @@ pub(super) enum Turn {
 impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     /// Sends `head`, the request's head as the application gets it, and passes `answer` on.
     pub(super) fn new(
-        visitor: &'e mut Visitor<'v, 'a>,
-        stream: &'e mut dyn ByteStream,
+        (visitor, stream): (&'e mut Visitor<'v, 'a>, &'e mut dyn ByteStream),
         limits: &'e Limits,
-        figures: &'e Figures,
+        (figures, shelter): (&'e Figures, &'e Shelter<'e>),
         (request, head): (&Head, Vec<u8>),
         answer: Answer<'e>,
     ) -> Self {
@@ -117,6 +124,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             stream,
             limits,
             figures,
+            shelter,
             request: Sending::new(request.framing, head),
             answer: Passing::new(answer),
             gone: None,
@@ -159,7 +167,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         let was_whole = self.request.is_whole();
         let up = self.push()?;
         if !was_whole && self.request.is_whole() {
-            self.visitor.is_busy();
+            self.is_at_work();
         }
         let down = self.pull()?;
         if self.answer.is_done() {
@@ -171,6 +179,14 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         match (up, down) {
             (Turn::Blocked, Turn::Blocked) => self.wait(),
             _ => Ok(()),
+        }
+    }
+
+    /// The application has the whole request: it is not given up for others any more, unless too
+    /// many are there already.
+    fn is_at_work(&mut self) {
+        if self.shelter.take() {
+            self.visitor.is_busy();
         }
     }
 
@@ -297,7 +313,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         let waited = wait((self.client, client), wanted, until);
         let (ready, is_ready) = waited.map_err(|_| Outcome::Gone)?;
         if to_visitor && self.request.is_whole() {
-            self.visitor.is_busy();
+            self.is_at_work();
         }
         if ready.intersects(BROKEN) {
             return Err(Outcome::Gone);

@@ -16,7 +16,7 @@ use super::pages::Message;
 use super::raw::Raw;
 use super::request::{self, asks_for_websocket, is_repeatable};
 use super::signin::AUTH;
-use super::site::{Down, Present, Site};
+use super::site::{Down, Present, Shelter, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;
 use crate::http::fence::ExchangeSlot;
@@ -27,6 +27,10 @@ use crate::http::fence::would_block;
 /// Bytes of a path that the log shows. Default 500: a visitor may send 32 KiB, and does not get to
 /// fill the disk with them.
 const LOGGED_PATH: usize = 500;
+
+/// Which part of all connections may be at work at the sites of one connector without being given up
+/// for others. Default 3/4: sites that do not answer must not take all of them.
+const SHELTERED: (usize, usize) = (3, 4);
 
 /// The state of one connection.
 pub(super) struct Visiting<'g> {
@@ -169,19 +173,16 @@ impl Visiting<'_> {
                 Err(served) => return served,
             };
             let (outcome, served) = self.exchange(request, site, visitor, stream.as_mut());
-            match outcome {
-                Outcome::Unanswered(_) if may_repeat => continue,
-                Outcome::Done {
-                    keeps_stream: true, ..
-                } if served.after == After::Keep => {
-                    self.kept = Some(Kept {
-                        site: Arc::clone(site),
-                        stream,
-                        since: Instant::now(),
-                        slot,
-                    });
-                }
-                _ => {}
+            if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
+                continue;
+            }
+            if served.after == After::Keep && outcome.keeps_stream() {
+                self.kept = Some(Kept {
+                    site: Arc::clone(site),
+                    stream,
+                    since: Instant::now(),
+                    slot,
+                });
             }
             return self.conclude(request, visitor, outcome, served);
         }
@@ -212,11 +213,8 @@ impl Visiting<'_> {
     ) -> Result<(Box<dyn ByteStream>, ExchangeSlot), Served> {
         let Some(slot) = visitor.reserve() else {
             let why = "Too many visitors are here at once.";
-            return Err(self.say(
-                request,
-                visitor,
-                &message(503, "Too busy", why, "Try again soon."),
-            ));
+            let busy = message(503, "Too busy", why, "Try again soon.");
+            return Err(self.say(request, visitor, &busy));
         };
         let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
         match opened {
@@ -257,8 +255,10 @@ impl Visiting<'_> {
         let limits = &self.gateway.config.limits;
         let to_app = request::head(head, request.host, request.origin, cookie);
         let answer = Answer::new(head, asks_for_websocket(head), cookie);
-        let figures = &site.figures;
-        let mut exchange = Exchange::new(visitor, stream, limits, figures, (head, to_app), answer);
+        let most = visitor.limits().connections / SHELTERED.1 * SHELTERED.0;
+        let (figures, shelter) = (&*site.figures, Shelter::at(site, most));
+        let (ours, counts) = ((head, to_app), (figures, &shelter));
+        let mut exchange = Exchange::new((visitor, stream), limits, counts, ours, answer);
         let outcome = exchange.run();
         let mut served = Served {
             after: after(&outcome),
@@ -268,14 +268,14 @@ impl Visiting<'_> {
         if outcome == Outcome::Upgraded {
             let down = exchange.rest();
             let up = std::mem::take(visitor.inbox());
-            served.bytes += Raw {
+            let raw = Raw {
                 client: visitor.socket(),
                 stream,
                 limits,
                 write_stall: visitor.limits().write_stall,
                 figures,
-            }
-            .run(up, down);
+            };
+            served.bytes += raw.run(up, down);
         }
         (outcome, served)
     }

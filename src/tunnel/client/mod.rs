@@ -125,7 +125,7 @@ pub struct Snapshot {
     pub next_retry: Option<Instant>,
     /// Since when it is connected, as the clock was then.
     pub since: Option<SystemTime>,
-    /// The last round trip.
+    /// The last round trip; none while it is not connected.
     pub latency: Option<Duration>,
     /// Bytes from targets into the tunnel.
     pub sent: u64,
@@ -360,7 +360,8 @@ impl Shared {
             error: state.error.clone(),
             next_retry: state.next_retry,
             since: state.since.map(|(_, time)| time),
-            latency: (micros > 0).then(|| Duration::from_micros(micros)),
+            latency: (micros > 0 && state.status == Status::Connected)
+                .then(|| Duration::from_micros(micros)),
             sent: traffic.sent.load(Ordering::Relaxed),
             received: traffic.received.load(Ordering::Relaxed),
             streams: traffic.streams.load(Ordering::Relaxed),
