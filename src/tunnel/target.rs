@@ -1,7 +1,7 @@
 //! Connecting to what a stream leads to.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -47,11 +47,46 @@ fn ordered(host: &str, found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAdd
     addresses
 }
 
+/// A connection to an address, begun without waiting.
+pub(super) enum Begun {
+    /// It is there: the address is of this machine, as a rule.
+    Connected(TcpStream),
+    /// To be finished with [`Begun::finish`].
+    Waiting(TcpStream),
+}
+
+impl Begun {
+    /// Begins to connect to `host` where that is an address; none where it is a name, or where
+    /// the system refuses at once.
+    pub(super) fn new(host: &str, port: u16) -> Option<Self> {
+        begin((host.parse::<IpAddr>().ok()?, port).into()).ok()
+    }
+
+    /// Waits for the connection.
+    pub(super) fn finish(
+        self,
+        within: Duration,
+        unwanted: impl Fn() -> bool,
+    ) -> io::Result<TcpStream> {
+        match self {
+            Self::Connected(socket) => Ok(socket),
+            Self::Waiting(socket) => finish(socket, Instant::now() + within, &unwanted),
+        }
+    }
+}
+
 fn connect_to(
     to: SocketAddr,
     deadline: Instant,
     unwanted: &impl Fn() -> bool,
 ) -> io::Result<TcpStream> {
+    match begin(to)? {
+        Begun::Connected(socket) => Ok(socket),
+        Begun::Waiting(socket) => finish(socket, deadline, unwanted),
+    }
+}
+
+fn begin(to: SocketAddr) -> io::Result<Begun> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -59,11 +94,23 @@ fn connect_to(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = TcpStream::from(socket_with(family, SocketType::STREAM, flags, None)?);
     match rustix::net::connect(&socket, &to) {
-        Ok(()) => return Ok(socket),
+        Ok(()) => return Ok(Begun::Connected(socket)),
         Err(Errno::INPROGRESS | Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    while !is_writable(&socket)? {
+    // On loopback the answer is there by now.
+    if !is_writable(&socket, Duration::ZERO)? {
+        return Ok(Begun::Waiting(socket));
+    }
+    made(socket).map(Begun::Connected)
+}
+
+fn finish(
+    socket: TcpStream,
+    deadline: Instant,
+    unwanted: &impl Fn() -> bool,
+) -> io::Result<TcpStream> {
+    while !is_writable(&socket, LOOK)? {
         if unwanted() {
             return Err(io::Error::new(
                 io::ErrorKind::Interrupted,
@@ -74,13 +121,22 @@ fn connect_to(
             return Err(io::ErrorKind::TimedOut.into());
         }
     }
-    sockopt::socket_error(&socket)??;
-    Ok(socket)
+    made(socket)
 }
 
-fn is_writable(socket: &TcpStream) -> io::Result<bool> {
+fn made(socket: TcpStream) -> io::Result<TcpStream> {
+    sockopt::socket_error(&socket)??;
+    // Where nobody listens on a port of this machine, TCP's simultaneous open (RFC 9293 §3.5) can
+    // connect a socket to itself.
+    match socket.local_addr()? == socket.peer_addr()? {
+        true => Err(Errno::CONNREFUSED.into()),
+        false => Ok(socket),
+    }
+}
+
+fn is_writable(socket: &TcpStream, within: Duration) -> io::Result<bool> {
     let mut fds = [PollFd::new(socket, PollFlags::OUT)];
-    let look = Timespec::try_from(LOOK).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let look = Timespec::try_from(within).map_err(|_| io::ErrorKind::InvalidInput)?;
     match poll(&mut fds, Some(&look)) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
@@ -100,5 +156,38 @@ mod tests {
             [found[1], found[0]]
         );
         assert_eq!(ordered("a.example", found.into_iter()), found);
+    }
+
+    #[test]
+    fn an_address_is_reached_at_once_and_a_name_is_not_tried() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let begun = Begun::new("127.0.0.1", port).unwrap();
+        let socket = begun.finish(CONNECT_WITHIN, || false).unwrap();
+        assert_eq!(listener.accept().unwrap().1, socket.local_addr().unwrap());
+        assert!(Begun::new("localhost", port).is_none());
+        drop((listener, socket));
+        let refused = connect("127.0.0.1", port, CONNECT_WITHIN, || false).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    /// A socket that is connected to itself would echo a visitor's bytes to him.
+    #[test]
+    fn a_socket_is_not_connected_to_itself() {
+        let socket = socket_with(
+            AddressFamily::INET,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        );
+        let socket = socket.unwrap();
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        rustix::net::bind(&socket, &any).unwrap();
+        let socket = TcpStream::from(socket);
+        rustix::net::connect(&socket, &socket.local_addr().unwrap()).unwrap();
+        assert_eq!(
+            made(socket).unwrap_err().kind(),
+            io::ErrorKind::ConnectionRefused
+        );
     }
 }

@@ -288,9 +288,7 @@ impl Line {
                     return end;
                 }
             }
-            if self.session().has_output() {
-                self.nudge_pump();
-            }
+            self.flush_now();
             if self.has_ended() {
                 return End::Stopped;
             }

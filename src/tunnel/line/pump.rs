@@ -1,6 +1,7 @@
 //! Writing: the pump thread, and whoever else holds the writer's lock.
 
-use std::sync::{PoisonError, TryLockError};
+use std::io;
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use super::{End, Line};
@@ -8,6 +9,8 @@ use crate::tunnel::ssh::{ChannelId, Writer};
 
 /// Batches that a stream's thread writes for others before the pump takes over. Default 32: 2 MiB.
 const BATCHES_FOR_OTHERS: usize = 32;
+/// Bytes that threads write which must not wait. Default 4 KiB: a change of threads costs more.
+const LITTLE: usize = 4 * 1024;
 
 impl Line {
     /// Writes what waits, unless another thread is at it, which then does. May wait for the link.
@@ -21,48 +24,108 @@ impl Line {
         self.flush_some(1);
     }
 
-    fn flush_some(&self, most: usize) {
+    /// Writes what waits if it is little and the link takes it at once; it is the pump's
+    /// otherwise. Never waits.
+    pub(super) fn flush_now(&self) {
         while self.session().has_output() {
-            let mut writer = match self.writer.try_lock() {
-                Ok(writer) => writer,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
+            if !self.session().has_at_most(LITTLE) {
+                return self.nudge_pump();
+            }
+            let Some(writer) = self.try_writer() else {
+                return;
             };
-            match self.write_batches(&mut writer, most) {
-                Ok(true) => {}
-                Ok(false) => return drop_then(writer, || self.nudge_pump()),
-                Err(end) => {
-                    drop(writer);
-                    self.end(end);
-                    return self.cut();
-                }
+            if !self.goes_on(writer, |writer| self.write_batch_now(writer)) {
+                return;
             }
         }
+    }
+
+    fn flush_some(&self, most: usize) {
+        while self.session().has_output() {
+            let Some(writer) = self.try_writer() else {
+                return;
+            };
+            if !self.goes_on(writer, |writer| self.write_batches(writer, most)) {
+                return;
+            }
+        }
+    }
+
+    /// None while another thread writes: it sees what is new before it leaves.
+    fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        match self.writer.try_lock() {
+            Ok(writer) => Some(writer),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Whether `write` has left nothing; what it has left is the pump's.
+    fn goes_on(
+        &self,
+        mut writer: MutexGuard<'_, Writer>,
+        write: impl FnOnce(&mut Writer) -> Result<bool, End>,
+    ) -> bool {
+        let done = write(&mut writer);
+        drop(writer);
+        match done {
+            Ok(true) => return true,
+            Ok(false) => self.nudge_pump(),
+            Err(end) => {
+                self.end(end);
+                self.cut();
+            }
+        }
+        false
     }
 
     /// False when there is more, for the pump.
     fn write_batches(&self, writer: &mut Writer, most: usize) -> Result<bool, End> {
         for _ in 0..most {
-            if !writer.fill(|| self.session()).map_err(End::Protocol)? {
-                return Ok(true);
-            }
-            let woken: Vec<ChannelId> = writer.woken().collect();
-            for channel in woken {
-                self.tell(channel, |stream| stream.writable());
+            if !self.fill(writer)? {
+                return Ok(self.link.is_clear());
             }
             let count = writer.output().len();
-            self.link
-                .write(writer.output())
-                .map_err(|error| End::Link(error.to_string()))?;
+            self.link.write(writer.output()).map_err(broken)?;
             writer.advance(count);
         }
         Ok(!self.session().has_output())
+    }
+
+    /// The same for one batch, without waiting.
+    fn write_batch_now(&self, writer: &mut Writer) -> Result<bool, End> {
+        if !self.link.is_clear() || !self.fill(writer)? {
+            return Ok(self.link.is_clear());
+        }
+        let count = writer.output().len();
+        let all = self.link.write_now(writer.output()).map_err(broken)?;
+        writer.advance(count);
+        Ok(all)
+    }
+
+    /// Takes the next batch, and wakes the streams that have room then; false when there is none.
+    fn fill(&self, writer: &mut Writer) -> Result<bool, End> {
+        let filled = writer.fill(|| self.session()).map_err(End::Protocol)?;
+        let woken: Vec<ChannelId> = writer.woken().collect();
+        for channel in woken {
+            self.tell(channel, |stream| stream.writable());
+        }
+        Ok(filled)
+    }
+
+    /// What was written without waiting may have left something.
+    fn flush_link(&self) {
+        // Whoever holds the lock clears the link first, or leaves it to the pump again.
+        if let Some(writer) = self.try_writer() {
+            self.goes_on(writer, |_| self.link.flush().map_err(broken).map(|()| true));
+        }
     }
 
     /// The pump thread.
     pub(super) fn pump(&self) {
         while !self.has_ended() {
             self.flush();
+            self.flush_link();
             if let Err(end) = self.keep_time() {
                 self.end(end);
                 self.cut();
@@ -72,6 +135,7 @@ impl Line {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         // The last packets; whatever fails now, it is over.
         let _ = self.write_batches(&mut writer, BATCHES_FOR_OTHERS);
+        let _ = self.link.flush();
         self.cut();
     }
 
@@ -131,7 +195,6 @@ impl Line {
     }
 }
 
-fn drop_then<T>(value: T, then: impl FnOnce()) {
-    drop(value);
-    then();
+fn broken(error: io::Error) -> End {
+    End::Link(error.to_string())
 }

@@ -49,6 +49,23 @@ impl LinkWriter {
         self.0.write(payload)
     }
 
+    /// The same without waiting: false when something is left, which goes before the next frame,
+    /// or with [`LinkWriter::flush`]. What is left is kept in memory: to be used for short frames,
+    /// and not again before all has gone.
+    pub fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
+        self.0.write_now(payload)
+    }
+
+    /// Whether [`LinkWriter::write_now`] has left nothing.
+    pub fn is_clear(&self) -> bool {
+        lock(&self.0.out).queue.is_empty()
+    }
+
+    /// Sends what [`LinkWriter::write_now`] left. Waits as [`LinkWriter::write`] does.
+    pub fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
     /// Says goodbye, as far as that goes without waiting, and ends the sending. The reading half
     /// goes on to the peer's end; call [`LinkWriter::shutdown`] when it has taken long enough.
     pub fn close(&self) {
@@ -171,6 +188,17 @@ impl Shared {
         // A goodbye may have been among what came first.
         out.usable()?;
         let done = self.frame(&mut out, payload);
+        self.note(&mut out, done)?;
+        drop(out);
+        self.pay()
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let mut out = lock(&self.out);
+        if out.queue.is_empty() {
+            return Ok(());
+        }
+        let done = self.clear(&mut out);
         self.note(&mut out, done)?;
         drop(out);
         self.pay()
@@ -327,6 +355,47 @@ impl Shared {
         false
     }
 
+    /// Whoever finds the lock taken meanwhile is served as by [`Shared::settle`].
+    fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
+        let mut out = lock(&self.out);
+        out.usable()?;
+        let sent = self.queue_data(&mut out, payload);
+        let sent = sent.and_then(|()| self.offer(&mut out));
+        let sent = match sent {
+            Ok(sent) => sent,
+            Err(error) => return self.note(&mut out, Err(error)).map(|()| false),
+        };
+        drop(out);
+        let is_full = self.settle();
+        Ok(sent && !is_full)
+    }
+
+    fn queue_data(&self, out: &mut Out, payload: &mut [u8]) -> io::Result<()> {
+        self.gather(out)?;
+        // A goodbye may have been among what came first.
+        out.usable()?;
+        let key = self.key(out)?;
+        Mask::new(key.unwrap_or_default()).apply(payload);
+        let header = websocket::header(Kind::Data, payload.len(), key);
+        self.queue(out, header.bytes())?;
+        self.queue(out, payload)?;
+        count(&self.sent, payload.len());
+        Ok(())
+    }
+
+    fn queue(&self, out: &mut Out, bytes: &[u8]) -> io::Result<()> {
+        let Some(tls) = &self.tls else {
+            out.queue.extend(bytes);
+            return Ok(());
+        };
+        let mut tls = lock(tls);
+        for part in bytes.chunks(ENCRYPT) {
+            tls.writer().write_all(part)?;
+            take_records(&mut tls, &mut out.queue)?;
+        }
+        Ok(())
+    }
+
     fn close(&self) {
         self.owe_close(1000u16.to_be_bytes().to_vec());
         let Some(mut out) = try_lock(&self.out) else {
@@ -395,13 +464,7 @@ impl Shared {
         if kind == Kind::Close {
             out.state = State::Closing;
         }
-        let Some(tls) = &self.tls else {
-            out.queue.extend(frame);
-            return Ok(());
-        };
-        let mut tls = lock(tls);
-        tls.writer().write_all(&frame)?;
-        take_records(&mut tls, &mut out.queue)
+        self.queue(out, &frame)
     }
 
     pub(super) fn shutdown(&self) {

@@ -90,3 +90,43 @@ fn a_frame_over_the_cap_is_not_sent() {
         }
     );
 }
+
+#[test]
+fn what_the_socket_did_not_take_at_once_goes_before_the_next_frame() {
+    const SIZE: usize = 4000;
+    let (ours, theirs) = pair();
+    let writer = writer(ours, Duration::from_secs(60));
+    assert!(writer.is_clear());
+    let mut frames = 0_u32;
+    let fits = |count: u32| {
+        let text = count.to_be_bytes().repeat(SIZE / 4);
+        writer.write_now(&mut text.clone()).unwrap()
+    };
+    while fits(frames) {
+        frames += 1;
+    }
+    assert!(!writer.is_clear());
+    let read = std::thread::spawn(move || {
+        socket::block(&theirs, Duration::from_secs(60)).unwrap();
+        let theirs = LinkWriter::new(theirs, None, Role::Server);
+        let mut reader = LinkReader::new(theirs, Vec::new());
+        for frame in 0..=frames + 1 {
+            let mut text = vec![0; SIZE];
+            let mut rest = text.as_mut_slice();
+            while !rest.is_empty() {
+                let count = reader.read(rest).unwrap();
+                assert!(count > 0, "it ends within frame {frame}");
+                rest = &mut rest[count..];
+            }
+            assert!(
+                text == frame.to_be_bytes().repeat(SIZE / 4),
+                "frame {frame}"
+            );
+        }
+    });
+    writer.flush().unwrap();
+    assert!(writer.is_clear());
+    fits(frames + 1);
+    writer.flush().unwrap();
+    read.join().unwrap();
+}

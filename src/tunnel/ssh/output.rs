@@ -178,6 +178,11 @@ impl Output {
         self.urgent.len() + transport.sum::<usize>()
     }
 
+    /// Bytes of all that waits.
+    pub(super) fn size(&self) -> usize {
+        self.answers() + self.bulk_bytes
+    }
+
     /// Whether [`Output::take`] would take something.
     pub(super) fn is_ready(&self) -> bool {
         let passing = !self.held && (!self.urgent.is_empty() || !self.bulk.is_empty());

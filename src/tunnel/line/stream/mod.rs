@@ -29,13 +29,15 @@ use super::queue::Queue;
 use super::socket::Socket;
 use super::{End, Line, Visits};
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
-use crate::tunnel::target;
+use crate::tunnel::target::{self, Begun};
 use pending::{Guest, Pending};
 use socket::{close, write_now};
 pub(super) use up::Carried;
 
 /// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
+/// Bytes of a visitor that are taken when his channel opens. Default 16 KiB, as in the watch.
+const FIRST_BYTES: usize = 16 * 1024;
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
@@ -109,7 +111,8 @@ impl State {
 }
 
 impl Line {
-    /// Client: accepts an offered channel and connects it to `target`, on a thread of its own. Never waits.
+    /// Client: accepts an offered channel and connects it to `target`, on a thread of its own where
+    /// that takes time. Never waits.
     pub(in crate::tunnel) fn serve_target(
         self: &Arc<Self>,
         channel: ChannelId,
@@ -117,9 +120,17 @@ impl Line {
         port: u16,
     ) -> Result<(), Error> {
         let stream = self.add(channel, None, None);
+        let begun = match Begun::new(host, port) {
+            Some(Begun::Connected(socket)) => {
+                stream.accept(self);
+                stream.with_socket(self, socket);
+                return Ok(());
+            }
+            begun => begun,
+        };
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
         // On a thread because connecting waits.
-        let job = move || own.with_target(&line, &host, port);
+        let job = move || own.with_target(&line, begun, &host, port);
         if let Err(error) = self.workers.run(job) {
             log::warn!("a stream is refused: no thread for it: {error}");
             self.streams().remove(&channel);
@@ -231,7 +242,7 @@ impl Stream {
         drop(state);
         self.changed.notify_all();
         if let Some(pending) = pending {
-            self.with_socket(line, pending.visitor);
+            self.with_visitor(line, pending.visitor);
         }
     }
 
@@ -330,56 +341,91 @@ impl Stream {
 
 // The beginning, and the end of the way up.
 impl Stream {
-    fn with_target(self: &Arc<Self>, line: &Arc<Line>, host: &str, port: u16) {
-        // Confirmed before the target answers, as the visitor's first bytes are then on their way.
+    fn accept(&self, line: &Line) {
         let accepted = line.session().accept(self.channel);
-        self.opened(line);
-        line.flush();
+        self.state().opening = Opening::Open;
         if accepted.is_err() {
             // The connection has ended.
             self.abort(line);
         }
+    }
+
+    fn with_target(
+        self: &Arc<Self>,
+        line: &Arc<Line>,
+        begun: Option<Begun>,
+        host: &str,
+        port: u16,
+    ) {
+        // Confirmed before the target answers, as the visitor's first bytes are then on their way.
+        self.accept(line);
+        line.flush();
         let unwanted = || self.state().dead || self.state().peer_closed;
-        let connected = target::connect(host, port, line.target_within, unwanted);
+        let connected = match begun {
+            Some(begun) => begun.finish(line.target_within, unwanted),
+            None => target::connect(host, port, line.target_within, unwanted),
+        };
         match connected {
             Ok(socket) => self.with_socket(line, socket),
             Err(error) => {
                 log::debug!("no stream to {host}:{port}: {error}");
-                self.wait_opened();
                 self.fail(line);
             }
         }
         line.flush();
     }
 
+    /// The channel is open.
     fn with_socket(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) {
-        let Ok(socket) = Socket::new(socket).map(Arc::new) else {
-            return self.fail(line);
-        };
-        {
-            let mut state = self.state();
-            if state.dead {
-                drop(state);
-                return self.fail(line);
-            }
-            state.socket = Some(Arc::clone(&socket));
-            let Ok(taken) = state.queue.write_to(|bytes| write_now(&socket, bytes)) else {
-                drop(state);
-                return self.fail(line);
-            };
-            match state.queue.is_empty() {
-                true => self.settle(line, state),
-                false => self.need_drain(line, state),
-            }
-            if taken > 0 {
-                line.consumed(self, taken);
-                line.flush();
-            }
+        if let Some(socket) = self.join(line, socket) {
+            self.wait(line, socket);
         }
-        match self.wait_opened() {
-            true if line.watch(self, &socket) => {}
-            true => self.carry_on_a_thread(line, socket, Vec::new()),
-            false => self.finish(line, false),
+    }
+
+    /// The same for a visitor: what he has said by now saves the watch a turn.
+    fn with_visitor(self: &Arc<Self>, line: &Arc<Line>, visitor: TcpStream) {
+        let Some(socket) = self.join(line, visitor) else {
+            return;
+        };
+        match self.carry_piece(line, &socket, &mut vec![0; FIRST_BYTES]) {
+            Carried::Whole => self.wait(line, socket),
+            Carried::Part(rest) => self.carry_on_a_thread(line, socket, rest),
+            Carried::Ended(well) => self.finish(line, well),
+        }
+    }
+
+    /// Brings the socket and what has come for it together; none when that was the end of it.
+    fn join(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) -> Option<Arc<Socket>> {
+        let Ok(socket) = Socket::new(socket).map(Arc::new) else {
+            self.fail(line);
+            return None;
+        };
+        let mut state = self.state();
+        if state.dead {
+            drop(state);
+            self.fail(line);
+            return None;
+        }
+        state.socket = Some(Arc::clone(&socket));
+        let Ok(taken) = state.queue.write_to(|bytes| write_now(&socket, bytes)) else {
+            drop(state);
+            self.fail(line);
+            return None;
+        };
+        match state.queue.is_empty() {
+            true => self.settle(line, state),
+            false => self.need_drain(line, state),
+        }
+        if taken > 0 {
+            line.consumed(self, taken);
+        }
+        Some(socket)
+    }
+
+    /// Waits for what the socket has to say, in the watch or on a thread.
+    fn wait(self: &Arc<Self>, line: &Arc<Line>, socket: Arc<Socket>) {
+        if !line.watch(self, &socket) {
+            self.carry_on_a_thread(line, socket, Vec::new());
         }
     }
 

@@ -54,7 +54,7 @@ impl Line {
                 Err(error) => return log::debug!("a visitor is turned away: {error}"),
             }
         };
-        self.nudge_pump();
+        self.flush_now();
         if self.has_ended() {
             stream.abort(self);
         }

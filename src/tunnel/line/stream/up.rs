@@ -14,7 +14,6 @@ const DROP_PAUSE: Duration = Duration::from_millis(5);
 const QUIET: Duration = Duration::from_millis(200);
 
 /// What became of the bytes that were there.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what the watch asks for
 pub(in crate::tunnel::line) enum Carried {
     /// The channel has them all, and there are no more now.
     Whole,
@@ -91,7 +90,6 @@ impl Stream {
     }
 
     /// Carries what is there, without waiting and without writing the link.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the watch's
     pub(in crate::tunnel::line) fn carry_piece(
         &self,
         line: &Line,

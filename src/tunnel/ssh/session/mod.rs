@@ -98,6 +98,11 @@ impl Session {
         self.out.is_ready() || self.channels.owes_turn()
     }
 
+    /// Whether all that waits to be written is no more than `bytes`.
+    pub fn has_at_most(&self, bytes: usize) -> bool {
+        self.out.size() <= bytes
+    }
+
     /// Whether both sides may open channels and send requests.
     pub fn is_open(&self) -> bool {
         self.login.is_done() && !self.ended
