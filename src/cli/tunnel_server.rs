@@ -16,7 +16,8 @@ use crate::tunnel::ssh::{KeyKind, ServerKey};
 use crate::vault::Home;
 
 /// Where it listens by default, as a chisel server does.
-const DEFAULT_LISTEN: &str = "0.0.0.0:8080";
+const DEFAULT_HOST: &str = "0.0.0.0";
+const DEFAULT_PORT: &str = "8080";
 /// Bytes of a users file. Default 1 MiB: some ten thousand users.
 const USERS_CAP: u64 = 1024 * 1024;
 /// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
@@ -28,6 +29,27 @@ const LISTEN: Flag = Flag {
     value: "HOST:PORT",
     repeatable: false,
     help: "where clients connect (default 0.0.0.0:8080)",
+};
+const HOST: Flag = Flag {
+    long: "host",
+    alias: "",
+    value: "HOST",
+    repeatable: false,
+    help: "with --port, another way to say --listen: chisel's",
+};
+const PORT: Flag = Flag {
+    long: "port",
+    alias: "p",
+    value: "PORT",
+    repeatable: false,
+    help: "see --host",
+};
+const REVERSE: Flag = Flag {
+    long: "reverse",
+    alias: "",
+    value: "",
+    repeatable: false,
+    help: "changes nothing: reverse remotes are what there is",
 };
 const AUTH: Flag = Flag {
     long: "auth",
@@ -49,7 +71,16 @@ pub(super) const COMMAND: Command = Command {
     operands: "",
     operand_count: 0..=0,
     about: "Serves chisel-v3 clients, for reverse TCP remotes.",
-    flags: &[LISTEN, AUTH, AUTHFILE, KEEPALIVE_FLAG, VERBOSE],
+    flags: &[
+        LISTEN,
+        AUTH,
+        AUTHFILE,
+        KEEPALIVE_FLAG,
+        HOST,
+        PORT,
+        REVERSE,
+        VERBOSE,
+    ],
     notes: "\
 Without users anybody may connect and listen on any port of this machine.
 An expression is compared with R:HOST:PORT; an empty one allows everything.",
@@ -62,9 +93,7 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
         return print(&COMMAND.help(COMMAND.name));
     }
     let users = users(&parsed)?;
-    let listen = parsed
-        .value(&LISTEN)
-        .unwrap_or_else(|| DEFAULT_LISTEN.to_owned());
+    let listen = listen(&parsed)?;
     let keepalive = keepalive(&parsed)?;
     logging::start_informing(parsed.has(&VERBOSE));
     let watch = Watch::start()
@@ -101,6 +130,31 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     server.stop();
     printed
+}
+
+fn listen(parsed: &Parsed) -> Result<String, Failure> {
+    let (host, port) = (parsed.value(&HOST), parsed.value(&PORT));
+    match parsed.value(&LISTEN) {
+        Some(listen) if host.is_none() && port.is_none() => return Ok(listen),
+        Some(_) => {
+            let message = "--listen says it all: give it without --host and --port";
+            return Err(Failure::usage(message).hint(COMMAND.see_help()));
+        }
+        None => {}
+    }
+    let host = host.unwrap_or_else(|| DEFAULT_HOST.to_owned());
+    let port = port.unwrap_or_else(|| DEFAULT_PORT.to_owned());
+    if port.parse::<u16>().is_err() {
+        let message = format!(
+            "--port must be a number from 0 to 65535, not {}",
+            quoted(&port)
+        );
+        return Err(Failure::usage(message).hint(COMMAND.see_help()));
+    }
+    Ok(match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    })
 }
 
 fn users(parsed: &Parsed) -> Result<Users, Failure> {

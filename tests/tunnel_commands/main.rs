@@ -319,8 +319,30 @@ fn a_wrong_command_line_is_named_and_ends_with_2() {
     }
     let finished = Home::new().run(&["tunnel-server", "operand"]);
     assert_eq!(finished.code, Some(2), "{finished:?}");
+    for (args, named) in [
+        (&["--port", "70000"][..], "70000"),
+        (&["--listen", "127.0.0.1:0", "-p", "1"], "--listen"),
+    ] {
+        let finished = Home::new().run(&[&["tunnel-server"], args].concat());
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        assert!(finished.stderr.contains(named), "{finished:?}");
+    }
     let finished = Home::new().run(&["tunnel-server", "--auth", "nobody"]);
     assert_eq!(finished.code, Some(2), "{finished:?}");
+}
+
+/// What stands in a script for `chisel server` works as it is.
+#[test]
+fn a_server_is_told_where_to_listen_as_chisel_is() {
+    let auth = format!("me:{PASSWORD}");
+    for host in ["127.0.0.1", "localhost"] {
+        let args = ["tunnel-server", "--host", host, "-p", "0", "--reverse"];
+        let server = Running::start(Home::new(), &[("AUTH", &auth)], &args);
+        assert!(server.address().ip().is_loopback());
+        server.ends_well(Signal::TERM);
+    }
+    let finished = Home::new().run(&["tunnel-server", "--host", "300.1.1.1", "--port", "0"]);
+    failed_with(&finished, "300.1.1.1:0");
 }
 
 #[test]
