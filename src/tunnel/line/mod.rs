@@ -11,9 +11,9 @@
 //! ```
 //!
 //! The reading thread never waits: not for a target, and not for the link to take something.
-//! What it queues, the pump writes; watch and streams' threads write what they have queued
-//! themselves, which saves a change of threads, unless another thread is writing: then that one
-//! goes on with it.
+//! Each thread writes what it has queued itself, which saves a change of threads, unless another
+//! thread is writing: then that one goes on with it. Where the reading or a listening thread would
+//! have to wait for the link, the pump does.
 //! The pump also keeps the time: keep-alive, deadlines, sockets that linger.
 //!
 //! Locks are taken in this order: writer, session, streams, a stream's state; the clock's after the

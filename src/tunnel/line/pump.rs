@@ -124,8 +124,9 @@ impl Line {
     /// The pump thread.
     pub(super) fn pump(&self) {
         while !self.has_ended() {
-            self.flush();
+            // In this order: what was queued meanwhile is seen by the second.
             self.flush_link();
+            self.flush();
             if let Err(end) = self.keep_time() {
                 self.end(end);
                 self.cut();

@@ -22,7 +22,7 @@ pub struct LinkWriter(Arc<Shared>);
 pub struct Counters {
     /// From the peer.
     pub received: u64,
-    /// To the peer, as far as the socket has taken them.
+    /// To the peer: taken by the socket, or kept by [`LinkWriter::write_now`].
     pub sent: u64,
 }
 
