@@ -58,12 +58,14 @@ $(STATIC_VENV)/installed: Makefile
 test:
 	@tests/run.sh
 
-# The figures that README.md quotes, measured on this machine; then the tunnel's, beside the tunnels
-# whose binaries POSTERN_CHISEL, POSTERN_RATHOLE and POSTERN_BORE name.
+# The figures that README.md quotes, measured on this machine; the tunnel's beside the tunnels whose
+# binaries POSTERN_CHISEL, POSTERN_RATHOLE and POSTERN_BORE name.
 bench:
 	@tests/setup.sh
 	cargo bench --profile release --bench figures
 	cargo bench --profile release --bench tunnel
+	cargo bench --profile release --bench gateway
+	cargo test --profile release --test manage_figures --test relay_figures -- --nocapture
 
 # A private MariaDB with sample data and a small web site, shared through a relay on this machine, until Ctrl-C.
 # ARGS go to postern start.
