@@ -52,7 +52,13 @@ impl Home {
             }
             Ok(_) => {}
         }
-        read_capped(&path, cap).map(Some)
+        match read_capped(&path, cap) {
+            // Another process set it aside since.
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
     }
 
     /// Creates the directory where it is missing and waits for the right to write in it.
