@@ -15,37 +15,27 @@ const LITTLE: usize = 4 * 1024;
 impl Line {
     /// Writes what waits, unless another thread is at it, which then does. May wait for the link.
     pub(super) fn flush(&self) {
-        self.flush_some(BATCHES_FOR_OTHERS);
+        self.flush_by(|writer| self.write_batches(writer, BATCHES_FOR_OTHERS));
     }
 
     /// The same for a thread that others wait for: what is more than a batch is the pump's.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the watch's
     pub(super) fn flush_once(&self) {
-        self.flush_some(1);
+        self.flush_by(|writer| self.write_batches(writer, 1));
     }
 
-    /// Writes what waits if it is little and the link takes it at once; it is the pump's
-    /// otherwise. Never waits.
+    /// The same if it is little and the link takes it at once; it is the pump's otherwise. Never
+    /// waits.
     pub(super) fn flush_now(&self) {
-        while self.session().has_output() {
-            if !self.session().has_at_most(LITTLE) {
-                return self.nudge_pump();
-            }
-            let Some(writer) = self.try_writer() else {
-                return;
-            };
-            if !self.goes_on(writer, |writer| self.write_batch_now(writer)) {
-                return;
-            }
-        }
+        self.flush_by(|writer| self.write_batch_now(writer));
     }
 
-    fn flush_some(&self, most: usize) {
+    fn flush_by(&self, write: impl Fn(&mut Writer) -> Result<bool, End>) {
         while self.session().has_output() {
             let Some(writer) = self.try_writer() else {
                 return;
             };
-            if !self.goes_on(writer, |writer| self.write_batches(writer, most)) {
+            if !self.goes_on(writer, &write) {
                 return;
             }
         }
@@ -94,8 +84,11 @@ impl Line {
 
     /// The same for one batch, without waiting.
     fn write_batch_now(&self, writer: &mut Writer) -> Result<bool, End> {
-        if !self.link.is_clear() || !self.fill(writer)? {
-            return Ok(self.link.is_clear());
+        if !self.link.is_clear() || !self.session().has_at_most(LITTLE) {
+            return Ok(false);
+        }
+        if !self.fill(writer)? {
+            return Ok(true);
         }
         let count = writer.output().len();
         let all = self.link.write_now(writer.output()).map_err(broken)?;

@@ -16,12 +16,10 @@ use rustix::io::Errno;
 use super::Line;
 use super::bell::Bell;
 use super::socket::Socket;
-use super::stream::{Carried, Stream};
+use super::stream::{Carried, PIECE, Stream};
 
 /// Bytes of the thread's stack. Default 128 KiB: sealing and TLS, as it writes the link.
 const STACK: usize = 128 * 1024;
-/// Bytes read of a stream in its turn. Default 16 KiB: a stream that fills it is not quiet.
-const PIECE: usize = 16 * 1024;
 /// Streams that are looked after in one turn. Default 64: a batch of small packets.
 const TURN: usize = 64;
 /// Streams in the watch. Default 8192, as many as may have threads; further ones do.

@@ -84,22 +84,33 @@ pub(super) fn wait_for_input(socket: &TcpStream, or_write: bool) -> io::Result<(
 
 /// Opens a connection; the socket stays in non-blocking mode.
 pub(super) fn connect(to: SocketAddr, wake: &Wake, deadline: Instant) -> Result<TcpStream, Halt> {
+    let socket = begin_to_connect(to)?;
+    wait(&socket, PollFlags::OUT, wake, deadline)?;
+    Ok(connected(socket)?)
+}
+
+/// A socket in non-blocking mode, on its way to `to`: to be finished with [`connected`] when it can
+/// be written.
+pub(in crate::tunnel) fn begin_to_connect(to: SocketAddr) -> io::Result<TcpStream> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
     let socket = TcpStream::from(stream_socket(family)?);
     match rustix::net::connect(&socket, &to) {
-        Ok(()) => {}
-        Err(Errno::INPROGRESS | Errno::INTR) => {
-            wait(&socket, PollFlags::OUT, wake, deadline)?;
-            sockopt::socket_error(&socket)??;
-        }
-        Err(error) => return Err(error.into()),
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// What became of a connection that was begun.
+pub(in crate::tunnel) fn connected(socket: TcpStream) -> io::Result<TcpStream> {
+    sockopt::socket_error(&socket)??;
     // Where nobody listens on a port of this machine, TCP's simultaneous open (RFC 9293 §3.5) can
-    // connect a socket to itself, and would hold the port that the server wants back.
-    match socket.local_addr()? == to {
+    // connect a socket to itself: it would echo, and hold a port that a server wants back.
+    let own = socket.local_addr()?;
+    // A peer that has gone again is found by reading.
+    match socket.peer_addr().is_ok_and(|peer| peer == own) {
         true => Err(Errno::CONNREFUSED.into()),
         false => Ok(socket),
     }
@@ -186,4 +197,24 @@ const NO_SIGNAL: SendFlags = SendFlags::empty();
 /// Whether an error only means that nothing can be done without waiting.
 pub(super) fn would_block(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_not_connected_to_itself() {
+        let socket = TcpStream::from(stream_socket(AddressFamily::INET).unwrap());
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        rustix::net::bind(&socket, &any).unwrap();
+        socket.set_nonblocking(false).unwrap();
+        let own = socket.local_addr().unwrap();
+        rustix::net::connect(&socket, &own).unwrap();
+        assert_eq!(socket.peer_addr().unwrap(), own);
+        assert_eq!(
+            connected(socket).unwrap_err().kind(),
+            io::ErrorKind::ConnectionRefused
+        );
+    }
 }

@@ -10,7 +10,7 @@ use rustls::Connection;
 
 use super::limits::{ENCRYPT, MAX_FRAME};
 use super::socket;
-use super::websocket::{self, Keys, Kind, Mask, Role};
+use super::websocket::{self, Header, Keys, Kind, Mask, Role};
 
 /// Sends on a link; clones send on the same. The connection ends with the last of the clones
 /// and the [`LinkReader`](super::LinkReader), or with [`LinkWriter::shutdown`].
@@ -226,9 +226,7 @@ impl Shared {
     }
 
     fn frame(&self, out: &mut Out, payload: &mut [u8]) -> io::Result<()> {
-        let key = self.key(out)?;
-        Mask::new(key.unwrap_or_default()).apply(payload);
-        let header = websocket::header(Kind::Data, payload.len(), key);
+        let header = self.header(out, Kind::Data, payload)?;
         match &self.tls {
             None => self.send(header.bytes(), payload)?,
             Some(tls) => self.encrypt(tls, header.bytes(), payload)?,
@@ -237,12 +235,14 @@ impl Shared {
         Ok(())
     }
 
-    /// RFC 6455 §5.3: a fresh key for every frame of a client.
-    fn key(&self, out: &mut Out) -> io::Result<Option<[u8; 4]>> {
-        match self.role {
-            Role::Client => out.keys.next().map(Some),
-            Role::Server => Ok(None),
-        }
+    /// What goes before `payload`, which a client masks with a fresh key (RFC 6455 §5.3).
+    fn header(&self, out: &mut Out, kind: Kind, payload: &mut [u8]) -> io::Result<Header> {
+        let key = match self.role {
+            Role::Client => Some(out.keys.next()?),
+            Role::Server => None,
+        };
+        Mask::new(key.unwrap_or_default()).apply(payload);
+        Ok(websocket::header(kind, payload.len(), key))
     }
 
     /// Sends all that comes before a new frame.
@@ -374,9 +374,7 @@ impl Shared {
         self.gather(out)?;
         // A goodbye may have been among what came first.
         out.usable()?;
-        let key = self.key(out)?;
-        Mask::new(key.unwrap_or_default()).apply(payload);
-        let header = websocket::header(Kind::Data, payload.len(), key);
+        let header = self.header(out, Kind::Data, payload)?;
         self.queue(out, header.bytes())?;
         self.queue(out, payload)?;
         count(&self.sent, payload.len());
@@ -457,9 +455,7 @@ impl Shared {
         if out.state != State::Open {
             return Ok(());
         }
-        let key = self.key(out)?;
-        Mask::new(key.unwrap_or_default()).apply(&mut payload);
-        let header = websocket::header(kind, payload.len(), key);
+        let header = self.header(out, kind, &mut payload)?;
         let frame = [header.bytes(), &payload].concat();
         if kind == Kind::Close {
             out.state = State::Closing;

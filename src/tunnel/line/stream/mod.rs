@@ -36,8 +36,8 @@ pub(super) use up::Carried;
 
 /// Time for the peer to confirm a channel. Default 30 s: above the time it needs for its own connect.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
-/// Bytes of a visitor that are taken when his channel opens. Default 16 KiB, as in the watch.
-const FIRST_BYTES: usize = 16 * 1024;
+/// Bytes read of a quiet stream at once. Default 16 KiB: one that fills it is not quiet.
+pub(super) const PIECE: usize = 16 * 1024;
 
 pub(super) struct Stream {
     pub(super) channel: ChannelId,
@@ -121,16 +121,16 @@ impl Line {
     ) -> Result<(), Error> {
         let stream = self.add(channel, None, None);
         let begun = match Begun::new(host, port) {
-            Some(Begun::Connected(socket)) => {
+            Some(Begun::Ended(outcome)) => {
                 stream.accept(self);
-                stream.with_socket(self, socket);
+                stream.with_target(self, outcome);
                 return Ok(());
             }
             begun => begun,
         };
         let (line, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
         // On a thread because connecting waits.
-        let job = move || own.with_target(&line, begun, &host, port);
+        let job = move || own.reach_target(&line, begun, &host, port);
         if let Err(error) = self.workers.run(job) {
             log::warn!("a stream is refused: no thread for it: {error}");
             self.streams().remove(&channel);
@@ -350,7 +350,7 @@ impl Stream {
         }
     }
 
-    fn with_target(
+    fn reach_target(
         self: &Arc<Self>,
         line: &Arc<Line>,
         begun: Option<Begun>,
@@ -361,18 +361,22 @@ impl Stream {
         self.accept(line);
         line.flush();
         let unwanted = || self.state().dead || self.state().peer_closed;
-        let connected = match begun {
-            Some(begun) => begun.finish(line.target_within, unwanted),
+        let outcome = match begun {
+            Some(begun) => begun.finish(Instant::now() + line.target_within, unwanted),
             None => target::connect(host, port, line.target_within, unwanted),
         };
-        match connected {
+        self.with_target(line, outcome);
+        line.flush();
+    }
+
+    fn with_target(self: &Arc<Self>, line: &Arc<Line>, outcome: std::io::Result<TcpStream>) {
+        match outcome {
             Ok(socket) => self.with_socket(line, socket),
             Err(error) => {
-                log::debug!("no stream to {host}:{port}: {error}");
+                log::debug!("no stream to a target: {error}");
                 self.fail(line);
             }
         }
-        line.flush();
     }
 
     /// The channel is open.
@@ -387,7 +391,7 @@ impl Stream {
         let Some(socket) = self.join(line, visitor) else {
             return;
         };
-        match self.carry_piece(line, &socket, &mut vec![0; FIRST_BYTES]) {
+        match self.carry_piece(line, &socket, &mut vec![0; PIECE]) {
             Carried::Whole => self.wait(line, socket),
             Carried::Part(rest) => self.carry_on_a_thread(line, socket, rest),
             Carried::Ended(well) => self.finish(line, well),
@@ -396,22 +400,24 @@ impl Stream {
 
     /// Brings the socket and what has come for it together; none when that was the end of it.
     fn join(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) -> Option<Arc<Socket>> {
-        let Ok(socket) = Socket::new(socket).map(Arc::new) else {
+        let joined = self.take(line, socket);
+        if joined.is_none() {
             self.fail(line);
-            return None;
-        };
+        }
+        joined
+    }
+
+    fn take(self: &Arc<Self>, line: &Arc<Line>, socket: TcpStream) -> Option<Arc<Socket>> {
+        let socket = Arc::new(Socket::new(socket).ok()?);
         let mut state = self.state();
         if state.dead {
-            drop(state);
-            self.fail(line);
             return None;
         }
         state.socket = Some(Arc::clone(&socket));
-        let Ok(taken) = state.queue.write_to(|bytes| write_now(&socket, bytes)) else {
-            drop(state);
-            self.fail(line);
-            return None;
-        };
+        let taken = state
+            .queue
+            .write_to(|bytes| write_now(&socket, bytes))
+            .ok()?;
         match state.queue.is_empty() {
             true => self.settle(line, state),
             false => self.need_drain(line, state),
