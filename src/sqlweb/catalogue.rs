@@ -4,6 +4,7 @@ use mysql::{Conn, Row, Value as Cell};
 use serde_json::{Value, json};
 
 use super::error::DbError;
+use super::readonly;
 use super::statement::rows;
 
 /// The names of the databases, as the server sorts them.
@@ -52,29 +53,82 @@ fn table_in_detail(row: &Row) -> Value {
     })
 }
 
-/// Columns, indexes, foreign keys and the CREATE statement of a table, view or sequence.
+/// Columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. Of a view that calls a function
+/// which would write, a read-only session gets what can be had without running it, and `note` says so.
 pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
-    let columns = rows(
+    let mut note = None;
+    let mut unless_it_writes = |told: Result<Vec<Row>, DbError>| match told {
+        Err(error) if readonly::would_write(&error) => {
+            note = Some(CALLS_WRITER);
+            Ok(Vec::new())
+        }
+        told => told,
+    };
+    let columns = unless_it_writes(rows(
         conn,
         &format!("SHOW FULL COLUMNS FROM {table_name} FROM {db_name}"),
-    )?;
+    ))?;
     let indexes = rows(
         conn,
         &format!("SHOW INDEX FROM {table_name} FROM {db_name}"),
     )?;
     // Needs a privilege of its own for views, without which the rest is still worth showing.
-    let create = rows(conn, &format!("SHOW CREATE TABLE {db_name}.{table_name}"));
+    let create = unless_it_writes(rows(
+        conn,
+        &format!("SHOW CREATE TABLE {db_name}.{table_name}"),
+    ));
     let create = match create {
         Err(error) if !error.leaves_connection_usable() => return Err(error),
         other => other.unwrap_or_default(),
+    };
+    let create = match note {
+        None => create.first().and_then(|row| text(row, 1)),
+        Some(_) => create_view(conn, db, table)?,
     };
     Ok(json!({
         "columns": columns.iter().map(column).collect::<Vec<_>>(),
         "indexes": grouped_indexes(&indexes),
         "foreign_keys": foreign_keys(conn, db, table)?,
-        "create_statement": create.first().and_then(|row| text(row, 1)),
+        "create_statement": create,
+        "note": note,
     }))
+}
+
+/// Why the schema of a view is not whole.
+const CALLS_WRITER: &str = "the view calls a stored function that would write, and the server runs it for a look at the view, so in read-only mode only what is known without that is shown";
+
+/// The statement that makes a view, from its parts; none where the account may not see them.
+fn create_view(conn: &mut Conn, db: &str, table: &str) -> Result<Option<String>, DbError> {
+    let parts = rows(
+        conn,
+        &format!(
+            "SELECT VIEW_DEFINITION, DEFINER, SECURITY_TYPE, CHECK_OPTION FROM information_schema.VIEWS \
+             WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            literal(db),
+            literal(table)
+        ),
+    )?;
+    let Some(row) = parts.first() else {
+        return Ok(None);
+    };
+    let Some(definition) = text(row, 0).filter(|definition| !definition.is_empty()) else {
+        return Ok(None);
+    };
+    let definer = text(row, 1).unwrap_or_default();
+    let (user, host) = definer.rsplit_once('@').unwrap_or((&definer, "%"));
+    let check = match text(row, 3).unwrap_or_default().as_str() {
+        "" | "NONE" => String::new(),
+        check => format!(" WITH {check} CHECK OPTION"),
+    };
+    Ok(Some(format!(
+        "CREATE DEFINER={}@{} SQL SECURITY {} VIEW {}.{} AS {definition}{check}",
+        identifier(user),
+        identifier(host),
+        text(row, 2).unwrap_or_default(),
+        identifier(db),
+        identifier(table)
+    )))
 }
 
 /// Field, Type, Collation, Null, Key, Default, Extra, Privileges, Comment.

@@ -26,6 +26,8 @@ pub(crate) enum DbError {
     Busy,
     /// The read-only mode refused after the gate had passed the statement; with the server's own error, where it spoke.
     ReadOnly(String, Option<MySqlError>),
+    /// The server is another one than it was, or the account may do less. Nothing was sent.
+    Changed(String),
     /// The statement was stopped: by the person, by the time limit, or since its client left.
     Stopped(Cause),
     /// The request was wrong in a way that only the session could tell.
@@ -82,7 +84,7 @@ impl fmt::Display for DbError {
                 "all {} database connections are in use; close a query tab or wait for a statement to end",
                 super::connect::MAX_CONNECTIONS
             ),
-            Self::ReadOnly(text, _) => write!(f, "read-only mode: {text}"),
+            Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
             Self::Stopped(cause) => f.write_str(cause.sentence()),
             Self::Client(error) => write!(f, "the client could not be written to: {error}"),
         }
@@ -102,7 +104,7 @@ impl DbError {
             Self::Statement(_)
             | Self::Request(_)
             | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
-            Self::ReadOnly(..) => 403,
+            Self::ReadOnly(..) | Self::Changed(_) => 403,
             Self::Busy => 429,
             Self::Stopped(Cause::TimedOut) => 504,
             Self::Stopped(Cause::ShuttingDown) => 502,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::catalogue;
 use super::connect::{Connector, Link, OWN_SILENCE};
 use super::error::{Cause, DbError};
+use super::facts::Facts;
 use super::gate::{self, Dialect, Passed, StatementKind};
 use super::readonly;
 use super::running::{Entry, Owner, Running, stop_apart};
@@ -36,6 +37,8 @@ struct Examined {
     kind: String,
     /// Set when the statement is on the list of those that only read.
     passed: Option<Passed>,
+    /// What was known of the server when it was judged.
+    facts: Arc<Facts>,
     /// Whether it may change the connection's current database.
     moves: bool,
     /// Whether the number of statements hangs on a mode of the session that must be asked for.
@@ -120,7 +123,9 @@ fn on_link(
         harmless: examined.passed.is_some(),
     };
     match &examined.passed {
-        Some(passed) if service.readonly => read_only(service, job, sink, &stops, passed, link),
+        Some(passed) if service.readonly => {
+            read_only(service, job, sink, &stops, (passed, &examined.facts), link)
+        }
         _ => {
             if examined.ask_mode {
                 check_with_mode(service, link, &job.sql)?;
@@ -137,10 +142,10 @@ fn read_only(
     job: &Job,
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
-    passed: &Passed,
+    (passed, facts): (&Passed, &Facts),
     link: &mut Link,
 ) -> Result<Vec<Value>, DbError> {
-    readonly::make_read_only(&mut link.conn, &service.facts)?;
+    service.make_read_only(&mut link.conn, facts, &passed.calls)?;
     if let StatementKind::Use(db) = &passed.kind {
         return change_database(link, db, sink);
     }
@@ -200,7 +205,8 @@ fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError
 }
 
 fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
-    let dialect = service.dialect(false);
+    let facts = service.facts();
+    let dialect = facts.dialect.clone();
     let statements = gate::split(sql, &dialect).count();
     // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
     let ask_mode = !service.readonly
@@ -214,6 +220,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
             kind: passed.kind.name().to_owned(),
             moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
+            facts,
             ask_mode,
         }),
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
@@ -221,6 +228,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
             moves: !STAYING.contains(&refusal.statement.as_str()),
             kind: refusal.statement,
             passed: None,
+            facts,
             ask_mode,
         }),
     }
@@ -271,7 +279,7 @@ pub(crate) fn refused(error: CheckOut) -> ApiError {
 pub(crate) fn api_error(error: &DbError) -> ApiError {
     let told = ApiError::new(error.status(), error.to_string());
     let told = match error {
-        DbError::ReadOnly(..) => told.with("layer", "connection"),
+        DbError::ReadOnly(..) | DbError::Changed(_) => told.with("layer", "connection"),
         _ => told,
     };
     match (error, error.server_error()) {

@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     pub(crate) pinned_mode: String,
     /// Whether the account's grants allow anything that writes; true when they cannot be read.
     pub(crate) can_write: bool,
+    /// The table of loadable functions and its column of names, where the account may read it.
+    pub(crate) loadable: Option<(&'static str, &'static str)>,
 }
 
 impl Facts {
@@ -41,8 +43,10 @@ impl Facts {
             zone if zone == "SYSTEM" => text(3).unwrap_or(zone),
             zone => zone,
         };
-        let dialect = Dialect::from_server_version(&version).unwrap_or(UNKNOWN_SERVER);
+        let dialect = dialect_of(&version);
         Ok(Self {
+            // Before the grants, which end in a role.
+            loadable: loadable(conn, &dialect)?,
             version,
             time_zone: zone,
             pinned_mode: pinned_mode(&text(2).unwrap_or_default()),
@@ -58,6 +62,29 @@ impl Facts {
         } else {
             "transaction_read_only"
         }
+    }
+}
+
+/// What a server of that version speaks.
+pub(crate) fn dialect_of(version: &str) -> Dialect {
+    Dialect::from_server_version(version).unwrap_or(UNKNOWN_SERVER)
+}
+
+/// `mysql.func`, and on MySQL 8 what also lists the functions of components.
+fn loadable(
+    conn: &mut Conn,
+    dialect: &Dialect,
+) -> Result<Option<(&'static str, &'static str)>, DbError> {
+    let table = match !dialect.mariadb && dialect.version >= (8, 0, 0) {
+        true => ("performance_schema.user_defined_functions", "UDF_NAME"),
+        false => ("mysql.func", "name"),
+    };
+    match rows(
+        conn,
+        &format!("SELECT {} FROM {} LIMIT 0", table.1, table.0),
+    ) {
+        Err(error) if error.leaves_connection_usable() => Ok(None),
+        answer => answer.map(|_| Some(table)),
     }
 }
 

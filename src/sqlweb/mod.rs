@@ -3,7 +3,7 @@
 //! ```text
 //! routes ── query, export ── execute ── gate          (layer 2 of the read-only mode)
 //!    │                          ├────── sessions ── connect    (one connection a session, 32 in all)
-//!    │                          ├────── readonly    (layer 3)
+//!    │                          ├────── readonly ── stored    (layer 3)
 //!    │                          └────── statement ── answer, export   (rows as they come)
 //!    └── catalogue, facts, access
 //! ```
@@ -34,6 +34,7 @@ mod service;
 mod sessions;
 mod sever;
 mod statement;
+mod stored;
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -174,7 +175,7 @@ fn ask_facts(connector: &Arc<Connector>, readonly: bool) -> Result<Facts, DbErro
     let facts = Facts::ask(&mut link.conn)?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut link.conn, &facts)?;
+        readonly::make_read_only(&mut link.conn, &facts, &[])?;
     }
     Ok(facts)
 }

@@ -1,7 +1,8 @@
 //! The third layer of the read-only mode: the connection itself.
 //!
 //! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only
-//! and the server is asked whether it is. Then the server prepares the statement, which refuses a second one in the
+//! and the server is asked whether it is, and whether somebody has made a function of a name that the statement calls
+//! ([`stored`](super::stored)). Then the server prepares the statement, which refuses a second one in the
 //! same text, and only then it runs, in the text protocol.
 
 use mysql::Conn;
@@ -9,8 +10,9 @@ use mysql::prelude::Queryable;
 
 use super::contain::contained;
 use super::error::DbError;
-use super::facts::Facts;
+use super::facts::{Facts, dialect_of};
 use super::statement::rows;
+use super::stored;
 
 /// Modes that change how a text is read (MariaDB and MySQL, "SQL modes"), without those that are only combinations.
 const CHANGE_LEXING: [&str; 11] = [
@@ -40,31 +42,82 @@ pub(crate) fn pinned_mode(global: &str) -> String {
     kept.join(",")
 }
 
-/// Resets the connection and makes its session read-only; fails unless the server confirms every part of it.
-pub(crate) fn make_read_only(conn: &mut Conn, facts: &Facts) -> Result<(), DbError> {
+/// Resets the connection and makes its session read-only; fails unless the server confirms every part of it, is still
+/// the one that `facts` tell of, and has no function of somebody's under a name that the statement `calls`.
+///
+/// [`DbError::Changed`] asks for new facts.
+pub(crate) fn make_read_only(
+    conn: &mut Conn,
+    facts: &Facts,
+    calls: &[&str],
+) -> Result<(), DbError> {
     contained(|| Ok(conn.reset()?))?;
-    let variable = facts.read_only_variable();
-    let mode = &facts.pinned_mode;
-    let setting = format!(
-        "SET NAMES utf8mb4, sql_mode = '{mode}'; SET SESSION TRANSACTION READ ONLY; \
-         SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID()"
-    );
-    let answer = rows(conn, &setting)?;
+    let answer = match rows(conn, &setting(facts, calls)) {
+        // A variable or a mode that this server does not know, a table that the account may not read any more.
+        Err(DbError::Statement(error)) => return Err(changed(&error.message)),
+        answer => answer?,
+    };
+    let mut answer = answer.iter();
+    let row = answer.next();
+    let text = |i: usize| row?.get_opt::<String, _>(i)?.ok();
+    let version = text(0).unwrap_or_default();
+    if dialect_of(&version) != facts.dialect {
+        return Err(changed(&format!(
+            "it was {} and is {version}",
+            facts.version
+        )));
+    }
     let own = conn.connection_id().to_string();
-    let confirmed = answer.first().is_some_and(|row| {
-        let text = |i: usize| row.get_opt::<String, _>(i).and_then(Result::ok);
-        text(0).as_deref() == Some("1")
-            && text(1).is_some_and(|modes| same_modes(&modes, mode))
-            && text(2).as_deref() == Some("utf8mb4")
-            && text(3) == Some(own)
-    });
+    let confirmed = text(1).as_deref() == Some("1")
+        && text(2).is_some_and(|modes| same_modes(&modes, &facts.pinned_mode))
+        && text(3).as_deref() == Some("utf8mb4")
+        && text(4).as_deref() == Some("1")
+        && text(5) == Some(own);
     if !confirmed {
         return Err(DbError::ReadOnly(
             "the server did not confirm that the connection is read-only, so nothing was sent (layer: connection)".into(),
             None,
         ));
     }
-    Ok(())
+    let granted = answer.filter_map(|row| row.get_opt::<String, _>(0)?.ok());
+    let database = text(6);
+    match text(7)
+        .or_else(|| text(8))
+        .or_else(|| stored::granted(granted, calls, database.as_deref(), facts))
+    {
+        None => Ok(()),
+        Some(name) => Err(taken(&name)),
+    }
+}
+
+/// One round trip: what is set, what the server says of it, and who else has a function of a called name.
+fn setting(facts: &Facts, calls: &[&str]) -> String {
+    let (variable, mode) = (facts.read_only_variable(), &facts.pinned_mode);
+    let set = format!(
+        "SET NAMES utf8mb4, sql_mode = '{mode}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
+         SELECT VERSION(), @@session.{variable}, @@session.sql_mode, @@session.character_set_client, \
+         @@session.autocommit, CONNECTION_ID(), DATABASE()"
+    );
+    match calls {
+        [] => set,
+        _ => set + &stored::questions(facts, calls),
+    }
+}
+
+fn changed(how: &str) -> DbError {
+    DbError::Changed(format!(
+        "the server is not the one that was there before ({how}), so nothing was sent; it has been asked anew, so run the statement again (layer: connection)"
+    ))
+}
+
+fn taken(name: &str) -> DbError {
+    DbError::ReadOnly(
+        format!(
+            "function {} was refused: somebody has made a function of that name on this server, which may write (layer: connection)",
+            name.to_lowercase()
+        ),
+        None,
+    )
 }
 
 /// The server lists modes in an order of its own.
@@ -79,6 +132,11 @@ fn same_modes(a: &str, b: &str) -> bool {
 
 /// `ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION`.
 const READ_ONLY_TRANSACTION: u16 = 1792;
+
+/// Whether the server refused to write in a read-only session.
+pub(crate) fn would_write(error: &DbError) -> bool {
+    matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
+}
 
 /// Tells the server's refusal to write in a read-only session as what it is.
 pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {

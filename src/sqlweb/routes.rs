@@ -158,7 +158,7 @@ fn not_opened(request: Request, by_script: bool, status: u16, message: &str) {
 
 /// From memory alone, so that it answers at once whatever the database does.
 fn info(service: &Arc<Service>, request: Request) {
-    let facts = &service.facts;
+    let facts = service.facts();
     let (host, port) = match &service.target {
         Target::Tcp { host, port } => (host.clone(), Some(*port)),
         Target::Unix(path) => (path.display().to_string(), None),

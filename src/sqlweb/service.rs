@@ -1,8 +1,8 @@
 //! What all requests of one web client share, and the thread that ends what has lasted too long.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -15,6 +15,7 @@ use super::export::Tickets;
 use super::facts::Facts;
 use super::gate::Dialect;
 use super::options::{Options, Target};
+use super::readonly;
 use super::running::{Owner, RunningMap, stop_apart};
 use super::sessions::{Sessions, Wanted};
 use crate::http::{ApiError, ClientWatch, Request, Response};
@@ -38,7 +39,7 @@ pub(crate) struct Service {
     pub(crate) query_timeout: Option<Duration>,
     pub(crate) run_dir: PathBuf,
     pub(crate) connector: Arc<Connector>,
-    pub(crate) facts: Facts,
+    facts: Mutex<Arc<Facts>>,
     pub(crate) sessions: Sessions,
     pub(crate) running: RunningMap,
     pub(crate) tickets: Tickets,
@@ -57,7 +58,7 @@ impl Service {
         Service {
             sessions: Sessions::new(connector.clone(), options.readonly),
             connector,
-            facts,
+            facts: Mutex::new(Arc::new(facts)),
             target: options.target,
             user: options.user,
             database: options.database,
@@ -71,12 +72,42 @@ impl Service {
         }
     }
 
+    /// What is known of the server now.
+    pub(crate) fn facts(&self) -> Arc<Facts> {
+        self.known().clone()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Arc<Facts>> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What the gate's lexer takes for granted on a connection of ours.
     pub(crate) fn dialect(&self, no_backslash_escapes: bool) -> Dialect {
         Dialect {
             no_backslash_escapes,
-            ..self.facts.dialect.clone()
+            ..self.facts().dialect.clone()
         }
+    }
+
+    /// Makes the session of `conn` read-only for a statement that was judged by `facts` and `calls` these names. Where
+    /// the server turns out to be another one, it is asked anew for the statement after this.
+    pub(crate) fn make_read_only(
+        &self,
+        conn: &mut mysql::Conn,
+        facts: &Facts,
+        calls: &[&str],
+    ) -> Result<(), DbError> {
+        let outcome = readonly::make_read_only(conn, facts, calls);
+        if let Err(DbError::Changed(_)) = outcome {
+            let asked = Arc::new(Facts::ask(conn)?);
+            log::warn!(
+                "the server is now {}; it was {}",
+                asked.version,
+                facts.version
+            );
+            *self.known() = asked;
+        }
+        outcome
     }
 
     /// The visitor a request comes from: the session cookie in invisible mode, else empty.
@@ -131,9 +162,16 @@ impl Service {
             database: None,
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;
-        let outcome = lease
-            .link()
-            .and_then(|link| stoppable(&entry.running, link, |link| ask(&mut link.conn)));
+        let outcome = lease.link().and_then(|link| {
+            stoppable(&entry.running, link, |link| {
+                if self.readonly {
+                    // A look at a view runs its functions (MariaDB).
+                    self.make_read_only(&mut link.conn, &self.facts(), &[])?;
+                }
+                ask(&mut link.conn)
+            })
+        });
+        let outcome = readonly::told(outcome, "this look");
         lease.give_back(&outcome);
         outcome.map_err(|error| api_error(&error))
     }

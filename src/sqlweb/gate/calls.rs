@@ -9,25 +9,36 @@
 
 use super::functions::{Standing, standing};
 use super::lexer::{Kind, Lexer, Token};
-use super::{Dialect, Refusal, words};
+use super::words::{self, RESERVED};
+use super::{Dialect, Refusal};
 
-/// Checks the name `token`, behind which `lexer` stands.
+/// What stands before a name.
+#[derive(Clone, Copy)]
+pub(super) struct Before {
+    pub(super) token: Option<Token>,
+    /// Whether only options of `SELECT` stand between that word and here.
+    pub(super) select_options: bool,
+}
+
+/// Checks the name `token`, behind which `lexer` stands. Returns what is called, in upper case, where a server could
+/// take the name for a function's.
 pub(super) fn check(
     lexer: &Lexer<'_>,
     token: Token,
-    previous: Option<Token>,
+    before: Before,
     dialect: &Dialect,
-) -> Result<(), Refusal> {
+) -> Result<Option<&'static str>, Refusal> {
     let Some(open) = lexer.peek().filter(|next| next.kind == Kind::Open) else {
-        return Ok(());
+        return Ok(None);
     };
+    let previous = before.token;
     let name = lexer.text(token);
     let refuse = |reason: &str| Err(refusal(name, reason, token.start));
     if previous.is_some_and(|p| p.kind == Kind::Dot) {
         return refuse("a qualified name is a stored function, which may write");
     }
     if is_column_list(lexer, previous) {
-        return Ok(());
+        return Ok(None);
     }
     if token.kind != Kind::Word {
         return refuse(
@@ -39,11 +50,17 @@ pub(super) fn check(
             "with these arguments MariaDB may take it for a stored function; use ST_GeomFromText",
         );
     }
+    if !is_in_place(lexer, name, before) {
+        return refuse(
+            "in this place it is no keyword, so it may be a stored function, which may write",
+        );
+    }
     let adjacent = open.start == token.end || dialect.ignore_space;
     match standing(name, dialect) {
-        Standing::Harmless => Ok(()),
-        Standing::HarmlessWhenAdjacent if adjacent => Ok(()),
-        Standing::HarmlessWhenAdjacent => {
+        Standing::Harmless(name) if words::contains(RESERVED, name) => Ok(None),
+        Standing::Harmless(name) => Ok(Some(name)),
+        Standing::HarmlessWhenAdjacent(name) if adjacent => Ok(Some(name)),
+        Standing::HarmlessWhenAdjacent(_) => {
             refuse("with a space before ( it is a stored function; remove the space")
         }
         Standing::NotOnThisServer => {
@@ -51,6 +68,34 @@ pub(super) fn check(
         }
         Standing::Refused(reason) => refuse(reason),
         Standing::Unknown => refuse("not a built-in function known to be harmless"),
+    }
+}
+
+/// Whether a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
+fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Before) -> bool {
+    let after = |list: &[&str]| {
+        let word = before.token.filter(|token| token.kind == Kind::Word);
+        word.is_some_and(|word| words::contains(list, lexer.text(word)))
+    };
+    let kind = before.token.map(|token| token.kind);
+    match name.to_ascii_uppercase().as_str() {
+        "AGAINST" => matches!(kind, Some(Kind::Close | Kind::Name | Kind::Quoted)),
+        "COLUMNS" => kind == Some(Kind::Text),
+        "ESCAPE" => matches!(
+            kind,
+            Some(
+                Kind::Close
+                    | Kind::Name
+                    | Kind::Quoted
+                    | Kind::Text
+                    | Kind::Number
+                    | Kind::Variable
+            )
+        ),
+        "OF" => after(&["AS", "MEMBER"]),
+        "ROLLUP" => after(&["BY", "WITH"]),
+        option if option.starts_with("SQL_") => before.select_options,
+        _ => true,
     }
 }
 
@@ -89,6 +134,9 @@ fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
     let constructor = words::contains(CONSTRUCTORS, name);
     !constructor || ahead.next().is_some_and(|token| token.kind != Kind::Close)
 }
+
+/// A table, and not a call, only with `COLUMNS` in its parentheses.
+pub(super) const JSON_TABLE: &str = "JSON_TABLE";
 
 const CONSTRUCTORS: &[&str] = &[
     "GEOMETRYCOLLECTION",

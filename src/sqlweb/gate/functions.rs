@@ -15,6 +15,8 @@ type Since = Option<(u16, u16, u16)>;
 pub(super) struct Group {
     pub(super) mariadb: Since,
     pub(super) mysql: Since,
+    /// The first MySQL without them; a stored function can have the name there.
+    pub(super) until: Since,
     /// A keyword only where the parenthesis follows without space; with space
     /// between, the server looks for a stored function of that name.
     pub(super) adjacent: bool,
@@ -24,22 +26,22 @@ pub(super) struct Group {
 
 impl Group {
     fn on(&self, dialect: &Dialect) -> bool {
-        let since = if dialect.mariadb {
-            self.mariadb
-        } else {
-            self.mysql
+        let (since, until) = match dialect.mariadb {
+            true => (self.mariadb, None),
+            false => (self.mysql, self.until),
         };
         since.is_some_and(|since| dialect.version >= since)
+            && until.is_none_or(|until| dialect.version < until)
     }
 }
 
 /// What a name before a parenthesis is to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Harmless, also with space before the parenthesis.
-    Harmless,
-    /// Harmless when the parenthesis follows directly.
-    HarmlessWhenAdjacent,
+    /// Harmless, also with space before the parenthesis; with the name in upper case.
+    Harmless(&'static str),
+    /// Harmless when the parenthesis follows directly; with the name in upper case.
+    HarmlessWhenAdjacent(&'static str),
     /// Harmless elsewhere; this server does not have it built in.
     NotOnThisServer,
     /// Built in and refused, and why.
@@ -51,10 +53,13 @@ pub(super) enum Standing {
 /// What `name` is to the server of that dialect.
 pub(super) fn standing(name: &str, dialect: &Dialect) -> Standing {
     let mut elsewhere = false;
-    for group in groups().filter(|group| words::contains(group.names, name)) {
+    for group in groups() {
+        let Some(name) = words::find(group.names, name) else {
+            continue;
+        };
         match (group.on(dialect), group.adjacent) {
-            (true, true) => return Standing::HarmlessWhenAdjacent,
-            (true, false) => return Standing::Harmless,
+            (true, true) => return Standing::HarmlessWhenAdjacent(name),
+            (true, false) => return Standing::Harmless(name),
             (false, _) => elsewhere = true,
         }
     }
@@ -82,13 +87,14 @@ pub(super) fn passed(dialect: &Dialect) -> Vec<&'static str> {
 pub(super) fn as_javascript() -> String {
     let mut out = String::from(HEADER);
     for group in groups() {
-        let (mariadb, mysql) = (since(group.mariadb), since(group.mysql));
+        let (mariadb, mysql) = (version(group.mariadb), version(group.mysql));
+        let until = version(group.until);
         let adjacent = group.adjacent;
         let names = group.names.join(" ");
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
-            "  {{ mariadb: {mariadb}, mysql: {mysql}, adjacent: {adjacent}, names: \"{names}\" }},"
+            "  {{ mariadb: {mariadb}, mysql: {mysql}, until: {until}, adjacent: {adjacent}, names: \"{names}\" }},"
         );
     }
     out.push_str(
@@ -100,6 +106,9 @@ pub(super) fn as_javascript() -> String {
     out.push_str("};\n");
     let lists = [
         ("DENIED", words::DENIED),
+        ("SELECT_OPTIONS", words::SELECT_OPTIONS),
+        ("PREFIXES", words::PREFIXES),
+        ("RESETTING", words::RESETTING),
         ("SHOWN", words::SHOWN),
         ("SHOWN_CREATE", words::SHOWN_CREATE),
     ];
@@ -120,8 +129,8 @@ const HEADER: &str = "\
 export const GROUPS = [
 ";
 
-fn since(since: Since) -> String {
-    since.map_or_else(|| "null".into(), |(a, b, c)| format!("[{a}, {b}, {c}]"))
+fn version(version: Since) -> String {
+    version.map_or_else(|| "null".into(), |(a, b, c)| format!("[{a}, {b}, {c}]"))
 }
 
 const LOCKS: &str = "it touches locks that other connections see";
@@ -134,6 +143,10 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     (
         "DEFAULT",
         "it runs the column's default expression, which may move a sequence",
+    ),
+    (
+        "ENCRYPT",
+        "it can be made to compute for hours, and the server cannot interrupt it",
     ),
     ("GET_LOCK", LOCKS),
     ("IS_FREE_LOCK", LOCKS),
@@ -160,7 +173,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
 #[rustfmt::skip]
 const GROUPS: &[Group] = &[
     // Functions on every server.
-    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "ABS", "ACOS", "ADDTIME", "AES_DECRYPT", "AES_ENCRYPT", "ASCII", "ASIN", "ATAN", "ATAN2",
         "AVG", "BENCHMARK", "BIN", "BIT_COUNT", "BIT_LENGTH", "CEIL", "CEILING", "CHAR",
         "CHARACTER_LENGTH", "CHARSET", "CHAR_LENGTH", "COALESCE", "COERCIBILITY", "COLLATION",
@@ -172,11 +185,11 @@ const GROUPS: &[Group] = &[
         "HEX", "HOUR", "IF", "IFNULL", "INET_ATON", "INET_NTOA", "INSERT", "INSTR", "INTERVAL",
         "ISNULL", "LAST_DAY", "LAST_INSERT_ID", "LCASE", "LEAST", "LEFT", "LENGTH", "LN",
         "LOCALTIME", "LOCALTIMESTAMP", "LOCATE", "LOG", "LOG10", "LOG2", "LOWER", "LPAD", "LTRIM",
-        "MAKEDATE", "MAKETIME", "MAKE_SET", "MATCH", "MD5", "MICROSECOND", "MINUTE", "MOD",
+        "MAKEDATE", "MAKETIME", "MAKE_SET", "MATCH", "MICROSECOND", "MINUTE", "MOD",
         "MONTH", "MONTHNAME", "NAME_CONST", "NULLIF", "OCT", "OCTET_LENGTH", "ORD", "PERIOD_ADD",
         "PERIOD_DIFF", "PI", "POW", "POWER", "QUARTER", "QUOTE", "RADIANS", "RAND", "REPEAT",
         "REPLACE", "REVERSE", "RIGHT", "ROUND", "ROW_COUNT", "RPAD", "RTRIM", "SCHEMA", "SECOND",
-        "SEC_TO_TIME", "SHA", "SHA1", "SHA2", "SIGN", "SIN", "SLEEP", "SOUNDEX", "SPACE", "SQRT",
+        "SEC_TO_TIME", "SHA2", "SIGN", "SIN", "SLEEP", "SOUNDEX", "SPACE", "SQRT",
         "STRCMP", "STR_TO_DATE", "SUBSTRING_INDEX", "SUBTIME", "TAN", "TIME", "TIMEDIFF",
         "TIMESTAMP", "TIMESTAMPADD", "TIMESTAMPDIFF", "TIME_FORMAT", "TIME_TO_SEC", "TO_DAYS",
         "TO_SECONDS", "TRUNCATE", "UCASE", "UNCOMPRESS", "UNCOMPRESSED_LENGTH", "UNHEX",
@@ -184,15 +197,19 @@ const GROUPS: &[Group] = &[
         "UUID", "UUID_SHORT", "VALUES", "VERSION", "WEEK", "WEEKDAY", "WEEKOFYEAR",
         "WEIGHT_STRING", "YEAR", "YEARWEEK",
     ] },
+    // Digests that MySQL moved from the server into a component.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some((9, 6, 0)), adjacent: false, names: &[
+        "MD5", "SHA", "SHA1",
+    ] },
     // Functions that are keywords only right before the parenthesis.
-    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), adjacent: true, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: true, names: &[
         "ADDDATE", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "COUNT", "CURDATE", "CURTIME",
         "DATE_ADD", "DATE_SUB", "EXTRACT", "GROUP_CONCAT", "MAX", "MID", "MIN", "NOW", "POSITION",
         "SESSION_USER", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "SUBDATE", "SUBSTR",
         "SUBSTRING", "SUM", "SYSDATE", "SYSTEM_USER", "TRIM", "VARIANCE", "VAR_POP", "VAR_SAMP",
     ] },
     // Keywords that may stand before a parenthesis and are no functions.
-    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "AGAINST", "ALL", "AND", "ANY", "AS", "BETWEEN", "BIGINT", "BINARY", "BIT", "BLOB", "BOTH",
         "BY", "CASE", "CHARACTER", "COLUMNS", "DATETIME", "DEC", "DECIMAL", "DISTINCT",
         "DISTINCTROW", "DIV", "DOUBLE", "ELSE", "ESCAPE", "EXISTS", "FIXED", "FLOAT", "FOR",
@@ -204,155 +221,155 @@ const GROUPS: &[Group] = &[
         "UNION", "UNSIGNED", "USING", "VARBINARY", "VARCHAR", "WHEN", "WHERE", "XOR",
     ] },
     // Set operators and the window keyword, which became keywords late.
-    Group { mariadb: Some((10, 2, 0)), mysql: Some((8, 0, 2)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 0)), mysql: Some((8, 0, 2)), until: None, adjacent: false, names: &[
         "OVER",
     ] },
-    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 3)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 3)), until: None, adjacent: false, names: &[
         "EXCEPT",
     ] },
-    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 31)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 0)), mysql: Some((8, 0, 31)), until: None, adjacent: false, names: &[
         "INTERSECT",
     ] },
     // `MEMBER OF (`, `AS OF (`.
-    Group { mariadb: Some((10, 3, 4)), mysql: Some((8, 0, 1)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 4)), mysql: Some((8, 0, 1)), until: None, adjacent: false, names: &[
         "OF",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 14)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 14)), until: None, adjacent: false, names: &[
         "LATERAL",
     ] },
     // Addresses and base 64.
-    Group { mariadb: Some((10, 0, 12)), mysql: Some((5, 6, 3)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 0, 12)), mysql: Some((5, 6, 3)), until: None, adjacent: false, names: &[
         "FROM_BASE64", "INET6_ATON", "INET6_NTOA", "IS_IPV4", "IS_IPV4_COMPAT", "IS_IPV4_MAPPED",
         "IS_IPV6", "TO_BASE64",
     ] },
     // Window functions.
-    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), adjacent: true, names: &[
+    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), until: None, adjacent: true, names: &[
         "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LEAD", "NTH_VALUE", "NTILE",
         "PERCENT_RANK", "RANK",
     ] },
-    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 2)), mysql: Some((8, 0, 2)), until: None, adjacent: false, names: &[
         "LAST_VALUE", "ROW_NUMBER",
     ] },
     // JSON.
-    Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: None, adjacent: false, names: &[
         "JSON_ARRAY", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT", "JSON_CONTAINS",
         "JSON_CONTAINS_PATH", "JSON_DEPTH", "JSON_EXTRACT", "JSON_INSERT", "JSON_KEYS",
         "JSON_LENGTH", "JSON_OBJECT", "JSON_QUOTE", "JSON_REMOVE", "JSON_REPLACE",
         "JSON_SEARCH", "JSON_SET", "JSON_TYPE", "JSON_UNQUOTE", "JSON_VALID",
     ] },
-    Group { mariadb: Some((10, 4, 5)), mysql: Some((5, 7, 22)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 4, 5)), mysql: Some((5, 7, 22)), until: None, adjacent: false, names: &[
         "JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE",
     ] },
-    Group { mariadb: Some((10, 10, 3)), mysql: Some((5, 7, 22)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 10, 3)), mysql: Some((5, 7, 22)), until: None, adjacent: false, names: &[
         "JSON_PRETTY",
     ] },
-    Group { mariadb: Some((10, 5, 0)), mysql: Some((5, 7, 22)), adjacent: true, names: &[
+    Group { mariadb: Some((10, 5, 0)), mysql: Some((5, 7, 22)), until: None, adjacent: true, names: &[
         "JSON_ARRAYAGG", "JSON_OBJECTAGG",
     ] },
-    Group { mariadb: Some((10, 6, 0)), mysql: Some((8, 0, 4)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 6, 0)), mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "JSON_TABLE",
     ] },
-    Group { mariadb: Some((10, 2, 7)), mysql: Some((8, 0, 21)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((8, 0, 21)), until: None, adjacent: false, names: &[
         "JSON_VALUE",
     ] },
-    Group { mariadb: Some((10, 9, 1)), mysql: Some((8, 0, 17)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 9, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
         "JSON_OVERLAPS",
     ] },
-    Group { mariadb: Some((11, 1, 1)), mysql: Some((8, 0, 17)), adjacent: false, names: &[
+    Group { mariadb: Some((11, 1, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
         "JSON_SCHEMA_VALID",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 17)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
         "JSON_SCHEMA_VALIDATION_REPORT",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 13)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",
     ] },
-    Group { mariadb: Some((10, 2, 7)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 2, 7)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_MERGE", "JSON_QUERY",
     ] },
-    Group { mariadb: Some((10, 7, 1)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT",
     ] },
-    Group { mariadb: Some((11, 2, 1)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 2, 1)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_ARRAY_INTERSECT", "JSON_KEY_VALUE", "JSON_OBJECT_FILTER_KEYS",
         "JSON_OBJECT_TO_ARRAY",
     ] },
     // Regular expressions.
-    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 4)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "REGEXP_INSTR", "REGEXP_REPLACE", "REGEXP_SUBSTR",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 4)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "REGEXP_LIKE",
     ] },
     // Others that both have, since different versions.
-    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 0)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 0, 5)), mysql: Some((8, 0, 0)), until: None, adjacent: false, names: &[
         "CURRENT_ROLE",
     ] },
-    Group { mariadb: Some((10, 10, 1)), mysql: Some((5, 6, 17)), adjacent: false, names: &[
+    Group { mariadb: Some((10, 10, 1)), mysql: Some((5, 6, 17)), until: None, adjacent: false, names: &[
         "RANDOM_BYTES",
     ] },
-    Group { mariadb: Some((11, 0, 2)), mysql: Some((8, 0, 16)), adjacent: false, names: &[
+    Group { mariadb: Some((11, 0, 2)), mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
         "FORMAT_PICO_TIME",
     ] },
-    Group { mariadb: Some((11, 8, 1)), mysql: Some((8, 0, 16)), adjacent: false, names: &[
+    Group { mariadb: Some((11, 8, 1)), mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
         "FORMAT_BYTES",
     ] },
     // MariaDB alone.
-    Group { mariadb: Some((0, 0, 0)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((0, 0, 0)), mysql: None, until: None, adjacent: false, names: &[
         "BINLOG_GTID_POS", "COLUMN_ADD", "COLUMN_CHECK", "COLUMN_CREATE", "COLUMN_DELETE",
         "COLUMN_EXISTS", "COLUMN_GET", "COLUMN_JSON", "COLUMN_LIST", "CONTAINS", "DECODE",
-        "DECODE_HISTOGRAM", "DES_DECRYPT", "DES_ENCRYPT", "ENCODE", "ENCRYPT", "OLD_PASSWORD",
-        "OVERLAPS", "PASSWORD",
+        "DECODE_HISTOGRAM", "DES_DECRYPT", "DES_ENCRYPT", "ENCODE", "OLD_PASSWORD", "OVERLAPS",
+        "PASSWORD",
     ] },
-    Group { mariadb: Some((10, 3, 3)), mysql: None, adjacent: false, names: &[
-        "CHR", "LENGTHB", "NVL", "NVL2", "TRIM_ORACLE", "VALUE",
+    Group { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: false, names: &[
+        "CHR", "LENGTHB", "NVL", "NVL2", "VALUE",
     ] },
-    Group { mariadb: Some((10, 3, 3)), mysql: None, adjacent: true, names: &[
-        "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC",
+    Group { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: true, names: &[
+        "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC", "TRIM_ORACLE",
     ] },
-    Group { mariadb: Some((10, 3, 3)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 3, 3)), mysql: None, until: None, adjacent: false, names: &[
         "CONCAT_OPERATOR_ORACLE", "DECODE_ORACLE", "LPAD_ORACLE", "LTRIM_ORACLE", "REPLACE_ORACLE",
         "RPAD_ORACLE", "RTRIM_ORACLE", "SUBSTR_ORACLE",
     ] },
-    Group { mariadb: Some((10, 4, 2)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 4, 2)), mysql: None, until: None, adjacent: false, names: &[
         "WSREP_LAST_SEEN_GTID", "WSREP_LAST_WRITTEN_GTID",
     ] },
-    Group { mariadb: Some((10, 6, 1)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 6, 1)), mysql: None, until: None, adjacent: false, names: &[
         "ADD_MONTHS", "ROWNUM", "SYS_GUID", "TO_CHAR",
     ] },
-    Group { mariadb: Some((10, 8, 1)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((10, 8, 1)), mysql: None, until: None, adjacent: false, names: &[
         "CRC32C",
     ] },
-    Group { mariadb: Some((11, 3, 1)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 3, 1)), mysql: None, until: None, adjacent: false, names: &[
         "KDF",
     ] },
-    Group { mariadb: Some((11, 7, 1)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
         "UUID_V4", "UUID_V7", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN", "VEC_FROMTEXT",
         "VEC_TOTEXT",
     ] },
-    Group { mariadb: Some((11, 8, 1)), mysql: None, adjacent: false, names: &[
+    Group { mariadb: Some((11, 8, 1)), mysql: None, until: None, adjacent: false, names: &[
         "VEC_DISTANCE",
     ] },
     // MySQL alone.
-    Group { mariadb: None, mysql: Some((5, 6, 6)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((5, 6, 6)), until: None, adjacent: false, names: &[
         "GTID_SUBSET", "GTID_SUBTRACT", "VALIDATE_PASSWORD_STRENGTH",
     ] },
-    Group { mariadb: None, mysql: Some((5, 7, 5)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((5, 7, 5)), until: None, adjacent: false, names: &[
         "ANY_VALUE",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 0)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 0)), until: None, adjacent: false, names: &[
         "BIN_TO_UUID", "IS_UUID", "ROLES_GRAPHML", "UUID_TO_BIN",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 1)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 1)), until: None, adjacent: false, names: &[
         "GROUPING",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 4)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 4)), until: None, adjacent: false, names: &[
         "ICU_VERSION", "STATEMENT_DIGEST", "STATEMENT_DIGEST_TEXT",
     ] },
-    Group { mariadb: None, mysql: Some((8, 0, 16)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((8, 0, 16)), until: None, adjacent: false, names: &[
         "PS_CURRENT_THREAD_ID", "PS_THREAD_ID",
     ] },
-    Group { mariadb: None, mysql: Some((9, 0, 0)), adjacent: false, names: &[
+    Group { mariadb: None, mysql: Some((9, 0, 0)), until: None, adjacent: false, names: &[
         "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_TO_STRING",
     ] },
 ];
@@ -377,10 +394,18 @@ mod tests {
     #[test]
     fn versions_decide() {
         let (maria, mysql) = (Dialect::mariadb((10, 11, 0)), Dialect::mysql((8, 0, 36)));
-        assert_eq!(standing("nvl", &maria), Standing::Harmless);
+        assert_eq!(standing("nvl", &maria), Standing::Harmless("NVL"));
         assert_eq!(standing("nvl", &mysql), Standing::NotOnThisServer);
         assert_eq!(standing("format_bytes", &maria), Standing::NotOnThisServer);
-        assert_eq!(standing("Count", &mysql), Standing::HarmlessWhenAdjacent);
+        assert_eq!(
+            standing("Count", &mysql),
+            Standing::HarmlessWhenAdjacent("COUNT")
+        );
+        assert_eq!(standing("md5", &mysql), Standing::Harmless("MD5"));
+        for version in [(9, 6, 0), (9, 7, 4), (10, 0, 0)] {
+            let standing = standing("md5", &Dialect::mysql(version));
+            assert_eq!(standing, Standing::NotOnThisServer);
+        }
         assert_eq!(standing("pay_all", &mysql), Standing::Unknown);
         assert!(matches!(standing("nextval", &maria), Standing::Refused(_)));
     }

@@ -112,6 +112,10 @@ fn contains_ignoring_case(text: &str, word: &str) -> bool {
 pub struct Passed {
     /// What kind of statement it is.
     pub kind: StatementKind,
+    /// The names that it calls, in upper case, each once: built-in functions by the lists here, and keywords before a
+    /// parenthesis that a server could take for a function's name. Layer 3 asks the server whether somebody has made a
+    /// function of such a name.
+    pub calls: Vec<&'static str>,
 }
 
 /// The kinds of statement that can pass.

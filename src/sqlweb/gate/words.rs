@@ -7,6 +7,12 @@ pub(super) fn contains(list: &[&str], word: &str) -> bool {
     list.binary_search_by(|entry| compare(entry, word)).is_ok()
 }
 
+/// `word` as that list has it.
+pub(super) fn find(list: &[&'static str], word: &str) -> Option<&'static str> {
+    let at = list.binary_search_by(|entry| compare(entry, word)).ok()?;
+    list.get(at).copied()
+}
+
 fn compare(entry: &str, word: &str) -> Ordering {
     entry
         .bytes()
@@ -21,6 +27,42 @@ pub(super) const DENIED: &[&str] = &[
     "INTO", "KILL", "LOAD", "LOCK", "OPTIMIZE", "OUTFILE", "PROCEDURE", "PURGE", "RELEASE",
     "RENAME", "REPLACE", "RESIGNAL", "REVOKE", "SIGNAL", "TRIGGER", "UNLOCK", "UPDATE",
 ];
+
+/// Options of `SELECT`, which stand between that word and the first column.
+#[rustfmt::skip]
+pub(super) const SELECT_OPTIONS: &[&str] = &[
+    "ALL", "DISTINCT", "DISTINCTROW", "HIGH_PRIORITY", "SQL_BIG_RESULT", "SQL_BUFFER_RESULT", "SQL_CACHE",
+    "SQL_CALC_FOUND_ROWS", "SQL_NO_CACHE", "SQL_SMALL_RESULT", "STRAIGHT_JOIN",
+];
+
+/// Operators that stand before their operand, in words.
+pub(super) const PREFIXES: &[&str] = &["BINARY", "NOT"];
+
+/// Words that may stand before a parenthesis and are reserved on MySQL and MariaDB alike, so never an unquoted name.
+#[rustfmt::skip]
+pub(super) const RESERVED: &[&str] = &[
+    "ALL", "AND", "AS", "BETWEEN", "BIGINT", "BINARY", "BLOB", "BOTH", "BY", "CASE", "CHARACTER", "DEC", "DECIMAL",
+    "DISTINCT", "DISTINCTROW", "DIV", "DOUBLE", "ELSE", "EXISTS", "FLOAT", "FOR", "FROM", "GROUP", "HAVING",
+    "HIGH_PRIORITY", "IN", "INDEX", "INT", "INTEGER", "JOIN", "KEY", "LEADING", "LIKE", "LIMIT", "MEDIUMINT", "NOT",
+    "NUMERIC", "ON", "OR", "PARTITION", "REAL", "REGEXP", "RLIKE", "SELECT", "SMALLINT", "STRAIGHT_JOIN", "THEN",
+    "TINYINT", "TRAILING", "UNION", "UNSIGNED", "USING", "VALUES", "VARBINARY", "VARCHAR", "WHEN", "WHERE", "XOR",
+];
+
+/// Tables of `information_schema` that set the server's counters to zero when they are read.
+#[rustfmt::skip]
+pub(super) const RESETTING: &[&str] = &[
+    "INNODB_CMPMEM_RESET", "INNODB_CMP_PER_INDEX_RESET", "INNODB_CMP_RESET",
+];
+
+/// Whether a server could take `name`, unquoted, for one of [`RESETTING`]. Servers compare names by rules of their own
+/// for letters beyond ASCII, so such a letter counts as any, and space at the end as nothing.
+pub(super) fn resets(name: &str) -> bool {
+    let name = name.trim_end();
+    RESETTING.iter().any(|table| {
+        let same = |(a, b): (char, char)| !a.is_ascii() || a.eq_ignore_ascii_case(&b);
+        name.chars().count() == table.len() && name.chars().zip(table.chars()).all(same)
+    })
+}
 
 /// What `SHOW` may be followed by.
 #[rustfmt::skip]
@@ -49,7 +91,15 @@ mod tests {
 
     #[test]
     fn lists_are_sorted() {
-        for list in [DENIED, SHOWN, SHOWN_CREATE] {
+        for list in [
+            DENIED,
+            SHOWN,
+            SHOWN_CREATE,
+            SELECT_OPTIONS,
+            PREFIXES,
+            RESERVED,
+            RESETTING,
+        ] {
             assert!(list.is_sorted(), "{list:?}");
         }
         assert!(contains(DENIED, "dElete"));
