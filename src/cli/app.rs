@@ -7,7 +7,7 @@ mod client;
 use serde_json::{Map, Value};
 
 use super::command::{Command, Flag, Parsed};
-use super::failure::{Failure, printable, quoted};
+use super::failure::{Failure, printable, quoted, warn};
 use super::output::print;
 use super::suggest::nearest;
 use super::target;
@@ -92,6 +92,7 @@ const ADD: Command = Command {
         DB_USER,
         DB_PASS,
         DB_NAME,
+        READONLY,
         READWRITE,
         AUTOCONNECT,
         JSON,
@@ -141,11 +142,12 @@ const VISIBLE: Flag = valued(
     "",
     "visitors need no code (default for all others)",
 );
-const READWRITE: Flag = valued(
-    "readwrite",
+const READONLY: Flag = valued(
+    "readonly",
     "",
-    "let statements write (default for databases: read-only)",
+    "refuse every statement that could write (default for databases)",
 );
+const READWRITE: Flag = valued("readwrite", "", "let statements write");
 const AUTOCONNECT: Flag = valued(
     "autoconnect",
     "",
@@ -164,9 +166,10 @@ const TEXTS: [(&Flag, &str); 8] = [
     (&DB_NAME, "db_name"),
 ];
 /// Switches, and the field and value that each sets.
-const SWITCHES: [(&Flag, &str, bool); 4] = [
+const SWITCHES: [(&Flag, &str, bool); 5] = [
     (&INVISIBLE, "invisible", true),
     (&VISIBLE, "invisible", false),
+    (&READONLY, "db_readonly", true),
     (&READWRITE, "db_readonly", false),
     (&AUTOCONNECT, "autoconnect", true),
 ];
@@ -257,10 +260,34 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
         None => AppStore::new(home).add(draft).map_err(of_store)?.shown(),
     };
+    if let Some(opened) = opened(&added) {
+        warn(&opened);
+    }
     match parsed.has(&JSON) {
         true => print(&format!("{added:#}\n")),
         false => print(&format!("{}\n", text(&added, "/id"))),
     }
+}
+
+/// What less protection than usual lets visitors of a database do.
+fn opened(app: &Value) -> Option<String> {
+    let protocol = Protocol::named(text(app, "/protocol"))?;
+    let is = |name: &str| app.get(name).and_then(Value::as_bool) == Some(true);
+    let what = match (is("invisible"), is("db_readonly")) {
+        _ if !protocol.is_database() => return None,
+        (true, true) => return None,
+        (true, false) => {
+            "whoever has its code will be able to change and delete data: --readwrite is given"
+        }
+        (false, true) => {
+            "whoever knows its address will be able to read the database without a code: --visible is given"
+        }
+        (false, false) => {
+            "whoever knows its address will be able to read, change and delete data without a code: \
+             --visible and --readwrite are given"
+        }
+    };
+    Some(format!("once it is connected, {what}"))
 }
 
 /// The application's JSON form; whether its values can be used is for the draft to say.

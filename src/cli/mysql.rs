@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crossbeam_channel::Receiver;
 
-use super::failure::{Failure, printable, reported};
+use super::failure::{Failure, printable};
 use super::output::print;
 use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
 use super::share::{self, Sharing};
@@ -59,7 +59,7 @@ impl Plugin for MySql {
         });
         let (readonly, running) = (options.readonly, sqlweb::start(options));
         let running = running.map_err(|error| {
-            let failure = Failure::verbatim(reported(&error.to_string()));
+            let failure = Failure::verbatim(printable(&error.to_string()));
             match error.hint() {
                 Some(hint) => failure.hint(hint),
                 None => failure,
@@ -88,7 +88,7 @@ impl Plugin for MySql {
         });
         match running {
             Ok(running) => Ok(Box::new(Client(running))),
-            Err(error) => Err(reported(&error.to_string())),
+            Err(error) => Err(printable(&error.to_string())),
         }
     }
 }

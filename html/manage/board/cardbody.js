@@ -26,7 +26,7 @@ export function bodyFor(app, status) {
   }
   if (status === 'connecting' && !connection.error) return { key: 'connecting', build: () => connectingBody() };
   if (status === 'connecting' || status === 'failed') {
-    const key = JSON.stringify([status, connection.error, connection.error_class, connection.detail, connection.host_key]);
+    const key = JSON.stringify([status, connection.error, connection.error_class, connection.hint, connection.detail, connection.host_key]);
     return { key, build: () => troubleBody(connection, status) };
   }
   return { key: 'idle', build: () => idleBody() };
@@ -66,7 +66,7 @@ function connectingBody() {
 
 // --- an error, while connecting again or for good
 
-function troubleBody({ error, error_class: errorClass, detail, host_key: key, step }, status) {
+function troubleBody({ error, error_class: errorClass, hint, detail, host_key: key, step }, status) {
   const known = failureClass(errorClass, error);
   const wait = h('p', { class: 'dim figures' });
   const said = isHostKey(key) ? CHANGED : String(error || 'The connection failed; the server gave no reason.');
@@ -76,7 +76,7 @@ function troubleBody({ error, error_class: errorClass, detail, host_key: key, st
       h('p', { class: 'card-error' }, known && h('span', { class: 'error-class', text: known.label }), ' ', h('span', { text: said })),
       detail && detail !== error && !isHostKey(key) && h('p', { class: 'dim', text: String(detail) }),
       isHostKey(key) && fingerprints(key),
-      known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
+      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: String(hint || known.hint) }),
       wait,
     ].filter(Boolean),
     update: (app, { times }) => { retryAt = times.retryAt; },

@@ -83,6 +83,7 @@ struct Record {
     local_url: String,
     error: String,
     class: Option<&'static str>,
+    hint: &'static str,
     detail: String,
     host_key: Option<HostKey>,
     /// A pause of the quick-setup calls.
@@ -98,6 +99,8 @@ pub(crate) struct Fault {
     pub(crate) error: String,
     /// Its kind, where no tunnel tells it.
     pub(crate) class: Option<&'static str>,
+    /// What to try; empty where the kind says it.
+    pub(crate) hint: &'static str,
 }
 
 impl Fault {
@@ -105,7 +108,21 @@ impl Fault {
         Self {
             error: error.into(),
             class: Some(class),
+            hint: "",
         }
+    }
+
+    /// What happened and what to try, for a log.
+    pub(crate) fn in_one_line(&self) -> String {
+        match self.hint {
+            "" => self.error.clone(),
+            hint => format!("{}; {hint}", self.error),
+        }
+    }
+
+    /// The same with what to try.
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
     }
 }
 
@@ -122,6 +139,7 @@ impl Active {
                 local_url: String::new(),
                 error: String::new(),
                 class: None,
+                hint: "",
                 detail: String::new(),
                 host_key: None,
                 pause: None,
@@ -237,6 +255,7 @@ impl Active {
             record.detail = reason.message;
         }
         record.error = fault.error;
+        record.hint = fault.hint;
         record.pause = None;
         record.local_url.clear();
         record.tunnel = None;
@@ -305,6 +324,7 @@ impl Record {
             local_url: self.local_url.clone(),
             error: self.error.clone(),
             error_class: self.class,
+            hint: self.hint,
             detail: self.detail.clone(),
             host_key: self.host_key.clone(),
             step: Some(self.step.number()),

@@ -90,7 +90,7 @@ pub(super) fn run(
         app: &app,
     };
     if let Err(Ended::Failed(fault)) = work.keep_connected(&mut held) {
-        log::warn!("application {}: {}", app.id, fault.error);
+        log::warn!("application {}: {}", app.id, fault.in_one_line());
         active.failed(fault);
     }
     log::debug!("application {}: giving back what it held", app.id);
@@ -260,7 +260,9 @@ impl Work<'_> {
         );
         let setup = setup.map_err(|failure| match failure {
             quick_setup::Failure::Stopped => Ended::Stopped,
-            failure => Fault::new(class_of(&failure), failure.to_string()).into(),
+            failure => Fault::new(class_of(&failure), failure.to_string())
+                .hint(failure.hint())
+                .into(),
         })?;
         self.active.step(Step::Credentials);
         let connector = call.saved().map_err(|error| Fault::new("local", error))?;

@@ -20,6 +20,8 @@ pub(crate) struct ConnectResult {
     pub(crate) auth_url: String,
     pub(crate) error: String,
     pub(crate) error_class: Option<&'static str>,
+    /// What to try; empty where `error_class` says it.
+    pub(crate) hint: &'static str,
     /// The tunnel's own words behind `error`.
     pub(crate) detail: String,
     pub(crate) host_key: Option<HostKey>,
@@ -67,6 +69,7 @@ impl Default for ConnectResult {
             auth_url: String::new(),
             error: String::new(),
             error_class: None,
+            hint: "",
             detail: String::new(),
             host_key: None,
             app_id: String::new(),
