@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
@@ -11,7 +12,7 @@ use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
 use super::share::{self, Sharing};
 use super::signals::Watch;
 use super::{browser, ending, logging};
-use crate::plugin::{Database, Plugin, Served};
+use crate::plugin::{Database, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, Running, Target, TlsMode};
 use crate::vault::{Home, RunDir};
 
@@ -117,6 +118,15 @@ impl Served for Client {
 
     fn disallow_host(&self, host: &str) {
         self.0.hosts().disallow(host);
+    }
+
+    fn sign_in(&self) -> SignIn {
+        let sign_in = self.0.sign_in();
+        Arc::new(move || sign_in().map_err(|error| printable(&error)))
+    }
+
+    fn missed(&self) -> Receiver<()> {
+        self.0.missed()
     }
 
     fn stop(self: Box<Self>) {

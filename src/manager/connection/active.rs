@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::result::{ConnectResult, HostKey};
+use super::health::{self, Health};
+use super::result::{ConnectResult, Exposed, HostKey};
 use super::state::{Event, State};
+use crate::manager::app::AppConfig;
 use crate::manager::quick_setup::Wait;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 
@@ -65,6 +67,8 @@ pub(crate) struct Site {
 
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct Active {
+    /// What it is made from, whatever is saved meanwhile.
+    made_from: AppConfig,
     record: Mutex<Record>,
     /// Dropped to give the stop signal.
     stop: Mutex<Option<Sender<()>>>,
@@ -90,6 +94,7 @@ struct Record {
     pause: Option<Wait>,
     /// The tunnel that is awaited or in use.
     tunnel: Option<Arc<Tunnel>>,
+    health: Health,
 }
 
 /// Why the work ended without success.
@@ -127,10 +132,11 @@ impl Fault {
 }
 
 impl Active {
-    /// A connection that begins; `done` is closed by its thread.
-    pub(crate) fn new(step: Step, done: Receiver<()>) -> Arc<Self> {
+    /// A connection of `app` that begins; `done` is closed by its thread.
+    pub(crate) fn new(app: &AppConfig, step: Step, done: Receiver<()>) -> Arc<Self> {
         let (stop, stopped) = crossbeam_channel::bounded(0);
         Arc::new(Self {
+            made_from: app.clone(),
             record: Mutex::new(Record {
                 state: State::Connecting,
                 step,
@@ -144,6 +150,7 @@ impl Active {
                 host_key: None,
                 pause: None,
                 tunnel: None,
+                health: Health::default(),
             }),
             stop: Mutex::new(Some(stop)),
             stopped,
@@ -184,7 +191,29 @@ impl Active {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut record = self.record();
         let snapshot = record.look();
-        record.result(snapshot.as_ref())
+        let mut result = record.result(snapshot.as_ref());
+        if result.status.is_active() {
+            result.exposed = Some(Exposed::of(&self.made_from));
+        }
+        result
+    }
+
+    /// The same beside what is saved of the application now.
+    pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
+        let mut result = self.result();
+        result.pending_changes =
+            result.exposed.is_some() && self.made_from.differs_in_force(saved);
+        result
+    }
+
+    /// Whether the application answers.
+    pub(super) fn health(&self) -> health::State {
+        self.record().health.state
+    }
+
+    /// The application has answered, or why it has not; true where that is news.
+    pub(super) fn answered(&self, answer: Result<(), String>) -> bool {
+        self.record().health.take(answer)
     }
 
     /// The remote server, by its origin.
@@ -203,6 +232,7 @@ impl Active {
         record.step = step;
         record.tunnel = None;
         record.pause = None;
+        record.health = Health::default();
     }
 
     /// A step that waits for this tunnel begins.
@@ -336,6 +366,9 @@ impl Record {
             result.error.clone_from(&pause.reason);
             result.error_class = Some("quick-setup");
         }
+        if self.state == State::Connected {
+            result.health = Some(self.health.clone());
+        }
         if let Some(snapshot) = snapshot {
             result.add_tunnel(snapshot, self.step == Step::Serving);
         }
@@ -352,9 +385,12 @@ pub(crate) fn millis_until(at: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::draft::Draft;
 
     fn active() -> Arc<Active> {
-        Active::new(Step::QuickSetup, crossbeam_channel::bounded(0).1)
+        let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = app.unwrap().into_new().unwrap();
+        Active::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1)
     }
 
     #[test]
