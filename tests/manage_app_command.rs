@@ -24,7 +24,9 @@ fn without_a_start_the_stored_list_is_used() {
     let home = Home::new();
     assert_eq!(
         listed(&home),
-        [["ID", "STATUS", "PROTOCOL", "ADDRESS", "SITE", "NAME"]]
+        [[
+            "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME"
+        ]]
     );
     let added = home.run(&[
         "app",
@@ -46,6 +48,8 @@ fn without_a_start_the_stored_list_is_used() {
             "idle",
             "mysql",
             "db.example:3307",
+            "will be invisible, read-only",
+            "-",
             "-",
             "books"
         ]
@@ -167,14 +171,16 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
          --enroll-token{}",
         ", which its operator has".repeat(40)
     );
-    far.quick.script([Act::json(403, &json!({"message": said}))]);
+    far.quick
+        .script([Act::json(403, &json!({"message": said}))]);
     let failed = manager.home().run(&["app", "connect", "printer"]);
     let expected = format!(
         "postern: the server answered 403: {said}\n\
          give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it\n"
     );
     assert_eq!((failed.code, failed.stderr), (Some(1), expected));
-    far.quick.script([Act::json(400, &json!({"message": "no\u{1b}[2Jroom\nhere"}))]);
+    far.quick
+        .script([Act::json(400, &json!({"message": "no\u{1b}[2Jroom\nhere"}))]);
     let failed = manager.home().run(&["app", "connect", "printer"]);
     assert_eq!(
         failed.stderr,
@@ -195,7 +201,10 @@ fn flags_that_contradict_each_other_are_refused() {
     ] {
         let failed = home.run(line);
         assert_eq!(failed.code, Some(2), "{line:?}: {failed:?}");
-        assert!(failed.stderr.contains("contradict each other\n"), "{failed:?}");
+        assert!(
+            failed.stderr.contains("contradict each other\n"),
+            "{failed:?}"
+        );
     }
     assert_eq!(listed(&home).len(), 1, "nothing was added");
 }
@@ -205,8 +214,14 @@ fn what_less_protection_opens_is_said_in_one_line() {
     let home = Home::new();
     for (flags, words) in [
         (&["--readonly", "--invisible"][..], ""),
-        (&["--visible"], "read the database without a code: --visible is given"),
-        (&["--readwrite"], "change and delete data: --readwrite is given"),
+        (
+            &["--visible"],
+            "read the database without a code: --visible is given",
+        ),
+        (
+            &["--readwrite"],
+            "change and delete data: --readwrite is given",
+        ),
         (
             &["--visible", "--readwrite"],
             "read, change and delete data without a code: --visible and --readwrite are given",

@@ -3,6 +3,7 @@
 //! Where a `postern start` runs on the directory, it is asked; where none does, the stored list is read and changed.
 
 mod client;
+mod listing;
 
 use serde_json::{Map, Value};
 
@@ -25,7 +26,8 @@ const GROUP: Command = Command {
     flags: &[],
     notes: "\
 Commands:
-  list                        show ID, STATUS, PROTOCOL, ADDRESS, SITE, NAME
+  list                        show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH,
+                              SITE, NAME
   add PROTOCOL [ADDRESS]      add an application
   connect ID                  connect it, and wait until it is connected
   disconnect ID               disconnect it
@@ -213,11 +215,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(apps)));
     }
-    let mut lines = String::from("ID\tSTATUS\tPROTOCOL\tADDRESS\tSITE\tNAME\n");
-    for app in &apps {
-        lines.push_str(&line(app));
-    }
-    print(&lines)
+    print(&listing::table(&apps))
 }
 
 /// Every application as the API shows it; without a manager all are idle.
@@ -235,20 +233,6 @@ fn apps(home: &Home, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
         shown
     });
     Ok(shown.collect())
-}
-
-fn line(app: &Value) -> String {
-    let shown = |pointer: &str| printable(text(app, pointer));
-    let host = shown("/ip");
-    let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
-    let address = match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
-    };
-    let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
-    let site = site.unwrap_or_else(|| "-".to_owned());
-    let [id, status, protocol, name] = ["/id", "/conn_status", "/protocol", "/name"].map(shown);
-    format!("{id}\t{status}\t{protocol}\t{address}\t{site}\t{name}\n")
 }
 
 fn add(parsed: &Parsed) -> Result<(), Failure> {
@@ -378,6 +362,10 @@ fn connect(parsed: &Parsed) -> Result<(), Failure> {
         true => manager.call("GET", &format!("/api/status/{id}"), None)?,
         false => manager.wait_connected(&id)?,
     };
+    if text(&result, "/health/state") == "failing" {
+        let error = printable(text(&result, "/health/error"));
+        warn(&format!("connected, but {error}"));
+    }
     if parsed.has(&JSON) {
         return print(&format!("{result:#}\n"));
     }

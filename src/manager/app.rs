@@ -184,7 +184,11 @@ mod tests {
             let before = of(protocol, "name", json!("n"));
             let mut after = of(protocol, name, value);
             after.id.clone_from(&before.id);
-            assert_eq!(after.differs_in_force(&before), differs, "{protocol} {name}");
+            assert_eq!(
+                after.differs_in_force(&before),
+                differs,
+                "{protocol} {name}"
+            );
         }
     }
 

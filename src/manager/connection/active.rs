@@ -201,8 +201,7 @@ impl Active {
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
         let mut result = self.result();
-        result.pending_changes =
-            result.exposed.is_some() && self.made_from.differs_in_force(saved);
+        result.pending_changes = result.exposed.is_some() && self.made_from.differs_in_force(saved);
         result
     }
 

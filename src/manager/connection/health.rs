@@ -275,10 +275,11 @@ fn head_by_tls(mut timed: Timed, host: &str, name: &str) -> Result<(), String> {
         Err(error) => return Err(format!("{name}: {error}")),
     };
     while tls.is_handshaking() {
-        tls.complete_io(&mut timed).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => format!("{name} does not speak TLS ({error})"),
-            _ => refusal(name, &error),
-        })?;
+        tls.complete_io(&mut timed)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => format!("{name} does not speak TLS ({error})"),
+                _ => refusal(name, &error),
+            })?;
     }
     head(rustls::Stream::new(&mut tls, &mut timed), name)
 }
@@ -290,7 +291,9 @@ fn head(mut stream: impl Read + Write, name: &str) -> Result<(), String> {
         env!("CARGO_PKG_VERSION")
     );
     // One that speaks first, and closes, is read all the same.
-    let sent = stream.write_all(request.as_bytes()).and_then(|()| stream.flush());
+    let sent = stream
+        .write_all(request.as_bytes())
+        .and_then(|()| stream.flush());
     let mut said = Vec::new();
     let mut read = Ok(());
     while said.len() < SHOWN && is_needed(&said) {
@@ -311,7 +314,10 @@ fn head(mut stream: impl Read + Write, name: &str) -> Result<(), String> {
             Err(error) => Err(refusal(name, &error)),
             Ok(()) => Err(format!("{name} closed the connection without an answer")),
         },
-        said => Err(format!("{name} does not speak HTTP: it said “{}”", first_line(said))),
+        said => Err(format!(
+            "{name} does not speak HTTP: it said “{}”",
+            first_line(said)
+        )),
     }
 }
 
@@ -339,15 +345,20 @@ fn first_line(said: &[u8]) -> String {
 
 fn refusal(name: &str, error: &io::Error) -> String {
     use io::ErrorKind::{
-        ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, NotFound, TimedOut,
-        UnexpectedEof, WouldBlock,
+        ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, NotFound,
+        TimedOut, UnexpectedEof, WouldBlock,
     };
     match error.kind() {
         ConnectionRefused => format!("{name} refuses connections"),
         TimedOut | WouldBlock => {
-            format!("{name} does not answer within {} s", ANSWER_WITHIN.as_secs())
+            format!(
+                "{name} does not answer within {} s",
+                ANSWER_WITHIN.as_secs()
+            )
         }
-        ConnectionReset | UnexpectedEof => format!("{name} closed the connection without an answer"),
+        ConnectionReset | UnexpectedEof => {
+            format!("{name} closed the connection without an answer")
+        }
         HostUnreachable | NetworkUnreachable => format!("there is no way to {name}"),
         NotFound => format!("{name} is not known to the network: the name has no address"),
         _ => format!("{name} cannot be reached: {error}"),
@@ -379,7 +390,11 @@ mod tests {
 
     #[test]
     fn any_answer_in_http_is_well() {
-        for said in [&b"HTTP/1.1 500 No\r\n\r\n"[..], b"HTTP/1.0 200\r\n\r\n", b"HTTP/2 200"] {
+        for said in [
+            &b"HTTP/1.1 500 No\r\n\r\n"[..],
+            b"HTTP/1.0 200\r\n\r\n",
+            b"HTTP/2 200",
+        ] {
             assert_eq!(about(Protocol::Http, said).0, Ok(()));
         }
         assert_eq!(about(Protocol::Ssh, b"SSH-2.0-x\r\n").0, Ok(()));
@@ -390,7 +405,10 @@ mod tests {
     fn what_speaks_something_else_is_quoted() {
         let long = b"x".repeat(200).leak();
         for (said, shown) in [
-            (&b"SSH-2.0-OpenSSH_9.2\r\n"[..], "it said “SSH-2.0-OpenSSH_9.2”"),
+            (
+                &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
+                "it said “SSH-2.0-OpenSSH_9.2”",
+            ),
             (b"no\x1b[2J\nsecond", "it said “no\\u{1b}[2J”"),
             (b"HTT", "it said “HTT”"),
             (long, "xxx…”"),
@@ -398,10 +416,17 @@ mod tests {
         ] {
             let (answer, name) = about(Protocol::Http, said);
             let error = answer.unwrap_err();
-            assert!(error.starts_with(&name) && error.ends_with(shown), "{error}");
+            assert!(
+                error.starts_with(&name) && error.ends_with(shown),
+                "{error}"
+            );
         }
         let (answer, name) = about(Protocol::Https, b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        assert!(answer.unwrap_err().starts_with(&format!("{name} does not speak TLS")));
+        assert!(
+            answer
+                .unwrap_err()
+                .starts_with(&format!("{name} does not speak TLS"))
+        );
     }
 
     #[test]
@@ -421,7 +446,10 @@ mod tests {
         assert!(health.take(Err("a".into())));
         let since = health.since.clone();
         assert!(since.is_some() && !health.take(Err("b".into())));
-        assert_eq!((health.error.as_deref(), &health.since), (Some("b"), &since));
+        assert_eq!(
+            (health.error.as_deref(), &health.since),
+            (Some("b"), &since)
+        );
         assert!(health.take(Ok(())));
         assert_eq!((health.state, health.error), (State::Ok, None));
     }

@@ -97,7 +97,6 @@ impl Failure {
             Self::Answer { .. } => "check that the URL is that of a quick-setup server",
         }
     }
-
 }
 
 /// What happened; what to try is [`Failure::hint`].
@@ -139,7 +138,6 @@ impl fmt::Display for Failure {
         }
     }
 }
-
 
 impl std::error::Error for Failure {}
 
