@@ -24,7 +24,9 @@ fn without_a_start_the_stored_list_is_used() {
     let home = Home::new();
     assert_eq!(
         listed(&home),
-        [["ID", "STATUS", "PROTOCOL", "ADDRESS", "SITE", "NAME"]]
+        [[
+            "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME"
+        ]]
     );
     let added = home.run(&[
         "app",
@@ -46,6 +48,8 @@ fn without_a_start_the_stored_list_is_used() {
             "idle",
             "mysql",
             "db.example:3307",
+            "will be invisible, read-only",
+            "-",
             "-",
             "books"
         ]
@@ -154,4 +158,80 @@ fn a_wrong_line_is_refused() {
             "{help:?}"
         );
     }
+}
+
+/// What a server says is printed whole, and what to try stands in the second line.
+#[test]
+fn no_error_is_cut_and_the_hint_is_the_second_line() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    manager.add(&json!({"protocol": "http", "name": "printer", "port": target.port()}));
+    let said = format!(
+        "this relay does not know the connector and enrols new ones with its enrol token only: give it with \
+         --enroll-token{}",
+        ", which its operator has".repeat(40)
+    );
+    far.quick
+        .script([Act::json(403, &json!({"message": said}))]);
+    let failed = manager.home().run(&["app", "connect", "printer"]);
+    let expected = format!(
+        "postern: the server answered 403: {said}\n\
+         give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it\n"
+    );
+    assert_eq!((failed.code, failed.stderr), (Some(1), expected));
+    far.quick
+        .script([Act::json(400, &json!({"message": "no\u{1b}[2Jroom\nhere"}))]);
+    let failed = manager.home().run(&["app", "connect", "printer"]);
+    assert_eq!(
+        failed.stderr,
+        "postern: the server answered 400: no [2Jroom here\n\
+         check the application and the server's URL, or ask who runs the server\n"
+    );
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused() {
+    let home = Home::with_plugin();
+    for line in [
+        &["app", "add", "http", "80", "--visible", "--invisible"][..],
+        &["app", "add", "mysql", "--invisible", "--visible"],
+        &["app", "add", "mysql", "--readonly", "--readwrite"],
+        &["mysql", "--readonly", "--readwrite"],
+        &["mysql", "--share", "--visible", "--invisible"],
+    ] {
+        let failed = home.run(line);
+        assert_eq!(failed.code, Some(2), "{line:?}: {failed:?}");
+        assert!(
+            failed.stderr.contains("contradict each other\n"),
+            "{failed:?}"
+        );
+    }
+    assert_eq!(listed(&home).len(), 1, "nothing was added");
+}
+
+#[test]
+fn what_less_protection_opens_is_said_in_one_line() {
+    let home = Home::new();
+    for (flags, words) in [
+        (&["--readonly", "--invisible"][..], ""),
+        (
+            &["--visible"],
+            "read the database without a code: --visible is given",
+        ),
+        (
+            &["--readwrite"],
+            "change and delete data: --readwrite is given",
+        ),
+        (
+            &["--visible", "--readwrite"],
+            "read, change and delete data without a code: --visible and --readwrite are given",
+        ),
+    ] {
+        let added = home.run(&[&["app", "add", "mysql"], flags].concat());
+        assert_eq!((added.code, added.stdout.len()), (Some(0), 17), "{added:?}");
+        assert!(added.stderr.contains(words), "{added:?}");
+        assert_eq!(added.stderr.lines().count(), usize::from(!words.is_empty()));
+    }
+    let added = home.run(&["app", "add", "http", "80", "--visible"]);
+    assert_eq!(added.stderr, "", "a web site is visible anyway");
 }

@@ -3,11 +3,12 @@
 //! Where a `postern start` runs on the directory, it is asked; where none does, the stored list is read and changed.
 
 mod client;
+mod listing;
 
 use serde_json::{Map, Value};
 
 use super::command::{Command, Flag, Parsed};
-use super::failure::{Failure, printable, quoted};
+use super::failure::{Failure, printable, quoted, warn};
 use super::output::print;
 use super::suggest::nearest;
 use super::target;
@@ -25,7 +26,8 @@ const GROUP: Command = Command {
     flags: &[],
     notes: "\
 Commands:
-  list                        show ID, STATUS, PROTOCOL, ADDRESS, SITE, NAME
+  list                        show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH,
+                              SITE, NAME
   add PROTOCOL [ADDRESS]      add an application
   connect ID                  connect it, and wait until it is connected
   disconnect ID               disconnect it
@@ -92,6 +94,7 @@ const ADD: Command = Command {
         DB_USER,
         DB_PASS,
         DB_NAME,
+        READONLY,
         READWRITE,
         AUTOCONNECT,
         JSON,
@@ -141,11 +144,12 @@ const VISIBLE: Flag = valued(
     "",
     "visitors need no code (default for all others)",
 );
-const READWRITE: Flag = valued(
-    "readwrite",
+const READONLY: Flag = valued(
+    "readonly",
     "",
-    "let statements write (default for databases: read-only)",
+    "refuse every statement that could write (default for databases)",
 );
+const READWRITE: Flag = valued("readwrite", "", "let statements write");
 const AUTOCONNECT: Flag = valued(
     "autoconnect",
     "",
@@ -164,9 +168,10 @@ const TEXTS: [(&Flag, &str); 8] = [
     (&DB_NAME, "db_name"),
 ];
 /// Switches, and the field and value that each sets.
-const SWITCHES: [(&Flag, &str, bool); 4] = [
+const SWITCHES: [(&Flag, &str, bool); 5] = [
     (&INVISIBLE, "invisible", true),
     (&VISIBLE, "invisible", false),
+    (&READONLY, "db_readonly", true),
     (&READWRITE, "db_readonly", false),
     (&AUTOCONNECT, "autoconnect", true),
 ];
@@ -210,11 +215,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(apps)));
     }
-    let mut lines = String::from("ID\tSTATUS\tPROTOCOL\tADDRESS\tSITE\tNAME\n");
-    for app in &apps {
-        lines.push_str(&line(app));
-    }
-    print(&lines)
+    print(&listing::table(&apps))
 }
 
 /// Every application as the API shows it; without a manager all are idle.
@@ -234,20 +235,6 @@ fn apps(home: &Home, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
     Ok(shown.collect())
 }
 
-fn line(app: &Value) -> String {
-    let shown = |pointer: &str| printable(text(app, pointer));
-    let host = shown("/ip");
-    let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
-    let address = match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
-    };
-    let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
-    let site = site.unwrap_or_else(|| "-".to_owned());
-    let [id, status, protocol, name] = ["/id", "/conn_status", "/protocol", "/name"].map(shown);
-    format!("{id}\t{status}\t{protocol}\t{address}\t{site}\t{name}\n")
-}
-
 fn add(parsed: &Parsed) -> Result<(), Failure> {
     let body = body(parsed)?;
     // Whether a server without TLS may be used is for the start to say.
@@ -257,10 +244,34 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
         None => AppStore::new(home).add(draft).map_err(of_store)?.shown(),
     };
+    if let Some(opened) = opened(&added) {
+        warn(&opened);
+    }
     match parsed.has(&JSON) {
         true => print(&format!("{added:#}\n")),
         false => print(&format!("{}\n", text(&added, "/id"))),
     }
+}
+
+/// What less protection than usual lets visitors of a database do.
+fn opened(app: &Value) -> Option<String> {
+    let protocol = Protocol::named(text(app, "/protocol"))?;
+    let is = |name: &str| app.get(name).and_then(Value::as_bool) == Some(true);
+    let what = match (is("invisible"), is("db_readonly")) {
+        _ if !protocol.is_database() => return None,
+        (true, true) => return None,
+        (true, false) => {
+            "whoever has its code will be able to change and delete data: --readwrite is given"
+        }
+        (false, true) => {
+            "whoever knows its address will be able to read the database without a code: --visible is given"
+        }
+        (false, false) => {
+            "whoever knows its address will be able to read, change and delete data without a code: \
+             --visible and --readwrite are given"
+        }
+    };
+    Some(format!("once it is connected, {what}"))
 }
 
 /// The application's JSON form; whether its values can be used is for the draft to say.
@@ -351,6 +362,10 @@ fn connect(parsed: &Parsed) -> Result<(), Failure> {
         true => manager.call("GET", &format!("/api/status/{id}"), None)?,
         false => manager.wait_connected(&id)?,
     };
+    if text(&result, "/health/state") == "failing" {
+        let error = printable(text(&result, "/health/error"));
+        warn(&format!("connected, but {error}"));
+    }
     if parsed.has(&JSON) {
         return print(&format!("{result:#}\n"));
     }

@@ -13,6 +13,9 @@ const HELP_COLUMN: usize = 30;
 /// The width that help is wrapped to, in characters.
 const HELP_WIDTH: usize = 80;
 
+/// Flags that say the opposite of each other, by name: of no command both may be given.
+const CONTRADICTIONS: [(&str, &str); 2] = [("readonly", "readwrite"), ("invisible", "visible")];
+
 /// One option.
 #[derive(Debug)]
 pub(crate) struct Flag {
@@ -68,6 +71,7 @@ impl Command {
         let parsed = Parsed { matches };
         if !parsed.wants_help() {
             self.check_aliases(&parsed)?;
+            self.check_contradictions(&parsed)?;
             self.check_operands(&parsed)?;
         }
         Ok(parsed)
@@ -154,6 +158,21 @@ impl Command {
             Some(flag) => Err(Failure::usage(format!(
                 "option '--{}' is given twice: '--{}' is the same",
                 flag.long, flag.alias
+            ))
+            .hint(self.see_help())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_contradictions(&self, parsed: &Parsed) -> Result<(), Failure> {
+        let is_given = |name: &str| {
+            let mut flags = self.flags.iter();
+            flags.any(|flag| flag.long == name && parsed.has(flag))
+        };
+        let mut pairs = CONTRADICTIONS.iter();
+        match pairs.find(|(one, other)| is_given(one) && is_given(other)) {
+            Some((one, other)) => Err(Failure::usage(format!(
+                "--{one} and --{other} contradict each other"
             ))
             .hint(self.see_help())),
             None => Ok(()),

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// The longest piece of the user's own text that a message repeats, in characters.
-const QUOTE_CAP: usize = 120;
-/// The longest text of a server that a message repeats, in characters: its own have at most 512 bytes.
-const REPORT_CAP: usize = 1000;
+/// The longest text from elsewhere that is printed, in characters. Default 16 Ki: far above every message that is one,
+/// and less than would bury what stands around it.
+const TEXT_CAP: usize = 16 * 1024;
 
 /// The end of a command that did not do what was asked.
 #[derive(Debug)]
@@ -88,24 +87,21 @@ impl Failure {
     }
 }
 
-/// The user's text in single quotes, harmless to a terminal and not longer than a line.
+/// Tells what went well and is not good all the same. A failing stderr leaves nowhere to say so.
+pub(crate) fn warn(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "postern: {message}");
+}
+
+/// The user's text in single quotes, harmless to a terminal.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", printable(text))
 }
 
-/// The text with control characters escaped and its end cut where it is long.
+/// A text from elsewhere (the user, a file, a server) with its control characters escaped. It is whole up to
+/// [`TEXT_CAP`], and what is left out beyond that is counted.
 pub(crate) fn printable(text: &str) -> String {
-    cut(text, QUOTE_CAP)
-}
-
-/// The same for what another program wrote, such as a server's own error text.
-pub(crate) fn reported(text: &str) -> String {
-    cut(text, REPORT_CAP)
-}
-
-fn cut(text: &str, cap: usize) -> String {
     let mut shown = String::new();
-    for character in text.chars().take(cap) {
+    for character in text.chars().take(TEXT_CAP) {
         if character.is_control() || is_invisible(character) {
             // Writing to a String cannot fail.
             let _ = write!(shown, "{}", character.escape_unicode());
@@ -113,10 +109,10 @@ fn cut(text: &str, cap: usize) -> String {
             shown.push(character);
         }
     }
-    if text.chars().nth(cap).is_some() {
-        shown.push('…');
+    match text.chars().skip(TEXT_CAP).count() {
+        0 => shown,
+        left => format!("{shown}… ({left} more characters)"),
     }
-    shown
 }
 
 /// Marks that reorder or hide what stands beside them.
@@ -133,8 +129,14 @@ mod tests {
         assert_eq!(quoted("a\u{1b}[2Jb"), "'a\\u{1b}[2Jb'");
         assert_eq!(quoted("a\nb\u{202e}"), "'a\\u{a}b\\u{202e}'");
         assert_eq!(quoted("käse"), "'käse'");
-        assert_eq!(quoted(&"x".repeat(121)), format!("'{}…'", "x".repeat(120)));
-        assert_eq!(reported("no\u{1b}]0;x\u{7}"), "no\\u{1b}]0;x\\u{7}");
-        assert_eq!(reported(&"x".repeat(121)), "x".repeat(121));
+        assert_eq!(printable("no\u{1b}]0;x\u{7}"), "no\\u{1b}]0;x\\u{7}");
+    }
+
+    #[test]
+    fn a_text_is_whole_and_where_it_cannot_be_the_rest_is_counted() {
+        let long = "ä".repeat(TEXT_CAP);
+        assert_eq!(printable(&long), long);
+        let longer = format!("{long}end");
+        assert_eq!(printable(&longer), format!("{long}… (3 more characters)"));
     }
 }

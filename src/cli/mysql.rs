@@ -2,16 +2,17 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
-use super::failure::{Failure, printable, reported};
+use super::failure::{Failure, printable};
 use super::output::print;
 use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
 use super::share::{self, Sharing};
 use super::signals::Watch;
 use super::{browser, ending, logging};
-use crate::plugin::{Database, Plugin, Served};
+use crate::plugin::{Database, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, Running, Target, TlsMode};
 use crate::vault::{Home, RunDir};
 
@@ -59,7 +60,7 @@ impl Plugin for MySql {
         });
         let (readonly, running) = (options.readonly, sqlweb::start(options));
         let running = running.map_err(|error| {
-            let failure = Failure::verbatim(reported(&error.to_string()));
+            let failure = Failure::verbatim(printable(&error.to_string()));
             match error.hint() {
                 Some(hint) => failure.hint(hint),
                 None => failure,
@@ -88,7 +89,7 @@ impl Plugin for MySql {
         });
         match running {
             Ok(running) => Ok(Box::new(Client(running))),
-            Err(error) => Err(reported(&error.to_string())),
+            Err(error) => Err(printable(&error.to_string())),
         }
     }
 }
@@ -117,6 +118,15 @@ impl Served for Client {
 
     fn disallow_host(&self, host: &str) {
         self.0.hosts().disallow(host);
+    }
+
+    fn sign_in(&self) -> SignIn {
+        let sign_in = self.0.sign_in();
+        Arc::new(move || sign_in().map_err(|error| printable(&error)))
+    }
+
+    fn missed(&self) -> Receiver<()> {
+        self.0.missed()
     }
 
     fn stop(self: Box<Self>) {

@@ -164,26 +164,12 @@ impl Settings {
     /// Checks every value before anything is asked or started.
     pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
         let share = share::Wanted::read(parsed)?;
-        let readonly = match &share {
-            Some(share) if share.readwrite && parsed.has(&READONLY) => {
-                return Err(
-                    Failure::usage("--readonly and --readwrite contradict each other")
-                        .hint(COMMAND.see_help()),
-                );
-            }
-            Some(share) => !share.readwrite,
-            None => parsed.has(&READONLY),
-        };
-        let invisible = match &share {
-            Some(share) if share.visible && parsed.has(&INVISIBLE) => {
-                return Err(
-                    Failure::usage("--invisible and --visible contradict each other")
-                        .hint(COMMAND.see_help()),
-                );
-            }
-            Some(share) => !share.visible,
-            None => parsed.has(&INVISIBLE),
-        };
+        let readonly = share
+            .as_ref()
+            .map_or(parsed.has(&READONLY), |share| !share.readwrite);
+        let invisible = share
+            .as_ref()
+            .map_or(parsed.has(&INVISIBLE), |share| !share.visible);
         let listen = parsed.value(&LISTEN).map(|text| listen(&text));
         let allow_hosts = parsed.values(&ALLOW_HOST);
         Ok(Self {

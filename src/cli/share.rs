@@ -120,10 +120,9 @@ impl Wanted {
         match share::share(options, stop) {
             Ok(shared) => Ok(Some(Sharing { shared, embedded })),
             Err(NotShared::Stopped) => Ok(None),
-            Err(NotShared::Failed(reason)) => Err(Failure::operation(format!(
-                "cannot share: {}",
-                printable(&reason)
-            ))),
+            Err(NotShared::Failed { reason, hint }) => {
+                Err(Failure::operation(format!("cannot share: {}", printable(&reason))).hint(hint))
+            }
         }
     }
 }

@@ -99,6 +99,32 @@ impl AppConfig {
         })
     }
 
+    /// Whether a connection that is made from this one differs from one that was made from `other`.
+    pub fn differs_in_force(&self, other: &Self) -> bool {
+        self.in_force() != other.in_force()
+    }
+
+    /// What a connection is made of: the rest is for the user alone, or for another protocol.
+    fn in_force(&self) -> Self {
+        let called = self.display_name.as_ref().unwrap_or(&self.name).clone();
+        let mut kept = Self {
+            name: String::new(),
+            display_name: Some(called),
+            username: None,
+            auth_pass: None,
+            autoconnect: false,
+            created_at: String::new(),
+            updated_at: String::new(),
+            last_connected_at: None,
+            ..self.clone()
+        };
+        if !self.protocol.is_database() {
+            (kept.db_user, kept.db_pass, kept.db_name) = (None, None, None);
+            kept.db_readonly = true;
+        }
+        kept
+    }
+
     /// `host:port`, with brackets around an IPv6 address.
     pub fn address(&self) -> String {
         address(&self.ip, self.port)
@@ -106,7 +132,7 @@ impl AppConfig {
 }
 
 /// `host:port`, with brackets around an IPv6 address.
-pub(super) fn address(host: &str, port: u16) -> String {
+pub(crate) fn address(host: &str, port: u16) -> String {
     match host.contains(':') {
         true => format!("[{host}]:{port}"),
         false => format!("{host}:{port}"),
@@ -132,6 +158,38 @@ mod tests {
         let shown = app.shown().to_string();
         assert!(!shown.contains("hunter2") && !format!("{app:?}").contains("hunter2"));
         assert!(shown.contains("\"has_db_pass\":true") && shown.contains("\"has_auth_pass\":true"));
+    }
+
+    #[test]
+    fn what_a_connection_is_made_of_is_told_from_notes() {
+        let app = |body: Value| Draft::parse(&body, true).unwrap().into_new().unwrap();
+        let of = |protocol: &str, name: &str, value: Value| {
+            let mut body = json!({"protocol": protocol, "port": 1, "name": "n"});
+            body[name] = value;
+            app(body)
+        };
+        for (protocol, name, value, differs) in [
+            ("mysql", "ip", json!("10.0.0.1"), true),
+            ("mysql", "db_readonly", json!(false), true),
+            ("mysql", "db_pass", json!("p"), true),
+            ("http", "invisible", json!(true), true),
+            ("http", "server", json!("http://127.0.0.1:1"), true),
+            ("http", "site_name", json!("shop"), true),
+            ("http", "name", json!("other"), true),
+            ("http", "db_readonly", json!(false), false),
+            ("ssh", "username", json!("u"), false),
+            ("ssh", "auth_pass", json!("p"), false),
+            ("ssh", "autoconnect", json!(true), false),
+        ] {
+            let before = of(protocol, "name", json!("n"));
+            let mut after = of(protocol, name, value);
+            after.id.clone_from(&before.id);
+            assert_eq!(
+                after.differs_in_force(&before),
+                differs,
+                "{protocol} {name}"
+            );
+        }
     }
 
     #[test]

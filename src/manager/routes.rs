@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use super::app::AppConfig;
 use super::connection::Refused;
-use super::connection::result::ConnectResult;
 use super::connection::state::State;
 use super::core::Core;
 use super::draft::{Draft, Invalid};
@@ -123,11 +122,14 @@ fn list(core: &Arc<Core>, _: &Request) -> Answer {
 
 fn with_connection(core: &Core, app: &AppConfig) -> Value {
     let mut shown = app.shown();
-    let result = core.connections.result(&app.id);
+    let result = core.connections.result_beside(app);
     if let Some(members) = shown.as_object_mut() {
         let status = result.as_ref().map_or(State::Idle, |result| result.status);
         members.insert("conn_status".into(), json!(status));
         if let Some(result) = result {
+            if let Some(health) = &result.health {
+                members.insert("health".into(), json!(health));
+            }
             members.insert("connection".into(), json!(result));
         }
     }
@@ -215,11 +217,12 @@ fn disconnect(core: &Arc<Core>, request: &Request) -> Answer {
 
 fn status(core: &Arc<Core>, request: &Request) -> Answer {
     let id = id(request);
-    if let Some(result) = core.connections.result(id) {
-        return Ok(Response::ok(result));
-    }
-    core.apps.find(id).map_err(failed)?;
-    Ok(Response::ok(ConnectResult::default()))
+    let result = match core.apps.find(id) {
+        Ok(app) => core.connections.result_beside(&app).unwrap_or_default(),
+        // An application that was removed elsewhere may still be connected.
+        Err(error) => core.connections.result(id).ok_or_else(|| failed(error))?,
+    };
+    Ok(Response::ok(result))
 }
 
 fn retry(core: &Arc<Core>, request: &Request) -> Answer {

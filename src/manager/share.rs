@@ -59,13 +59,18 @@ pub struct Shared {
 pub enum NotShared {
     /// The stop signal came first.
     Stopped,
-    /// What happened, and where it helps, what to try.
-    Failed(String),
+    /// Something went wrong.
+    Failed {
+        /// What happened.
+        reason: String,
+        /// What to try; empty where there is nothing to say.
+        hint: &'static str,
+    },
 }
 
 impl From<String> for NotShared {
     fn from(reason: String) -> Self {
-        Self::Failed(reason)
+        Self::Failed { reason, hint: "" }
     }
 }
 
@@ -80,7 +85,10 @@ pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared>
             call.give_back();
             NotShared::Stopped
         }
-        failure => NotShared::Failed(failure.to_string()),
+        failure => NotShared::Failed {
+            reason: failure.to_string(),
+            hint: failure.hint(),
+        },
     })?;
     let known = call.remote.known(&known);
     let tunnel = tunnel(&call, known, &setup).map_err(NotShared::from);
@@ -141,7 +149,7 @@ fn wait(tunnel: &Tunnel, stop: &Receiver<()>) -> Result<(), NotShared> {
 fn why(tunnel: &Tunnel) -> NotShared {
     let error = tunnel.snapshot().error;
     let error = error.map_or(String::new(), |error| format!(": {error}"));
-    NotShared::Failed(format!("App tunnel connect timeout{error}"))
+    format!("App tunnel connect timeout{error}").into()
 }
 
 /// The quick-setup calls.

@@ -11,7 +11,7 @@ use super::connection::active::Fault;
 use super::connection::connect::Ended;
 use super::core::Core;
 use super::quick_setup::Setup;
-use crate::plugin::{Database, Served};
+use crate::plugin::{Database, Served, SignIn};
 
 /// Bytes of the stack of the thread that starts one. Default 512 KiB: the driver's TLS.
 const STACK: usize = 512 * 1024;
@@ -58,6 +58,12 @@ impl WebClient {
                 host: None,
             }),
         }
+    }
+
+    /// How the database is asked, and who tells when it has to be.
+    pub(crate) fn sign_in(&self) -> Option<(SignIn, Receiver<()>)> {
+        let served = self.served.as_ref()?;
+        Some((served.sign_in(), served.missed()))
     }
 
     /// The address and port to expose.

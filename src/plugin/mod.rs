@@ -7,7 +7,9 @@ mod registry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
 pub use registry::{Error, Installed, Registry};
@@ -61,6 +63,9 @@ pub struct Database {
     pub run_dir: PathBuf,
 }
 
+/// Signs in to a database as its web client does, and out again. Blocks; the error is for the person.
+pub type SignIn = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// A web client that is being served on loopback.
 pub trait Served: Send {
     /// Where it listens.
@@ -77,6 +82,12 @@ pub trait Served: Send {
 
     /// No longer serve it.
     fn disallow_host(&self, host: &str);
+
+    /// Tries whether the database still lets the web client in.
+    fn sign_in(&self) -> SignIn;
+
+    /// Gets a message, as far as there is room, when the database did not let the web client in.
+    fn missed(&self) -> Receiver<()>;
 
     /// Ends it: within 2 s.
     fn stop(self: Box<Self>);

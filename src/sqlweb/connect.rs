@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 use zeroize::Zeroizing;
 
@@ -61,6 +61,8 @@ pub(crate) struct Connector {
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
     offers_tls: AtomicU8,
     in_use: Arc<AtomicUsize>,
+    /// Gets a message when a connection could not be made.
+    missed: (Sender<()>, Receiver<()>),
 }
 
 const UNKNOWN: u8 = 0;
@@ -107,12 +109,22 @@ impl Connector {
             tls: options.tls,
             offers_tls: AtomicU8::new(UNKNOWN),
             in_use: Arc::new(AtomicUsize::new(0)),
+            missed: crossbeam_channel::bounded(1),
         }
+    }
+
+    /// Gets a message, as far as there is room, when a connection could not be made.
+    pub(crate) fn missed(&self) -> Receiver<()> {
+        self.missed.1.clone()
     }
 
     /// A new counted connection. Fails with [`DbError::Busy`] at the cap.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<Link, DbError> {
-        let link = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT)?;
+        let link = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
+        let link = link.inspect_err(|_| {
+            // One message is enough.
+            let _ = self.missed.0.try_send(());
+        })?;
         link.socket.set_patience(Some(OWN_SILENCE));
         Ok(link)
     }

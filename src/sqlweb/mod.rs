@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender};
 
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use access::Access;
@@ -189,6 +189,21 @@ impl Running {
     /// The names it is served under, which can be changed while it runs.
     pub fn hosts(&self) -> &HostPolicy {
         &self.hosts
+    }
+
+    /// Signs in once more and out again: whether the database still lets this client in. One that is full of this
+    /// client's connections does.
+    pub fn sign_in(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
+        let service = Arc::clone(&self.service);
+        move || match service.connector.connect() {
+            Ok(_) | Err(DbError::Busy) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Gets a message, as far as there is room, when the database did not let this client in.
+    pub fn missed(&self) -> Receiver<()> {
+        self.service.connector.missed()
     }
 
     /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code

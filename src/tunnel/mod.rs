@@ -17,4 +17,4 @@ pub mod registry;
 pub mod remote;
 pub mod server;
 pub mod ssh;
-mod target;
+pub(crate) mod target;

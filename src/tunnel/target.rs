@@ -16,15 +16,18 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Addresses of one name that are tried. Default 4: `localhost` has two.
 const MAX_ADDRESSES: usize = 4;
 
-/// Opens a connection to the first address that takes it, unless `unwanted` becomes true.
-pub(super) fn connect(
+/// Opens a connection to the first address that takes it, unless `unwanted` becomes true. The socket is in non-blocking
+/// mode; a name without an address is [`io::ErrorKind::NotFound`].
+pub(crate) fn connect(
     host: &str,
     port: u16,
     within: Duration,
     unwanted: impl Fn() -> bool,
 ) -> io::Result<TcpStream> {
     let deadline = Instant::now() + within;
-    let addresses = ordered(host, (host, port).to_socket_addrs()?);
+    let found = (host, port).to_socket_addrs();
+    let found = found.map_err(|error| io::Error::new(io::ErrorKind::NotFound, error))?;
+    let addresses = ordered(host, found);
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for (index, address) in addresses.iter().enumerate() {
         let others = u32::try_from(addresses.len() - index).unwrap_or(1);

@@ -11,16 +11,17 @@ use crate::support::quick_setup::Act;
 use crate::support::{Home, MariaDb};
 
 /// Light and dark, wide and narrow.
-const LOOKS: [(&str, bool, u32, u32); 4] = [
+const LOOKS: [(&str, bool, u32, u32); 5] = [
     ("light-wide", false, 1280, 800),
     ("light-narrow", false, 360, 740),
     ("dark-narrow", true, 360, 740),
     ("dark-wide", true, 1280, 800),
+    ("light-wider", false, 1440, 900),
 ];
 
 /// Takes a picture of a state in every look and fails on what the checks find.
 #[track_caller]
-fn look(board: &Board, state: &str) {
+pub(crate) fn look(board: &Board, state: &str) {
     let page = &board.page;
     let mut faults = Vec::new();
     for (name, dark, width, height) in LOOKS {

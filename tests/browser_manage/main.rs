@@ -13,6 +13,7 @@ mod support;
 mod afresh;
 mod board;
 mod flow;
+mod force;
 mod forms;
 mod hostile;
 mod keyboard;

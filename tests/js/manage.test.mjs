@@ -4,7 +4,7 @@ import { matches, sorted, summary } from '../../html/manage/core/listing.js';
 import { PROTOCOLS, addressOf, protocolNamed } from '../../html/manage/core/protocols.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
 import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
-import { failureClass, protection, stepText, waitText } from '../../html/manage/core/status.js';
+import { failingText, failureClass, protection, shownSettings, stepText, waitText } from '../../html/manage/core/status.js';
 import { Traffic } from '../../html/manage/core/traffic.js';
 import { VECTORS } from './qr.vectors.mjs';
 import { assert, test } from './shim.mjs';
@@ -111,12 +111,28 @@ test('states in words', () => {
   assert.deepEqual(labels({ protocol: 'mariadb', invisible: false, db_readonly: false }), ['Public', 'Read-Write']);
   assert.deepEqual(labels({ protocol: 'https' }), ['Public', 'Certificate not verified']);
   assert.deepEqual(labels({ protocol: 'ssh' }), ['Public port']);
-  const here = (app) => protection(app, protocolNamed(app.protocol), true).map(({ label }) => label);
+  const willBe = (app) => protection(app, protocolNamed(app.protocol), { inForce: false }).map(({ label, kind }) => `${label} (${kind})`);
+  assert.deepEqual(willBe({ protocol: 'mysql', invisible: true, db_readonly: false }), ['Will be invisible (note)', 'Will be read-write (note)']);
+  assert.deepEqual([...willBe({ protocol: 'http' }), ...willBe({ protocol: 'ssh' })], ['Will be public (note)', 'Will be a public port (note)']);
+  const here = (app) => protection(app, protocolNamed(app.protocol), { isHere: true }).map(({ label }) => label);
   assert.deepEqual(here({ protocol: 'http' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'ssh' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
   assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database');
   assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
+});
+
+test('of a connection what is in force is shown, of the others what would be', () => {
+  const exposed = { target: 'a:1', protocol: 'mysql', invisible: false, db_readonly: false };
+  const saved = { protocol: 'http', ip: 'b', port: 2, invisible: true, db_readonly: true };
+  assert.deepEqual(shownSettings({ ...saved, connection: { exposed } }), { ...exposed, inForce: true });
+  for (const connection of [undefined, { exposed: null }]) {
+    assert.deepEqual(shownSettings({ ...saved, connection }), { protocol: 'http', target: 'b:2', invisible: true, db_readonly: true, inForce: false });
+  }
+  const failing = { health: { state: 'failing', error: 'a:1 refuses connections' } };
+  assert.equal(failingText({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
+  assert.deepEqual([failingText({ conn_status: 'connecting', connection: failing }), failingText({ conn_status: 'connected', connection: { health: null } }), failingText({})], ['', '', '']);
+  assert.equal(summary([{ conn_status: 'connected', connection: failing }, { conn_status: 'connected' }]), '2 connected · 1 not answering');
 });
 
 test('traffic is the difference of counters; a new tunnel begins anew', () => {

@@ -193,8 +193,20 @@ impl Manager {
     /// Waits for a ConnectResult of which `is` holds.
     #[track_caller]
     pub fn wait_for(&self, id: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        self.wait_for_within(PATIENCE + Duration::from_secs(10), id, what, is)
+    }
+
+    /// The same for what takes longer.
+    #[track_caller]
+    pub fn wait_for_within(
+        &self,
+        time: Duration,
+        id: &str,
+        what: &str,
+        is: impl Fn(&Value) -> bool,
+    ) -> Value {
         let mut client = self.client();
-        let deadline = Instant::now() + PATIENCE + Duration::from_secs(10);
+        let deadline = Instant::now() + time;
         loop {
             let result = client.get(&format!("/api/status/{id}")).data();
             if is(&result) {

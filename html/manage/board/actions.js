@@ -3,7 +3,8 @@ import { copyText } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { copyOf } from '../core/fields.js';
-import { siteLink } from '../core/links.js';
+import { hostOf, siteLink } from '../core/links.js';
+import { failingText } from '../core/status.js';
 import { openForm } from '../form/form.js';
 import { reviewAfresh } from './afresh.js';
 import { Followed } from './follow.js';
@@ -39,8 +40,11 @@ export class Actions {
   }
 
   /** Whether an application is shared on this computer only. @param {object} app */
-  isHere({ server }) {
-    return !server && this.#store.version.embedded === true;
+  isHere({ server, connection }) {
+    const { embedded, server: own } = this.#store.version;
+    if (embedded !== true) return false;
+    // Of a connection counts what it goes through, not what was saved since.
+    return connection?.exposed && connection.server ? hostOf(connection.server) === hostOf(own) : !server;
   }
 
   /** Connects and follows the connection. @param {object} app */
@@ -61,6 +65,27 @@ export class Actions {
       await this.#api.disconnect(app.id);
       this.#followed.end(app.id);
       this.#store.patch(app.id, { status: 'idle' });
+      this.#store.refresh();
+    });
+  }
+
+  /** Disconnects and connects again, so that what is saved is in force; no tab opens. @param {object} app */
+  reconnect(app) {
+    this.#followed.end(app.id);
+    return this.#once(app.id, `“${app.name}” was not reconnected`, async () => {
+      await this.#api.disconnect(app.id);
+      this.#store.patch(app.id, { status: 'idle' });
+      this.#store.patch(app.id, { status: await this.#api.connect(app.id) ?? 'connecting' });
+      notify(`Reconnecting “${app.name}”…`);
+      this.#store.refresh();
+    });
+  }
+
+  /** Asks at once whether the application behind a tunnel answers. @param {object} app */
+  ask(app) {
+    return this.#once(app.id, 'The application could not be asked', async () => {
+      await this.#api.retry(app.id);
+      announce(`Asking “${app.name}”`);
       this.#store.refresh();
     });
   }
@@ -125,7 +150,7 @@ export class Actions {
     if (!done) return;
     this.#store.put(done.saved);
     this.#store.refresh();
-    notify(`“${done.saved.name}” is saved${app.conn_status === 'idle' ? '' : '; the changes apply at the next connect'}`, 'good');
+    notify(`“${done.saved.name}” is saved${done.saved.connection?.pending_changes ? '; reconnect it to put the changes in force' : ''}`, 'good');
     focusCard(done.saved.id);
   }
 
@@ -165,7 +190,8 @@ export class Actions {
 function openSite(app) {
   const link = siteLink(app.connection?.site_url);
   if (!link?.href) {
-    notify(`“${app.name}” is connected`, 'good');
+    const failing = failingText(app);
+    notify(`“${app.name}” is connected${failing && `, but ${failing}`}`, failing ? 'warn' : 'good');
     return;
   }
   const tab = window.open(link.href, '_blank');
@@ -175,7 +201,9 @@ function openSite(app) {
   }
   // The site has no business with this page.
   try { tab.opener = null; } catch { /* Severed already. */ }
-  notify(`“${app.name}” is connected and opened in a new tab`, 'good');
+  const failing = failingText(app);
+  if (failing) notify(`“${app.name}” is connected, but ${failing}`, 'warn');
+  else notify(`“${app.name}” is connected and opened in a new tab`, 'good');
 }
 
 function focusCard(id) {

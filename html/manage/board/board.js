@@ -2,6 +2,7 @@
 import { byId, fill, h, icon } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
 import { ORDERS, SEARCH_FROM, matches, sorted, summary } from '../core/listing.js';
+import { failingText } from '../core/status.js';
 import { Card } from './card.js';
 
 /** Time between two looks at the counters of seconds, in ms. */
@@ -14,6 +15,7 @@ export class Board {
   #actions;
   #cards = new Map();
   #statuses = new Map();
+  #failing = new Map();
   #order = rememberedOrder();
   #shownOrder = [];
 
@@ -115,7 +117,11 @@ export class Board {
 
   /** Says aloud what changed by itself. */
   #tell(apps) {
-    for (const { id, name, conn_status: status, connection } of apps) {
+    for (const app of apps) {
+      const { id, name, conn_status: status, connection } = app;
+      const failing = failingText(app);
+      if (failing && this.#failing.get(id) !== failing) announce(`${name} is connected, but ${failing}`, 'bad');
+      this.#failing.set(id, failing);
       const before = this.#statuses.get(id);
       this.#statuses.set(id, status);
       if (before === undefined || before === status) continue;

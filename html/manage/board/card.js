@@ -2,8 +2,8 @@
 import { fill, h, icon, iconButton, setIcon } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { siteLink } from '../core/links.js';
-import { addressOf, protocolNamed } from '../core/protocols.js';
-import { protection } from '../core/status.js';
+import { protocolNamed } from '../core/protocols.js';
+import { failingText, protection, shownSettings } from '../core/status.js';
 import { Traffic } from '../core/traffic.js';
 import { isTurnedAway, mayStartAfresh } from './afresh.js';
 import { bodyFor } from './cardbody.js';
@@ -75,13 +75,16 @@ export class Card {
   }
 
   #drawHead(app, status) {
-    const protocol = protocolNamed(app.protocol);
+    const settings = shownSettings(app);
+    const protocol = protocolNamed(settings.protocol);
+    const failing = failingText(app) !== '';
     this.element.dataset.status = status;
+    this.element.dataset.health = failing ? 'failing' : '';
     setText(this.name, String(app.name));
     this.name.title = String(app.name);
-    setText(this.word, WORDS[status]);
-    setText(this.target, `${protocol.label} · ${addressOf(app)}`);
-    const badges = protection(app, protocol, this.#actions.isHere(app));
+    setText(this.word, failing ? 'connected, no answer' : WORDS[status]);
+    setText(this.target, `${protocol.label} · ${settings.target}`);
+    const badges = protection(settings, protocol, { isHere: this.#actions.isHere(app), inForce: settings.inForce });
     const key = badges.map(({ label }) => label).join('|');
     if (this.badges.dataset.key === key) return;
     this.badges.dataset.key = key;

@@ -1,8 +1,8 @@
 // What stands in the middle of a card, for each status. A body has a fixed height: nothing below it moves.
-import { fill, h, iconButton, svg } from '../../common/dom.js';
+import { fill, h, icon, iconButton, svg } from '../../common/dom.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { isLocalhostName, siteLink } from '../core/links.js';
-import { STEPS, failureClass, stepText, waitText } from '../core/status.js';
+import { STEPS, failingText, failureClass, stepText, waitText } from '../core/status.js';
 import { CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
 /** Size of the traffic line, in CSS pixels. */
@@ -19,6 +19,29 @@ const LINE = { width: 120, height: 20 };
  * @returns {{key: string, build: (actions: object, current: () => object) => Body}}
  */
 export function bodyFor(app, status) {
+  const { key, build } = stateBody(app, status);
+  const failing = failingText(app);
+  const pending = app.connection?.pending_changes === true;
+  return {
+    key: JSON.stringify([key, failing, pending]),
+    build: (actions, current) => {
+      const body = build(actions, current);
+      return { ...body, nodes: [...notes(failing, pending, actions, current), ...body.nodes] };
+    },
+  };
+}
+
+/** What is not as its owner believes. */
+function notes(failing, pending, actions, current) {
+  const note = (kind, text, label, part, run) => h('div', { class: `card-note ${kind}` }, icon('warn'), h('span', { text }),
+    h('button', { type: 'button', class: 'button', data: { part }, on: { click: () => run(current()) } }, h('span', { text: label })));
+  return [
+    failing && note('failing', `Connected, but ${failing}.`, 'Ask again', 'ask', (app) => actions.ask(app)),
+    pending && note('pending', 'Saved changes are not in force.', 'Reconnect', 'reconnect', (app) => actions.reconnect(app)),
+  ].filter(Boolean);
+}
+
+function stateBody(app, status) {
   const connection = app.connection ?? {};
   if (status === 'connected') {
     const key = JSON.stringify(['connected', connection.site_url, connection.auth_url, connection.local_url]);
@@ -26,7 +49,7 @@ export function bodyFor(app, status) {
   }
   if (status === 'connecting' && !connection.error) return { key: 'connecting', build: () => connectingBody() };
   if (status === 'connecting' || status === 'failed') {
-    const key = JSON.stringify([status, connection.error, connection.error_class, connection.detail, connection.host_key]);
+    const key = JSON.stringify([status, connection.error, connection.error_class, connection.hint, connection.detail, connection.host_key]);
     return { key, build: () => troubleBody(connection, status) };
   }
   return { key: 'idle', build: () => idleBody() };
@@ -66,7 +89,7 @@ function connectingBody() {
 
 // --- an error, while connecting again or for good
 
-function troubleBody({ error, error_class: errorClass, detail, host_key: key, step }, status) {
+function troubleBody({ error, error_class: errorClass, hint, detail, host_key: key, step }, status) {
   const known = failureClass(errorClass, error);
   const wait = h('p', { class: 'dim figures' });
   const said = isHostKey(key) ? CHANGED : String(error || 'The connection failed; the server gave no reason.');
@@ -76,7 +99,7 @@ function troubleBody({ error, error_class: errorClass, detail, host_key: key, st
       h('p', { class: 'card-error' }, known && h('span', { class: 'error-class', text: known.label }), ' ', h('span', { text: said })),
       detail && detail !== error && !isHostKey(key) && h('p', { class: 'dim', text: String(detail) }),
       isHostKey(key) && fingerprints(key),
-      known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
+      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: String(hint || known.hint) }),
       wait,
     ].filter(Boolean),
     update: (app, { times }) => { retryAt = times.retryAt; },

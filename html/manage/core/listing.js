@@ -1,5 +1,7 @@
 // Which applications are shown, in which order.
 
+import { failingText } from './status.js';
+
 /** From so many applications on there is something to search. */
 export const SEARCH_FROM = 9;
 
@@ -11,12 +13,12 @@ export const ORDERS = [
 ];
 
 /** What needs attention comes first. */
-const RANK = { failed: 0, connecting: 1, connected: 2, idle: 3 };
+const RANK = { failed: 0, failing: 1, connecting: 2, connected: 3, idle: 4 };
 const names = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
 
 /** Whether an application matches all words of a query. @param {object} app @param {string} query */
 export function matches(app, query) {
-  const hay = [app.name, app.protocol, app.ip, app.port, app.conn_status, app.site_name, app.display_name, app.db_name, app.connection?.site_url]
+  const hay = [app.name, app.protocol, app.ip, app.port, app.conn_status, app.site_name, app.display_name, app.db_name, app.connection?.exposed?.target, app.connection?.site_url]
     .filter((part) => part !== null && part !== undefined).join('\n').toLowerCase();
   return query.toLowerCase().split(/\s+/).every((word) => hay.includes(word));
 }
@@ -31,13 +33,15 @@ export function sorted(apps, order) {
   return [...apps].sort(by);
 }
 
-function rank({ conn_status: status }) {
-  return RANK[status] ?? RANK.idle;
+function rank(app) {
+  return failingText(app) ? RANK.failing : RANK[app.conn_status] ?? RANK.idle;
 }
 
 /** How many there are and how they are, for the heading. @param {object[]} apps */
 export function summary(apps) {
   const count = (status) => apps.filter((app) => app.conn_status === status).length;
   const parts = ['connected', 'connecting', 'failed'].map((status) => [count(status), status]).filter(([n]) => n > 0);
+  const silent = apps.filter((app) => failingText(app)).length;
+  if (silent > 0) parts.push([silent, 'not answering']);
   return parts.map(([n, status]) => `${n} ${status}`).join(' · ');
 }

@@ -1,5 +1,7 @@
 // What a connection's state means for a person: its steps, its failures, its pauses.
 
+import { addressOf } from './protocols.js';
+
 /** Steps a person waits for; what follows them is the wait for the end. */
 export const STEPS = 5;
 
@@ -53,22 +55,49 @@ export function waitText(ms) {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
+/** The badges of who gets in and what he may do; first as it is, then as it would be. */
+const BADGES = {
+  invisible: [{ kind: 'closed', icon: 'key', label: 'Invisible', title: 'Visitors need the authorization code.' }, 'Will be invisible'],
+  public: [{ kind: 'open', icon: 'globe', label: 'Public', title: 'Whoever knows the address gets in.' }, 'Will be public'],
+  port: [{ kind: 'open', icon: 'globe', label: 'Public port', title: 'Whoever reaches the port reaches the application; its own login protects it.' }, 'Will be a public port'],
+  readOnly: [{ kind: 'read-only', icon: 'lock', label: 'Read-Only', title: 'Statements that write are refused.' }, 'Will be read-only'],
+  readWrite: [{ kind: 'read-write', icon: 'unlock', label: 'Read-Write', title: 'Statements that write are executed.' }, 'Will be read-write'],
+};
+
 /**
- * How an application is protected, for its badges. @param {object} app @param {{database: boolean, visited: string}} protocol
- * @param {boolean} [isHere] whether it is shared on this computer only
+ * How an application is protected, for its badges: grey while it only would be.
+ * @param {{protocol: string, invisible?: boolean, db_readonly?: boolean|null}} settings @param {{database: boolean, visited: string}} protocol
+ * @param {{isHere?: boolean, inForce?: boolean}} [how] whether it is shared on this computer only, and whether it is so now
  */
-export function protection(app, protocol, isHere = false) {
+export function protection(settings, protocol, { isHere = false, inForce = true } = {}) {
+  const badge = (name) => {
+    const [now, label] = BADGES[name];
+    return inForce ? now : { ...now, kind: 'note', label };
+  };
   const badges = [];
-  if (protocol.visited === 'browser') {
-    badges.push(app.invisible
-      ? { kind: 'closed', icon: 'key', label: 'Invisible', title: 'Visitors need the authorization code.' }
-      : isHere ? HERE : { kind: 'open', icon: 'globe', label: 'Public', title: 'Whoever knows the address gets in.' });
-  } else badges.push(isHere ? HERE : { kind: 'open', icon: 'globe', label: 'Public port', title: 'Whoever reaches the port reaches the application; its own login protects it.' });
-  if (protocol.database) {
-    badges.push(app.db_readonly
-      ? { kind: 'read-only', icon: 'lock', label: 'Read-Only', title: 'Statements that write are refused.' }
-      : { kind: 'read-write', icon: 'unlock', label: 'Read-Write', title: 'Statements that write are executed.' });
-  }
-  if (app.protocol === 'https') badges.push({ kind: 'note', icon: 'warn', label: 'Certificate not verified', title: 'The application’s certificate is not checked between here and it.' });
+  if (protocol.visited === 'browser' && settings.invisible) badges.push(badge('invisible'));
+  else if (isHere) badges.push(HERE);
+  else badges.push(badge(protocol.visited === 'browser' ? 'public' : 'port'));
+  if (protocol.database) badges.push(badge(settings.db_readonly ? 'readOnly' : 'readWrite'));
+  if (settings.protocol === 'https') badges.push({ kind: 'note', icon: 'warn', label: 'Certificate not verified', title: 'The application’s certificate is not checked between here and it.' });
   return badges;
+}
+
+/**
+ * What a card shows: of a connection what is in force, whatever was saved since; of the others what would be.
+ * @param {object} app
+ * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly: boolean|null}}
+ */
+export function shownSettings(app) {
+  const exposed = app.connection?.exposed;
+  if (exposed) return { ...exposed, inForce: true };
+  const { protocol, invisible, db_readonly } = app;
+  return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly };
+}
+
+/** Why a connected application does not answer; empty where it does, or where that is not known. @param {object} app */
+export function failingText(app) {
+  const health = app.connection?.health;
+  if (app.conn_status !== 'connected' || health?.state !== 'failing') return '';
+  return String(health.error || 'the application does not answer');
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cli::failure::{Failure, printable, reported};
+use crate::cli::failure::{Failure, printable};
 use crate::cli::local_call::{self, Call};
 use crate::cli::start::Whereabouts;
 use crate::vault::{Home, Instance};
@@ -68,7 +68,7 @@ impl Manager {
                 .get_mut("data")
                 .map(Value::take)
                 .unwrap_or_default()),
-            Some(_) => Err(Failure::operation(reported(text(&envelope, "/message")))),
+            Some(_) => Err(Failure::operation(printable(text(&envelope, "/message")))),
             None => Err(Failure::operation(format!(
                 "what answers at {} is not the manager",
                 self.address
@@ -97,13 +97,14 @@ impl Manager {
 
 fn not_connected(result: &Value, error: String) -> Failure {
     let hint = match text(result, "/error_class") {
+        _ if !text(result, "/hint").is_empty() => text(result, "/hint"),
         "plugin" if error.starts_with("unsupported protocol") => {
             "run 'postern plugin add mysql' first"
         }
         "plugin" => "check the database's address, user and password in the application",
         _ => return Failure::operation(error),
     };
-    Failure::operation(error).hint(hint)
+    Failure::operation(error).hint(printable(hint))
 }
 
 /// The text at a place in an answer; empty where there is none.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{claim, of_vault};
-use crate::cli::failure::{Failure, printable, quoted, reported};
+use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::local_call::{self, Call};
 use crate::cli::output::print;
 use crate::relay::{self, Whereabouts};
@@ -91,7 +91,7 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
             .get_mut("data")
             .map(Value::take)
             .unwrap_or_default()),
-        _ => Err(Failure::operation(reported(
+        _ => Err(Failure::operation(printable(
             envelope
                 .get("message")
                 .and_then(Value::as_str)

@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::result::{ConnectResult, HostKey};
+use super::health::{self, Health};
+use super::result::{ConnectResult, Exposed, HostKey};
 use super::state::{Event, State};
+use crate::manager::app::AppConfig;
 use crate::manager::quick_setup::Wait;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 
@@ -65,6 +67,8 @@ pub(crate) struct Site {
 
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct Active {
+    /// What it is made from, whatever is saved meanwhile.
+    made_from: AppConfig,
     record: Mutex<Record>,
     /// Dropped to give the stop signal.
     stop: Mutex<Option<Sender<()>>>,
@@ -83,12 +87,14 @@ struct Record {
     local_url: String,
     error: String,
     class: Option<&'static str>,
+    hint: &'static str,
     detail: String,
     host_key: Option<HostKey>,
     /// A pause of the quick-setup calls.
     pause: Option<Wait>,
     /// The tunnel that is awaited or in use.
     tunnel: Option<Arc<Tunnel>>,
+    health: Health,
 }
 
 /// Why the work ended without success.
@@ -98,6 +104,8 @@ pub(crate) struct Fault {
     pub(crate) error: String,
     /// Its kind, where no tunnel tells it.
     pub(crate) class: Option<&'static str>,
+    /// What to try; empty where the kind says it.
+    pub(crate) hint: &'static str,
 }
 
 impl Fault {
@@ -105,15 +113,30 @@ impl Fault {
         Self {
             error: error.into(),
             class: Some(class),
+            hint: "",
         }
+    }
+
+    /// What happened and what to try, for a log.
+    pub(crate) fn in_one_line(&self) -> String {
+        match self.hint {
+            "" => self.error.clone(),
+            hint => format!("{}; {hint}", self.error),
+        }
+    }
+
+    /// The same with what to try.
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
     }
 }
 
 impl Active {
-    /// A connection that begins; `done` is closed by its thread.
-    pub(crate) fn new(step: Step, done: Receiver<()>) -> Arc<Self> {
+    /// A connection of `app` that begins; `done` is closed by its thread.
+    pub(crate) fn new(app: &AppConfig, step: Step, done: Receiver<()>) -> Arc<Self> {
         let (stop, stopped) = crossbeam_channel::bounded(0);
         Arc::new(Self {
+            made_from: app.clone(),
             record: Mutex::new(Record {
                 state: State::Connecting,
                 step,
@@ -122,10 +145,12 @@ impl Active {
                 local_url: String::new(),
                 error: String::new(),
                 class: None,
+                hint: "",
                 detail: String::new(),
                 host_key: None,
                 pause: None,
                 tunnel: None,
+                health: Health::default(),
             }),
             stop: Mutex::new(Some(stop)),
             stopped,
@@ -166,7 +191,28 @@ impl Active {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut record = self.record();
         let snapshot = record.look();
-        record.result(snapshot.as_ref())
+        let mut result = record.result(snapshot.as_ref());
+        if result.status.is_active() {
+            result.exposed = Some(Exposed::of(&self.made_from));
+        }
+        result
+    }
+
+    /// The same beside what is saved of the application now.
+    pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
+        let mut result = self.result();
+        result.pending_changes = result.exposed.is_some() && self.made_from.differs_in_force(saved);
+        result
+    }
+
+    /// Whether the application answers.
+    pub(super) fn health(&self) -> health::State {
+        self.record().health.state
+    }
+
+    /// The application has answered, or why it has not; true where that is news.
+    pub(super) fn answered(&self, answer: Result<(), String>) -> bool {
+        self.record().health.take(answer)
     }
 
     /// The remote server, by its origin.
@@ -185,6 +231,7 @@ impl Active {
         record.step = step;
         record.tunnel = None;
         record.pause = None;
+        record.health = Health::default();
     }
 
     /// A step that waits for this tunnel begins.
@@ -237,6 +284,7 @@ impl Active {
             record.detail = reason.message;
         }
         record.error = fault.error;
+        record.hint = fault.hint;
         record.pause = None;
         record.local_url.clear();
         record.tunnel = None;
@@ -305,6 +353,7 @@ impl Record {
             local_url: self.local_url.clone(),
             error: self.error.clone(),
             error_class: self.class,
+            hint: self.hint,
             detail: self.detail.clone(),
             host_key: self.host_key.clone(),
             step: Some(self.step.number()),
@@ -315,6 +364,9 @@ impl Record {
         if let Some(pause) = pause {
             result.error.clone_from(&pause.reason);
             result.error_class = Some("quick-setup");
+        }
+        if self.state == State::Connected {
+            result.health = Some(self.health.clone());
         }
         if let Some(snapshot) = snapshot {
             result.add_tunnel(snapshot, self.step == Step::Serving);
@@ -332,9 +384,12 @@ pub(crate) fn millis_until(at: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::draft::Draft;
 
     fn active() -> Arc<Active> {
-        Active::new(Step::QuickSetup, crossbeam_channel::bounded(0).1)
+        let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = app.unwrap().into_new().unwrap();
+        Active::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1)
     }
 
     #[test]

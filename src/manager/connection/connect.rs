@@ -10,10 +10,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, select};
+use crossbeam_channel::{Receiver, Sender, select};
 
 use super::active::{Active, Fault, Site, Step};
 use super::call::Call;
+use super::health::{Over, Probe, Watch};
 use crate::manager::app::AppConfig;
 use crate::manager::core::{Claim, Core};
 use crate::manager::main_tunnel;
@@ -90,7 +91,7 @@ pub(super) fn run(
         app: &app,
     };
     if let Err(Ended::Failed(fault)) = work.keep_connected(&mut held) {
-        log::warn!("application {}: {}", app.id, fault.error);
+        log::warn!("application {}: {}", app.id, fault.in_one_line());
         active.failed(fault);
     }
     log::debug!("application {}: giving back what it held", app.id);
@@ -134,9 +135,9 @@ impl Work<'_> {
         self.still_wanted()?;
         loop {
             let begun = Instant::now();
-            let (site, tunnel) = self.sequence(held)?;
+            let (site, tunnel, mut health) = self.sequence(held)?;
             self.completed(site);
-            self.serve(&tunnel)?;
+            self.serve(&tunnel, &mut health)?;
             log::warn!(
                 "application {}: turned away; the server is asked again",
                 self.app.id
@@ -160,11 +161,11 @@ impl Work<'_> {
     }
 
     /// Step 8; also ends when the server takes the tunnel no more. What else happens to it, it mends by itself.
-    fn serve(&self, tunnel: &Tunnel) -> Result<(), Ended> {
-        select! {
-            recv(self.active.stopped()) -> _ => Err(Ended::Stopped),
+    fn serve(&self, tunnel: &Tunnel, health: &mut Watch) -> Result<(), Ended> {
+        match health.run(self.active, &tunnel.ended()) {
+            Over::Stopped => Err(Ended::Stopped),
             // Both may be true at once, as at the program's end.
-            recv(tunnel.ended()) -> _ => self.still_wanted(),
+            Over::TunnelEnded => self.still_wanted(),
         }
     }
 
@@ -177,13 +178,14 @@ impl Work<'_> {
     }
 
     /// Steps 1 to 6.
-    fn sequence(&self, held: &mut Held) -> Result<(Site, Arc<Tunnel>), Ended> {
+    fn sequence(&self, held: &mut Held) -> Result<(Site, Arc<Tunnel>, Watch), Ended> {
         let url = self
             .core
             .server_of(self.app)
             .map_err(|error| Fault::new("no-server", error))?;
         let remote = self.core.servers.of(url.origin());
         self.active.goes_through(url.origin());
+        let was_there = held.web_client.is_some();
         let (ip, port) = self.target(held)?;
         let (setup, connector) = self.quick_setup(&url, &remote, &ip, port)?;
         if let Some(client) = &mut held.web_client {
@@ -192,8 +194,11 @@ impl Work<'_> {
         self.active.step(Step::MainTunnel);
         main_tunnel::ensure(self.core, &remote, self.active)?;
         self.active.step(Step::AppTunnel);
-        let tunnel = self.open_tunnel(held, &remote, &connector, &setup, (ip, port))?;
+        let (tell, missed) = crossbeam_channel::bounded(1);
+        let tunnel = self.open_tunnel(held, &remote, &connector, &setup, (ip, port), tell)?;
+        let mut health = self.ask(held, missed, was_there);
         self.await_tunnel(&tunnel)?;
+        health.first(self.active);
         let auth_url = if self.app.invisible {
             setup.auth_url()
         } else {
@@ -204,7 +209,18 @@ impl Work<'_> {
             auth_url: auth_url.unwrap_or_default(),
             app_id: setup.app.app_id,
         };
-        Ok((site, tunnel))
+        Ok((site, tunnel, health))
+    }
+
+    /// Begins to ask whether the application answers. A web client that was just started has signed in.
+    fn ask(&self, held: &Held, missed: Receiver<()>, was_there: bool) -> Watch {
+        let database = held.web_client.as_ref().and_then(WebClient::sign_in);
+        match database {
+            Some((sign_in, missed)) => {
+                Watch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
+            }
+            None => Watch::begin(&self.app.id, Probe::of(self.app), missed, false),
+        }
     }
 
     /// One that was removed while its connection began has none, nor a record that says so for ever.
@@ -260,7 +276,9 @@ impl Work<'_> {
         );
         let setup = setup.map_err(|failure| match failure {
             quick_setup::Failure::Stopped => Ended::Stopped,
-            failure => Fault::new(class_of(&failure), failure.to_string()).into(),
+            failure => Fault::new(class_of(&failure), failure.to_string())
+                .hint(failure.hint())
+                .into(),
         })?;
         self.active.step(Step::Credentials);
         let connector = call.saved().map_err(|error| Fault::new("local", error))?;
@@ -292,6 +310,7 @@ impl Work<'_> {
         connector: &Connector,
         setup: &Setup,
         (ip, port): (String, u16),
+        missed: Sender<()>,
     ) -> Result<Arc<Tunnel>, Ended> {
         let local_port = setup.app.resource.port;
         let key = Key {
@@ -307,6 +326,7 @@ impl Work<'_> {
         };
         let mut settings = connector.settings(remote.known(&self.core.known), forward)?;
         settings.retries.end_when_disowned = true;
+        settings.target_missed = Some(missed);
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;

@@ -5,6 +5,7 @@
 pub(crate) mod active;
 mod call;
 pub(crate) mod connect;
+pub(crate) mod health;
 pub(crate) mod result;
 pub(crate) mod state;
 
@@ -88,6 +89,12 @@ impl Connections {
     /// The status of an application's connection, failed ones included; none of one that is ended at this moment.
     pub(crate) fn result(&self, id: &str) -> Option<ConnectResult> {
         let result = self.find(id)?.result();
+        Some(result).filter(|result| result.status != State::Disconnected)
+    }
+
+    /// The same beside what is saved of the application now.
+    pub(crate) fn result_beside(&self, saved: &AppConfig) -> Option<ConnectResult> {
+        let result = self.find(&saved.id)?.result_beside(saved);
         Some(result).filter(|result| result.status != State::Disconnected)
     }
 
@@ -186,7 +193,7 @@ impl Map {
         } else {
             Step::QuickSetup
         };
-        let active = Active::new(first, done);
+        let active = Active::new(&app, first, done);
         let (of_thread, core, id) = (Arc::clone(&active), Arc::clone(core), app.id.clone());
         // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
         // the work fails.
@@ -220,12 +227,15 @@ impl std::fmt::Display for Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::draft::Draft;
 
     /// Whoever asks between the stop signal and the end of the record is told what he would be told a moment later.
     #[test]
     fn an_application_is_never_shown_as_disconnected() {
         let connections = Connections::default();
-        let active = Active::new(Step::QuickSetup, crossbeam_channel::bounded(0).1);
+        let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = app.unwrap().into_new().unwrap();
+        let active = Active::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1);
         let of_map = Arc::clone(&active);
         connections.map().active.insert("id".into(), of_map);
         assert_eq!(

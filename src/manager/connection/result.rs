@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::active::millis_until;
+use super::health::Health;
 use super::state::State;
+use crate::manager::app::AppConfig;
+use crate::manager::protocol::Protocol;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 use crate::vault::time::rfc3339;
 
@@ -20,6 +23,8 @@ pub(crate) struct ConnectResult {
     pub(crate) auth_url: String,
     pub(crate) error: String,
     pub(crate) error_class: Option<&'static str>,
+    /// What to try; empty where `error_class` says it.
+    pub(crate) hint: &'static str,
     /// The tunnel's own words behind `error`.
     pub(crate) detail: String,
     pub(crate) host_key: Option<HostKey>,
@@ -34,6 +39,35 @@ pub(crate) struct ConnectResult {
     pub(crate) bytes_out: u64,
     pub(crate) reconnects: u64,
     pub(crate) since: Option<String>,
+    /// What is in force; none while nothing is exposed.
+    pub(crate) exposed: Option<Exposed>,
+    /// Whether the saved settings are others than those in force.
+    pub(crate) pending_changes: bool,
+    /// Whether the application answers; none while it is not connected.
+    pub(crate) health: Option<Health>,
+}
+
+/// What a connection exposes and how it is protected: what it was made from, whatever was saved since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Exposed {
+    /// The application, `host:port`; of a database the database itself.
+    pub(crate) target: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) invisible: bool,
+    /// Of a database, whether its web client refuses what could write.
+    pub(crate) db_readonly: Option<bool>,
+}
+
+impl Exposed {
+    /// That of a connection made from `app`.
+    pub(super) fn of(app: &AppConfig) -> Self {
+        Self {
+            target: app.address(),
+            protocol: app.protocol,
+            invisible: app.invisible,
+            db_readonly: app.protocol.is_database().then_some(app.db_readonly),
+        }
+    }
 }
 
 /// A host key that is not the pinned one.
@@ -67,6 +101,7 @@ impl Default for ConnectResult {
             auth_url: String::new(),
             error: String::new(),
             error_class: None,
+            hint: "",
             detail: String::new(),
             host_key: None,
             app_id: String::new(),
@@ -79,6 +114,9 @@ impl Default for ConnectResult {
             bytes_out: 0,
             reconnects: 0,
             since: None,
+            exposed: None,
+            pending_changes: false,
+            health: None,
         }
     }
 }

@@ -25,8 +25,8 @@ const PATH: &str = "/api/public/quick-setup";
 const APPLICATIONS: &str = "/api/public/applications/";
 /// Bytes of an answer. Default 1 MiB; one has some hundred.
 const MAX_ANSWER: u64 = 1024 * 1024;
-/// Bytes that are read of what comes with another status than 2xx. Default 4 KiB: it is only shown.
-const MAX_EXPLANATION: u64 = 4096;
+/// Bytes that are read of what comes with another status than 2xx. Default 16 KiB: it is only shown.
+const MAX_EXPLANATION: u64 = 16 * 1024;
 /// Bytes of the head of an answer. Default 32 KiB.
 const MAX_HEAD: usize = 32 * 1024;
 
@@ -167,7 +167,7 @@ fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
 fn classified(error: ureq::Error, way: &str) -> NoReply {
     let passing = |reason: &str| NoReply::Passing(format!("{reason}{way}"));
     let lasting = |reason: String| {
-        let reason = format!("{}{way}", clean(&reason, false));
+        let reason = format!("{}{way}", clean(&reason));
         NoReply::Lasting(Failure::Call { reason })
     };
     match error {

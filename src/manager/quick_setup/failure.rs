@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use super::answer::Refusal;
+use zeroize::Zeroizing;
 
-/// The reason, fit to be shown: what came is cut, cleaned and without secrets.
+use super::answer::Refusal;
+use super::shown::{excerpt, message};
+
+/// The reason, fit to be shown: what came is cleaned, bounded and without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
@@ -58,14 +61,15 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// An answer that was refused; `shown` makes an excerpt of what a server wrote.
-    pub(super) fn of(refusal: Refusal, body: &[u8], shown: impl Fn(&[u8]) -> String) -> Self {
+    /// An answer that was refused; `secrets` are what none of it may repeat.
+    pub(super) fn of(refusal: Refusal, body: &[u8], secrets: &[Zeroizing<String>]) -> Self {
         let wrong = |reason: String, came: String| Self::Answer { reason, came };
+        let shown = |text: &[u8]| excerpt(text, secrets);
         match refusal {
             Refusal::NotJson => wrong("it is no JSON object".to_owned(), shown(body)),
             Refusal::Code(code, said) => Self::Refused {
                 code: shown(code.as_bytes()),
-                said: shown(said.as_bytes()),
+                said: message(&said, secrets),
             },
             Refusal::Shape(reason) => wrong(reason, shown(body)),
             Refusal::Value(name, reason) => wrong(format!("{name}: {reason}"), String::new()),
@@ -84,14 +88,20 @@ impl Failure {
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the server's URL, and that it runs and can be reached from here"
             }
+            Self::Status { status: 403, .. } => {
+                "give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it"
+            }
             Self::Status { .. } | Self::Refused { .. } => {
                 "check the application and the server's URL, or ask who runs the server"
             }
             Self::Answer { .. } => "check that the URL is that of a quick-setup server",
         }
     }
+}
 
-    fn what(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// What happened; what to try is [`Failure::hint`].
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped => f.write_str("the quick-setup call was stopped"),
             Self::Local(reason) => f.write_str(reason),
@@ -126,14 +136,6 @@ impl Failure {
                 part(f, "; it sent: ", came)
             }
         }
-    }
-}
-
-/// What happened; then, after a semicolon, what to try.
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.what(f)?;
-        write!(f, "; {}", self.hint())
     }
 }
 

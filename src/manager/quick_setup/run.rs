@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::answer::{self, Setup};
 use super::call::{NoReply, Reply, call};
 use super::failure::Failure;
-use super::shown::{excerpt, secrets_of};
+use super::shown::{excerpt, message, secrets_of};
 use crate::manager::ServerUrl;
 use crate::vault::Credentials;
 
@@ -234,15 +234,14 @@ fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
         Err(NoReply::Lasting(failure)) => return Outcome::Failed(failure),
     };
     let secrets = secrets_of(sent);
-    let shown = |text: &[u8]| excerpt(text, &secrets);
     let said = || match answer::message(&reply.body) {
-        Some(message) => shown(message.as_bytes()),
-        None => shown(&reply.body),
+        Some(text) => message(&text, &secrets),
+        None => excerpt(&reply.body, &secrets),
     };
     match reply.status {
         200..=299 => match answer::read(&reply.body) {
             Ok(setup) => Outcome::Done(Box::new(setup)),
-            Err(refusal) => Outcome::Failed(Failure::of(refusal, &reply.body, shown)),
+            Err(refusal) => Outcome::Failed(Failure::of(refusal, &reply.body, &secrets)),
         },
         401 => Outcome::Unauthorized(said()),
         429 => Outcome::TooMany(reply.retry_after),

@@ -113,7 +113,8 @@ impl Scene {
     /// The text of the failure, in which no secret may be.
     #[track_caller]
     fn failure(&self) -> String {
-        let text = self.run().unwrap_err().to_string();
+        let failure = self.run().unwrap_err();
+        let text = format!("{failure}; {}", failure.hint());
         for secret in [
             "first-password",
             "reloaded-password",

@@ -4,6 +4,8 @@ use zeroize::Zeroizing;
 
 /// Characters of an excerpt. Default 200: two lines of a card.
 const EXCERPT: usize = 200;
+/// Characters of a message that is meant for people. Default 4 Ki: more than any that is one.
+const MESSAGE: usize = 4096;
 /// Bytes of an answer that an excerpt is made of. Default 4 KiB.
 const LOOKED_AT: usize = 4096;
 const MASK: &str = "***";
@@ -14,11 +16,21 @@ const SHORTEST_SECRET: usize = 4;
 
 /// An excerpt of `bytes` in which none of `secrets` and no value of a secret's key stands.
 pub(super) fn excerpt(bytes: &[u8], secrets: &[Zeroizing<String>]) -> String {
-    let cut = bytes.len() > LOOKED_AT;
-    let start = bytes.get(..LOOKED_AT).unwrap_or(bytes);
+    shown(bytes, secrets, EXCERPT)
+}
+
+/// The same for what a server says to people, whole up to [`MESSAGE`].
+pub(super) fn message(text: &str, secrets: &[Zeroizing<String>]) -> String {
+    shown(text.as_bytes(), secrets, MESSAGE)
+}
+
+fn shown(bytes: &[u8], secrets: &[Zeroizing<String>], cap: usize) -> String {
+    let looked_at = LOOKED_AT.max(cap * 4);
+    let cut = bytes.len() > looked_at;
+    let start = bytes.get(..looked_at).unwrap_or(bytes);
     let text = Zeroizing::new(String::from_utf8_lossy(start).into_owned());
     let text = masked(&without_values(&text), secrets);
-    clean(&text, cut)
+    line(&text, cap, cut)
 }
 
 /// The strings under keys that sound secret in the JSON `bytes`; for what was sent by us.
@@ -137,8 +149,13 @@ fn string_end(text: &str, start: usize) -> (usize, usize) {
     (text.len(), text.len())
 }
 
-/// One line of at most [`EXCERPT`] characters.
-pub(super) fn clean(text: &str, cut: bool) -> String {
+/// One line of at most [`MESSAGE`] characters.
+pub(super) fn clean(text: &str) -> String {
+    line(text, MESSAGE, false)
+}
+
+/// One line of at most `cap` characters; the mark at its end says that there was more.
+fn line(text: &str, cap: usize, cut: bool) -> String {
     // Marks that turn the direction of writing would let a server disguise what it says.
     let turning = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     let spaced: String = text
@@ -146,9 +163,9 @@ pub(super) fn clean(text: &str, cut: bool) -> String {
         .map(|c| if c.is_control() || turning(c) { ' ' } else { c })
         .collect();
     let line = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(EXCERPT).collect();
+    let short: String = line.chars().take(cap).collect();
     match cut || short.len() < line.len() {
-        true => format!("{short}…"),
+        true => format!("{short}… (cut)"),
         false => short,
     }
 }
@@ -169,8 +186,9 @@ mod tests {
         );
         assert_eq!(shown(""), "");
         let long = shown(&"\u{e4}".repeat(5000));
-        assert_eq!(long.chars().count(), EXCERPT + 1);
-        assert!(long.ends_with('…'));
+        assert_eq!(long, "\u{e4}".repeat(EXCERPT) + "… (cut)");
+        let words = "give it with --enroll-token. ".repeat(40);
+        assert_eq!(message(&words, &[]), words.trim_end());
         assert_eq!(excerpt(b"\xff\xfeab", &[]), "\u{fffd}\u{fffd}ab");
     }
 

@@ -35,6 +35,7 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
             ready_within: settings.timeouts.ready,
             answer_within: settings.timeouts.answer,
             target_within: settings.timeouts.target,
+            target_missed: settings.target_missed.clone(),
             traffic: Arc::clone(&shared.traffic),
         },
     );

@@ -6,6 +6,9 @@ use crate::tunnel::line::End;
 use crate::tunnel::link::DialError;
 use crate::tunnel::ssh;
 
+/// Characters of a server's own reason. Default 4 Ki: more than any that is one.
+const REASON_CAP: usize = 4096;
+
 /// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -99,11 +102,15 @@ impl Failure {
 
     /// The text with which a server refuses the configuration.
     pub(super) fn of_config(text: &[u8]) -> Self {
-        let text: String = String::from_utf8_lossy(text)
+        let whole = String::from_utf8_lossy(text);
+        let mut text: String = whole
             .chars()
-            .take(300)
+            .take(REASON_CAP)
             .filter(|c| !c.is_control())
             .collect();
+        if whole.chars().nth(REASON_CAP).is_some() {
+            text.push_str("… (cut)");
+        }
         let class = match text.as_str() {
             text if text.contains("denied") => Class::PermissionDenied,
             text if text.contains("cannot listen") => Class::PortHeld,

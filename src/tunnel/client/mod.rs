@@ -63,6 +63,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The other times of retrying.
     pub retries: Retries,
+    /// Is told, as far as there is room, when a stream found nobody at its target.
+    pub target_missed: Option<Sender<()>>,
     /// What the protocol offers and allows.
     pub ssh: ssh::Config,
 }
@@ -82,6 +84,7 @@ impl Settings {
             max_retries: None,
             timeouts: Timeouts::default(),
             retries: Retries::default(),
+            target_missed: None,
             ssh: ssh::Config::default(),
         }
     }

@@ -38,6 +38,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::Sender;
+
 use super::link::{LinkReader, LinkWriter};
 use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Writer};
 use buffers::Buffers;
@@ -109,6 +111,7 @@ pub(super) struct Line {
     #[cfg(target_os = "linux")]
     watch: OnceLock<Option<Arc<watch::Watch>>>,
     target_within: Duration,
+    target_missed: Option<Sender<()>>,
     traffic: Arc<Traffic>,
 }
 
@@ -122,6 +125,8 @@ pub(super) struct Options {
     pub(super) answer_within: Duration,
     /// Time to connect to a target.
     pub(super) target_within: Duration,
+    /// Is told, as far as there is room, when a stream found nobody at its target.
+    pub(super) target_missed: Option<Sender<()>>,
     /// Where to count.
     pub(super) traffic: Arc<Traffic>,
 }
@@ -146,6 +151,7 @@ impl Line {
             #[cfg(target_os = "linux")]
             watch: OnceLock::new(),
             target_within: options.target_within,
+            target_missed: options.target_missed,
             traffic: options.traffic,
         })
     }

@@ -18,6 +18,8 @@ const PROTOCOL: &str = "chisel-v3";
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Bytes of a key before it is encoded (§4.1).
 const KEY: usize = 16;
+/// Bytes of a stranger's text in a message. Default 1 KiB: more than any status line says.
+const TEXT_CAP: usize = 1024;
 /// Headers that are the upgrade's own; a caller's may not stand in for them.
 const OWN: [&str; 5] = [
     "connection",
@@ -174,10 +176,16 @@ fn other_status(answer: &AnswerHead) -> DialError {
     }
 }
 
-/// A stranger's text, fit for a message.
+/// A stranger's text, fit for a message; the mark at its end says that there was more.
 pub(super) fn printable(text: &[u8]) -> String {
-    let short = text.get(..200).unwrap_or(text);
-    String::from_utf8_lossy(short).escape_debug().to_string()
+    let short = text.get(..TEXT_CAP).unwrap_or(text);
+    let mark = if short.len() < text.len() {
+        "… (cut)"
+    } else {
+        ""
+    };
+    let shown = String::from_utf8_lossy(short).escape_debug().to_string();
+    shown + mark
 }
 
 fn only_is(headers: &Headers, name: &str, value: &str) -> bool {

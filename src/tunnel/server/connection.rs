@@ -54,6 +54,7 @@ fn serve(
             answer_within: ANSWER_WITHIN,
             // A server connects to no targets.
             target_within: Duration::ZERO,
+            target_missed: None,
             traffic: Arc::clone(&shared.traffic),
         },
     );

@@ -160,11 +160,17 @@ pub(super) fn wide(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// A peer's text, cut to `cap` bytes and without control characters (RFC 4251 §9.2).
+/// A peer's text, cut to `cap` bytes, with a mark where it was, and without control characters (RFC 4251 §9.2).
 pub(super) fn printable(text: &[u8], cap: usize) -> String {
     let cut = text.get(..cap).unwrap_or(text);
-    String::from_utf8_lossy(cut)
-        .chars()
+    let mark = if cut.len() < text.len() {
+        "… (cut)"
+    } else {
+        ""
+    };
+    let shown = String::from_utf8_lossy(cut);
+    let shown = shown.chars().chain(mark.chars());
+    shown
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
@@ -232,6 +238,6 @@ mod tests {
     #[test]
     fn a_peers_text_cannot_drive_a_terminal() {
         assert_eq!(printable(b"a\x1b[2Jb\nc", 64), "a [2Jb c");
-        assert_eq!(printable(b"abc", 2), "ab");
+        assert_eq!(printable(b"abc", 2), "ab… (cut)");
     }
 }

@@ -374,6 +374,10 @@ impl Stream {
             Ok(socket) => self.with_socket(line, socket),
             Err(error) => {
                 log::debug!("no stream to a target: {error}");
+                if let Some(missed) = &line.target_missed {
+                    // One message is enough.
+                    let _ = missed.try_send(());
+                }
                 self.fail(line);
             }
         }

@@ -1,0 +1,456 @@
+//! Whether what is exposed answers: asked before `connected` is said, after a visit that found nobody, and while it
+//! fails. One that answers is left alone.
+//!
+//! ```text
+//! unknown ── answer ──> ok <── every 30 s, or on a wish ──> failing
+//!                        └── a visit found nobody ──> asked again
+//! ```
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant, SystemTime};
+
+use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
+use rustls::Connection;
+use serde::Serialize;
+
+use super::active::Active;
+use crate::manager::app::{AppConfig, address};
+use crate::manager::protocol::Protocol;
+use crate::plugin::SignIn;
+use crate::tunnel::link::Tls;
+use crate::tunnel::target;
+use crate::vault::time::rfc3339;
+
+/// The longest that the first question delays `connected`. 1 s by the contract.
+const FIRST_WITHIN: Duration = Duration::from_secs(1);
+/// Time for one answer of an application, from the name's resolution on. Default 10 s: the same as for a visitor's
+/// stream.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// The pause between two questions while it fails. 30 s by the contract.
+const FAILING_PAUSE: Duration = Duration::from_secs(30);
+/// The least pause between two questions, however many visits fail. Default 1 s.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// Bytes of the stack of the thread that asks. Default 512 KiB: TLS, and the resolver.
+const STACK: usize = 512 * 1024;
+/// Bytes of what another protocol says first that are shown. Default 80: its first line, as a rule.
+const SHOWN: usize = 80;
+/// What every answer in HTTP/1 begins with.
+const HTTP: &[u8] = b"HTTP/";
+
+/// What is known of an application.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// It has not answered yet.
+    #[default]
+    Unknown,
+    /// It answered when it was asked last.
+    Ok,
+    /// It did not.
+    Failing,
+}
+
+/// The same for the API.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Health {
+    pub(crate) state: State,
+    /// Why it fails, in words for the user.
+    pub(crate) error: Option<String>,
+    /// Since when it is as it is: RFC 3339.
+    pub(crate) since: Option<String>,
+}
+
+impl Health {
+    /// Takes an answer; true where the state is another now.
+    pub(super) fn take(&mut self, answer: Result<(), String>) -> bool {
+        let state = match answer {
+            Ok(()) => State::Ok,
+            Err(_) => State::Failing,
+        };
+        let is_new = state != self.state;
+        if is_new {
+            self.since = Some(rfc3339(SystemTime::now()));
+        }
+        (self.state, self.error) = (state, answer.err());
+        is_new
+    }
+}
+
+/// Who is asked, and how. Nobody else ever is.
+#[derive(Clone)]
+pub(super) enum Probe {
+    /// A database: by its web client's own sign-in.
+    Database(SignIn),
+    /// Anything else: by one connection to it, and where HTTP is spoken, `HEAD /`.
+    Target(Protocol, String, u16),
+}
+
+impl Probe {
+    /// That of an application with its own address.
+    pub(super) fn of(app: &AppConfig) -> Self {
+        Self::Target(app.protocol, app.ip.clone(), app.port)
+    }
+
+    /// Asks, and waits for the answer: for [`ANSWER_WITHIN`], or the sign-in's own time.
+    fn ask(&self) -> Result<(), String> {
+        let (protocol, host, port) = match self {
+            Self::Database(sign_in) => return sign_in(),
+            Self::Target(protocol, host, port) => (*protocol, host, *port),
+        };
+        let deadline = Instant::now() + ANSWER_WITHIN;
+        let name = address(host, port);
+        let socket = target::connect(host, port, ANSWER_WITHIN, || false)
+            .map_err(|error| refusal(&name, &error))?;
+        let timed = Timed { socket, deadline };
+        match protocol {
+            Protocol::Http => head(timed, &name),
+            Protocol::Https => head_by_tls(timed, host, &name),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Asks one application, for as long as its connection is there. Each question has a thread, which ends with the
+/// answer; there is one at a time.
+pub(super) struct Watch {
+    probe: Probe,
+    /// The application's name in the log.
+    id: String,
+    /// A visit found nobody.
+    missed: Receiver<()>,
+    /// The question under way.
+    answer: Option<Receiver<Result<(), String>>>,
+    asked: Instant,
+    /// When it is asked again.
+    due: Option<Instant>,
+}
+
+/// Why there is nothing more to watch.
+pub(super) enum Over {
+    /// The stop signal was given.
+    Stopped,
+    /// The tunnel has ended.
+    TunnelEnded,
+}
+
+impl Watch {
+    /// Asks at once, but one that `is_known` to answer. `missed` gets a message when a visit found nobody.
+    pub(super) fn begin(id: &str, probe: Probe, missed: Receiver<()>, is_known: bool) -> Self {
+        let mut watch = Self {
+            probe,
+            id: id.to_owned(),
+            missed,
+            answer: None,
+            asked: Instant::now(),
+            due: None,
+        };
+        if is_known {
+            let (answer, answered) = bounded(1);
+            // There is room for it.
+            let _ = answer.send(Ok(()));
+            watch.answer = Some(answered);
+        } else {
+            watch.ask();
+        }
+        watch
+    }
+
+    /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question.
+    pub(super) fn first(&mut self, active: &Active) {
+        let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
+        let answer = self.answer.clone().unwrap_or_else(never);
+        select! {
+            // Whoever comes next looks at that himself.
+            recv(active.stopped()) -> _ => {}
+            recv(answer) -> answer => self.note(active, answer.unwrap_or(Ok(()))),
+            default(left) => {}
+        }
+    }
+
+    /// Until the connection is to end.
+    pub(super) fn run(&mut self, active: &Active, ended: &Receiver<()>) -> Over {
+        loop {
+            let answer = self.answer.clone().unwrap_or_else(never);
+            let due = self.due.map_or_else(never, |due| {
+                after(due.saturating_duration_since(Instant::now()))
+            });
+            select! {
+                recv(active.stopped()) -> _ => return Over::Stopped,
+                recv(ended) -> _ => return Over::TunnelEnded,
+                recv(answer) -> answer => match answer {
+                    Ok(answer) => self.note(active, answer),
+                    // The thread broke off: the next visit that fails asks again.
+                    Err(_) => self.answer = None,
+                },
+                recv(due) -> _ => self.ask(),
+                recv(active.retries()) -> _ => self.hasten(active, State::Failing),
+                recv(self.missed) -> missed => match missed {
+                    Ok(()) => self.hasten(active, State::Ok),
+                    Err(_) => self.missed = never(),
+                },
+            }
+        }
+    }
+
+    /// Asks soon, where it is in that state or not known.
+    fn hasten(&mut self, active: &Active, in_state: State) {
+        let state = active.health();
+        if self.answer.is_none() && (state == in_state || state == State::Unknown) {
+            self.due = Some(self.asked + LEAST_PAUSE);
+        }
+    }
+
+    fn ask(&mut self) {
+        (self.asked, self.due) = (Instant::now(), None);
+        let (tell, answer): (Sender<Result<(), String>>, _) = bounded(1);
+        let probe = self.probe.clone();
+        // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
+        let spawned = std::thread::Builder::new()
+            .name("health".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                // Nobody may want it any more.
+                let _ = tell.send(probe.ask());
+            });
+        match spawned {
+            Ok(_) => self.answer = Some(answer),
+            Err(error) => log::warn!("no thread to ask an application: {error}"),
+        }
+    }
+
+    fn note(&mut self, active: &Active, answer: Result<(), String>) {
+        self.answer = None;
+        self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
+        let error = answer.as_ref().err().cloned();
+        if active.answered(answer) {
+            match error {
+                Some(error) => log::warn!("application {}: {error}", self.id),
+                None => log::debug!("application {}: it answers", self.id),
+            }
+        }
+    }
+}
+
+/// A socket whose reads and writes all end at one time.
+struct Timed {
+    socket: TcpStream,
+    deadline: Instant,
+}
+
+impl Timed {
+    /// The time that is left, never none: that would mean no limit.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        self.socket.set_nonblocking(false)?;
+        match self.deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(self.left()?)?;
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The same inside TLS; the certificate is not verified, as it is not for visitors.
+fn head_by_tls(mut timed: Timed, host: &str, name: &str) -> Result<(), String> {
+    let mut tls = match Tls::unverified().connection(host) {
+        Ok(Connection::Client(tls)) => tls,
+        Ok(Connection::Server(_)) => return Err(format!("{name}: no TLS client")),
+        Err(error) => return Err(format!("{name}: {error}")),
+    };
+    while tls.is_handshaking() {
+        tls.complete_io(&mut timed)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => format!("{name} does not speak TLS ({error})"),
+                _ => refusal(name, &error),
+            })?;
+    }
+    head(rustls::Stream::new(&mut tls, &mut timed), name)
+}
+
+/// Any answer in HTTP will do.
+fn head(mut stream: impl Read + Write, name: &str) -> Result<(), String> {
+    let request = format!(
+        "HEAD / HTTP/1.1\r\nHost: {name}\r\nUser-Agent: postern/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    // One that speaks first, and closes, is read all the same.
+    let sent = stream
+        .write_all(request.as_bytes())
+        .and_then(|()| stream.flush());
+    let mut said = Vec::new();
+    let mut read = Ok(());
+    while said.len() < SHOWN && is_needed(&said) {
+        let mut buffer = [0; SHOWN];
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => said.extend(buffer.iter().take(count)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                read = Err(error);
+                break;
+            }
+        }
+    }
+    match said.as_slice() {
+        said if said.starts_with(HTTP) => Ok(()),
+        [] => match sent.and(read) {
+            Err(error) => Err(refusal(name, &error)),
+            Ok(()) => Err(format!("{name} closed the connection without an answer")),
+        },
+        said => Err(format!(
+            "{name} does not speak HTTP: it said “{}”",
+            first_line(said)
+        )),
+    }
+}
+
+/// Whether it cannot be told yet what is spoken: the beginning fits HTTP, or the first line of something else is not
+/// complete.
+fn is_needed(said: &[u8]) -> bool {
+    match said.get(..HTTP.len()) {
+        Some(begin) => begin != HTTP && !said.contains(&b'\n'),
+        None => true,
+    }
+}
+
+/// The first line of it, fit to be shown.
+fn first_line(said: &[u8]) -> String {
+    let line = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let shown = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line))
+        .trim_end()
+        .escape_debug()
+        .to_string();
+    match line.len() > SHOWN || (line.len() == said.len() && said.len() >= SHOWN) {
+        true => format!("{shown}…"),
+        false => shown,
+    }
+}
+
+fn refusal(name: &str, error: &io::Error) -> String {
+    use io::ErrorKind::{
+        ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, NotFound,
+        TimedOut, UnexpectedEof, WouldBlock,
+    };
+    match error.kind() {
+        ConnectionRefused => format!("{name} refuses connections"),
+        TimedOut | WouldBlock => {
+            format!(
+                "{name} does not answer within {} s",
+                ANSWER_WITHIN.as_secs()
+            )
+        }
+        ConnectionReset | UnexpectedEof => {
+            format!("{name} closed the connection without an answer")
+        }
+        HostUnreachable | NetworkUnreachable => format!("there is no way to {name}"),
+        NotFound => format!("{name} is not known to the network: the name has no address"),
+        _ => format!("{name} cannot be reached: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// The answer about something that says this to whoever comes, and its address.
+    fn about(protocol: Protocol, said: &'static [u8]) -> (Result<(), String>, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let name = listener.local_addr().unwrap().to_string();
+        let port = listener.local_addr().unwrap().port();
+        let target = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            // What asks for no answer is gone by now.
+            let _ = socket.write_all(said);
+            let _ = socket.shutdown(std::net::Shutdown::Write);
+            let _ = socket.read(&mut [0; 1024]);
+        });
+        let answer = Probe::Target(protocol, "127.0.0.1".into(), port).ask();
+        target.join().unwrap();
+        (answer, name)
+    }
+
+    #[test]
+    fn any_answer_in_http_is_well() {
+        for said in [
+            &b"HTTP/1.1 500 No\r\n\r\n"[..],
+            b"HTTP/1.0 200\r\n\r\n",
+            b"HTTP/2 200",
+        ] {
+            assert_eq!(about(Protocol::Http, said).0, Ok(()));
+        }
+        assert_eq!(about(Protocol::Ssh, b"SSH-2.0-x\r\n").0, Ok(()));
+        assert_eq!(about(Protocol::Tcp, b"").0, Ok(()));
+    }
+
+    #[test]
+    fn what_speaks_something_else_is_quoted() {
+        let long = b"x".repeat(200).leak();
+        for (said, shown) in [
+            (
+                &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
+                "it said “SSH-2.0-OpenSSH_9.2”",
+            ),
+            (b"no\x1b[2J\nsecond", "it said “no\\u{1b}[2J”"),
+            (b"HTT", "it said “HTT”"),
+            (long, "xxx…”"),
+            (b"", "closed the connection without an answer"),
+        ] {
+            let (answer, name) = about(Protocol::Http, said);
+            let error = answer.unwrap_err();
+            assert!(
+                error.starts_with(&name) && error.ends_with(shown),
+                "{error}"
+            );
+        }
+        let (answer, name) = about(Protocol::Https, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        assert!(
+            answer
+                .unwrap_err()
+                .starts_with(&format!("{name} does not speak TLS"))
+        );
+    }
+
+    #[test]
+    fn one_that_is_not_there_is_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        for protocol in [Protocol::Http, Protocol::Https, Protocol::Tcp] {
+            let answer = Probe::Target(protocol, "127.0.0.1".into(), port).ask();
+            assert_eq!(answer, Err(format!("127.0.0.1:{port} refuses connections")));
+        }
+    }
+
+    #[test]
+    fn a_state_has_the_time_of_its_beginning() {
+        let mut health = Health::default();
+        assert!(health.take(Err("a".into())));
+        let since = health.since.clone();
+        assert!(since.is_some() && !health.take(Err("b".into())));
+        assert_eq!(
+            (health.error.as_deref(), &health.since),
+            (Some("b"), &since)
+        );
+        assert!(health.take(Ok(())));
+        assert_eq!((health.state, health.error), (State::Ok, None));
+    }
+}
