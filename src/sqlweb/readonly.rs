@@ -46,7 +46,7 @@ pub(crate) fn make_read_only(conn: &mut Conn, facts: &Facts) -> Result<(), DbErr
     let variable = facts.read_only_variable();
     let mode = &facts.pinned_mode;
     let setting = format!(
-        "SET NAMES utf8mb4, sql_mode = '{mode}'; SET SESSION TRANSACTION READ ONLY; \
+        "SET NAMES utf8mb4, sql_mode = '{mode}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
          SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID()"
     );
     let answer = rows(conn, &setting)?;
