@@ -262,3 +262,28 @@ fn exports_obey_the_mode() {
     assert_eq!(client.get(&format!("/api/export/{ticket}")).status(), 403);
     assert_eq!(db.value("SELECT COUNT(*) FROM ro_export.t"), "2");
 }
+
+/// What a statement leaves must not wait on the server for the session's next one.
+#[test]
+fn nothing_stays_between_two_statements() {
+    let db = MariaDb::start(support::mariadb::Options {
+        args: vec!["--autocommit=0".into()],
+        ..Default::default()
+    });
+    db.exec(
+        "CREATE DATABASE gap; CREATE TABLE gap.t (id INT) ENGINE=InnoDB; INSERT INTO gap.t VALUES (1); COMMIT; \
+         CREATE FUNCTION gap.f() RETURNS INT NO SQL RETURN GET_LOCK('gap', 0); \
+         CREATE VIEW gap.v AS SELECT gap.f() AS taken",
+    );
+    let postern = Postern::on(&db, &["--readonly"]);
+    let mut client = postern.client();
+    for sql in ["SELECT * FROM v", "SELECT @@autocommit AS taken FROM t"] {
+        let body = json!({"sql": sql, "db": "gap", "session": "s"});
+        let answer = client.post("/api/query", &body);
+        assert_eq!(answer.data()["rows"][0]["taken"], 1, "{sql}");
+        assert_eq!(db.value("SELECT IS_FREE_LOCK('gap')"), "1", "{sql}");
+        let open = "SELECT COUNT(*) FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST \
+                    ON ID = trx_mysql_thread_id WHERE USER = 'app'";
+        assert_eq!(db.value(open), "0", "{sql}");
+    }
+}

@@ -433,6 +433,71 @@ fn a_statement_that_never_ends_is_given_up_when_its_client_leaves() {
     }
 }
 
+/// Sends rows for ever, at a pace that fills no memory.
+fn dribble(wire: &mut Wire) -> io::Result<bool> {
+    wire.head(&[b"a"])?;
+    loop {
+        wire.row(&[Some(b"x")])?;
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What is asked around a statement has no end either: before it, while it is prepared, and after it.
+#[test]
+fn a_connection_is_given_up_whatever_is_asked_on_it() {
+    fn silent(wire: &mut Wire) -> io::Result<bool> {
+        wire.wait_for_end().map(|()| true)
+    }
+    type Stuck = (fn(&Command) -> bool, fn(&mut Wire) -> io::Result<bool>, &'static [&'static str]);
+    let cases: [Stuck; 5] = [
+        (|c| *c == Command::Reset, silent, &["--readonly"]),
+        (|c| *c == Command::InitDb("stuck".into()), silent, &[]),
+        (|c| matches!(c, Command::Query(q) if q.starts_with("SET NAMES utf8mb4, sql_mode")), dribble, &["--readonly"]),
+        (|c| *c == Command::Prepare("SELECT 'stuck'".into()), dribble, &["--readonly"]),
+        (|c| matches!(c, Command::Query(q) if q.starts_with("SHOW WARNINGS")), dribble, &[]),
+    ];
+    std::thread::scope(|scope| {
+        for (is_it, stick, mode) in cases {
+            scope.spawn(move || {
+                let armed = Arc::new(AtomicBool::new(false));
+                let when = armed.clone();
+                let fake = Fake::start(Script::twisted(move |wire, command| match command {
+                    command if when.load(Ordering::SeqCst) && is_it(command) => stick(wire),
+                    Command::Query(sql) if sql == "SELECT 'stuck'" && mode.is_empty() => {
+                        // One warning.
+                        wire.send(&[0, 0, 0, 2, 0, 1, 0]).map(|()| true)
+                    }
+                    _ => Ok(false),
+                }));
+                let mut postern = on(&fake, mode);
+                let before = Baseline::of(&postern);
+                fake.forget();
+                armed.store(true, Ordering::SeqCst);
+                let request = serde_json::json!({"sql": "SELECT 'stuck'", "db": "stuck"}).to_string();
+                let mut client = Conn::open(postern.authority()).unwrap();
+                let head = format!(
+                    "POST /api/query HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                    postern.authority(),
+                    request.len()
+                );
+                client.send_raw(&[head, request].concat().into_bytes()).unwrap();
+                let is_stuck = |event: &Event| matches!(event, Event::Said(_, c) if is_it(c));
+                assert!(fake.sees(PATIENCE, is_stuck), "{:?}", fake.commands());
+                let number = fake.events().iter().find_map(|event| match event {
+                    Event::Said(number, c) if is_it(c) => Some(*number),
+                    _ => None,
+                });
+                drop(client);
+                let ended = Event::Ended(number.unwrap());
+                assert!(fake.sees(PATIENCE, |event| *event == ended), "{:?}", fake.commands());
+                armed.store(false, Ordering::SeqCst);
+                before.regained(&postern);
+                assert!(postern.alive());
+            });
+        }
+    });
+}
+
 /// A transaction must not be taken for alive because nobody was there to hear of its end.
 #[test]
 fn a_session_whose_connection_was_given_up_is_told_of_it() {

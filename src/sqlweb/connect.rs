@@ -2,18 +2,20 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 use zeroize::Zeroizing;
 
 use super::contain::contained;
+use super::cut::Cuts;
 use super::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use super::identity::Question;
 use super::options::{Options, Target, TlsMode};
-use super::sever::Socket;
+use super::sever::{Socket, WeakSocket};
 
 /// Database connections that may exist at once, without the short ones that only send `KILL QUERY`.
 pub(crate) const MAX_CONNECTIONS: usize = 32;
@@ -32,12 +34,12 @@ const SIGN_IN_SILENCE: Duration = Duration::from_secs(15);
 /// Longest silence of the server in answer to a statement of ours. A person's statement may take for ever.
 pub(crate) const OWN_SILENCE: Duration = Duration::from_secs(60);
 
-/// Time for the connection that a `KILL QUERY` goes over, and again for its answer: who waits for that must not wait
-/// for long.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Largest packet taken from or sent to the server, in bytes; a row is held whole, so this bounds what one row may cost.
+/// Largest packet taken from or sent to the server, in bytes; a row is held whole, and once more while it is taken
+/// apart, so this bounds what one row may cost.
 pub(crate) const MAX_PACKET: usize = 256 << 20;
+
+/// The same in read-only and invisible mode, where visitors may be many.
+pub(crate) const MAX_PACKET_SHARED: usize = 64 << 20;
 
 /// Idle time before the kernel probes a silent server, in milliseconds.
 const KEEPALIVE_MS: u32 = 30_000;
@@ -58,11 +60,19 @@ pub(crate) struct Connector {
     password: Zeroizing<String>,
     database: Option<String>,
     tls: TlsMode,
+    /// Largest packet, in bytes.
+    max_packet: usize,
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
     offers_tls: AtomicU8,
     in_use: Arc<AtomicUsize>,
     /// Gets a message when a connection could not be made.
     missed: (Sender<()>, Receiver<()>),
+    /// How servers here are asked who they are.
+    pub(super) question: Question,
+    /// Short connections of ours that must have ended by a time.
+    pub(super) short: Mutex<Vec<(Instant, WeakSocket)>>,
+    /// Connections that were given up while the server was at work.
+    pub(super) cut: Cuts,
 }
 
 const UNKNOWN: u8 = 0;
@@ -77,18 +87,17 @@ pub(crate) struct Link {
     pub(crate) moved: bool,
     /// The connection's socket, for what the driver does not offer.
     pub(crate) socket: Socket,
-    _permit: Permit,
-}
-
-impl Link {
     /// The server's number of this connection, as `KILL QUERY` takes it.
-    pub(crate) fn id(&self) -> u32 {
-        self.conn.connection_id()
-    }
+    pub(crate) id: u64,
+    /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
+    pub(crate) server: Option<Arc<str>>,
+    /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
+    pub(crate) at_stake: bool,
+    permit: Permit,
 }
 
 /// A counted place under [`MAX_CONNECTIONS`]; free again when dropped.
-struct Permit(Option<Arc<AtomicUsize>>);
+pub(super) struct Permit(Option<Arc<AtomicUsize>>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
@@ -107,9 +116,16 @@ impl Connector {
             password: options.password.clone(),
             database: options.database.clone(),
             tls: options.tls,
+            max_packet: match options.readonly || options.invisible {
+                true => MAX_PACKET_SHARED,
+                false => MAX_PACKET,
+            },
             offers_tls: AtomicU8::new(UNKNOWN),
             in_use: Arc::new(AtomicUsize::new(0)),
             missed: crossbeam_channel::bounded(1),
+            question: Question::default(),
+            short: Mutex::default(),
+            cut: Cuts::default(),
         }
     }
 
@@ -118,22 +134,53 @@ impl Connector {
         self.missed.1.clone()
     }
 
-    /// A new counted connection. Fails with [`DbError::Busy`] at the cap.
+    /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<Link, DbError> {
         let link = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
-        let link = link.inspect_err(|_| {
+        let mut link = link.inspect_err(|_| {
             // One message is enough.
             let _ = self.missed.0.try_send(());
         })?;
         link.socket.set_patience(Some(OWN_SILENCE));
+        self.question.ask(&mut link)?;
         Ok(link)
     }
 
-    /// Stops what the connection `id` is running, over a connection of its own outside the cap.
-    pub(crate) fn kill_query(self: &Arc<Self>, id: u32) -> Result<(), DbError> {
-        let mut link = self.connect_with(Permit(None), KILL_TIMEOUT)?;
-        link.socket.set_patience(Some(KILL_TIMEOUT));
-        super::statement::run_silently(&mut link.conn, &format!("KILL QUERY {id}"))
+    /// A connection outside the cap for a few words about another one, of which each and all are short.
+    pub(super) fn second(self: &Arc<Self>, time: Duration) -> Result<Link, DbError> {
+        let mut link = self.connect_with(Permit(None), time)?;
+        link.socket.set_patience(Some(time));
+        let until = Instant::now() + 2 * time;
+        lock(&self.short).push((until, link.socket.weak()));
+        self.question.ask(&mut link)?;
+        Ok(link)
+    }
+
+    /// Shuts down those that are not. The answer to a short question may be without end.
+    pub(crate) fn end_short(&self) {
+        let now = Instant::now();
+        lock(&self.short).retain(|(until, socket)| match socket.get() {
+            Some(socket) if *until < now => {
+                socket.shut_down();
+                false
+            }
+            socket => socket.is_some(),
+        });
+    }
+
+    /// Takes a connection that was given up while the server may be at work on it: it counts until that has ended.
+    pub(crate) fn give_up(&self, link: Link) {
+        let Link {
+            conn,
+            socket,
+            id,
+            server,
+            permit,
+            ..
+        } = link;
+        socket.shut_down();
+        drop((conn, socket));
+        self.cut.add(id, server, permit);
     }
 
     fn permit(&self) -> Result<Permit, DbError> {
@@ -156,12 +203,7 @@ impl Connector {
                 DbError::Statement(error) => DbError::Denied(error),
                 other => other,
             });
-            let made = signed_in.map(|conn| Link {
-                socket: Socket::of(&conn),
-                conn,
-                moved: false,
-                _permit: permit,
-            });
+            let made = signed_in.and_then(|conn| this.linked(conn, permit));
             let _ = sender.send(made);
         };
         std::thread::Builder::new()
@@ -177,6 +219,23 @@ impl Connector {
             ))),
             Err(RecvTimeoutError::Disconnected) => Err(self.unreachable("the handshake failed")),
         }
+    }
+
+    /// Without a handle on its socket a connection could not be ended, where one can be had at all.
+    fn linked(&self, conn: Conn, permit: Permit) -> Result<Link, DbError> {
+        let socket = Socket::of(&conn);
+        if Socket::can_be_had() && !socket.is_some() {
+            return Err(self.unreachable("no further file can be opened here"));
+        }
+        Ok(Link {
+            socket,
+            id: conn.connection_id().into(),
+            conn,
+            moved: false,
+            server: None,
+            at_stake: false,
+            permit,
+        })
     }
 
     fn sign_in(&self) -> Result<Conn, DbError> {
@@ -276,7 +335,7 @@ impl Connector {
             .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
             // Without a handle on the socket it could not be lifted again.
             .read_timeout(Socket::can_be_had().then_some(SIGN_IN_SILENCE))
-            .max_allowed_packet(Some(MAX_PACKET))
+            .max_allowed_packet(Some(self.max_packet))
             .stmt_cache_size(Some(0))
             .local_infile_handler(Some(refuse_files))
             .connect_attrs(Some(std::collections::HashMap::from([(
@@ -396,6 +455,11 @@ impl Connector {
     fn unreachable(&self, why: &str) -> DbError {
         DbError::Unreachable(format!("cannot connect to {}: {why}", self.target))
     }
+}
+
+/// A panic elsewhere leaves nothing half-done behind these locks.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The driver keeps only the kind of what went wrong. Where it dialled a name of two families itself, see

@@ -18,12 +18,28 @@ pub(crate) enum DbError {
     Auth(String),
     /// The connection ended under a statement. The statement is not repeated.
     Lost(String),
-    /// The statement was stopped, the server went on with it all the same, and its connection was closed.
-    GivenUp(Cause),
+    /// The same where more was at stake than the statement's result.
+    LostWith {
+        /// What happened.
+        why: String,
+        /// Whether the statement may have taken effect.
+        effect: bool,
+        /// Whether the session's transaction, variables and temporary tables went with the connection.
+        state: bool,
+    },
+    /// The connection of a session with something at stake ended between two statements. Nothing was sent.
+    SessionLost,
+    /// The server goes on sending after it was told to stop.
+    Endless,
+    /// The statement was stopped, the server went on with it all the same, and its connection was closed; with whether
+    /// the server could be told.
+    GivenUp(Cause, bool),
     /// The server answered a statement with an error.
     Statement(MySqlError),
     /// All connections that this program may hold are in use.
     Busy,
+    /// The large rows that are being sent leave no room for one more. The statement was stopped, or read to its end.
+    NoRoom,
     /// The read-only mode refused after the gate had passed the statement; with the server's own error, where it spoke.
     ReadOnly(String, Option<MySqlError>),
     /// The server is another one than it was, or the account may do less. Nothing was sent.
@@ -70,14 +86,22 @@ impl fmt::Display for DbError {
                 f.write_str(text)
             }
             Self::Denied(error) | Self::Statement(error) => f.write_str(&error.message),
-            Self::Lost(why) => write!(
+            Self::Lost(why) => write!(f, "{LOST}: {why}{NOT_REPEATED}"),
+            Self::LostWith { why, effect, state } => {
+                let with_it = if *state { STATE_LOST } else { "" };
+                let check = if *effect { CHECK_EFFECT } else { "" };
+                write!(f, "{LOST}: {why}{with_it}{NOT_REPEATED}{check}")
+            }
+            Self::SessionLost => f.write_str(SESSION_LOST),
+            Self::Endless => write!(
                 f,
-                "the database connection was lost: {why}; the statement was not repeated, so check whether it took effect"
+                "{LOST}: the server goes on sending after it was told to stop{NOT_REPEATED}"
             ),
-            Self::GivenUp(cause) => write!(
+            Self::GivenUp(cause, told) => write!(
                 f,
-                "{}, but the server did not obey, so its connection was closed",
-                cause.sentence()
+                "{}, but {}, so its connection was closed; the server may go on with it",
+                cause.sentence(),
+                if *told { "the server did not obey" } else { "its server could not be told" }
             ),
             Self::Busy => write!(
                 f,
@@ -85,6 +109,11 @@ impl fmt::Display for DbError {
                 super::connect::MAX_CONNECTIONS
             ),
             Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
+            Self::NoRoom => write!(
+                f,
+                "the large rows that are being sent take more than {} MiB together; read them faster, or select fewer at once",
+                super::budget::ROWS_IN_FLIGHT >> 20
+            ),
             Self::Stopped(cause) => f.write_str(cause.sentence()),
             Self::Client(error) => write!(f, "the client could not be written to: {error}"),
         }
@@ -100,12 +129,16 @@ impl DbError {
             | Self::Tls(_)
             | Self::Auth(_)
             | Self::Lost(_)
-            | Self::GivenUp(_) => 502,
+            | Self::LostWith { .. }
+            | Self::SessionLost
+            | Self::Endless
+            | Self::GivenUp(..) => 502,
             Self::Statement(_)
             | Self::Request(_)
             | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
             Self::ReadOnly(..) | Self::Changed(_) => 403,
             Self::Busy => 429,
+            Self::NoRoom => 503,
             Self::Stopped(Cause::TimedOut) => 504,
             Self::Stopped(Cause::ShuttingDown) => 502,
             Self::Client(_) => 500,
@@ -125,11 +158,54 @@ impl DbError {
     pub(crate) fn leaves_connection_usable(&self) -> bool {
         match self {
             Self::Statement(error) => !ends_connection(error.code),
-            Self::ReadOnly(..) | Self::Stopped(_) | Self::Request(_) | Self::Client(_) => true,
+            Self::ReadOnly(..)
+            | Self::Stopped(_)
+            | Self::Request(_)
+            | Self::Client(_)
+            | Self::NoRoom => true,
             _ => false,
         }
     }
+
+    /// Whether the connection was given up from this side, so that the server may still be at work on it.
+    pub(crate) fn leaves_server_at_work(&self) -> bool {
+        matches!(self, Self::GivenUp(..) | Self::Endless)
+    }
+
+    /// As it is where the statement may have changed something.
+    pub(crate) fn with_effect(self) -> Self {
+        self.lost_with(true, false)
+    }
+
+    /// As it is in a session that held something.
+    pub(crate) fn with_state(self) -> Self {
+        self.lost_with(false, true)
+    }
+
+    fn lost_with(self, more_effect: bool, more_state: bool) -> Self {
+        let (why, effect, state) = match self {
+            Self::Lost(why) => (why, false, false),
+            Self::LostWith { why, effect, state } => (why, effect, state),
+            other => return other,
+        };
+        Self::LostWith {
+            why,
+            effect: effect || more_effect,
+            state: state || more_state,
+        }
+    }
 }
+
+const LOST: &str = "the database connection was lost";
+
+const STATE_LOST: &str =
+    ", and with it the session's transaction, variables and temporary tables";
+
+const NOT_REPEATED: &str = "; the statement was not repeated";
+
+const CHECK_EFFECT: &str = ", so check whether it took effect";
+
+const SESSION_LOST: &str = "the session's database connection was lost between two statements, and with it its transaction, variables and temporary tables; nothing was run: run it again to go on with a new connection";
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
@@ -150,9 +226,11 @@ impl From<mysql::Error> for DbError {
 /// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
-        let most = super::connect::MAX_PACKET >> 20;
+        let (most, shared) = (super::connect::MAX_PACKET, super::connect::MAX_PACKET_SHARED);
         return format!(
-            "a row is larger than {most} MiB, the most that is taken; select less of it"
+            "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
+            most >> 20,
+            shared >> 20
         );
     }
     format!("{NOT_MYSQL} ({driver_says})")

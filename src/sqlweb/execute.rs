@@ -9,8 +9,9 @@ use super::connect::{Connector, Link, OWN_SILENCE};
 use super::error::{Cause, DbError};
 use super::facts::Facts;
 use super::gate::{self, Dialect, Passed, StatementKind};
+use super::kill::Sent;
 use super::readonly;
-use super::running::{Entry, Owner, Running, stop_apart};
+use super::running::{Entry, Owner, Running, Stop, stop_apart};
 use super::service::Service;
 use super::sessions::{CheckOut, Wanted};
 use super::statement::{self, Done, RowSink, Stops};
@@ -45,6 +46,16 @@ struct Examined {
     ask_mode: bool,
 }
 
+impl Examined {
+    /// The database that the statement enters, and does nothing else.
+    fn enters(&self) -> Option<&str> {
+        match &self.passed.as_ref()?.kind {
+            StatementKind::Use(database) => Some(database),
+            _ => None,
+        }
+    }
+}
+
 /// Runs `job`, handing rows to `sink`; returns the warnings.
 pub(crate) fn execute(
     service: &Arc<Service>,
@@ -58,14 +69,21 @@ pub(crate) fn execute(
     let wanted = Wanted {
         owner: &job.owner,
         database: job.db.as_deref(),
+        running: &entry.running,
     };
     let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
-    if examined.moves {
-        lease.lose_track();
-    }
+    let before = examined.moves.then(|| lease.lose_track());
     let outcome = lease
         .link()
-        .and_then(|link| on_link(service, job, sink, &entry, &examined, link));
+        .and_then(|link| on_link(service, job, sink, &entry, &examined, link))
+        .map_err(|error| lease.explain(error));
+    if let (Some(before), Some(entered)) = (before, examined.enters()) {
+        lease.keep_track(match outcome {
+            Ok(_) => Some(entered.to_owned()),
+            Err(_) => before,
+        });
+    }
+    entry.running.end();
     lease.give_back(&outcome);
     log_end(&examined.kind, job.sql.len(), &entry, &outcome);
     outcome.map_err(|error| api_error(&error))
@@ -95,17 +113,17 @@ pub(crate) fn stoppable<T>(
     link: &mut Link,
     work: impl FnOnce(&mut Link) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    running.begin(link.id(), link.socket.clone())?;
+    running.begin(Sent::on(link, None, true))?;
     let outcome = work(link);
     let lives_on = match &outcome {
         Ok(_) => true,
         Err(error) => error.leaves_connection_usable(),
     };
     match (outcome, running.pause(lives_on)) {
-        (Err(DbError::Statement(error)), Some(cause)) if error.code == INTERRUPTED => {
-            Err(DbError::Stopped(cause))
+        (Err(DbError::Statement(error)), Some(stop)) if error.code == INTERRUPTED => {
+            Err(DbError::Stopped(stop.cause))
         }
-        (outcome, _) => outcome,
+        (outcome, stop) => outcome.map_err(|error| Stop::explains(stop, error)),
     }
 }
 
@@ -121,6 +139,7 @@ fn on_link(
         connector: &service.connector,
         running: &entry.running,
         harmless: examined.passed.is_some(),
+        rows: &service.rows,
     };
     match &examined.passed {
         Some(passed) if service.readonly => {
@@ -131,6 +150,7 @@ fn on_link(
                 check_with_mode(service, link, &job.sql)?;
             }
             link.moved |= examined.moves;
+            link.at_stake |= examined.passed.is_none();
             run(job, sink, &stops, link)
         }
     }

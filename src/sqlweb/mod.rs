@@ -15,14 +15,18 @@ mod options;
 
 mod access;
 mod answer;
+mod budget;
 mod catalogue;
 mod cells;
 mod connect;
 mod contain;
+mod cut;
 mod error;
 mod execute;
 mod export;
 mod facts;
+mod identity;
+mod kill;
 mod lazy;
 mod out;
 mod params;

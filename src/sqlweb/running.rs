@@ -1,9 +1,10 @@
 //! The statements that run now: who may stop them, and how a stop meets the end of the statement.
 //!
 //! ```text
-//! Waiting ◀─pause──begin─▶ On(connection) ──end──▶ Done
-//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent
-//!                               └──▶ past its grace the connection is shut down
+//! Waiting ◀─pause──begin─▶ On(statement) ──▶ Waiting ──end──▶ Done
+//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent, or, where that cannot be done safely,
+//!    │                          │    the connection is shut down
+//!    └──────────────────────────┴──▶ past its grace the connection that is held is shut down
 //! ```
 
 use std::collections::HashMap;
@@ -11,14 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::connect::Connector;
+use super::connect::{Connector, lock};
 use super::error::{Cause, DbError};
+use super::kill::{Sent, Told};
 use super::sever::Socket;
 
 /// How long a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
 
-/// The same where somebody waits for the answer and would lose the session's state with the connection.
+/// The same where somebody waits for the answer and would lose the session's state with the connection, and for what is
+/// asked around the statement.
 const GRACE_WATCHED: Duration = Duration::from_secs(10);
 
 /// Longest statement id that a client may choose, in bytes.
@@ -34,6 +37,8 @@ pub(crate) struct Running {
     owner: Owner,
     /// Whether a thread of [`stop_apart`] is at it.
     being_stopped: AtomicBool,
+    /// Whether the statement has ended and waits for a kill that is being sent.
+    leaving: AtomicBool,
 }
 
 /// To whom a statement belongs.
@@ -48,15 +53,41 @@ pub(crate) struct Owner {
 struct State {
     phase: Phase,
     stop: Option<Stop>,
+    /// The connection that was taken for the statement, from before the first word on it until it is given back.
+    held: Option<Socket>,
+}
+
+impl State {
+    fn is_overdue(&self) -> bool {
+        let Some(stop) = self.stop else { return false };
+        match self.phase {
+            Phase::On(_) => stop.is_overdue(),
+            Phase::Waiting => stop.since.elapsed() > GRACE_WATCHED,
+            Phase::Done => false,
+        }
+    }
 }
 
 /// The first stop; later ones change nothing but whether the server knows.
 #[derive(Clone, Copy)]
-struct Stop {
-    cause: Cause,
-    since: Instant,
+pub(crate) struct Stop {
+    /// Why.
+    pub(crate) cause: Cause,
     /// Whether the server was told.
-    told: bool,
+    pub(crate) told: bool,
+    since: Instant,
+}
+
+impl Stop {
+    /// What the statement failed with, as it is told: a stopped one whose connection is lost was given up.
+    pub(crate) fn explains(stop: Option<Self>, error: DbError) -> DbError {
+        match (error, stop) {
+            (DbError::Lost(_) | DbError::Endless, Some(stop)) => {
+                DbError::GivenUp(stop.cause, stop.told)
+            }
+            (error, _) => error,
+        }
+    }
 }
 
 impl Stop {
@@ -71,7 +102,7 @@ impl Stop {
 
 enum Phase {
     Waiting,
-    On(u32, Socket),
+    On(Box<Sent>),
     Done,
 }
 
@@ -81,105 +112,160 @@ impl Running {
             state: Mutex::new(State {
                 phase: Phase::Waiting,
                 stop: None,
+                held: None,
             }),
             killing: Mutex::new(()),
             since: Instant::now(),
             owner,
             being_stopped: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
         }
     }
 
-    /// The statement is about to be sent on `connection`; fails when it was stopped before.
-    pub(crate) fn begin(&self, connection: u32, socket: Socket) -> Result<(), DbError> {
+    /// A connection was taken for the statement; until [`Running::let_go`] it is shut down when a stop is overdue,
+    /// whatever is done on it.
+    pub(crate) fn hold(&self, socket: &Socket) {
+        lock(&self.state).held = Some(socket.clone());
+    }
+
+    /// The connection is about to serve others.
+    pub(crate) fn let_go(&self) {
+        lock(&self.state).held = None;
+    }
+
+    /// The statement is about to be sent; fails when it was stopped before.
+    pub(crate) fn begin(&self, sent: Sent) -> Result<(), DbError> {
         let mut state = lock(&self.state);
         if let Some(stop) = state.stop {
             return Err(DbError::Stopped(stop.cause));
         }
-        state.phase = Phase::On(connection, socket);
+        state.phase = Phase::On(Box::new(sent));
         Ok(())
     }
 
-    /// The server has finished with the statement, or was given up. Where the connection is to be used again this waits
-    /// for a kill that is being sent, so that it can never hit what runs next.
-    pub(crate) fn end(&self, connection_lives_on: bool) -> Option<Cause> {
-        self.leave(Phase::Done, connection_lives_on)
-    }
-
-    /// The server has finished with what comes before the statement; as [`Running::end`], but a stop still counts.
-    pub(crate) fn pause(&self, connection_lives_on: bool) -> Option<Cause> {
-        self.leave(Phase::Waiting, connection_lives_on)
-    }
-
-    fn leave(&self, phase: Phase, connection_lives_on: bool) -> Option<Cause> {
+    /// The server has finished with the statement or with what comes before it, or was given up. Where the connection is
+    /// to be used again this waits for a kill that is being sent, so that it can never hit what runs next.
+    pub(crate) fn pause(&self, connection_lives_on: bool) -> Option<Stop> {
+        self.leaving.store(true, Ordering::SeqCst);
         let sent = connection_lives_on.then(|| lock(&self.killing));
         let mut state = lock(&self.state);
-        state.phase = phase;
+        state.phase = Phase::Waiting;
+        self.leaving.store(false, Ordering::SeqCst);
         drop(sent);
-        state.stop.map(|stop| stop.cause)
+        state.stop
+    }
+
+    /// Nothing more comes: a stop finds nothing.
+    pub(crate) fn end(&self) {
+        let mut state = lock(&self.state);
+        (state.phase, state.held) = (Phase::Done, None);
     }
 
     /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept; a
     /// server that could not be told is told at the next stop.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
-        self.stop_by(cause, |connection| kill(connector, connection))
+        self.stop_by(cause, |sent| self.kill(connector, sent))
     }
 
-    /// `kill` says whether the server was told.
-    fn stop_by(&self, cause: Cause, kill: impl FnOnce(u32) -> bool) -> bool {
+    /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended.
+    fn note(&self, cause: Cause) -> bool {
+        let mut state = lock(&self.state);
+        if matches!(state.phase, Phase::Done) {
+            return false;
+        }
+        let (since, told) = (Instant::now(), false);
+        state.stop.get_or_insert(Stop { cause, since, told });
+        true
+    }
+
+    /// `kill` says what came of it, where the server could be asked.
+    fn stop_by(&self, cause: Cause, kill: impl FnOnce(&Sent) -> Option<Told>) -> bool {
         // Noted at once, since a kill that is being sent may take its time.
-        {
-            let mut state = lock(&self.state);
-            if matches!(state.phase, Phase::Done) {
-                return false;
-            }
-            let (since, told) = (Instant::now(), false);
-            state.stop.get_or_insert(Stop { cause, since, told });
+        if !self.note(cause) {
+            return false;
         }
         let _sending = lock(&self.killing);
         let untold = {
             let state = lock(&self.state);
             match (&state.phase, &state.stop) {
-                (Phase::On(connection, _), Some(stop)) if !stop.told => Some(*connection),
+                (Phase::On(sent), Some(stop)) if !stop.told => Some(sent.clone()),
                 _ => None,
             }
         };
-        if let Some(connection) = untold {
-            let told = kill(connection);
-            if let Some(stop) = &mut lock(&self.state).stop {
-                stop.told = told;
+        if let Some(sent) = untold {
+            match kill(&sent) {
+                Some(Told::Yes) => {
+                    if let Some(stop) = &mut lock(&self.state).stop {
+                        stop.told = true;
+                    }
+                }
+                // Another server's connections are nobody's to touch; what is left is to cut the statement's own.
+                Some(Told::Unproven) => self.cut(&sent),
+                None => {}
             }
         }
         true
+    }
+
+    /// Shuts the statement's connection down, while it is still that statement's.
+    fn cut(&self, sent: &Sent) {
+        let state = lock(&self.state);
+        if matches!(&state.phase, Phase::On(_)) && !self.leaving.load(Ordering::SeqCst) {
+            log::debug!(
+                "connection {} is shut down: its server could not be told to stop",
+                sent.connection
+            );
+            sent.socket.shut_down();
+        }
     }
 
     /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
     /// own thread.
     pub(crate) fn enough(&self, connector: &Arc<Connector>) {
         let _sending = lock(&self.killing);
-        let connection = match &*lock(&self.state) {
+        let sent = match &*lock(&self.state) {
             State {
-                phase: Phase::On(connection, _),
+                phase: Phase::On(sent),
                 stop: None,
-            } => *connection,
+                ..
+            } => sent.clone(),
             _ => return,
         };
-        kill(connector, connection);
+        self.kill(connector, &sent);
+    }
+
+    /// What came of a `KILL QUERY`; `None` where the server could not be asked.
+    fn kill(&self, connector: &Arc<Connector>, sent: &Sent) -> Option<Told> {
+        let wanted = || !self.leaving.load(Ordering::SeqCst);
+        let id = sent.connection;
+        match connector.kill_query(sent, &wanted) {
+            Ok(told) => Some(told),
+            Err(error) => {
+                log::warn!("the statement on connection {id} could not be stopped: {error}");
+                None
+            }
+        }
+    }
+
+    /// Whether the statement was told to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        lock(&self.state).stop.is_some()
     }
 
     /// Whether the statement was told to stop and has not for longer than it may.
     pub(crate) fn is_overdue(&self) -> bool {
-        let state = lock(&self.state);
-        !matches!(state.phase, Phase::Done) && state.stop.is_some_and(Stop::is_overdue)
+        lock(&self.state).is_overdue()
     }
 
     /// Shuts the connection of an overdue statement down: a server that answers no more, or sends without end, would
     /// hold the statement's thread for ever.
     pub(crate) fn sever_if_overdue(&self) {
         let state = lock(&self.state);
-        if let (Phase::On(connection, socket), Some(stop)) = (&state.phase, state.stop)
-            && stop.is_overdue()
-        {
-            log::debug!("connection {connection} did not stop and is shut down");
+        if !state.is_overdue() {
+            return;
+        }
+        if let Some(socket) = &state.held {
+            log::debug!("a connection whose statement did not stop is shut down");
             socket.shut_down();
         }
     }
@@ -190,24 +276,11 @@ impl Running {
     }
 }
 
-/// Whether the server was told.
-fn kill(connector: &Arc<Connector>, connection: u32) -> bool {
-    let told = connector.kill_query(connection);
-    if let Err(error) = &told {
-        log::warn!("the statement on connection {connection} could not be stopped: {error}");
-    }
-    told.is_ok()
-}
-
-/// A panic elsewhere leaves nothing half-done behind these locks.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
 /// There is one such thread a statement, however often it is stopped while the server does not answer.
 pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Connector>) {
-    if running.being_stopped.swap(true, Ordering::SeqCst) {
+    // Noted here and not there: it counts even where no thread is to be had.
+    if !running.note(cause) || running.being_stopped.swap(true, Ordering::SeqCst) {
         return;
     }
     let attempt = Attempt(running);
@@ -323,10 +396,16 @@ impl Drop for Entry<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    fn sent() -> Sent {
+        Sent::somewhere(7, Socket::default())
+    }
 
     fn begun() -> Running {
         let running = Running::new(Owner::default());
-        running.begin(7, Socket::default()).unwrap();
+        running.begin(sent()).unwrap();
         running
     }
 
@@ -335,25 +414,87 @@ mod tests {
         let running = begun();
         let mut told = Vec::new();
         let mut tell = |heard: bool| {
-            running.stop_by(Cause::Cancelled, |connection| {
-                told.push(connection);
-                heard
+            running.stop_by(Cause::Cancelled, |sent| {
+                told.push(sent.connection);
+                heard.then_some(Told::Yes)
             })
         };
         assert!(tell(false) && tell(true) && tell(true));
         assert_eq!(told, [7, 7]);
-        assert_eq!(running.end(true), Some(Cause::Cancelled));
+        let stop = running.pause(true).unwrap();
+        assert!(stop.told && stop.cause == Cause::Cancelled);
+        running.end();
         assert!(!running.stop_by(Cause::TimedOut, |_| panic!("it has ended")));
     }
 
     #[test]
     fn a_stop_between_preparing_and_running_counts() {
         let running = begun();
-        assert_eq!(running.pause(true), None);
+        assert!(running.pause(true).is_none());
         assert!(running.stop_by(Cause::ClientLeft, |_| panic!("nothing runs")));
         assert!(matches!(
-            running.begin(7, Socket::default()),
+            running.begin(sent()),
             Err(DbError::Stopped(Cause::ClientLeft))
         ));
+    }
+
+    /// Whatever is done on the connection when the stop comes, and also where no thread can be had to tell the server.
+    #[test]
+    fn a_held_connection_is_shut_down_when_a_stop_is_overdue_in_any_phase() {
+        let phases: [fn(&Running); 3] = [
+            |_| {},
+            |running| running.begin(sent()).unwrap(),
+            |running| {
+                running.begin(sent()).unwrap();
+                running.pause(true);
+            },
+        ];
+        for enter in phases {
+            let (mut ours, socket, _theirs) = Socket::pair();
+            if !socket.is_some() {
+                return;
+            }
+            let running = Running::new(Owner::default());
+            running.hold(&socket);
+            enter(&running);
+            running.note(Cause::ClientLeft);
+            running.sever_if_overdue();
+            ours.set_nonblocking(true).unwrap();
+            assert!(ours.read(&mut [0]).is_err(), "not yet");
+            if let Some(stop) = &mut lock(&running.state).stop {
+                stop.since -= 2 * GRACE_WATCHED;
+            }
+            running.sever_if_overdue();
+            assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_was_given_back_is_left_alone() {
+        let (mut ours, socket, _theirs): (UnixStream, _, _) = Socket::pair();
+        let running = begun();
+        running.hold(&socket);
+        running.note(Cause::ClientLeft);
+        running.pause(true);
+        running.let_go();
+        if let Some(stop) = &mut lock(&running.state).stop {
+            stop.since -= 2 * GRACE_WATCHED;
+        }
+        running.sever_if_overdue();
+        ours.set_nonblocking(true).unwrap();
+        assert!(ours.read(&mut [0]).is_err());
+    }
+
+    #[test]
+    fn a_statement_whose_server_cannot_be_told_safely_is_cut() {
+        let (mut ours, socket, _theirs) = Socket::pair();
+        if !socket.is_some() {
+            return;
+        }
+        let running = Running::new(Owner::default());
+        running.begin(Sent::somewhere(7, socket)).unwrap();
+        assert!(running.stop_by(Cause::Cancelled, |_| Some(Told::Unproven)));
+        assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+        assert!(!running.pause(false).unwrap().told);
     }
 }

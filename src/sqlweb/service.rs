@@ -8,6 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use super::access::Access;
+use super::budget::RowBudget;
 use super::connect::Connector;
 use super::error::{Cause, DbError};
 use super::execute::{api_error, refused, stoppable, stopped_when_gone};
@@ -42,6 +43,7 @@ pub(crate) struct Service {
     facts: Mutex<Arc<Facts>>,
     pub(crate) sessions: Sessions,
     pub(crate) running: RunningMap,
+    pub(crate) rows: RowBudget,
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Access>,
     pub(crate) threads: AtomicUsize,
@@ -66,6 +68,7 @@ impl Service {
             query_timeout: options.query_timeout,
             run_dir: options.run_dir,
             running: RunningMap::default(),
+            rows: RowBudget::default(),
             tickets: Tickets::default(),
             access,
             threads: AtomicUsize::new(0),
@@ -160,6 +163,7 @@ impl Service {
         let wanted = Wanted {
             owner: &nobody,
             database: None,
+            running: &entry.running,
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;
         let outcome = lease.link().and_then(|link| {
@@ -171,6 +175,7 @@ impl Service {
                 ask(&mut link.conn)
             })
         });
+        entry.running.end();
         let outcome = readonly::told(outcome, "this look");
         lease.give_back(&outcome);
         outcome.map_err(|error| api_error(&error))
@@ -194,6 +199,8 @@ impl Service {
         for running in self.running.filter(|_, running| running.is_overdue()) {
             running.sever_if_overdue();
         }
+        self.connector.end_short();
+        self.connector.look_for_cut();
         self.sessions.expire();
         self.tickets.expire();
     }

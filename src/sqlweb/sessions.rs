@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::connect::{Connector, Link};
+use super::connect::{Connector, Link, OWN_SILENCE};
 use super::contain::contained;
 use super::error::{Cause, DbError};
-use super::running::Owner;
+use super::identity::CLEAN;
+use super::running::{Owner, Running};
+use super::sever::Heard;
 use super::statement::run_silently;
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
@@ -22,11 +24,20 @@ const SPARES: usize = 3;
 /// How long a statement waits for the one before it in the same session.
 const TURN: Duration = Duration::from_secs(10);
 
-/// After this time without use a connection is asked whether it is still there.
+/// After this time without use a connection is asked whether it is still there, and not only whether it was closed.
 const TRUSTED: Duration = Duration::from_secs(5);
 
-/// What text is sent and received in, whatever the server's default is.
-const CLEAN: &str = "SET NAMES utf8mb4";
+/// Longest silence of the server in answer to that.
+const PING: Duration = Duration::from_secs(10);
+
+/// How long what is left of a session without a connection is remembered.
+const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
+
+/// Sessions without a connection that are remembered, at most.
+const MOST_REMEMBERED: usize = 4096;
+
+/// Connections that give way to a new one before that is refused: others may be quicker to take their places.
+const GIVING_WAY: usize = 4;
 
 /// The connections that are kept between statements.
 pub(crate) struct Sessions {
@@ -48,15 +59,28 @@ enum Slot {
         closing: bool,
     },
     Idle(Parked),
-    /// The connection was given up and nobody was there to be told; the session's next statement is.
+    /// There is no connection, and nothing is lost but the current database, which the next one enters.
+    Asleep(Option<String>, Instant),
+    /// The connection was given up, with something at stake, and nobody was there to be told; the session's next
+    /// statement is.
     Gone(Instant),
 }
 
 impl Slot {
-    fn is_old(&self) -> bool {
+    /// What is left of it after a long time, where that is not all.
+    fn aged(self) -> Option<Self> {
         match self {
-            Self::Busy { .. } => false,
-            Self::Idle(Parked { since, .. }) | Self::Gone(since) => since.elapsed() > SESSION_IDLE,
+            Self::Idle(parked) if parked.since.elapsed() > SESSION_IDLE => Some(parked.put_to_sleep()),
+            Self::Asleep(_, since) | Self::Gone(since) if since.elapsed() > REMEMBERED => None,
+            other => Some(other),
+        }
+    }
+
+    /// Since when it has no connection, where it has none.
+    fn remembered(&self) -> Option<Instant> {
+        match self {
+            Self::Asleep(_, since) | Self::Gone(since) => Some(*since),
+            Self::Busy { .. } | Self::Idle(_) => None,
         }
     }
 }
@@ -67,13 +91,52 @@ struct Parked {
     database: Option<String>,
 }
 
+impl Parked {
+    fn now(link: Link, database: Option<String>) -> Self {
+        Self {
+            link,
+            since: Instant::now(),
+            database,
+        }
+    }
+
+    /// Closes the connection.
+    fn put_to_sleep(self) -> Slot {
+        match self.link.at_stake {
+            true => Slot::Gone(Instant::now()),
+            false => Slot::Asleep(self.database, Instant::now()),
+        }
+    }
+
+    /// Whether the connection can be used: a statement is only ever sent on one that was just there.
+    fn is_alive(&mut self) -> bool {
+        match self.link.socket.heard() {
+            Heard::Closed => return false,
+            Heard::Nothing if self.since.elapsed() < TRUSTED => return true,
+            Heard::Nothing | Heard::Something => {}
+        }
+        self.link.socket.set_patience(Some(PING));
+        let answered = contained(|| Ok(self.link.conn.ping()?));
+        self.link.socket.set_patience(Some(OWN_SILENCE));
+        answered.is_ok()
+    }
+}
+
+/// What a session has when its turn comes.
+enum Turn {
+    /// A connection.
+    Idle(Parked),
+    /// None yet, or no more, with the database it was in.
+    New(Option<String>),
+}
+
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
 pub(crate) struct Lease<'a> {
     sessions: &'a Sessions,
     owner: Option<Owner>,
     link: Option<Link>,
-    /// The current database of a session's connection, where it is known for certain. It is not entered again then:
-    /// that would be a statement between two of the session's, which `ROW_COUNT()` shows.
+    /// The current database, where it is known for certain. A session's is not entered again then: that would be a
+    /// statement between two of the session's, which `ROW_COUNT()` shows.
     database: Option<String>,
 }
 
@@ -83,6 +146,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) owner: &'a Owner,
     /// The database to be in.
     pub(crate) database: Option<&'a str>,
+    /// The statement, which holds the connection from the first word on it.
+    pub(crate) running: &'a Running,
 }
 
 impl Sessions {
@@ -99,9 +164,9 @@ impl Sessions {
     /// A connection as `wanted`, alive, speaking UTF-8, in the wanted database.
     pub(crate) fn check_out(&self, wanted: &Wanted<'_>) -> Result<Lease<'_>, CheckOut> {
         let mut lease = if wanted.owner.session.is_empty() {
-            self.spare(wanted.database)?
+            self.spare(wanted)?
         } else {
-            self.session(wanted.owner)?
+            self.session(wanted)?
         };
         let Some(database) = wanted.database else {
             return Ok(lease);
@@ -109,6 +174,8 @@ impl Sessions {
         match lease.enter(database) {
             Ok(()) => Ok(lease),
             Err(error) => {
+                wanted.running.let_go();
+                let error = lease.explain(error);
                 // An unknown database must not cost the session its connection.
                 lease.give_back_after(Some(&error));
                 Err(error.into())
@@ -128,29 +195,24 @@ impl Sessions {
                 drop(state);
                 drop(parked);
             }
-            Some(Slot::Gone(_)) | None => {}
+            Some(Slot::Asleep(..) | Slot::Gone(_)) | None => {}
         }
     }
 
-    /// Closes what was idle for too long.
+    /// Closes what was idle for too long, and forgets what nobody came back to.
     pub(crate) fn expire(&self) {
         let mut state = self.lock();
-        let old: Vec<Owner> = state
-            .sessions
-            .iter()
-            .filter(|(_, slot)| slot.is_old())
-            .map(|(owner, _)| owner.clone())
-            .collect();
-        let mut closed: Vec<Option<Slot>> = Vec::new();
-        for owner in old {
-            closed.push(state.sessions.remove(&owner));
-        }
-        let (old, kept) = std::mem::take(&mut state.spares)
+        let old = std::mem::take(&mut state.spares);
+        let (old, kept) = old
             .into_iter()
             .partition::<Vec<_>, _>(|p| p.since.elapsed() > SPARE_IDLE);
         state.spares = kept;
+        let aged = |(owner, slot): (Owner, Slot)| slot.aged().map(|slot| (owner, slot));
+        let sessions = std::mem::take(&mut state.sessions);
+        state.sessions = sessions.into_iter().filter_map(aged).collect();
+        state.forget_some();
         drop(state);
-        drop((closed, old));
+        drop(old);
     }
 
     /// Closes everything that is idle; what is busy is closed when it ends.
@@ -159,73 +221,113 @@ impl Sessions {
         drop(everything);
     }
 
-    fn spare(&self, database: Option<&str>) -> Result<Lease<'_>, DbError> {
+    fn spare(&self, wanted: &Wanted<'_>) -> Result<Lease<'_>, DbError> {
         loop {
             let parked = {
                 let mut state = self.lock();
-                let fits = |p: &Parked| database.is_some() || !p.link.moved;
+                let fits = |p: &Parked| wanted.database.is_some() || !p.link.moved;
                 let at = state.spares.iter().rposition(fits);
                 at.map(|at| state.spares.swap_remove(at))
             };
-            let Some(Parked {
-                mut link, since, ..
-            }) = parked
-            else {
-                return self.lease(None, self.fresh()?);
+            let mut lease = Lease {
+                sessions: self,
+                owner: None,
+                link: None,
+                database: None,
             };
-            // In read-only mode every statement resets its connection anyway.
-            if self.stateless && since.elapsed() < TRUSTED {
-                return self.lease(None, link);
-            }
-            if contained(|| Ok(link.conn.reset()?)).is_ok()
-                && run_silently(&mut link.conn, CLEAN).is_ok()
-            {
-                return self.lease(None, link);
+            let Some(mut parked) = parked else {
+                lease.take(self.fresh()?, wanted);
+                return Ok(lease);
+            };
+            wanted.running.hold(&parked.link.socket);
+            if parked.is_alive() && self.clean(&mut parked.link).is_ok() {
+                lease.take(parked.link, wanted);
+                return Ok(lease);
             }
         }
     }
 
-    /// A new connection; where the cap is reached, a spare one gives way.
+    /// Makes a connection that others have used as new. In read-only mode it was reset when it came back.
+    fn clean(&self, link: &mut Link) -> Result<(), DbError> {
+        if !self.stateless {
+            contained(|| Ok(link.conn.reset()?))?;
+        }
+        run_silently(&mut link.conn, CLEAN)
+    }
+
+    /// A new connection; where the cap is reached, one that nobody misses gives way.
     fn fresh(&self) -> Result<Link, DbError> {
-        let made = self.connector.connect();
-        let mut link = match made {
-            Err(DbError::Busy) if self.drop_a_spare() => self.connector.connect()?,
-            other => other?,
+        for _ in 0..GIVING_WAY {
+            match self.connector.connect() {
+                Err(DbError::Busy) if self.one_gives_way() => {}
+                made => return made,
+            }
+        }
+        Err(DbError::Busy)
+    }
+
+    /// Closes a spare connection, or else that of the session which was idle for longest and has nothing at stake.
+    fn one_gives_way(&self) -> bool {
+        let mut state = self.lock();
+        let spare = state.spares.pop();
+        if spare.is_some() {
+            return true;
+        }
+        let idle_since = |(owner, slot): (&Owner, &Slot)| match slot {
+            Slot::Idle(parked) if !parked.link.at_stake => Some((parked.since, owner.clone())),
+            _ => None,
         };
-        run_silently(&mut link.conn, CLEAN)?;
-        Ok(link)
+        let idle = state.sessions.iter().filter_map(idle_since);
+        let Some((_, owner)) = idle.min_by_key(|(since, _)| *since) else {
+            return false;
+        };
+        if let Some(Slot::Idle(parked)) = state.sessions.remove(&owner) {
+            state.sessions.insert(owner, parked.put_to_sleep());
+        }
+        true
     }
 
-    fn drop_a_spare(&self) -> bool {
-        let spare = self.lock().spares.pop();
-        spare.is_some()
-    }
-
-    fn session(&self, owner: &Owner) -> Result<Lease<'_>, CheckOut> {
-        let idle = self.take_turn(owner)?;
+    fn session(&self, wanted: &Wanted<'_>) -> Result<Lease<'_>, CheckOut> {
+        let turn = self.take_turn(wanted.owner)?;
         let mut lease = Lease {
             sessions: self,
-            owner: Some(owner.clone()),
+            owner: Some(wanted.owner.clone()),
             link: None,
             database: None,
         };
-        let link = match idle {
-            None => self.fresh()?,
-            Some(mut parked) => match self.still_there(&mut parked) {
-                true => {
-                    lease.database = parked.database;
-                    parked.link
+        let database = match turn {
+            Turn::New(database) => database,
+            Turn::Idle(mut parked) => {
+                wanted.running.hold(&parked.link.socket);
+                if parked.is_alive() {
+                    lease.database = parked.database.take();
+                    lease.take(parked.link, wanted);
+                    return Ok(lease);
                 }
-                false if self.stateless => self.fresh()?,
-                false => return Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into()))),
-            },
+                if parked.link.at_stake {
+                    return Err(CheckOut::Db(DbError::SessionLost));
+                }
+                log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
+                parked.database
+            }
         };
-        lease.link = Some(link);
+        // Remembered where no connection can be had.
+        lease.database = database;
+        let link = self.fresh()?;
+        let database = lease.database.take();
+        lease.take(link, wanted);
+        if let Some(database) = database.filter(|_| wanted.database.is_none()) {
+            match lease.enter(&database) {
+                // It may have been dropped meanwhile.
+                Err(error) if !error.leaves_connection_usable() => return Err(error.into()),
+                _ => {}
+            }
+        }
         Ok(lease)
     }
 
     /// Waits until no other statement of the session runs and marks it busy.
-    fn take_turn(&self, owner: &Owner) -> Result<Option<Parked>, CheckOut> {
+    fn take_turn(&self, owner: &Owner) -> Result<Turn, CheckOut> {
         let busy = |state: &mut State| matches!(state.sessions.get(owner), Some(Slot::Busy { .. }));
         let state = self.lock();
         let (mut state, wait) = self
@@ -237,31 +339,20 @@ impl Sessions {
         }
         let now_busy = Slot::Busy { closing: false };
         match state.sessions.insert(owner.clone(), now_busy) {
-            Some(Slot::Idle(parked)) => Ok(Some(parked)),
+            Some(Slot::Idle(parked)) => Ok(Turn::Idle(parked)),
+            Some(Slot::Asleep(database, _)) => Ok(Turn::New(database)),
             Some(Slot::Gone(_)) => {
                 state.sessions.remove(owner);
                 drop(state);
                 self.turn.notify_all();
-                Err(CheckOut::Db(DbError::Lost(SESSION_GONE.into())))
+                Err(CheckOut::Db(DbError::SessionLost))
             }
-            _ => Ok(None),
+            _ => Ok(Turn::New(None)),
         }
     }
 
-    fn still_there(&self, parked: &mut Parked) -> bool {
-        parked.since.elapsed() < TRUSTED || contained(|| Ok(parked.link.conn.ping()?)).is_ok()
-    }
-
-    fn lease(&self, owner: Option<Owner>, link: Link) -> Result<Lease<'_>, DbError> {
-        Ok(Lease {
-            sessions: self,
-            owner,
-            link: Some(link),
-            database: None,
-        })
-    }
-
-    /// Takes a connection back, or notes that a session has none any more: `untold` when nobody was told.
+    /// Takes a connection back, or notes that a session has none any more: `untold` when something was at stake and
+    /// nobody was told.
     fn put_back(
         &self,
         owner: Option<Owner>,
@@ -270,32 +361,28 @@ impl Sessions {
         untold: bool,
     ) {
         let mut state = self.lock();
-        let parked = link.map(|link| Parked {
-            link,
-            since: Instant::now(),
-            database,
-        });
-        let leftover = match owner {
-            Some(owner) => {
+        let now = Instant::now();
+        let leftover = match (owner, link) {
+            (Some(owner), link) => {
                 let was = state.sessions.remove(&owner);
                 let closing = !matches!(was, Some(Slot::Busy { closing: false }));
-                match parked {
-                    Some(parked) if !closing => {
-                        state.sessions.insert(owner, Slot::Idle(parked));
-                        None
-                    }
-                    None if untold && !closing && !self.stateless => {
-                        state.sessions.insert(owner, Slot::Gone(Instant::now()));
-                        None
-                    }
-                    other => other,
-                }
+                let slot = match link {
+                    link if closing => Err(link),
+                    Some(link) => Ok(Slot::Idle(Parked::now(link, database))),
+                    None if untold => Ok(Slot::Gone(now)),
+                    None if database.is_some() => Ok(Slot::Asleep(database, now)),
+                    None => Err(None),
+                };
+                slot.map_or_else(|left| left, |slot| {
+                    state.sessions.insert(owner, slot);
+                    None
+                })
             }
-            None if state.spares.len() < SPARES => {
-                state.spares.extend(parked);
+            (None, Some(link)) if state.spares.len() < SPARES => {
+                state.spares.push(Parked::now(link, database));
                 None
             }
-            None => parked,
+            (None, link) => link,
         };
         drop(state);
         self.turn.notify_all();
@@ -307,8 +394,20 @@ impl Sessions {
     }
 }
 
-/// What a person is told when the connection behind a session with possible state is gone.
-const SESSION_GONE: &str = "the session's transaction, variables and temporary tables are gone with it, nothing was run; run it again to go on with a new connection";
+impl State {
+    /// Bounds what is remembered of sessions without a connection; the oldest go first.
+    fn forget_some(&mut self) {
+        let known = |(owner, slot): (&Owner, &Slot)| Some((slot.remembered()?, owner.clone()));
+        let mut remembered: Vec<_> = self.sessions.iter().filter_map(known).collect();
+        let too_many = remembered.len().saturating_sub(MOST_REMEMBERED);
+        if too_many > 0 {
+            remembered.sort_by_key(|(since, _)| *since);
+            for (_, owner) in remembered.into_iter().take(too_many) {
+                self.sessions.remove(&owner);
+            }
+        }
+    }
+}
 
 /// Why no connection could be had.
 #[derive(Debug)]
@@ -333,28 +432,40 @@ impl Lease<'_> {
             .ok_or_else(|| DbError::Lost("the connection was closed".into()))
     }
 
-    /// The statement that follows may change the current database.
-    pub(crate) fn lose_track(&mut self) {
-        self.database = None;
+    fn take(&mut self, link: Link, wanted: &Wanted<'_>) {
+        wanted.running.hold(&link.socket);
+        self.link = Some(link);
+    }
+
+    /// The statement that follows may change the current database; answers which one it is.
+    pub(crate) fn lose_track(&mut self) -> Option<String> {
+        self.database.take()
+    }
+
+    /// The current database is known again.
+    pub(crate) fn keep_track(&mut self, database: Option<String>) {
+        self.database = database;
+    }
+
+    /// The failure of a statement on this connection, with what else was lost with it.
+    pub(crate) fn explain(&self, error: DbError) -> DbError {
+        let at_stake = self.link.as_ref().is_some_and(|link| link.at_stake);
+        match at_stake && self.owner.is_some() {
+            true => error.with_state(),
+            false => error,
+        }
     }
 
     /// Changes the current database (COM_INIT_DB).
     fn enter(&mut self, database: &str) -> Result<(), DbError> {
-        if self.database.as_deref() == Some(database) {
+        if !self.sessions.stateless && self.database.as_deref() == Some(database) {
             return Ok(());
         }
         let link = self.link()?;
         link.moved = true;
-        let entered = contained(|| Ok(link.conn.select_db(database)?));
-        if entered
-            .as_ref()
-            .is_err_and(|e| !e.leaves_connection_usable())
-        {
-            self.link = None;
-        }
-        let known = entered.is_ok() && !self.sessions.stateless;
-        self.database = known.then(|| database.to_owned());
-        entered
+        contained(|| Ok(link.conn.select_db(database)?))?;
+        self.database = Some(database.to_owned());
+        Ok(())
     }
 
     /// Keeps the connection for the next statement when `outcome` left it usable.
@@ -363,13 +474,28 @@ impl Lease<'_> {
     }
 
     fn give_back_after(mut self, error: Option<&DbError>) {
-        if error.is_some_and(|error| !error.leaves_connection_usable()) {
-            self.link = None;
-        }
-        let untold = matches!(error, Some(DbError::GivenUp(Cause::ClientLeft)));
-        let (owner, link) = (self.owner.take(), self.link.take());
-        let database = self.database.take();
+        let (owner, database) = (self.owner.take(), self.database.take());
+        let link = self.link.take();
+        let at_stake = link.as_ref().is_some_and(|link| link.at_stake);
+        let untold = at_stake && matches!(error, Some(DbError::GivenUp(Cause::ClientLeft, _)));
+        let link = link.and_then(|link| self.usable(link, error));
         self.sessions.put_back(owner, link, database, untold);
+    }
+
+    /// The connection, as the next statement may have it.
+    fn usable(&self, mut link: Link, error: Option<&DbError>) -> Option<Link> {
+        if error.is_some_and(DbError::leaves_server_at_work) {
+            self.sessions.connector.give_up(link);
+            return None;
+        }
+        if error.is_some_and(|error| !error.leaves_connection_usable()) {
+            return None;
+        }
+        // Nothing that a statement has left, such as a lock, may outlive it.
+        if self.sessions.stateless && contained(|| Ok(link.conn.reset()?)).is_err() {
+            return None;
+        }
+        Some(link)
     }
 }
 
@@ -378,7 +504,8 @@ impl Drop for Lease<'_> {
         let link = self.link.take();
         drop(link);
         if let Some(owner) = self.owner.take() {
-            self.sessions.put_back(Some(owner), None, None, false);
+            let database = self.database.take();
+            self.sessions.put_back(Some(owner), None, database, false);
         }
     }
 }

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, QueryResult, Row, Text};
 
+use super::budget::{self, RowBudget};
 use super::connect::{Connector, Link, OWN_SILENCE};
 use super::contain::contained;
 use super::error::{Cause, DbError};
-use super::running::Running;
+use super::kill::Sent;
+use super::running::{Running, Stop};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
@@ -63,6 +65,8 @@ pub(crate) struct Stops<'a> {
     pub(crate) running: &'a Running,
     /// Whether the statement only reads, so that its rest may be declined; one that writes is read to its end.
     pub(crate) harmless: bool,
+    /// The budget of large rows.
+    pub(crate) rows: &'a RowBudget,
 }
 
 /// Runs `sql` on `link` and tells how it ended. The caller throws the link away after an error for which
@@ -73,7 +77,8 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
 ) -> Result<Ended, DbError> {
-    stops.running.begin(link.id(), link.socket.clone())?;
+    let sent = Sent::on(link, Some(sql), stops.harmless);
+    stops.running.begin(sent)?;
     link.socket.set_patience(None);
     let outcome = contained(|| pump(&mut link.conn, sql, sink, stops));
     link.socket.set_patience(Some(OWN_SILENCE));
@@ -81,15 +86,17 @@ pub(crate) fn run(
         Ok(()) => true,
         Err(error) => error.leaves_connection_usable(),
     };
-    match (outcome, stops.running.end(lives_on)) {
-        (Err(DbError::Statement(error)), Some(cause)) if was_interrupted(error.code) => {
-            Err(DbError::Stopped(cause))
+    match (outcome, stops.running.pause(lives_on)) {
+        (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
+            Err(DbError::Stopped(stop.cause))
         }
-        (Err(DbError::Lost(_)), Some(cause)) => Err(DbError::GivenUp(cause)),
-        (Err(error), _) => Err(error),
-        (Ok(()), stopped) => Ok(Ended {
+        (Err(error), stop) => match Stop::explains(stop, error) {
+            lost @ DbError::Lost(_) if !stops.harmless => Err(lost.with_effect()),
+            error => Err(error),
+        },
+        (Ok(()), stop) => Ok(Ended {
             warnings: link.conn.warnings(),
-            stopped,
+            stopped: stop.map(|stop| stop.cause),
         }),
     }
 }
@@ -135,9 +142,13 @@ fn pump(
             one_set(&mut result, sink, stops)
         };
         if let Err(error) = ended {
-            if matches!(error, DbError::Client(_)) {
-                stops.running.stop(Cause::ClientLeft, stops.connector);
-                drain(&mut result, stops)?;
+            match error {
+                DbError::Client(_) => {
+                    stops.running.stop(Cause::ClientLeft, stops.connector);
+                    drain(&mut result, stops)?;
+                }
+                DbError::NoRoom => decline_all(&mut result, stops)?,
+                _ => {}
             }
             if error.leaves_connection_usable() {
                 drop(ManuallyDrop::into_inner(result));
@@ -176,15 +187,36 @@ fn one_set(
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
 ) -> Result<(), DbError> {
+    let is_large = budget::may_be_large(result.columns().as_ref());
+    let wanted = || !stops.running.is_stopped();
     sink.begin(result.columns().as_ref())
         .map_err(DbError::Client)?;
-    while let Some(row) = result.next() {
-        if sink.row(&row?).map_err(DbError::Client)? == Flow::Enough {
+    loop {
+        if is_large {
+            stops.rows.wait_for_room(&wanted)?;
+        }
+        let Some(row) = result.next() else { break };
+        let row = row?;
+        let counted = is_large.then(|| budget::counted(&row)).flatten();
+        let place = counted.map(|n| stops.rows.place(n, &wanted)).transpose()?;
+        if sink.row(&row).map_err(DbError::Client)? == Flow::Enough {
+            drop((row, place));
             decline_rest(result, stops)?;
             return sink.end(true).map_err(DbError::Client);
         }
     }
     sink.end(false).map_err(DbError::Client)
+}
+
+/// The same for all sets that follow.
+fn decline_all(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    stops: &Stops<'_>,
+) -> Result<(), DbError> {
+    while has_set(result) {
+        decline_rest(result, stops)?;
+    }
+    Ok(())
 }
 
 /// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped.
@@ -226,9 +258,7 @@ fn drain(result: &mut QueryResult<'_, '_, '_, Text>, stops: &Stops<'_>) -> Resul
 fn in_time(stops: &Stops<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
     let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
     if late || stops.running.is_overdue() {
-        return Err(DbError::Lost(
-            "the server goes on sending after it was told to stop".into(),
-        ));
+        return Err(DbError::Endless);
     }
     Ok(())
 }

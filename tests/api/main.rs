@@ -6,8 +6,10 @@
 mod support;
 
 mod answers;
+mod balancer;
 mod catalogue;
 mod exports;
+mod limits;
 mod sessions;
 mod stops;
 

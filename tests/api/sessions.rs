@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::support::http::Client;
+use crate::support::mariadb::MariaDb;
 use crate::support::postern::Postern;
 use crate::support::wait_until;
 use crate::{SOON, count, database, post};
@@ -158,14 +160,138 @@ fn a_lost_connection_is_made_again_and_no_statement_twice() {
     db.exec(&format!("KILL {id}"));
     let (status, body) = waiting.join().unwrap();
     assert_eq!(status, 502, "{body}");
-    assert!(
-        body["message"].as_str().unwrap().contains("not repeated"),
-        "{body}"
-    );
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("not repeated"), "{message}");
+    assert!(!message.contains("took effect"), "it only read: {message}");
     let again = post(
         &mut client,
         "/api/query",
         json!({"sql": "SELECT 1", "session": "s"}),
     );
     assert_eq!(again.0, 200, "{}", again.1);
+}
+
+#[test]
+fn a_statement_that_may_have_taken_effect_is_to_be_checked() {
+    let db = database("api_unsure");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let waiting = std::thread::spawn(move || {
+        let sql = "INSERT INTO t (v) SELECT SLEEP(60) AS unsure";
+        post(&mut client, "/api/query", json!({"sql": sql, "db": "api_unsure"}))
+    });
+    wait_until(SOON, "the statement runs", || db.running("AS unsure") == 1);
+    let id = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'INSERT%AS unsure'";
+    db.exec(&format!("KILL {}", count(db, id)));
+    let (status, body) = waiting.join().unwrap();
+    assert_eq!(status, 502, "{body}");
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("check whether it took effect"), "{message}");
+}
+
+/// Ends a connection from the server's side, as an idle time-out does.
+fn end(db: &MariaDb, id: &Value) {
+    db.exec(&format!("KILL {id}"));
+    let listed = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id}");
+    wait_until(SOON, "the connection has ended", || count(db, &listed) == 0);
+}
+
+#[test]
+fn an_idle_connection_that_died_is_replaced_unseen_where_nothing_was_at_stake() {
+    let db = database("api_idle");
+    for mode in [&[][..], &["--readonly"]] {
+        let postern = Postern::on(db, mode);
+        let mut client = postern.client();
+        let mut run = |sql: &str| {
+            let body = json!({"sql": sql, "session": "s"});
+            let (status, body) = post(&mut client, "/api/query", body);
+            assert_eq!(status, 200, "{mode:?} {sql}: {body}");
+            body["data"]["rows"][0].clone()
+        };
+        run("USE api_idle");
+        let before = run("SELECT CONNECTION_ID() AS id");
+        end(db, &before["id"]);
+        let after = run("SELECT CONNECTION_ID() AS id, DATABASE() AS d");
+        assert_ne!(after["id"], before["id"]);
+        assert_eq!(after["d"], "api_idle", "the session is where it was");
+    }
+}
+
+#[test]
+fn a_session_that_held_something_is_told_once_of_its_lost_connection() {
+    let db = database("api_held");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        let body = json!({"sql": sql, "db": "api_held", "session": "s"});
+        post(&mut client, "/api/query", body)
+    };
+    for held in [
+        "BEGIN",
+        "SET @mine = 1",
+        "CREATE TEMPORARY TABLE tmp (x INT)",
+        "SELECT GET_LOCK('api_held', 0)",
+    ] {
+        assert_eq!(run(held).0, 200, "{held}");
+        let id = run("SELECT CONNECTION_ID() AS id").1["data"]["rows"][0]["id"].clone();
+        end(db, &id);
+        let (status, told) = run("INSERT INTO t (v) VALUES ('twice')");
+        assert_eq!(status, 502, "{held}: {told}");
+        let message = told["message"].as_str().unwrap();
+        assert!(message.contains("nothing was run"), "{message}");
+        assert!(message.contains("transaction, variables"), "{message}");
+        assert!(!message.contains("took effect"), "{message}");
+        assert_eq!(run("SELECT 1").0, 200, "once is enough");
+    }
+    assert_eq!(count(db, "SELECT COUNT(*) FROM api_held.t"), 3);
+}
+
+const CAP: usize = 32;
+
+/// Fills the cap with idle sessions that have each run `sql`; the first one in `db`.
+fn fill(client: &mut Client, sql: &str, db: &str) {
+    for session in 0..CAP {
+        let body = match session {
+            0 => json!({"sql": sql, "session": "0", "db": db}),
+            _ => json!({"sql": sql, "session": session.to_string()}),
+        };
+        let (status, body) = post(client, "/api/query", body);
+        assert_eq!(status, 200, "{session}: {body}");
+    }
+}
+
+#[test]
+fn idle_sessions_with_nothing_at_stake_give_way_at_the_cap() {
+    let db = database("api_give_way");
+    for mode in [&[][..], &["--readonly"]] {
+        let postern = Postern::on(db, mode);
+        let mut client = postern.client();
+        fill(&mut client, "SELECT 1", "api_give_way");
+        let one_more = json!({"sql": "SELECT 1", "session": "one more"});
+        let (status, body) = post(&mut client, "/api/query", one_more);
+        assert_eq!(status, 200, "{mode:?}: {body}");
+        assert_eq!(client.get("/api/databases").status(), 200);
+        // The first was idle for longest; it comes back to where it was.
+        let back = json!({"sql": "SELECT DATABASE() AS d", "session": "0"});
+        let (status, body) = post(&mut client, "/api/query", back);
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(body["data"]["rows"][0]["d"], "api_give_way", "{mode:?}");
+    }
+}
+
+#[test]
+fn a_session_with_something_at_stake_gives_way_to_nobody() {
+    let db = database("api_stay");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    fill(&mut client, "SET @mine = 7", "api_stay");
+    let mut run = |session: &str| {
+        let body = json!({"sql": "SELECT @mine AS m", "session": session});
+        post(&mut client, "/api/query", body)
+    };
+    let (status, body) = run("one more");
+    assert_eq!(status, 429, "{body}");
+    for session in ["0", "31"] {
+        assert_eq!(run(session).1["data"]["rows"][0]["m"], 7);
+    }
 }

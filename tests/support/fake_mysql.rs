@@ -183,6 +183,8 @@ struct Shared {
     events: Mutex<Vec<Event>>,
     changed: Condvar,
     open: Mutex<HashMap<u32, TcpStream>>,
+    /// What runs, by connection: the process list.
+    running: Mutex<HashMap<u32, (&'static str, String)>>,
 }
 
 impl Fake {
@@ -197,6 +199,7 @@ impl Fake {
             events: Mutex::default(),
             changed: Condvar::new(),
             open: Mutex::default(),
+            running: Mutex::default(),
         });
         let accepting = shared.clone();
         let acceptor = std::thread::spawn(move || accept(&listener, &accepting));
@@ -294,6 +297,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             if let Some(handle) = serving.open.lock().unwrap().remove(&number) {
                 let _ = handle.shutdown(Shutdown::Both);
             }
+            serving.running.lock().unwrap().remove(&number);
             serving.note(Event::Ended(number));
         }));
     }
@@ -334,6 +338,7 @@ fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result
         if command == Command::Quit {
             return Ok(());
         }
+        wire.list(&command);
         let twisted = match shared.script.twist.clone() {
             Some(twist) => twist(&mut wire, &command)?,
             None => false,
@@ -341,6 +346,7 @@ fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result
         if !twisted {
             wire.usual(&command)?;
         }
+        shared.running.lock().unwrap().insert(number, ("Sleep", String::new()));
     }
 }
 
@@ -442,6 +448,33 @@ impl Wire {
         })
     }
 
+    /// Enters a command in the process list.
+    fn list(&self, command: &Command) {
+        let (name, text) = match command {
+            Command::Query(sql) => ("Query", sql.clone()),
+            Command::Prepare(sql) => ("Prepare", sql.clone()),
+            _ => return,
+        };
+        let mut running = self.shared.running.lock().unwrap();
+        running.insert(self.number, (name, text));
+    }
+
+    /// The process list's row of one connection.
+    fn listed(&mut self, question: &str) -> io::Result<()> {
+        let digits = question.split("WHERE ID = ").nth(1).unwrap_or_default();
+        let id: String = digits.chars().take_while(char::is_ascii_digit).collect();
+        let asked = id.parse().ok();
+        let found = asked.and_then(|id: u32| self.shared.running.lock().unwrap().get(&id).cloned());
+        self.head(&[b"ID", b"USER", b"COMMAND", b"TIME", b"INFO"])?;
+        if let Some((name, text)) = found {
+            let text = (name != "Sleep").then_some(text.as_bytes());
+            let row = [id.as_bytes(), USER.as_bytes(), name.as_bytes(), b"0"];
+            let row: Vec<Option<&[u8]>> = row.into_iter().map(Some).chain([text]).collect();
+            self.row(&row)?;
+        }
+        self.eof()
+    }
+
     /// What a healthy MySQL 8 would say, as far as the program asks.
     pub fn usual(&mut self, command: &Command) -> io::Result<()> {
         match command {
@@ -460,6 +493,14 @@ impl Wire {
             let version = self.shared.script.version.clone();
             let row = [version.as_str(), "SYSTEM", "STRICT_TRANS_TABLES", "UTC"];
             return self.rows(&row.map(Some));
+        }
+        if sql.contains("@@server_uuid") {
+            self.further_ok()?;
+            let id = self.number.to_string();
+            return self.rows(&["4b1d", &id].map(Some));
+        }
+        if sql.contains(".PROCESSLIST WHERE ID = ") {
+            return self.listed(sql);
         }
         if sql == "SHOW GRANTS" {
             return self.rows(&[Some("GRANT SELECT ON *.* TO `app`@`%`")]);
