@@ -24,3 +24,4 @@ mod results;
 mod running;
 mod sidebar;
 mod transfer;
+mod typing;
