@@ -34,6 +34,7 @@ mod service;
 mod sessions;
 mod sever;
 mod statement;
+mod status;
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

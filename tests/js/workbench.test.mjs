@@ -71,6 +71,8 @@ test('only tables that exist have their columns asked for', () => {
   assert.deepEqual(complete('SELECT o.| FROM orders o', unknown).missing, [{ db: 'shop' }]);
   assert.deepEqual(complete('WITH w AS (SELECT 1) SELECT w.| FROM w', { ...catalogue, columns: () => undefined }).missing, []);
   assert.deepEqual(complete('SELECT o.| FROM orders o', { ...catalogue, columns: () => undefined }).missing, [{ db: 'shop', table: 'Orders' }]);
+  assert.deepEqual(complete('SELECT sal| FROM hr.staff', unknown).missing, [{ db: 'hr' }]);
+  assert.deepEqual(complete('SELECT sal| FROM hrr.staff', unknown).missing, []);
 });
 
 test('a name already typed is not offered again, better matches come first', () => {

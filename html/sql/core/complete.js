@@ -257,7 +257,7 @@ function tables(db, catalogue, missing, weight = 0) {
 /** Columns are asked for only of tables that exist: a name half typed, an alias or a CTE is no table. */
 function columns(reference, catalogue, missing) {
   const db = reference.db ?? catalogue.db;
-  if (!db) return [];
+  if (!db || (reference.db && !catalogue.databases.includes(db))) return [];
   const listed = catalogue.tables(db);
   if (!listed) missing.push({ db });
   const table = listed?.find(({ name }) => name.toLowerCase() === reference.name.toLowerCase());

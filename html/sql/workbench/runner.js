@@ -12,6 +12,8 @@ import { randomId } from './store.js';
 const TICK_MS = 100;
 /** How long a cancelled statement may take to end by itself before its request is aborted, in ms. */
 const CANCEL_GRACE_MS = 3_000;
+/** Status of an answer whose database connection was lost. */
+const CONNECTION_LOST = 502;
 /** Statements that change what the sidebar and completion know. */
 const DICTIONARY = /^(CREATE|DROP|ALTER|RENAME|TRUNCATE)$/;
 /** A dangerous statement contains one of these words somewhere; the lexer decides then. */
@@ -59,7 +61,7 @@ export class Run {
    * @param {ReturnType<typeof import('../api.js').createApi>} api
    * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, version: string, plan: boolean,
    *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
-   *   onDatabase: (db: string) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
+   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
@@ -114,6 +116,7 @@ export class Run {
     const from = performance.now();
     const { sql, answer } = await this.#ask(statement.sql);
     const ms = performance.now() - from;
+    this.#tellTransaction(answer);
     for (const result of answer.results) this.#add(index, result, sql);
     if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms);
     this.#succeeded(statement.sql, answer.results[0], ms);
@@ -143,6 +146,18 @@ export class Run {
     } finally {
       this.#queryId = null;
     }
+  }
+
+  /** With its connection a session loses its transaction. */
+  #tellTransaction({ code, inTransaction }) {
+    const open = code === CONNECTION_LOST ? false : inTransaction;
+    if (typeof open === 'boolean') this.#options.onTransaction(open);
+  }
+
+  /** Whether leaving now would break off a statement that may change something. */
+  get mayWrite() {
+    const { readOnly, version } = this.#options;
+    return !readOnly && this.statements.slice(this.#now.index).some((sql) => refusal(sql, version) !== null);
   }
 
   #add(index, result, sql) {
