@@ -58,6 +58,8 @@ async function signIn() {
     body: h('p', { text: 'Sign in again with the authorization code. What you typed is kept in this browser.' }),
     actions: [{ label: 'Stay and look', value: false }, { label: 'Sign in', value: true, kind: 'primary' }],
   });
+  // The session is over, and its transactions are out of reach: there is nothing to ask any more.
+  workbench.leavesUnasked = true;
   if (go) location.assign(SIGN_IN);
   else byId('health').title = 'The session has ended; reload the page to sign in';
 }

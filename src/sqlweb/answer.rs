@@ -32,6 +32,8 @@ enum Place {
 pub(crate) struct Ending<'a> {
     /// The server's warnings.
     pub(crate) warnings: &'a [serde_json::Value],
+    /// Whether the session is in a transaction now; a failure has it among its own members.
+    pub(crate) in_transaction: Option<bool>,
     /// `None` after success; else the members that follow `data`.
     pub(crate) failure: Option<&'a serde_json::Map<String, serde_json::Value>>,
 }
@@ -94,12 +96,16 @@ impl<'a> JsonAnswer<'a> {
     }
 
     fn push_ending(&mut self, ending: &Ending<'_>) {
-        let rest = json!({
+        let mut rest = json!({
             "duration": duration(self.started),
             "affected_rows": self.done.affected_rows,
             "last_insert_id": self.done.last_insert_id,
             "warnings": ending.warnings,
         });
+        if let (Some(in_transaction), Some(members)) = (ending.in_transaction, rest.as_object_mut())
+        {
+            members.insert("in_transaction".into(), json!(in_transaction));
+        }
         self.out.push(b",");
         self.push_members(&rest);
         self.out.push(b"},");

@@ -13,8 +13,9 @@ use super::kill::Sent;
 use super::readonly;
 use super::running::{Entry, Owner, Running, Stop, stop_apart};
 use super::service::Service;
-use super::sessions::{CheckOut, Wanted};
+use super::sessions::{CheckOut, Lease, Wanted};
 use super::statement::{self, Done, RowSink, Stops};
+use super::status;
 use crate::http::{ApiError, ClientWatch, GoneGuard};
 
 /// `ER_QUERY_INTERRUPTED`.
@@ -30,6 +31,14 @@ pub(crate) struct Job {
     pub(crate) query_id: Option<String>,
     /// To whom it belongs.
     pub(crate) owner: Owner,
+}
+
+/// What is told of a statement that succeeded, beside its rows.
+pub(crate) struct Told {
+    /// The server's warnings.
+    pub(crate) warnings: Vec<Value>,
+    /// Whether the session is in a transaction now.
+    pub(crate) in_transaction: bool,
 }
 
 /// What the text is, found before anything is sent.
@@ -56,13 +65,13 @@ impl Examined {
     }
 }
 
-/// Runs `job`, handing rows to `sink`; returns the warnings.
+/// Runs `job`, handing rows to `sink`.
 pub(crate) fn execute(
     service: &Arc<Service>,
     job: &Job,
     sink: &mut dyn RowSink,
     client: &ClientWatch,
-) -> Result<Vec<Value>, ApiError> {
+) -> Result<Told, ApiError> {
     let examined = examine(service, &job.sql)?;
     let entry = enter(service, job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
@@ -84,9 +93,28 @@ pub(crate) fn execute(
         });
     }
     entry.running.end();
+    let in_transaction = leaves_transaction(service, job, &mut lease, outcome.as_ref().err());
     lease.give_back(&outcome);
     log_end(&examined.kind, job.sql.len(), &entry, &outcome);
-    outcome.map_err(|error| api_error(&error))
+    outcome
+        .map(|warnings| Told {
+            warnings,
+            in_transaction,
+        })
+        .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
+}
+
+/// Whether the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
+/// clean before its next use.
+fn leaves_transaction(
+    service: &Service,
+    job: &Job,
+    lease: &mut Lease<'_>,
+    error: Option<&DbError>,
+) -> bool {
+    let lasts = !service.readonly && !job.owner.session.is_empty();
+    let lives = error.is_none_or(DbError::leaves_connection_usable);
+    lasts && lives && (lease.link()).is_ok_and(|link| status::in_transaction(&mut link.conn))
 }
 
 /// Kind and size, but never the text: it may hold what nobody else may read.

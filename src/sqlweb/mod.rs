@@ -38,6 +38,7 @@ mod service;
 mod sessions;
 mod sever;
 mod statement;
+mod status;
 mod stored;
 
 use std::fmt;

@@ -64,8 +64,9 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
     let mut answer = JsonAnswer::new(&mut stream, limit, several, started);
     let outcome = execute(service, job, &mut answer, &client);
     let sent = match outcome {
-        Ok(warnings) => answer.finish(&Ending {
-            warnings: &warnings,
+        Ok(told) => answer.finish(&Ending {
+            warnings: &told.warnings,
+            in_transaction: Some(told.in_transaction),
             failure: None,
         }),
         Err(error) if answer.is_untouched() => {
@@ -74,6 +75,7 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
         }
         Err(error) => answer.finish(&Ending {
             warnings: &[],
+            in_transaction: None,
             failure: Some(&members(&error)),
         }),
     };

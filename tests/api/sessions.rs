@@ -295,3 +295,72 @@ fn a_session_with_something_at_stake_gives_way_to_nobody() {
         assert_eq!(run(session).1["data"]["rows"][0]["m"], 7);
     }
 }
+
+#[test]
+fn an_answer_tells_whether_its_session_is_in_a_transaction() {
+    let db = database("api_transaction");
+    db.exec(
+        "CREATE OR REPLACE PROCEDURE api_transaction.two() BEGIN SELECT 1; SELECT 2; END; \
+         CREATE OR REPLACE PROCEDURE api_transaction.fails() BEGIN SELECT 1; SIGNAL SQLSTATE '45000'; END",
+    );
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |session: &str, sql: &str, limit: u32| {
+        let body = json!({"sql": sql, "db": "api_transaction", "session": session, "limit": limit});
+        post(&mut client, "/api/query", body)
+    };
+    let steps = [
+        ("SELECT 1", false),
+        ("BEGIN", true),
+        ("INSERT INTO t (v) VALUES ('mine')", true),
+        ("SELECT * FROM t", true),
+        ("INSERT IGNORE INTO t (id) VALUES (1)", true),
+        // An error says nothing of it by itself, nor does a result that was cut short.
+        ("SELECT nonsense", true),
+        ("INSERT INTO t (id) VALUES (1)", true),
+        ("SELECT seq FROM seq_1_to_1000000", true),
+        ("CALL two()", true),
+        ("CALL fails()", true),
+        ("COMMIT", false),
+        ("SELECT nonsense", false),
+        ("START TRANSACTION READ ONLY", true),
+        ("ROLLBACK", false),
+        // A statement that cannot be rolled back commits, also where it fails then.
+        ("BEGIN", true),
+        ("CREATE TABLE t (a INT)", false),
+        ("SET autocommit = 0", false),
+        ("SELECT nonsense", false),
+        ("SELECT COUNT(*) FROM t", true),
+        ("ROLLBACK", false),
+    ];
+    for (sql, expected) in steps {
+        let (status, body) = run("tab", sql, 10);
+        let told = if status == 200 && body["code"] == 200 {
+            &body["data"]["in_transaction"]
+        } else {
+            &body["in_transaction"]
+        };
+        assert_eq!(*told, expected, "{sql}: {status} {body}");
+    }
+    // Asking leaves what the failed statement has left.
+    run("tab", "SELECT nonsense", 10);
+    let (_, body) = run("tab", "SHOW WARNINGS", 10);
+    assert_eq!(body["data"]["rows"][0]["Code"], 1054, "{body}");
+    // Without a session nothing is kept.
+    assert_eq!(run("", "BEGIN", 10).1["data"]["in_transaction"], false);
+}
+
+#[test]
+fn a_lost_connection_takes_its_transaction_with_it() {
+    let db = database("api_lost_transaction");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        let body = json!({"sql": sql, "db": "api_lost_transaction", "session": "tab"});
+        post(&mut client, "/api/query", body)
+    };
+    assert_eq!(run("BEGIN").1["data"]["in_transaction"], true);
+    let (status, body) = run("KILL CONNECTION_ID()");
+    assert_ne!(status, 200, "{body}");
+    assert_eq!(body["in_transaction"], false, "{body}");
+}

@@ -54,24 +54,6 @@ fn tab_inserts_two_spaces_and_escape_lets_it_leave() {
 }
 
 #[test]
-fn tables_and_columns_are_completed() {
-    let client = Client::open("editor_complete", PEOPLE);
-    let page = &client.page;
-    page.click("textarea.editor-area");
-    page.type_text("SELECT * FROM peo");
-    page.wait_for("eyes.first('.completion [aria-selected=true]')?.innerText.includes('people')");
-    page.press("Enter");
-    assert_eq!(client.editor(), "SELECT * FROM people");
-    page.type_text(" p WHERE p.ful");
-    page.wait_for(
-        "eyes.first('.completion [aria-selected=true]')?.innerText.includes('full_name')",
-    );
-    page.press("Enter");
-    assert_eq!(client.editor(), "SELECT * FROM people p WHERE p.full_name");
-    assert_eq!(client.sent(), 0);
-}
-
-#[test]
 fn running_a_statement_closes_the_completions() {
     let client = Client::open("editor_too_late", PEOPLE);
     let page = &client.page;

@@ -23,4 +23,6 @@ mod outage;
 mod results;
 mod running;
 mod sidebar;
+mod transaction;
 mod transfer;
+mod typing;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Client, row};
+use crate::client::{Client, make_database, row, strings};
 
 const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'nobody', note TEXT); \
     INSERT INTO customers (name) VALUES ('Alice'), ('Bob'), ('Carol'); \
@@ -105,4 +105,78 @@ fn a_double_click_fills_in_a_select_and_runs_it() {
     assert_eq!(page.texts(".query-tab-name"), ["query 1", "query 2"]);
     page.click(".query-tab text=query 1");
     assert_eq!(client.editor(), "SELECT 'mine'");
+}
+
+/// Opens the tables of another database in the sidebar.
+fn look_at(client: &Client, db: &str) {
+    client.page.click(".sidebar-head .back");
+    client.page.click(&row(db));
+    let there = format!("eyes.first('.sidebar-db')?.innerText === {}", json!(db));
+    client.page.wait_for(&there);
+}
+
+fn runs_in(client: &Client) -> String {
+    strings(client.page.eval("document.querySelector('#db').value"))
+}
+
+#[test]
+fn looking_at_another_database_leaves_the_tab_where_it_runs() {
+    make_database("sidebar_other", SHOP);
+    let client = Client::open("sidebar_here", "CREATE TABLE emp (id INT)");
+    let page = &client.page;
+    client.show_tables();
+    // An empty tab follows.
+    look_at(&client, "sidebar_other");
+    assert_eq!(runs_in(&client), "sidebar_other");
+    assert_eq!(page.eval("eyes.first('.use-database')"), json!(null));
+    look_at(&client, "sidebar_here");
+    client.write("DELETE FROM emp WHERE id = 999");
+    look_at(&client, "sidebar_other");
+    assert_eq!(runs_in(&client), "sidebar_here");
+    client.until_ended(|| page.press("Ctrl+Enter"));
+    let sent = page
+        .requests()
+        .into_iter()
+        .rfind(|r| r.url.ends_with("/api/query"));
+    assert!(sent.unwrap().body.contains(r#""db":"sidebar_here""#));
+    // Looking at a schema, and opening one of its tables, leave it as well.
+    page.click(&row("orders"));
+    page.wait_for("eyes.first('.schema table')");
+    client.until_ended(|| page.double_click(&row("customers")));
+    assert_eq!(page.texts(".query-tab-name"), ["query 1", "query 2"]);
+    assert_eq!(runs_in(&client), "sidebar_other");
+    assert_eq!(page.eval("eyes.first('.use-database')"), json!(null));
+    page.click(".query-tab text=query 1");
+    assert_eq!(runs_in(&client), "sidebar_here");
+    page.assert_accessible("sidebar of another database");
+    page.click("text=Use in this tab");
+    assert_eq!(runs_in(&client), "sidebar_other");
+    page.wait_for("!eyes.first('.use-database')");
+    assert_eq!(client.editor(), "DELETE FROM emp WHERE id = 999");
+}
+
+#[test]
+fn a_tab_with_an_open_transaction_does_not_follow() {
+    make_database("sidebar_other_trx", SHOP);
+    let client = Client::open("sidebar_trx", "CREATE TABLE emp (id INT)");
+    let page = &client.page;
+    client.show_tables();
+    client.run("BEGIN");
+    page.wait_for("eyes.first('.transaction')");
+    client.write("");
+    look_at(&client, "sidebar_other_trx");
+    assert_eq!(runs_in(&client), "sidebar_trx");
+    client.until_ended(|| page.double_click(&row("customers")));
+    assert_eq!(page.texts(".query-tab-name"), ["query 1", "query 2"]);
+    page.eval("location.hash = '#db=sidebar_other_trx'");
+    page.wait_for("location.hash === ''");
+    page.click(".query-tab text=query 1");
+    assert_eq!(runs_in(&client), "sidebar_trx");
+}
+
+#[test]
+fn an_empty_database_says_so() {
+    let client = Client::open("sidebar_empty", "");
+    client.show_tables();
+    client.page.wait_for_text("No tables here");
 }

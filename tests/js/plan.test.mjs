@@ -1,4 +1,4 @@
-import { greatestCost, planOf } from '../../html/sql/core/plan.js';
+import { greatestCost, inTabularForm, isNotMade, planOf, unknownSteps } from '../../html/sql/core/plan.js';
 import { assert, test } from './shim.mjs';
 
 const asResult = (plan) => ({ columns: ['EXPLAIN'], rows: [[typeof plan === 'string' ? plan : JSON.stringify(plan)]] });
@@ -100,4 +100,42 @@ test('MariaDB: remarks without a table, derived tables and measurements are no s
   assert.deepEqual(outline(plan), ['Select 1', ' Read all of <derived2>', '  Materialise', '   Select 2']);
   assert.deepEqual(flat(plan).flatMap((n) => n.warnings), []);
   assert.deepEqual(flat(plan)[3].notes, ['note: No tables used']);
+});
+
+const steps = (...labels) => planOf(asResult({ operation: labels[0], inputs: labels.slice(1).map((operation) => ({ operation })) }));
+
+test('MySQL: a plan that was not made is told apart and asked for in the tabular form', () => {
+  const none = '<not executable by iterator executor>';
+  assert.equal(isNotMade(asResult({ query: 'x', operation: none })), true);
+  assert.equal(isNotMade(asResult(`${none}\n`)), true);
+  assert.equal(isNotMade(asResult({ query: `SELECT '${none}'`, operation: 'Rows fetched before execution' })), false);
+  assert.equal(isNotMade({ columns: ['id', 'select_type'], rows: [[1, 'DELETE']] }), false);
+  assert.equal(isNotMade({ columns: ['EXPLAIN'], rows: [] }), false);
+  assert.equal(inTabularForm("EXPLAIN FORMAT=JSON DELETE FROM t WHERE a = 'FORMAT=JSON '"), "EXPLAIN FORMAT=TRADITIONAL DELETE FROM t WHERE a = 'FORMAT=JSON '");
+  assert.equal(inTabularForm(' explain DELETE FROM t'), ' explain FORMAT=TRADITIONAL DELETE FROM t');
+});
+
+test('steps that are not understood are named, whatever form the plan has', () => {
+  assert.deepEqual(unknownSteps(steps('<not executable by iterator executor>')), ['<not executable by iterator executor>']);
+  assert.deepEqual(unknownSteps(steps('Sort: a', 'Quantum leap on t')), ['Quantum leap on t']);
+  assert.deepEqual(unknownSteps(planOf(asResult('-> Limit: 1 row(s)\n    -> Quantum leap on t\n'))), ['Quantum leap on t']);
+  assert.deepEqual(unknownSteps(planOf(asResult({ query_block: { select_id: 1, quantum_leap: { table: { table_name: 't', access_type: 'ref' } } } }))), ['Quantum leap']);
+  assert.deepEqual(unknownSteps(planOf(asResult({ query_block: { select_id: 1, table: { table_name: 't', access_type: 'quantum' } } }))), ['Table']);
+});
+
+test('MySQL: the steps of everyday plans are understood', () => {
+  const known = ['Table scan on t', 'Covering index scan on t using k', 'Index lookup on t using k (a = 1)', 'Single-row covering index lookup on c using PRIMARY (id = o.c)',
+    'Index range scan on t using k over (1 < a)', 'Covering index skip scan for grouping on t using k', 'Rows fetched before execution', 'Zero rows (Impossible WHERE)', 'Nested loop inner join', 'Inner hash join (a = b)', 'Hash semijoin (a = b)', 'Hash',
+    'Filter: (t.a = 1)', 'Sort: t.a', 'Limit: 3 row(s)', 'Group aggregate: count(0)', 'Aggregate using temporary table', 'Union materialize with deduplication', 'Materialize recursive CTE s', 'Repeat until convergence',
+    'Temporary table with deduplication', 'Window aggregate: row_number() OVER w', 'Stream results', 'Scan new records on s', 'Select #2 (subquery in projection; run only once)', 'Delete from t (immediate)', 'Update t (buffered)', 'Insert into t', 'Replace into t'];
+  for (const label of known) assert.deepEqual(unknownSteps(steps(label)), [], label);
+});
+
+test('MySQL: reading a whole index is a remark in every form', () => {
+  const second = planOf(asResult({ operation: 'Covering index scan on t using k', access_type: 'index', table_name: 't', index_name: 'k', estimated_rows: 900 }));
+  assert.deepEqual(second[0].warnings, ['reads the whole index: 900 rows']);
+  const tree = planOf(asResult('-> Covering index scan on t using k  (cost=5.1 rows=900)\n'));
+  assert.deepEqual(tree[0].warnings, ['reads the whole index: 900 rows']);
+  const made = planOf(asResult({ operation: 'Table scan on <temporary>', access_type: 'table', table_name: '<temporary>', estimated_rows: 900 }));
+  assert.deepEqual(made[0].warnings, []);
 });

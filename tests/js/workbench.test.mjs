@@ -71,11 +71,32 @@ test('only tables that exist have their columns asked for', () => {
   assert.deepEqual(complete('SELECT o.| FROM orders o', unknown).missing, [{ db: 'shop' }]);
   assert.deepEqual(complete('WITH w AS (SELECT 1) SELECT w.| FROM w', { ...catalogue, columns: () => undefined }).missing, []);
   assert.deepEqual(complete('SELECT o.| FROM orders o', { ...catalogue, columns: () => undefined }).missing, [{ db: 'shop', table: 'Orders' }]);
+  assert.deepEqual(complete('SELECT sal| FROM hr.staff', unknown).missing, [{ db: 'hr' }]);
+  assert.deepEqual(complete('SELECT sal| FROM hrr.staff', unknown).missing, []);
 });
 
 test('a name already typed is not offered again, better matches come first', () => {
   assert.deepEqual(complete('SELECT o.total| FROM orders o').labels, []);
   assert.deepEqual(['name', 'first_name', 'rename', 'n_a_m_e', 'x'].map((label) => matchScore(label, 'name')), [0, 1, 2, 3, -1]);
+});
+
+test('a list that opens by itself offers keywords and functions by their beginning alone', () => {
+  const offered = (sql, asked) => completionItems(completionContext(sql, sql.length), catalogue, { asked }).items;
+  const labels = (sql, asked) => offered(sql, asked).map(({ label }) => label);
+  assert.ok(labels('SELECT id', true).includes('LAST_INSERT_ID()'));
+  assert.deepEqual(labels('SELECT id', false), []);
+  assert.ok(labels('SELECT 1 GROUP BY status', true).includes('SHOW STATUS LIKE'));
+  assert.deepEqual(labels('SELECT 1 GROUP BY status', false), []);
+  assert.ok(labels('SELECT 1 FROM orders WHERE er_i', false).includes('customer_id'));
+});
+
+test('what is typed in full comes first, and an item tells how it matches', () => {
+  const list = (sql) => completionItems(completionContext(sql, sql.length), catalogue).items;
+  const [first, second] = list('SELECT 1 WHERE a or');
+  assert.deepEqual([first.label, first.match, second.match], ['OR', 'whole', 'beginning']);
+  assert.equal(list('SELECT 1 FROM orders WHERE er_i')[0].match, 'part');
+  assert.deepEqual(list('SELECT coal').map(({ insert, match }) => [insert, match])[0], ['COALESCE', 'beginning']);
+  assert.equal(list('SELECT o.')[0]?.match ?? 'part', 'part');
 });
 
 test('identifiers are quoted only when they need it', () => {

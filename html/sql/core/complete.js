@@ -103,9 +103,14 @@ function place(before) {
   if (before.length === 1 && (last.upper === 'DESC' || last.upper === 'EXPLAIN')) return 'table';
   if (last.upper === 'USE' && before.length === 1) return 'database';
   if (last.upper === 'DATABASE' || last.upper === 'SCHEMA') return 'database';
-  if (last.upper === 'UPDATE' && before.length > 1 && ['KEY', 'FOR', 'ON'].includes(before.at(-2).upper)) return 'expression';
+  if (last.upper === 'UPDATE' && !namesTable(before, before.length - 1)) return 'expression';
   if (isWord(last) && TABLE_WORDS.has(last.upper)) return 'table';
   return inTableList(before);
+}
+
+/** Whether the UPDATE at `i` is a statement's, not that of ON DUPLICATE KEY UPDATE, FOR UPDATE or ON UPDATE. */
+function namesTable(list, i) {
+  return !['KEY', 'FOR', 'ON'].includes(list[i - 1]?.upper);
 }
 
 /** After a FROM: a comma asks for a table, a name may be followed by an alias. */
@@ -135,6 +140,7 @@ function tablesInScope(list) {
   const found = [];
   for (let i = 0; i < list.length; i += 1) {
     if (!SCOPE_WORDS.has(list[i].upper) || !isWord(list[i]) || list[i - 1]?.text === '.') continue;
+    if (list[i].upper === 'UPDATE' && !namesTable(list, i)) continue;
     readReferences(list, i + 1, list[i].upper === 'FROM' || list[i].upper === 'UPDATE', found);
   }
   return found;
@@ -173,35 +179,48 @@ function readReference(list, start) {
 /**
  * @typedef {{db: string, databases: string[], tables: (db: string) => {name: string, kind: string}[]|undefined,
  *   columns: (db: string, table: string) => {name: string, type: string, key?: string}[]|undefined}} Catalogue
- * @typedef {{label: string, insert: string, kind: string, detail: string}} Item
+ * @typedef {{label: string, name: string, insert: string, kind: string, detail: string, match: 'whole'|'beginning'|'part'}} Item
+ *   `name` is what is compared with what is typed, `match` how: it is the whole name, its beginning, or something inside (or nothing yet)
  */
 
 /**
  * The ranked items for a context, and which tables' columns or databases' tables are still to be loaded.
  * @param {Context} context
  * @param {Catalogue} catalogue
+ * @param {{asked?: boolean}} [options] `asked`: the person wants a list, so that words that only contain what is typed are offered too
  * @returns {{items: Item[], missing: {db: string, table?: string}[]}}
  */
-export function completionItems(context, catalogue) {
+export function completionItems(context, catalogue, { asked = true } = {}) {
   const missing = [];
   const candidates = collect(context, catalogue, missing);
   const seen = new Set();
   const ranked = [];
   candidates.forEach((item, order) => {
     const key = `${item.kind}:${item.label}`;
-    const score = matchScore(item.label, context.prefix);
-    if (score < 0 || seen.has(key)) return;
+    const score = matchScore(item.name, context.prefix);
+    if (score < 0 || score > farthest(item, asked) || seen.has(key)) return;
     seen.add(key);
-    ranked.push({ item, rank: score * 10 + item.weight, order });
+    const match = matchOf(item, score, context.prefix);
+    ranked.push({ item: { ...item, match }, rank: (match === 'whole' ? -1 : score) * 10 + item.weight, order });
   });
   ranked.sort((a, b) => a.rank - b.rank || a.order - b.order);
   const items = ranked.slice(0, MAX_ITEMS).map(({ item }) => item);
-  return { items: onlyEcho(items, context.prefix) ? [] : items, missing };
+  return { items: onlyEcho(items) ? [] : items, missing };
+}
+
+/** The farthest score at which an item is offered: of the hundreds of keywords and functions nobody means one by its middle. */
+function farthest({ kind }, asked) {
+  return !asked && (kind === 'keyword' || kind === 'function') ? 0 : Infinity;
+}
+
+function matchOf({ name }, score, prefix) {
+  if (name.toLowerCase() === prefix.toLowerCase()) return 'whole';
+  return score === 0 && prefix !== '' ? 'beginning' : 'part';
 }
 
 /** A list that offers only what is already typed helps nobody. */
-function onlyEcho(items, prefix) {
-  return items.length === 1 && items[0].label.toLowerCase() === prefix.toLowerCase();
+function onlyEcho(items) {
+  return items.length === 1 && items[0].match === 'whole';
 }
 
 function collect(context, catalogue, missing) {
@@ -238,7 +257,7 @@ function tables(db, catalogue, missing, weight = 0) {
 /** Columns are asked for only of tables that exist: a name half typed, an alias or a CTE is no table. */
 function columns(reference, catalogue, missing) {
   const db = reference.db ?? catalogue.db;
-  if (!db) return [];
+  if (!db || (reference.db && !catalogue.databases.includes(db))) return [];
   const listed = catalogue.tables(db);
   if (!listed) missing.push({ db });
   const table = listed?.find(({ name }) => name.toLowerCase() === reference.name.toLowerCase());
@@ -253,15 +272,15 @@ function aliases(scope) {
 }
 
 function keywords(weight) {
-  return KEYWORDS.map((label) => ({ label, insert: label, kind: 'keyword', detail: '', weight }));
+  return KEYWORDS.map((label) => ({ label, name: label, insert: label, kind: 'keyword', detail: '', weight }));
 }
 
 function functions() {
-  return FUNCTIONS.map((label) => ({ label: `${label}()`, insert: `${label}(`, kind: 'function', detail: 'function', weight: 3 }));
+  return FUNCTIONS.map((name) => ({ label: `${name}()`, name, insert: name, kind: 'function', detail: 'function', weight: 3 }));
 }
 
 function entry(name, kind, detail, weight) {
-  return { label: name, insert: quoteIdentifier(name), kind, detail, weight };
+  return { label: name, name, insert: quoteIdentifier(name), kind, detail, weight };
 }
 
 /**

@@ -15,6 +15,7 @@
  * @property {number|null} filtered percent
  * @property {string[]} notes conditions and remarks
  * @property {string[]} warnings
+ * @property {boolean} known whether it is a kind of step that is understood here
  * @property {PlanNode[]} children
  */
 
@@ -39,6 +40,27 @@ export function planOf({ columns, rows }) {
   return text.trimStart().startsWith('{') ? fromJson(text) : fromOutline(text);
 }
 
+/** MySQL's words in place of a plan, for an UPDATE or DELETE of one table in any form but the tabular one. */
+const NOT_MADE = /^\s*<not executable by iterator executor>\s*$/i;
+
+/**
+ * Whether the server says that it made no plan in the form asked for.
+ * @param {{columns: string[], rows: Array<Array<any>>}} result
+ */
+export function isNotMade(result) {
+  return NOT_MADE.test(planOf(result)?.[0]?.label ?? result.rows[0]?.[0]);
+}
+
+/** The same EXPLAIN in the tabular form, which the server has for every statement. @param {string} sql @returns {string} */
+export function inTabularForm(sql) {
+  return sql.replace(/^(\s*EXPLAIN\s+)(?:FORMAT\s*=\s*\w+\s+)?/i, '$1FORMAT=TRADITIONAL ');
+}
+
+/** The labels of steps that are not understood here: nothing can be said of a plan that has one. @param {PlanNode[]} nodes @returns {string[]} */
+export function unknownSteps(nodes) {
+  return nodes.flatMap((item) => [...(item.known ? [] : [item.label]), ...unknownSteps(item.children)]);
+}
+
 function fromJson(text) {
   let plan;
   try {
@@ -53,7 +75,7 @@ function fromJson(text) {
 }
 
 function node(label, fields = {}) {
-  const empty = { table: '', access: '', key: '', rows: null, actualRows: null, cost: null, filtered: null };
+  const empty = { table: '', access: '', key: '', rows: null, actualRows: null, cost: null, filtered: null, known: true };
   const made = { label, ...empty, notes: [], warnings: [], children: [], ...fields };
   warnOfScan(made);
   return made;
@@ -84,6 +106,8 @@ const LABELS = {
   temporary_table: 'Temporary table',
   duplicates_removal: 'Remove duplicates',
   'block-nl-join': 'Block nested loop join',
+  'range-checked-for-each-record': 'Index chosen anew for each row',
+  rowid_filter: 'Filter of row ids',
   union_result: 'Union',
   expression_cache: 'Cache of a subquery',
   buffer_result: 'Buffer the result',
@@ -120,7 +144,7 @@ function fromList(key, list, depth) {
   const inner = steps.flatMap((item) => children(item, depth + 1));
   if (TRANSPARENT.has(key) || inner.length === 0) return inner;
   if (key === 'nested_loop' && inner.length === 1) return inner;
-  return [node(labelOf(key), { children: inner })];
+  return [node(labelOf(key), { children: inner, known: isLabelled(key) })];
 }
 
 function fromObject(key, value, depth) {
@@ -130,7 +154,8 @@ function fromObject(key, value, depth) {
   return [stepNode(key, value, inner)];
 }
 
-const labelOf = (key) => LABELS[key] ?? capital(key.replaceAll(/[_-]/g, ' '));
+const isLabelled = (key) => Object.hasOwn(LABELS, key);
+const labelOf = (key) => isLabelled(key) ? LABELS[key] : capital(key.replaceAll(/[_-]/g, ' '));
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function tableNode(table, inner) {
@@ -143,6 +168,7 @@ function tableNode(table, inner) {
     cost: number(table.cost ?? table.cost_info?.prefix_cost),
     filtered: number(table.filtered),
     notes: tableNotes(table),
+    known: isKnownAccess(table.access_type),
     children: inner,
   });
 }
@@ -168,6 +194,11 @@ function accessLabel(access, table) {
   return ACCESS[String(access ?? '').toLowerCase()] ?? 'Table';
 }
 
+/** Without an access type no table is read, as in a plan that ends before it. */
+function isKnownAccess(access) {
+  return !access || Object.hasOwn(ACCESS, String(access).toLowerCase());
+}
+
 function tableNotes(table) {
   const notes = [];
   const say = (label, value) => value && notes.push(`${label} ${Array.isArray(value) ? value.join(', ') : value}`);
@@ -186,6 +217,7 @@ function stepNode(key, step, inner) {
     cost: number(step.cost ?? step.cost_info?.query_cost ?? step.cost_info?.sort_cost),
     rows: number(step.rows),
     actualRows: number(step.r_output_rows ?? step.r_rows),
+    known: isLabelled(key),
     children: inner,
   });
   const say = (label, value) => value && made.notes.push(`${label} ${value}`);
@@ -203,11 +235,29 @@ const blockLabel = (block) => `Select ${block.select_id ?? ''}`.trim();
 
 // FORMAT=JSON of MySQL, version 2: operations with inputs.
 
+/** Steps of MySQL's executor by how their description begins (MySQL 8.0 to 9.7, sql/join_optimizer/explain_access_path.cc). */
+const OPERATION = new RegExp(`^(?:${[
+  '(?:(?:single-row|multi-range|covering|full-text|parallel|sample|dynamic|group) )*(?:table|index) (?:scan|lookup|range scan|skip scan|search)',
+  'covering group skip scan|group index skip scan|intersect rows|deduplicate|constant row|rows fetched before execution|zero (?:input )?rows',
+  'scan new records|count rows|fetch zero rows|filter|sort|limit|offset|group|aggregate|stream results|temporary table|append|window',
+  '(?:union |union all |intersect |except )?materialize|nested loop|(?:inner|left|full)? ?hash|semijoin|antijoin|batched key access',
+  'remove duplicate|repeat until convergence|weedout|delete from|update |insert into|replace into|select #|run|condition|alternative plans|invalidate|fill information schema',
+].join('|')})`, 'i');
+
+/** The access types of the tabular form that say that everything is read. What the plan itself has made is no table. */
+function accessOf(label, table) {
+  if (/^</.test(table ?? '')) return '';
+  if (/^table scan/i.test(label)) return 'ALL';
+  return /^(?:covering )?index scan/i.test(label) ? 'index' : '';
+}
+
 function fromOperation(operation, depth) {
   const inputs = depth < MAX_DEPTH ? [...(operation.inputs ?? []), ...(operation.inputs_from_select_list ?? [])] : [];
-  return node(operation.operation ?? 'Step', {
+  const label = String(operation.operation ?? 'Step');
+  return node(label, {
     table: operation.table_name ?? '',
-    access: operation.access_type === 'table' ? 'ALL' : '',
+    access: accessOf(label, operation.table_name),
+    known: OPERATION.test(label),
     key: operation.index_name ?? '',
     rows: number(operation.estimated_rows),
     actualRows: number(operation.actual_rows),
@@ -237,9 +287,11 @@ function outlineNode(body) {
   const figure = (pattern) => number(pattern.exec(body)?.[1]);
   const label = body.replace(/\s*\((cost|actual|never)[^()]*\)/g, '').trim();
   const [, table = ''] = /\b(?:scan|lookup) on (\S+)/i.exec(label) ?? [];
+  const access = accessOf(label, table);
   return node(label, {
-    access: /^table scan/i.test(label) ? 'ALL' : '',
-    table: /^table scan/i.test(label) ? table : '',
+    access,
+    table: access ? table : '',
+    known: OPERATION.test(label),
     cost: figure(/\(cost=(?:[\d.e+]+\.\.)?([\d.e+]+)/),
     rows: figure(/\(cost=[^)]*rows=([\d.e+]+)/),
     actualRows: figure(/actual[^)]*rows=([\d.e+]+)/),
@@ -268,6 +320,7 @@ function rowNode(field) {
     rows: number(field('rows')),
     actualRows: number(field('r_rows')),
     filtered: number(field('filtered')),
+    known: isKnownAccess(field('type')),
     notes: extra.filter((text) => !/temporary/i.test(text)),
   });
   if (field('ref')) made.notes.unshift(`compared with ${field('ref')}`);

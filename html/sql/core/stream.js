@@ -20,6 +20,7 @@ const MAX_FOREIGN_TEXT = 500;
  * @property {string} message empty on success
  * @property {{errno: number, sqlstate: string}|null} error
  * @property {boolean} cancelled whether the signal ended it
+ * @property {boolean|null} inTransaction whether the session has an open transaction now; null where the answer does not tell
  */
 
 /**
@@ -53,6 +54,7 @@ async function foreignAnswer(response) {
     message: `the server answered ${response.status} without JSON: ${message}`,
     error: null,
     cancelled: false,
+    inTransaction: null,
   };
 }
 
@@ -61,6 +63,7 @@ class Reading {
   #first;
   #more = [];
   #root = {};
+  #inTransaction = null;
   #rows = 0;
   #bytes = 0;
   #reported = 0;
@@ -113,19 +116,20 @@ class Reading {
     this.#options.onProgress?.({ rows: this.#rows, bytes: this.#bytes });
     if (!this.#feed.done) return this.#broken('the answer was cut off');
     const { code = 0, message = '', error = null } = this.#root;
-    return { results: this.#results(), code, message, error, cancelled: false };
+    const inTransaction = this.#root.in_transaction ?? this.#inTransaction;
+    return { results: this.#results(), code, message, error, cancelled: false, inTransaction };
   }
 
   failed(cause) {
     if (this.#options.signal?.aborted) {
-      return { results: this.#results(), code: 0, message: 'cancelled', error: null, cancelled: true };
+      return { results: this.#results(), code: 0, message: 'cancelled', error: null, cancelled: true, inTransaction: null };
     }
     return this.#broken(cause instanceof SyntaxError ? 'the answer is not valid JSON' : 'the connection was lost');
   }
 
   #broken(what) {
     const message = `${what} after ${this.#rows} rows; is the program still running? Run the statement again`;
-    return { results: this.#results(), code: 0, message, error: null, cancelled: false };
+    return { results: this.#results(), code: 0, message, error: null, cancelled: false, inTransaction: null };
   }
 
   /** A CALL repeats its first result in `results`. What belongs to the whole call stays with the last. */
@@ -150,7 +154,10 @@ class Reading {
         if (key === 'rows') return this.#rowsPlan(result);
         return key === 'results' ? this.#resultsPlan() : null;
       },
-      value: (key, value) => result.set(key, value),
+      value: (key, value) => {
+        if (key === 'in_transaction') this.#inTransaction = value;
+        else result.set(key, value);
+      },
     };
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { fill, h, icon } from '../../common/dom.js';
-import { greatestCost } from '../core/plan.js';
+import { greatestCost, unknownSteps } from '../core/plan.js';
 
 /**
  * Shows plan nodes in `host`.
@@ -13,11 +13,16 @@ import { greatestCost } from '../core/plan.js';
  */
 export function showPlan(host, nodes) {
   const scale = greatestCost(nodes);
+  fill(host, summary(nodes), h('ul', { class: 'plan-tree' }, nodes.map((node) => item(node, scale))));
+}
+
+/** All is said to be well only of a plan of which every step is understood. */
+function summary(nodes) {
   const warnings = count(nodes);
-  fill(host,
-    h('p', { class: warnings ? 'plan-summary warn' : 'plan-summary' }, icon(warnings ? 'warn' : 'check'),
-      warnings ? `${warnings} ${warnings === 1 ? 'remark' : 'remarks'} worth a look` : 'Nothing that stands out'),
-    h('ul', { class: 'plan-tree' }, nodes.map((node) => item(node, scale))));
+  const [unknown] = unknownSteps(nodes);
+  if (warnings) return h('p', { class: 'plan-summary warn' }, icon('warn'), `${warnings} ${warnings === 1 ? 'remark' : 'remarks'} worth a look`);
+  if (unknown !== undefined) return h('p', { class: 'plan-summary unknown' }, icon('info'), `No verdict: the step “${unknown.slice(0, 80)}” is not known here`);
+  return h('p', { class: 'plan-summary' }, icon('check'), 'Nothing that stands out');
 }
 
 const count = (nodes) => nodes.reduce((sum, node) => sum + node.warnings.length + count(node.children), 0);

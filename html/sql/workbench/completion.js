@@ -16,7 +16,10 @@ export class Completion {
   #items = [];
   #context = null;
   #active = -1;
+  /** Whether the list was opened by a key, since the last character typed. */
   #asked = false;
+  /** Whether the person moved the mark to where it is. */
+  #moved = false;
   #turn = 0;
   #soon;
 
@@ -45,6 +48,7 @@ export class Completion {
   edited() {
     if (!this.#source.enabled()) return;
     this.#asked = false;
+    this.#moved = false;
     if (this.isOpen) this.#open();
     else this.#soon();
   }
@@ -69,13 +73,14 @@ export class Completion {
     return true;
   }
 
-  /** Enter takes the marked item. Tab does so only once the list was asked for or moved in: else it inserts its two spaces. */
+  /** Tab takes the marked item; Enter only one that was chosen: a list that opened by itself never costs a new line. */
   #listKey({ key, shiftKey }) {
     const page = 8;
     const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+    const takes = !shiftKey && this.#active >= 0 && (key === 'Tab' || (key === 'Enter' && this.#isChosen));
     if (moves[key] && !shiftKey) this.#move(moves[key]);
     else if (key === 'Escape') this.close();
-    else if (this.#active >= 0 && !shiftKey && (key === 'Enter' || (key === 'Tab' && this.#asked))) this.#take(this.#active);
+    else if (takes) this.#take(this.#active);
     else {
       if (['Enter', 'Tab', 'ArrowLeft', 'ArrowRight', 'Home', 'End'].includes(key)) this.close();
       return false;
@@ -83,10 +88,16 @@ export class Completion {
     return true;
   }
 
+  /** Whether the person moved to the marked item, or asked for a list in which it completes the word. */
+  get #isChosen() {
+    return this.#moved || (this.#asked && this.#items[this.#active]?.match === 'beginning');
+  }
+
   #move(by) {
-    this.#asked = true;
     const count = this.#items.length;
-    const next = Math.abs(by) === 1 ? (this.#active + by + count) % count : Math.max(0, Math.min(count - 1, this.#active + by));
+    const from = this.#active < 0 && by < 0 ? count : this.#active;
+    const next = Math.abs(by) === 1 ? (from + by + count) % count : Math.max(0, Math.min(count - 1, from + by));
+    this.#moved = true;
     this.#mark(next);
   }
 
@@ -105,7 +116,7 @@ export class Completion {
   #update() {
     const context = this.#contextNow();
     const empty = { items: [], missing: [] };
-    const found = context ? completionItems(context, this.#known()) : empty;
+    const found = context ? completionItems(context, this.#known(), { asked: this.#asked }) : empty;
     if (!context || !this.#wanted(context)) {
       this.close(false);
       return this.#asked ? found : empty;
@@ -146,12 +157,22 @@ export class Completion {
       this.close(false);
       return;
     }
+    const marked = this.#markIn(items);
     this.#context = context;
     this.#items = items;
     this.list.replaceChildren(...items.map((item, i) => option(item, `${this.list.id}-${i}`, context.prefix)));
     this.list.hidden = false;
     this.#place(context);
-    this.#mark(context.kind === 'alias' && !this.#asked ? -1 : 0);
+    this.#mark(marked);
+  }
+
+  /** What is marked in a new list: what the person had moved to, else the first item where it completes the word or was asked for. */
+  #markIn(items) {
+    const before = this.#moved ? this.#items[this.#active] : null;
+    const kept = before ? items.findIndex(({ kind, label }) => kind === before.kind && label === before.label) : -1;
+    this.#moved = kept >= 0;
+    if (kept >= 0) return kept;
+    return this.#asked || items[0].match === 'beginning' ? 0 : -1;
   }
 
   #place(context) {
@@ -167,6 +188,7 @@ export class Completion {
   #mark(index) {
     this.list.children[this.#active]?.setAttribute('aria-selected', 'false');
     this.#active = index;
+    this.list.classList.toggle('chosen', this.#isChosen);
     const option = this.list.children[index];
     if (!option) {
       this.#editor.area.removeAttribute('aria-activedescendant');
@@ -186,10 +208,8 @@ export class Completion {
   #take(index) {
     const item = this.#items[index];
     const { from, to } = this.#context;
-    const { text } = this.#editor;
     this.close();
-    const insert = item.kind === 'function' && text[to] === '(' ? item.insert.slice(0, -1) : item.insert;
-    this.#editor.replace(from, to, insert);
+    this.#editor.replace(from, to, item.insert);
     this.#soon.cancel();
     this.close();
   }
@@ -204,6 +224,7 @@ export class Completion {
     this.list.hidden = true;
     this.#items = [];
     this.#active = -1;
+    this.#moved = false;
     this.#editor.area.removeAttribute('aria-activedescendant');
   }
 }

@@ -277,7 +277,6 @@ export class Editor {
     const chord = event.ctrlKey || event.metaKey || event.altKey;
     if (key === 'Escape') this.#tabLeaves = true;
     else if (key === 'Tab' && !chord) this.#tab(event);
-    else if (key === 'Enter' && !chord && !event.shiftKey) this.#enter(event);
     else if (key === '/' && (event.ctrlKey || event.metaKey)) this.#comment(event);
     else if (!['Shift', 'Control', 'Alt', 'Meta'].includes(key)) this.#tabLeaves = false;
   }
@@ -319,15 +318,6 @@ export class Editor {
     const moved = next.length - text.length;
     if (start === end) this.area.setSelectionRange(Math.max(from, start + moved), Math.max(from, start + moved));
     else this.area.setSelectionRange(from, from + next.length);
-  }
-
-  /** A new line keeps the indentation of the one before. */
-  #enter(event) {
-    const { start, end } = this.selection;
-    const indent = /^[ \t]*/.exec(this.#text.slice(this.#lines[this.lineOf(start)], start))[0];
-    if (!indent) return;
-    event.preventDefault();
-    this.replace(start, end, `\n${indent}`);
   }
 }
 

@@ -98,9 +98,11 @@ export class Execution {
       onProgress: (progress) => { tab.progress = progress; this.#bench.drawState(tab); },
       onOutcome: (outcome) => this.#bench.remember(tab, outcome),
       onDatabase: (db) => { tab.db = db; this.#bench.tabChanged(tab); },
+      onTransaction: (open) => tab.setTransaction(open && !this.#bench.readOnly),
       onDictionary: () => { tab.dictionary = true; },
       onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
     });
+    tab.drawTransaction();
     this.#bench.drawState(tab);
     this.#bench.drawTabs();
     const { run } = tab;
@@ -124,6 +126,7 @@ export class Execution {
   #ended(tab, { failed, cancelled, elapsedMs, done }, count) {
     tab.run = null;
     tab.news = tab !== this.#bench.active;
+    tab.drawTransaction();
     tab.summary = summary({ failed, cancelled, elapsedMs, done, count });
     // The result area speaks for the tab that is seen.
     if (tab.news) announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');

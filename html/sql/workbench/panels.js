@@ -24,7 +24,7 @@ export function showHistory(history) {
     onOpen: (dialog, close) => {
       const draw = () => drawHistory(list, note, searchHistory(history.list(), search.value), search.value, close);
       search.addEventListener('input', draw);
-      dialog.addEventListener('keydown', (event) => historyKey(event, search, list));
+      dialog.addEventListener('keydown', (event) => historyKey(event, search, list, close));
       draw();
       dialog.append(h('div', { class: 'dialog-foot' }, h('span', { class: 'dim foot-note', text: 'Kept in this browser, for this server and user. Passwords are masked.' }),
         h('button', { type: 'button', class: 'button', text: 'Clear history', on: { click: async () => {
@@ -47,12 +47,14 @@ function meta(entry) {
   return [new Date(entry.at).toLocaleString(), entry.db, formatMs(entry.ms), outcome, entry.cut && 'cut to its beginning'].filter(Boolean).join(' · ');
 }
 
-function historyKey(event, search, list) {
+function historyKey(event, search, list, close) {
   const entries = [...list.querySelectorAll('.history-entry')];
   const at = entries.indexOf(document.activeElement);
   if (event.key === 'ArrowDown') entries[Math.min(at + 1, entries.length - 1)]?.focus();
   else if (event.key === 'ArrowUp' && at >= 0) (at === 0 ? search : entries[at - 1]).focus();
   else if (event.key === 'Enter' && document.activeElement === search) entries[0]?.click();
+  // A search field takes the key to empty itself.
+  else if (event.key === 'Escape') close();
   else return;
   event.preventDefault();
 }

@@ -9,6 +9,14 @@ import { Editor } from './editor.js';
 import { openScript } from './files.js';
 import { randomId } from './store.js';
 
+/**
+ * Idle time after which an open transaction is given up, in ms: a little less than the ten minutes after which the server
+ * closes the session (SESSION_IDLE in sessions.rs). A later COMMIT would run in a new session and seem to succeed.
+ */
+const TRANSACTION_IDLE_MS = 590_000;
+/** Time between two looks at the clock, in ms: a timer of minutes stands still while the machine sleeps. */
+const IDLE_LOOK_MS = 5_000;
+
 /** A tab with editor and results. `app` gives the api, catalogue, settings and what tabs tell the page. */
 export class QueryTab {
   /** @param {object} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
@@ -20,6 +28,8 @@ export class QueryTab {
     this.generated = generated;
     this.session = randomId();
     this.sessionUsed = false;
+    /** Whether the session has an open transaction, as the server told with the last answer. */
+    this.inTransaction = false;
     /** A script too large for the editor: run from memory, only its beginning shown. */
     this.script = null;
     this.run = null;
@@ -41,8 +51,9 @@ export class QueryTab {
       db: () => this.db, catalogue: this.app.catalogue, enabled: () => this.app.settings.autoComplete, announce,
     });
     this.message = h('div', { class: 'editor-message', hidden: true });
+    this.transaction = h('div', { class: 'transaction', role: 'group', 'aria-label': 'Open transaction', hidden: true });
     this.banner = h('div', { class: 'script-banner', hidden: true });
-    this.editorHost = h('div', { class: 'tab-editor', role: 'tabpanel', id: `panel-${this.id}`, 'aria-labelledby': `tab-${this.id}` }, this.banner, this.editor.element, this.message);
+    this.editorHost = h('div', { class: 'tab-editor', role: 'tabpanel', id: `panel-${this.id}`, 'aria-labelledby': `tab-${this.id}` }, this.banner, this.editor.element, this.message, this.transaction);
     this.resultsHost = h('div', { class: 'tab-results', role: 'region', 'aria-label': `Results of ${name}` });
     byId('editors').append(this.editorHost);
     byId('results').append(this.resultsHost);
@@ -92,6 +103,38 @@ export class QueryTab {
     const { text, selection } = this.editor;
     const statement = statementAt(text, selection.start);
     return statement && statement.sql.trim() ? statement : null;
+  }
+
+  /** Whether browsing may choose the tab's database: there is nothing yet that would run somewhere else then. */
+  get followsSidebar() {
+    return this.isEmpty && !this.run && !this.inTransaction;
+  }
+
+  /** Takes the server's word on the session's transaction. @param {boolean} open */
+  setTransaction(open) {
+    const changed = open !== this.inTransaction;
+    this.inTransaction = open;
+    this.lastAnswer = Date.now();
+    clearInterval(this.idle);
+    if (open) this.idle = setInterval(() => this.#giveUpWhenIdle(), IDLE_LOOK_MS);
+    if (changed) this.app.transactionChanged(this);
+  }
+
+  /** Shows the open transaction with its two ends, which wait for a statement under way. */
+  drawTransaction() {
+    const hadFocus = this.transaction.contains(document.activeElement);
+    const end = (label, kind) => h('button', { type: 'button', class: `button ${kind}`, text: label, disabled: this.run !== null, on: { click: () => this.app.endTransaction(this, label.toUpperCase()) } });
+    this.transaction.hidden = !this.inTransaction;
+    if (this.inTransaction) fill(this.transaction, icon('transaction'), h('span', {}, h('b', { text: 'Transaction open' }), h('span', { class: 'transaction-hint', text: ': nothing of it is saved before a commit' })), end('Commit', 'primary'), end('Rollback', ''));
+    if (hadFocus && !this.transaction.contains(document.activeElement)) this.editor.area.focus();
+  }
+
+  #giveUpWhenIdle() {
+    if (this.run || Date.now() - this.lastAnswer < TRANSACTION_IDLE_MS) return;
+    this.app.api.closeSession(this.session);
+    this.renewSession();
+    this.drawTransaction();
+    this.showMessage({ text: 'The transaction was rolled back, since nothing was run in it for 10 minutes. Temporary tables and variables of the session are gone too.', kind: 'warn' });
   }
 
   /** Renames the tab. @param {string} name */
@@ -163,12 +206,14 @@ export class QueryTab {
   renewSession() {
     this.session = randomId();
     this.sessionUsed = false;
+    this.setTransaction(false);
   }
 
   /** Ends what the tab runs and holds. */
   close() {
     this.run?.leave();
     this.run = null;
+    clearInterval(this.idle);
     if (this.sessionUsed) this.app.api.closeSession(this.session);
     this.results.destroy?.();
     this.editor.close();

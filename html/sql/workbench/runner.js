@@ -4,6 +4,7 @@ import { errorSpan } from '../core/errors.js';
 import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
+import { inTabularForm, isNotMade } from '../core/plan.js';
 import { readQuery } from '../core/stream.js';
 import { randomId } from './store.js';
 
@@ -11,6 +12,8 @@ import { randomId } from './store.js';
 const TICK_MS = 100;
 /** How long a cancelled statement may take to end by itself before its request is aborted, in ms. */
 const CANCEL_GRACE_MS = 3_000;
+/** Status of an answer whose database connection was lost. */
+const CONNECTION_LOST = 502;
 /** Statements that change what the sidebar and completion know. */
 const DICTIONARY = /^(CREATE|DROP|ALTER|RENAME|TRUNCATE)$/;
 /** A dangerous statement contains one of these words somewhere; the lexer decides then. */
@@ -58,7 +61,7 @@ export class Run {
    * @param {ReturnType<typeof import('../api.js').createApi>} api
    * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, version: string, plan: boolean,
    *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
-   *   onDatabase: (db: string) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
+   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
@@ -111,12 +114,22 @@ export class Run {
     const refused = this.#options.readOnly ? refusal(statement.sql, this.#options.version) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
-    const answer = await this.#send(statement.sql);
+    const { sql, answer } = await this.#ask(statement.sql);
     const ms = performance.now() - from;
-    for (const result of answer.results) this.#add(index, result, statement.sql);
+    this.#tellTransaction(answer);
+    for (const result of answer.results) this.#add(index, result, sql);
     if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms);
     this.#succeeded(statement.sql, answer.results[0], ms);
     return true;
+  }
+
+  /** Sends a statement; a plan that the server does not make in the form asked for is asked for in the one that it has. */
+  async #ask(sql) {
+    const answer = await this.#send(sql);
+    const again = this.#options.plan && answer.code === 200 && !this.#cancelled && answer.results.some(isNotMade) ? inTabularForm(sql) : sql;
+    if (again === sql) return { sql, answer };
+    const second = await this.#send(again);
+    return second.code === 200 ? { sql: again, answer: second } : { sql, answer };
   }
 
   async #send(sql) {
@@ -133,6 +146,18 @@ export class Run {
     } finally {
       this.#queryId = null;
     }
+  }
+
+  /** With its connection a session loses its transaction. */
+  #tellTransaction({ code, inTransaction }) {
+    const open = code === CONNECTION_LOST ? false : inTransaction;
+    if (typeof open === 'boolean') this.#options.onTransaction(open);
+  }
+
+  /** Whether leaving now would break off a statement that may change something. */
+  get mayWrite() {
+    const { readOnly, version } = this.#options;
+    return !readOnly && this.statements.slice(this.#now.index).some((sql) => refusal(sql, version) !== null);
   }
 
   #add(index, result, sql) {

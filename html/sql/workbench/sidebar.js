@@ -19,16 +19,20 @@ export class Sidebar {
   #page = 0;
   #turn = 0;
   #selected = '';
+  /** The database that the active tab runs in. */
+  #tabDb = '';
+  #use;
 
   /**
    * @param {import('./catalogue.js').Catalogue} catalogue
-   * @param {{openDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
+   * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
    *   runTable: (db: string, table: string) => void, announce: (text: string) => void}} on
    */
   constructor(catalogue, on) {
     this.#catalogue = catalogue;
     this.#on = on;
     this.host = byId('sidebar-content');
+    this.#use = h('button', { type: 'button', class: 'button use-database', text: 'Use in this tab', hidden: true, on: { click: () => this.#on.useDatabase(this.#db) } });
     this.filter = h('input', { class: 'field', type: 'search', id: 'filter', placeholder: 'Filter', 'aria-label': 'Filter', autocomplete: 'off', spellcheck: 'false' });
     this.head = h('div', { class: 'sidebar-head' });
     this.list = h('ul', { class: 'sidebar-list', id: 'sidebar-list' });
@@ -50,6 +54,13 @@ export class Sidebar {
   /** The database whose tables are shown, or null. */
   get db() {
     return this.#db;
+  }
+
+  /** Told where the active tab's statements run: looking at another database does not change that. @param {string} db */
+  setTabDatabase(db) {
+    this.#tabDb = db;
+    this.#use.hidden = this.#db === null || this.#db === db;
+    this.#use.title = `The statements of this tab run in ${db || 'no database'}; make them run in ${this.#db}`;
   }
 
   /** Shows the list of databases. @param {boolean} [fresh] asks the server again */
@@ -108,7 +119,10 @@ export class Sidebar {
     this.list.setAttribute('aria-busy', 'true');
     try {
       await request();
-      if (turn === this.#turn) this.#render();
+      if (turn !== this.#turn) return;
+      // What is there is known now: also that it is nothing.
+      this.list.removeAttribute('aria-busy');
+      this.#render();
     } catch (error) {
       if (turn === this.#turn) this.#fail(error);
     } finally {
@@ -129,10 +143,11 @@ export class Sidebar {
       this.filter.placeholder = 'Filter databases';
     } else {
       const back = h('button', { type: 'button', class: 'button quiet back', on: { click: () => this.#back() } }, icon('back'), 'Databases');
-      fill(this.head, back, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })));
+      fill(this.head, back, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
       this.filter.placeholder = 'Filter tables';
     }
     this.filter.setAttribute('aria-label', this.filter.placeholder);
+    this.setTabDatabase(this.#tabDb);
     this.list.setAttribute('aria-label', this.#db === null ? 'Databases' : `Tables of ${this.#db}`);
     this.#render();
   }

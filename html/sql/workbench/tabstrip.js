@@ -29,23 +29,26 @@ function elementOf(tab, on) {
 
 function tabElement(tab, on) {
   const button = h('button', {
-    type: 'button', role: 'tab', id: `tab-${tab.id}`, 'aria-controls': `panel-${tab.id}`, title: 'Double click or F2 renames',
+    type: 'button', role: 'tab', id: `tab-${tab.id}`, 'aria-controls': `panel-${tab.id}`,
     on: { click: () => on.activate(tab), dblclick: () => on.rename(tab), auxclick: (event) => { if (event.button === 1) on.close(tab); } },
-  }, h('span', { class: 'query-tab-dot' }), h('span', { class: 'query-tab-name' }), h('span', { class: 'visually-hidden' }));
+  }, h('span', { class: 'query-tab-dot' }), h('span', { class: 'query-tab-name' }), icon('transaction'), h('span', { class: 'visually-hidden' }));
   const close = h('button', { type: 'button', class: 'query-tab-close', tabindex: '-1', 'aria-hidden': 'true', title: 'Close tab', on: { click: () => on.close(tab) } }, icon('close'));
   return h('div', { role: 'presentation' }, button, close);
 }
 
 function update(element, tab, isActive) {
   const [button, close] = element.children;
-  const [dot, name, state] = button.children;
+  const [dot, name, transaction, state] = button.children;
   const mark = tab.run ? 'running' : tab.news ? 'news' : '';
   element.className = isActive ? 'query-tab active' : 'query-tab';
   button.setAttribute('aria-selected', String(isActive));
   button.tabIndex = isActive ? 0 : -1;
   dot.className = `query-tab-dot ${mark}`;
   name.textContent = tab.name;
-  state.textContent = { running: ', running', news: ', has new results', '': '' }[mark];
+  transaction.classList.add('query-tab-transaction');
+  transaction.toggleAttribute('hidden', !tab.inTransaction);
+  button.title = `${tab.inTransaction ? 'Transaction open. ' : ''}Double click or F2 renames`;
+  state.textContent = { running: ', running', news: ', has new results', '': '' }[mark] + (tab.inTransaction ? ', transaction open' : '');
   close.setAttribute('aria-label', `Close ${tab.name}`);
 }
 

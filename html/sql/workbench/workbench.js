@@ -1,7 +1,7 @@
 // The workbench: query tabs and the commands that act on them.
-import { byId, copyText, debounce } from '../../common/dom.js';
+import { byId, copyText, debounce, h } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
-import { confirmDialog, promptDialog } from '../../common/dialog.js';
+import { confirmDialog, openDialog, promptDialog } from '../../common/dialog.js';
 import { addEntry } from '../core/history.js';
 import { selectAll } from '../core/identifiers.js';
 import { withoutSecrets } from '../core/secrets.js';
@@ -31,6 +31,8 @@ export class Workbench {
   #closed = [];
   #history;
   #warnedFull = false;
+  /** Whether the page goes by itself, when nothing can be saved any more. */
+  leavesUnasked = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
 
   /** @param {{api: object, info: object, workspace: import('./store.js').Workspace, settings: object}} parts */
@@ -50,7 +52,8 @@ export class Workbench {
   open() {
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
     this.sidebar = new Sidebar(this.catalogue, {
-      openDatabase: (db) => this.setDatabase(db),
+      openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
+      useDatabase: (db) => this.#useDatabase(db),
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
       announce,
@@ -65,6 +68,7 @@ export class Workbench {
 
   #listen() {
     addEventListener('hashchange', () => this.#followLink());
+    addEventListener('beforeunload', (event) => this.#askBeforeLeaving(event));
     addEventListener('pagehide', () => this.#leave());
     addEventListener('pageshow', (event) => { if (event.persisted) for (const tab of this.tabs) tab.renewSession(); });
     document.addEventListener('visibilitychange', () => { if (document.hidden) this.#saveSoon.now(); });
@@ -87,7 +91,10 @@ export class Workbench {
   /** The mode and the like may have changed: postern was started again behind the same address. @param {object} info */
   setInfo(info) {
     const other = ['host', 'port', 'user'].some((key) => info[key] !== this.info[key]);
-    if (other) location.reload();
+    if (other) {
+      this.leavesUnasked = true;
+      location.reload();
+    }
     this.info = info;
   }
 
@@ -190,9 +197,9 @@ export class Workbench {
     this.active.editor.area.focus();
   }
 
-  /** Closes a tab; asks when it is running. @param {QueryTab} tab */
+  /** Closes a tab; asks when it is running or has an open transaction. @param {QueryTab} tab */
   async closeTab(tab) {
-    if (tab.run && !await confirmDialog({ title: 'Close tab', text: `“${tab.name}” is running. Closing it cancels the statement.`, action: 'Cancel and close' })) return;
+    if (!await this.#mayClose(tab)) return;
     const at = this.tabs.indexOf(tab);
     if (at < 0) return;
     if (!tab.isEmpty) this.#closed = [...this.#closed, tab.stored()].slice(-MAX_CLOSED);
@@ -206,6 +213,38 @@ export class Workbench {
       this.active.editor.area.focus();
     } else this.drawTabs();
     this.#saveSoon();
+  }
+
+  async #mayClose(tab) {
+    const { name, inTransaction } = tab;
+    if (!tab.run) return !inTransaction || this.#closeTransaction(tab);
+    const lost = inTransaction ? ' and rolls its open transaction back' : '';
+    return confirmDialog({ title: 'Close tab', text: `“${name}” is running. Closing it cancels the statement${lost}.`, action: 'Cancel and close' });
+  }
+
+  /** Asks what becomes of the open transaction of a tab that is to be closed; true when the tab may go. */
+  async #closeTransaction(tab) {
+    const choice = await openDialog({
+      title: 'Transaction open',
+      body: h('p', { text: `“${tab.name}” has an open transaction. What was changed in it is lost if the tab is closed without a commit.` }),
+      actions: [{ label: 'Cancel', value: '' }, { label: 'Commit and close', value: 'COMMIT', kind: 'primary' }, { label: 'Roll back and close', value: 'ROLLBACK', kind: 'danger' }],
+      onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+    });
+    // Closing the session rolls back.
+    if (choice !== 'COMMIT') return choice === 'ROLLBACK';
+    await this.endTransaction(tab, choice);
+    return !tab.inTransaction && !tab.run;
+  }
+
+  /** Ends the transaction of a tab in its session. @param {QueryTab} tab @param {'COMMIT'|'ROLLBACK'} sql */
+  endTransaction(tab, sql) {
+    return this.execution.run(tab, [{ start: 0, end: 0, sql }]);
+  }
+
+  /** A transaction was opened or has ended. @param {QueryTab} tab */
+  transactionChanged(tab) {
+    tab.drawTransaction();
+    this.drawTabs();
   }
 
   #reopen() {
@@ -232,7 +271,17 @@ export class Workbench {
   }
 
   #drawDatabases() {
-    if (this.active) drawDatabases(this.catalogue.databaseNames, this.active.db);
+    if (!this.active) return;
+    drawDatabases(this.catalogue.databaseNames, this.active.db);
+    this.sidebar.setTabDatabase(this.active.db);
+  }
+
+  /** The person wants the active tab to run in the database that is looked at. */
+  #useDatabase(db) {
+    this.setDatabase(db);
+    announce(`${this.active.name} runs in ${db} now`);
+    this.layout.closeDrawer();
+    this.active.editor.area.focus();
   }
 
   /** A tab's text or database changed. @param {QueryTab} tab */
@@ -307,7 +356,9 @@ export class Workbench {
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
   runTable(db, table) {
     const sql = selectAll(table);
-    const tab = this.active.isReplaceable ? this.active : this.newTab({ db });
+    const { active } = this;
+    const fits = active.isReplaceable && (active.db === db || !active.inTransaction);
+    const tab = fits ? active : this.newTab({ db });
     if (!tab) return;
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
@@ -340,7 +391,8 @@ export class Workbench {
     const link = readLink(location.hash);
     if (!link) return;
     history.replaceState(null, '', location.pathname + location.search);
-    const tab = this.active.isEmpty ? this.active : link.sql ? this.newTab() : this.active;
+    const fits = this.active.followsSidebar || (!link.sql && (!link.db || link.db === this.active.db));
+    const tab = fits ? this.active : this.newTab();
     if (!tab) return;
     if (link.sql) tab.editor.setText(link.sql);
     if (link.db) tab.db = link.db;
@@ -375,6 +427,13 @@ export class Workbench {
     if (!fits && !this.#warnedFull) notify('The browser cannot keep all of this text across a reload; save it as a file.', 'warn');
     this.#warnedFull = !fits;
     this.workspace.saveHistory(this.#history);
+  }
+
+  /** The browser's own question: what would be lost cannot be had again. */
+  #askBeforeLeaving(event) {
+    if (this.readOnly || this.leavesUnasked || !this.tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite)) return;
+    event.preventDefault();
+    event.returnValue = true;
   }
 
   /** The page goes: what it runs is ended, sessions are closed. */

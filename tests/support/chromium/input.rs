@@ -93,6 +93,15 @@ impl Page {
         }
     }
 
+    /// As [`Page::type_text`] with the pause that a person makes after each key.
+    #[track_caller]
+    pub fn type_at_pace(&self, text: &str, pause: Duration) {
+        for c in text.chars() {
+            self.stroke(&keys::typing(c));
+            std::thread::sleep(pause);
+        }
+    }
+
     /// Puts text in at once, as an input method does.
     #[track_caller]
     pub fn insert_text(&self, text: &str) {
