@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Far, Manager, Target, free_port, visit};
@@ -235,8 +238,8 @@ fn an_application_that_dies_is_seen_by_the_next_visit_and_seen_again_by_itself()
     let target = first.local_addr().unwrap().port();
     let id = manager.add(&json!({"protocol": "ssh", "port": target}));
     let port = far.assign();
-    let result = manager.connected(&id);
-    assert_eq!(result["health"]["state"], "ok");
+    manager.connected(&id);
+    wait_health(&manager, &id, "ok");
     drop(first);
     assert_eq!(visit(port), None);
     let health = wait_health(&manager, &id, "failing");
@@ -263,9 +266,9 @@ fn what_speaks_something_else_is_named() {
     let (ssh, _) = speaker(0, "SSH-2.0-OpenSSH_9.2\r\n");
     let id = manager.add(&json!({"protocol": "http", "port": ssh}));
     far.assign();
-    let result = manager.connected(&id);
+    manager.connected(&id);
     let error = format!("127.0.0.1:{ssh} does not speak HTTP: it said “SSH-2.0-OpenSSH_9.2”");
-    assert_eq!(result["health"]["error"], error);
+    assert_eq!(wait_health(&manager, &id, "failing")["error"], error);
 }
 
 /// One that takes connections and says nothing delays the connect by a second, and is asked on meanwhile.
@@ -312,4 +315,89 @@ fn a_database_that_dies_is_seen_by_the_next_visit() {
         error.contains(&db.target()) && error.contains("refused"),
         "{error}"
     );
+}
+
+/// An address that takes no connection and refuses none.
+fn black_hole() -> (Vec<std::net::TcpStream>, TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let waiting = |_| {
+        let time = Duration::from_millis(500);
+        std::net::TcpStream::connect_timeout(&address, time).ok()
+    };
+    let waiting = (0..16).map_while(waiting).collect();
+    (waiting, listener, address.port())
+}
+
+#[test]
+fn one_that_takes_no_connection_is_unknown_and_then_failing() {
+    let far = Far::new();
+    let manager = far.manager();
+    let (_waiting, _listener, port) = black_hole();
+    let id = manager.add(&json!({"protocol": "tcp", "port": port}));
+    far.assign();
+    assert_eq!(manager.connected(&id)["health"]["state"], "unknown");
+    let health = wait_health(&manager, &id, "failing");
+    let error = format!("127.0.0.1:{port} does not answer within 10 s");
+    assert_eq!(health["error"], error);
+    // Disconnecting does not wait for a question that is under way.
+    manager.post(&format!("/api/retry/{id}"));
+    manager.disconnect(&id);
+    assert_eq!(manager.status(&id)["status"], "idle");
+}
+
+/// A TLS server that answers every request, at a port of its own; its certificate is nobody's.
+fn secured() -> u16 {
+    let dir = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("openssl")
+        .current_dir(dir.path())
+        .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes".split(' '))
+        .args("-days 2 -subj /CN=intranet -keyout k.pem -out c.pem".split(' '))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let chain = CertificateDer::pem_file_iter(dir.path().join("c.pem")).unwrap();
+    let chain = chain.collect::<Result<_, _>>().unwrap();
+    let key = PrivateKeyDer::from_pem_file(dir.path().join("k.pem")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(tls, stream);
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(HTTP.as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+fn an_https_application_is_asked_inside_tls() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let secured = secured();
+    let plain = format!("127.0.0.1:{} does not speak TLS", target.port());
+    for (port, error) in [(secured, json!(null)), (target.port(), json!(plain))] {
+        let id = manager.add(&json!({"protocol": "https", "port": port}));
+        far.assign();
+        manager.connected(&id);
+        let state = if error.is_null() { "ok" } else { "failing" };
+        assert_eq!(wait_health(&manager, &id, state)["error"], error);
+        // What was shown can be sent back as it is.
+        let shown = manager.client().get(&format!("/api/apps/{id}")).data();
+        assert!(shown["health"].is_object());
+        put(&manager, &id, &shown);
+        assert_eq!(manager.status(&id)["pending_changes"], false);
+        manager.disconnect(&id);
+    }
 }

@@ -99,7 +99,7 @@ function troubleBody({ error, error_class: errorClass, hint, detail, host_key: k
       h('p', { class: 'card-error' }, known && h('span', { class: 'error-class', text: known.label }), ' ', h('span', { text: said })),
       detail && detail !== error && !isHostKey(key) && h('p', { class: 'dim', text: String(detail) }),
       isHostKey(key) && fingerprints(key),
-      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: String(hint || known.hint) }),
+      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: hint ? sentence(hint) : known.hint }),
       wait,
     ].filter(Boolean),
     update: (app, { times }) => { retryAt = times.retryAt; },
@@ -108,6 +108,12 @@ function troubleBody({ error, error_class: errorClass, hint, detail, host_key: k
       else wait.textContent = status === 'connecting' ? `${stepText({ step })}…` : '';
     },
   };
+}
+
+/** As a sentence of its own. @param {unknown} text */
+function sentence(text) {
+  const words = String(text);
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 }
 
 // --- connected

@@ -199,17 +199,17 @@ impl Work<'_> {
         let mut health = self.ask(held, missed, was_there);
         self.await_tunnel(&tunnel)?;
         health.first(self.active);
-        let auth_url = if self.app.invisible {
-            setup.auth_url()
-        } else {
-            None
-        };
-        let site = Site {
-            site_url: setup.app.site_url.clone(),
+        Ok((self.site(setup), tunnel, health))
+    }
+
+    /// Step 6.
+    fn site(&self, setup: Setup) -> Site {
+        let auth_url = setup.auth_url().filter(|_| self.app.invisible);
+        Site {
             auth_url: auth_url.unwrap_or_default(),
+            site_url: setup.app.site_url,
             app_id: setup.app.app_id,
-        };
-        Ok((site, tunnel, health))
+        }
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.

@@ -38,6 +38,9 @@ const SHOWN: usize = 80;
 /// What every answer in HTTP/1 begins with.
 const HTTP: &[u8] = b"HTTP/";
 
+/// What a TLS server says to who speaks no TLS: an alert (RFC 8446 §5.1).
+const TLS: &[u8] = b"\x15\x03";
+
 /// What is known of an application.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -275,13 +278,22 @@ fn head_by_tls(mut timed: Timed, host: &str, name: &str) -> Result<(), String> {
         Err(error) => return Err(format!("{name}: {error}")),
     };
     while tls.is_handshaking() {
-        tls.complete_io(&mut timed)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidData => format!("{name} does not speak TLS ({error})"),
-                _ => refusal(name, &error),
-            })?;
+        if let Err(error) = tls.complete_io(&mut timed) {
+            return no_handshake(name, &error);
+        }
     }
     head(rustls::Stream::new(&mut tls, &mut timed), name)
+}
+
+/// An alert is an answer: it may be the name that it misses, which visitors bring.
+fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
+    let of_tls = error.get_ref();
+    match of_tls.and_then(|error| error.downcast_ref()) {
+        Some(rustls::Error::AlertReceived(_)) => Ok(()),
+        Some(rustls::Error::InvalidMessage(_)) => Err(format!("{name} does not speak TLS")),
+        Some(error) => Err(format!("{name} cannot be reached by TLS: {error}")),
+        None => Err(refusal(name, error)),
+    }
 }
 
 /// Any answer in HTTP will do.
@@ -294,31 +306,36 @@ fn head(mut stream: impl Read + Write, name: &str) -> Result<(), String> {
     let sent = stream
         .write_all(request.as_bytes())
         .and_then(|()| stream.flush());
-    let mut said = Vec::new();
-    let mut read = Ok(());
-    while said.len() < SHOWN && is_needed(&said) {
-        let mut buffer = [0; SHOWN];
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => said.extend(buffer.iter().take(count)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                read = Err(error);
-                break;
-            }
-        }
-    }
+    let (said, read) = first_words(stream);
     match said.as_slice() {
         said if said.starts_with(HTTP) => Ok(()),
         [] => match sent.and(read) {
             Err(error) => Err(refusal(name, &error)),
             Ok(()) => Err(format!("{name} closed the connection without an answer")),
         },
+        said if said.starts_with(TLS) => Err(format!(
+            "{name} does not speak HTTP but TLS; is it an https application?"
+        )),
         said => Err(format!(
             "{name} does not speak HTTP: it said “{}”",
             first_line(said)
         )),
     }
+}
+
+/// As much as tells what is spoken, and how the reading ended.
+fn first_words(mut stream: impl Read) -> (Vec<u8>, io::Result<()>) {
+    let mut said = Vec::new();
+    while said.len() < SHOWN && is_needed(&said) {
+        let mut buffer = [0; SHOWN];
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => said.extend(buffer.iter().take(count)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (said, Err(error)),
+        }
+    }
+    (said, Ok(()))
 }
 
 /// Whether it cannot be told yet what is spoken: the beginning fits HTTP, or the first line of something else is not
@@ -410,6 +427,7 @@ mod tests {
                 "it said “SSH-2.0-OpenSSH_9.2”",
             ),
             (b"no\x1b[2J\nsecond", "it said “no\\u{1b}[2J”"),
+            (b"\x15\x03\x01\0\x02\x02\x16", "is it an https application?"),
             (b"HTT", "it said “HTT”"),
             (long, "xxx…”"),
             (b"", "closed the connection without an answer"),

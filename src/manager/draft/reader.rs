@@ -24,7 +24,7 @@ const URL_CAP: usize = 2048;
 const HERE: &str = "127.0.0.1";
 
 /// Fields that only the server writes; a client may send back what it was shown.
-const SERVERS_OWN: [&str; 8] = [
+const SERVERS_OWN: [&str; 9] = [
     "id",
     "has_auth_pass",
     "has_db_pass",
@@ -32,6 +32,7 @@ const SERVERS_OWN: [&str; 8] = [
     "updated_at",
     "last_connected_at",
     "conn_status",
+    "health",
     "connection",
 ];
 const FIELDS: [&str; 16] = [
