@@ -19,8 +19,9 @@ use rustix::io::Errno;
 use super::answer::Answer;
 use super::limits::Limits;
 use super::passing::Passing;
+use super::permits::BusyPermit;
 use super::sending::Sending;
-use super::site::{Figures, Shelter, add};
+use super::site::{Figures, add};
 use super::stream::ByteStream;
 use crate::http::fence::head::Head;
 use crate::http::fence::visit::Visitor;
@@ -95,7 +96,7 @@ pub(super) struct Exchange<'e, 'v, 'a> {
     stream: &'e mut dyn ByteStream,
     limits: &'e Limits,
     figures: &'e Figures,
-    shelter: &'e Shelter<'e>,
+    permit: &'e BusyPermit<'e>,
     request: Sending,
     answer: Passing<'e>,
     /// When the visitor was found to send nothing more.
@@ -114,7 +115,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     pub(super) fn new(
         (visitor, stream): (&'e mut Visitor<'v, 'a>, &'e mut dyn ByteStream),
         limits: &'e Limits,
-        (figures, shelter): (&'e Figures, &'e Shelter<'e>),
+        (figures, permit): (&'e Figures, &'e BusyPermit<'e>),
         (request, head): (&Head, Vec<u8>),
         answer: Answer<'e>,
     ) -> Self {
@@ -124,7 +125,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             stream,
             limits,
             figures,
-            shelter,
+            permit,
             request: Sending::new(request.framing, head),
             answer: Passing::new(answer),
             gone: None,
@@ -183,9 +184,9 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     }
 
     /// The application has the whole request: it is not given up for others any more, unless too
-    /// many are there already.
+    /// many such came while its body did.
     fn is_at_work(&mut self) {
-        if self.shelter.take() {
+        if self.permit.take().is_ok() {
             self.visitor.is_busy();
         }
     }

@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
 //! | `door` | codes, and who has shown one | no |
+//! | `permits` | how many requests run at once, and whose they are | no |
 //! | `pages`, `signin` | what the gateway itself says, and asks | no |
 //! | `exchange` (of `sending` and `passing`), `raw` | the loops of a request, and of an upgraded connection | yes |
 //! | `stream` | what leads to an application, with TLS where it wants that | yes |
@@ -28,6 +29,7 @@ mod host;
 mod limits;
 mod pages;
 mod passing;
+mod permits;
 mod raw;
 mod request;
 mod sending;
@@ -44,6 +46,7 @@ use crate::http::fence::visit::{Gateway as Front, Visit};
 use crate::tunnel::link::Tls;
 use door::Door;
 use pages::Pages;
+use permits::Permits;
 
 pub use door::Code;
 pub use forwarded::{Cidr, InvalidCidr};
@@ -88,6 +91,7 @@ pub struct Gateway {
     sites: Arc<dyn Sites>,
     door: Door,
     pages: Pages,
+    permits: Permits,
     tls: Tls,
 }
 
@@ -97,6 +101,7 @@ impl Gateway {
         Gateway {
             door: Door::new(config.secure),
             pages: Pages::load(),
+            permits: Permits::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),
             config,

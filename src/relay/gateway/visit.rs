@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 use super::Gateway;
 use super::answer::Answer;
 use super::exchange::{Ended, Exchange, Outcome};
-use super::forwarded::{Origin, Place};
+use super::forwarded::{Origin, Place, is_trusted};
 use super::host::Host;
 use super::pages::Message;
+use super::permits::{BusyPermit, Full};
 use super::raw::Raw;
 use super::request::{self, asks_for_websocket, is_repeatable};
 use super::signin::AUTH;
-use super::site::{Down, Present, Shelter, Site};
+use super::site::{Down, Present, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;
 use crate::http::fence::ExchangeSlot;
+use crate::http::fence::body::Framing;
 use crate::http::fence::head::Head;
 use crate::http::fence::visit::{After, Visit, Visitor};
 use crate::http::fence::would_block;
@@ -27,10 +29,8 @@ use crate::http::fence::would_block;
 /// Bytes of a path that the log shows. Default 500: a visitor may send 32 KiB, and does not get to
 /// fill the disk with them.
 const LOGGED_PATH: usize = 500;
-
-/// Which part of all connections may be at work at the sites of one connector without being given up
-/// for others. Default 3/4: sites that do not answer must not take all of them.
-const SHELTERED: (usize, usize) = (3, 4);
+/// Seconds after which one who found no room may try again. Default 5.
+const RETRY_AFTER: &str = "5";
 
 /// The state of one connection.
 pub(super) struct Visiting<'g> {
@@ -119,7 +119,7 @@ impl Visit for Visiting<'_> {
     }
 }
 
-impl Visiting<'_> {
+impl<'g> Visiting<'g> {
     fn route(
         &mut self,
         request: &Request<'_>,
@@ -161,6 +161,10 @@ impl Visiting<'_> {
         visitor: &mut Visitor<'_, '_>,
     ) -> Served {
         let _present = Present::at(&site.figures);
+        let permit = match self.permitted(request, site, visitor) {
+            Ok(permit) => permit,
+            Err(full) => return self.say(request, visitor, &too_busy(full)),
+        };
         let mut kept = self.take_kept(request.head, site);
         loop {
             let may_repeat = kept.is_some() && is_repeatable(request.head);
@@ -172,7 +176,8 @@ impl Visiting<'_> {
                 Ok(opened) => opened,
                 Err(served) => return served,
             };
-            let (outcome, served) = self.exchange(request, site, visitor, stream.as_mut());
+            let (outcome, served) =
+                self.exchange(request, (site, &permit), visitor, stream.as_mut());
             if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
                 continue;
             }
@@ -186,6 +191,33 @@ impl Visiting<'_> {
             }
             return self.conclude(request, visitor, outcome, served);
         }
+    }
+
+    /// A request that is whole runs from here on. One with a body gives way while it is sent, and
+    /// takes its permit after that.
+    fn permitted<'s>(
+        &self,
+        request: &Request<'_>,
+        site: &'s Site,
+        visitor: &Visitor<'_, '_>,
+    ) -> Result<BusyPermit<'s>, Full>
+    where
+        'g: 's,
+    {
+        let source = self.counted(request.origin.source());
+        let permits = &self.gateway.permits;
+        let permit = BusyPermit::new(permits, &site.crowd, source, visitor.capacity());
+        match request.head.framing {
+            Framing::Length(0) => permit.take()?,
+            _ => permit.check()?,
+        }
+        Ok(permit)
+    }
+
+    /// Who is this machine, or a proxy that does not say whom it speaks for, is many.
+    fn counted(&self, source: IpAddr) -> Option<IpAddr> {
+        let is_many = source.is_loopback() || is_trusted(source, &self.gateway.config.trust_proxy);
+        (!is_many).then_some(source)
     }
 
     /// The kept stream, if it still stands and this request may use it.
@@ -212,9 +244,7 @@ impl Visiting<'_> {
         visitor: &mut Visitor<'_, '_>,
     ) -> Result<(Box<dyn ByteStream>, ExchangeSlot), Served> {
         let Some(slot) = visitor.reserve() else {
-            let why = "Too many visitors are here at once.";
-            let busy = message(503, "Too busy", why, "Try again soon.");
-            return Err(self.say(request, visitor, &busy));
+            return Err(self.say(request, visitor, &too_busy(Full::Sites)));
         };
         let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
         match opened {
@@ -246,7 +276,7 @@ impl Visiting<'_> {
     fn exchange(
         &self,
         request: &Request<'_>,
-        site: &Site,
+        (site, permit): (&Site, &BusyPermit<'_>),
         visitor: &mut Visitor<'_, '_>,
         stream: &mut dyn ByteStream,
     ) -> (Outcome, Served) {
@@ -255,9 +285,8 @@ impl Visiting<'_> {
         let limits = &self.gateway.config.limits;
         let to_app = request::head(head, request.host, request.origin, cookie);
         let answer = Answer::new(head, asks_for_websocket(head), cookie);
-        let most = visitor.limits().connections / SHELTERED.1 * SHELTERED.0;
-        let (figures, shelter) = (&*site.figures, Shelter::at(site, most));
-        let (ours, counts) = ((head, to_app), (figures, &shelter));
+        let figures = &*site.figures;
+        let (ours, counts) = ((head, to_app), (figures, permit));
         let mut exchange = Exchange::new((visitor, stream), limits, counts, ours, answer);
         let outcome = exchange.run();
         let mut served = Served {
@@ -332,6 +361,7 @@ impl Visiting<'_> {
         let page = pages.message(request.head, request.site, what);
         match what.status {
             405 => page.header("Allow", "GET, POST"),
+            503 => page.header("Retry-After", RETRY_AFTER),
             _ => page,
         }
     }
@@ -403,6 +433,15 @@ pub(super) fn message<'a>(
         text,
         hint,
     }
+}
+
+fn too_busy(full: Full) -> Message<'static> {
+    let text = match full {
+        Full::Source => "Too many requests from your address are under way here.",
+        Full::Connector => "Too many visitors are at the sites of the one who shares this one.",
+        Full::Sites => "Too many visitors are here at once.",
+    };
+    message(503, "Too busy", text, "Wait a moment, then reload.")
 }
 
 fn tunnel_is_down() -> Message<'static> {
