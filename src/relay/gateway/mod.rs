@@ -15,11 +15,13 @@
 //! |---|---|---|
 //! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
 //! | `door` | codes, and who has shown one | no |
+//! | `access_log` | a line a request | no |
 //! | `permits` | how many requests run at once, and whose they are | no |
 //! | `pages`, `signin` | what the gateway itself says, and asks | no |
 //! | `exchange` (of `sending` and `passing`), `raw` | the loops of a request, and of an upgraded connection | yes |
 //! | `stream` | what leads to an application, with TLS where it wants that | yes |
 
+mod access_log;
 mod answer;
 mod cookies;
 mod door;
@@ -44,6 +46,7 @@ use std::sync::Arc;
 
 use crate::http::fence::visit::{Gateway as Front, Visit};
 use crate::tunnel::link::Tls;
+use access_log::AccessLog;
 use door::Door;
 use pages::Pages;
 use permits::Permits;
@@ -92,6 +95,7 @@ pub struct Gateway {
     door: Door,
     pages: Pages,
     permits: Permits,
+    log: AccessLog,
     tls: Tls,
 }
 
@@ -102,6 +106,7 @@ impl Gateway {
             door: Door::new(config.secure),
             pages: Pages::load(),
             permits: Permits::default(),
+            log: AccessLog::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),
             config,

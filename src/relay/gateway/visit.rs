@@ -1,13 +1,13 @@
 //! One visitor's connection, a request at a time: which site, whether its door opens, and what
 //! the visitor is told when the application does not answer.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Gateway;
+use super::access_log::Line;
 use super::answer::Answer;
 use super::exchange::{Ended, Exchange, Outcome};
 use super::forwarded::{Origin, Place, is_trusted};
@@ -26,9 +26,6 @@ use crate::http::fence::head::Head;
 use crate::http::fence::visit::{After, Visit, Visitor};
 use crate::http::fence::would_block;
 
-/// Bytes of a path that the log shows. Default 500: a visitor may send 32 KiB, and does not get to
-/// fill the disk with them.
-const LOGGED_PATH: usize = 500;
 /// Seconds after which one who found no room may try again. Default 5.
 const RETRY_AFTER: &str = "5";
 
@@ -114,7 +111,15 @@ impl Visit for Visiting<'_> {
         if visitor.inbox().is_empty() {
             *visitor.inbox() = Vec::new(); // an idle connection holds no memory
         }
-        tell(&request, &served, began.elapsed());
+        self.gateway.log.tell(&Line {
+            source: origin.source(),
+            site: request.site,
+            method: &head.method,
+            path: path(head),
+            status: served.status,
+            bytes: served.bytes,
+            took: began.elapsed(),
+        });
         served.after
     }
 }
@@ -396,29 +401,6 @@ fn after(outcome: &Outcome) -> After {
 /// The path as it was sent, without the query.
 fn path(head: &Head) -> &str {
     head.target.split('?').next().unwrap_or_default()
-}
-
-/// A request's line in the log; without its query, which may hold secrets.
-fn tell(request: &Request<'_>, served: &Served, took: Duration) {
-    log::info!(
-        target: "postern::access",
-        "{} {} {} {} {} {} {:.1}",
-        request.origin.source(),
-        request.site,
-        request.head.method,
-        logged(path(request.head)),
-        served.status,
-        served.bytes,
-        took.as_secs_f64() * 1000.0
-    );
-}
-
-/// A path for the log. One that is cut ends in `…`, which no path can.
-fn logged(path: &str) -> Cow<'_, str> {
-    match path.get(..LOGGED_PATH) {
-        Some(begin) if path.len() > LOGGED_PATH => Cow::Owned(format!("{begin}…")),
-        _ => Cow::Borrowed(path),
-    }
 }
 
 pub(super) fn message<'a>(
