@@ -220,7 +220,8 @@ impl<'a> Answer<'a> {
         self.keeps_visitor &= !(last || endless);
         self.keeps_stream = answer.version == Version::Http11
             && answer.framing != Framing::UntilClose
-            && !answer.headers.lists("connection", "close");
+            && !answer.headers.lists("connection", "close")
+            && !self.may_go_on(answer);
         let mut out = self.status_and_lines(answer);
         self.write_framing(answer, mode, &mut out);
         if !self.keeps_visitor {
@@ -230,6 +231,21 @@ impl<'a> Answer<'a> {
         self.status = Some(answer.status);
         self.stage = Stage::Body(Body::new(answer.framing), mode);
         out
+    }
+
+    /// Whether a body may follow that HTTP has no place for (RFC 9112 section 6.3): it would be read as
+    /// the answer to the next request.
+    fn may_go_on(&self, answer: &AnswerHead) -> bool {
+        let has_length = || {
+            let mut lengths = answer.headers.all("content-length");
+            lengths.any(|length| length != b"0")
+        };
+        let is_chunked = answer.headers.all("transfer-encoding").next().is_some();
+        match answer.status {
+            204 => is_chunked || has_length(),
+            304 => is_chunked,
+            _ => is_chunked && self.request.method == "HEAD",
+        }
     }
 
     fn status_and_lines(&self, answer: &AnswerHead) -> Vec<u8> {

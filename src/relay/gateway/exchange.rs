@@ -101,6 +101,9 @@ pub(super) struct Exchange<'e, 'v, 'a> {
     answer: Passing<'e>,
     /// When the visitor was found to send nothing more.
     gone: Option<Instant>,
+    /// Whether the answer began before the application had the whole request: then it may leave some
+    /// of it unread.
+    is_early: bool,
 }
 
 /// Whether a direction has stopped because it would have to wait.
@@ -129,6 +132,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             request: Sending::new(request.framing, head),
             answer: Passing::new(answer),
             gone: None,
+            is_early: false,
         }
     }
 
@@ -193,7 +197,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
 
     fn done(&self) -> Outcome {
         let answer = &self.answer.answer;
-        let is_whole = self.request.is_whole() && !self.request.is_deaf;
+        let is_whole = self.request.is_whole() && !self.request.is_deaf && !self.is_early;
         Outcome::Done {
             keeps_visitor: answer.keeps_visitor()
                 && self.request.body.is_done()
@@ -272,7 +276,10 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         // An answer before the end of the request ends the connection: what is still coming
         // would have to be read to its end.
         let last = !self.request.body.is_done() || self.visitor.is_stopping();
-        self.answer.next_piece(last)
+        let had_head = self.answer.answer.has_head();
+        let looked = self.answer.next_piece(last);
+        self.is_early |= !had_head && self.answer.answer.has_head() && !self.request.is_whole();
+        looked
     }
 
     /// False when the application has to be waited for.

@@ -8,8 +8,8 @@
 //! The fence has accepted the connection and parsed the head; what happens with it is decided
 //! here, a request at a time ([`visit`]): [`host`] says which site, [`door`] whether an invisible
 //! one opens, [`request`] what the application gets to see, [`exchange`] moves the bodies and
-//! [`answer`] says what the visitor gets. Streams are kept for one visitor's connection and never
-//! shared, so nothing of one visitor can reach another.
+//! [`answer`] says what the visitor gets. A stream is kept for one visitor and never shared, also
+//! where a proxy sends many visitors' requests on one connection: so nothing of one can reach another.
 //!
 //! | module | is | knows sockets |
 //! |---|---|---|

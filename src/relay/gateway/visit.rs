@@ -42,6 +42,8 @@ pub(super) struct Visiting<'g> {
 struct Kept {
     site: Arc<Site>,
     stream: Box<dyn ByteStream>,
+    /// Whose it is, and by which proxies he came.
+    chain: Vec<IpAddr>,
     since: Instant,
     slot: ExchangeSlot,
 }
@@ -170,7 +172,7 @@ impl<'g> Visiting<'g> {
             Ok(permit) => permit,
             Err(full) => return self.say(request, visitor, &too_busy(full)),
         };
-        let mut kept = self.take_kept(request.head, site);
+        let mut kept = self.take_kept(request, site);
         loop {
             let may_repeat = kept.is_some() && is_repeatable(request.head);
             let opened = match kept.take() {
@@ -186,10 +188,11 @@ impl<'g> Visiting<'g> {
             if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
                 continue;
             }
-            if served.after == After::Keep && outcome.keeps_stream() {
+            if served.after == After::Keep && outcome.keeps_stream() && self.may_keep(request) {
                 self.kept = Some(Kept {
                     site: Arc::clone(site),
                     stream,
+                    chain: request.origin.chain().to_vec(),
                     since: Instant::now(),
                     slot,
                 });
@@ -225,15 +228,22 @@ impl<'g> Visiting<'g> {
         (!is_many).then_some(source)
     }
 
+    /// A proxy's connection is many visitors', and many of those may share an address: what an
+    /// application has left unread of a body must not be the beginning of another's request.
+    fn may_keep(&self, request: &Request<'_>) -> bool {
+        let is_shared = is_trusted(self.peer, &self.gateway.config.trust_proxy);
+        !is_shared || request.head.framing == Framing::Length(0)
+    }
+
     /// The kept stream, if it still stands and this request may use it.
-    fn take_kept(&mut self, head: &Head, site: &Arc<Site>) -> Option<Kept> {
+    fn take_kept(&mut self, request: &Request<'_>, site: &Arc<Site>) -> Option<Kept> {
         let limits = &self.gateway.config.limits;
         let mut kept = self.kept.take()?;
-        let usable_for = match is_repeatable(head) {
+        let usable_for = match is_repeatable(request.head) {
             true => limits.kept_for,
             false => limits.sure_for,
         };
-        let same = Arc::ptr_eq(&kept.site, site);
+        let same = Arc::ptr_eq(&kept.site, site) && kept.chain == request.origin.chain();
         if !same || kept.since.elapsed() > usable_for {
             return None;
         }
