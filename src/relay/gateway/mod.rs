@@ -41,6 +41,7 @@ mod stream;
 mod visit;
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -70,6 +71,8 @@ pub struct GatewayConfig {
     pub port: u16,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
+    /// What names this gateway to itself in `CDN-Loop` (RFC 8586): a token that nobody else has.
+    pub loop_id: String,
     /// Caps and timeouts.
     pub limits: Limits,
 }
@@ -83,6 +86,7 @@ impl GatewayConfig {
             secure: false,
             port,
             trust_proxy: Vec::new(),
+            loop_id: loop_id(),
             limits: Limits::default(),
         }
     }
@@ -113,6 +117,11 @@ impl Gateway {
             sites,
         }
     }
+}
+
+/// 64 random bits: a name that no other gateway has. It is no secret: applications see it.
+fn loop_id() -> String {
+    format!("postern-{:016x}", RandomState::new().hash_one(()))
 }
 
 impl Front for Gateway {

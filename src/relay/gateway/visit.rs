@@ -143,6 +143,11 @@ impl<'g> Visiting<'g> {
                 &message(400, "A malformed request", why, ""),
             );
         }
+        if request::comes_back(request.head, &self.gateway.config.loop_id) {
+            let why = "The application that this site leads to leads back to this relay.";
+            let hint = "Share the application itself, not the address of its site.";
+            return self.say(request, visitor, &message(508, "A loop", why, hint));
+        }
         let Some(site) = self.gateway.sites.find(request.site) else {
             let why = "No site has this name here.";
             let hint = "Check the address. A site has its name from its first connect on.";
@@ -297,8 +302,10 @@ impl<'g> Visiting<'g> {
     ) -> (Outcome, Served) {
         let head = request.head;
         let cookie = self.gateway.door.cookie();
-        let limits = &self.gateway.config.limits;
-        let to_app = request::head(head, request.host, request.origin, cookie);
+        let config = &self.gateway.config;
+        let limits = &config.limits;
+        let ours = (cookie, config.loop_id.as_str());
+        let to_app = request::head(head, request.host, request.origin, ours);
         let answer = Answer::new(head, asks_for_websocket(head), cookie);
         let figures = &*site.figures;
         let (ours, counts) = ((head, to_app), (figures, permit));
