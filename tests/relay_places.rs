@@ -1,4 +1,4 @@
-//! What one visitor, one connector and all sites may hold of the real relay at once.
+//! What one visitor, one connector and all sites may hold of the real relay at once, and for how long.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -163,4 +163,13 @@ fn all_sites_together_leave_the_relays_own_names_their_places() {
         later.push(visit("stuck-one.localhost", 99));
         held.lock().unwrap().len() > 28
     });
+}
+
+#[test]
+fn an_application_has_the_time_that_the_operator_gives_it() {
+    let args = ["--public-url=http://localhost", "--answer-timeout=1"];
+    let relay = Relay::start(&args);
+    let _tunnel = share(&relay, "one", "stuck", silent().0);
+    let said = answer(&mut get(&relay, "stuck.localhost", "/", "192.0.2.1"));
+    assert!(said.starts_with("HTTP/1.1 504 "), "{said}");
 }

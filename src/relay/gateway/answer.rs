@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::cookies;
+use super::protocol;
 use super::request::{line, named_by_connection};
 use crate::http::fence::body::{Body, Framing};
 use crate::http::fence::head::{AnswerHead, Head, HeadScan, Version};
@@ -129,6 +130,9 @@ impl<'a> Answer<'a> {
     /// means that it needs more. `last` when the visitor's connection is to end with this answer.
     pub(super) fn step(&mut self, input: &[u8], last: bool) -> Result<Piece, NotHttp> {
         match &mut self.stage {
+            Stage::Head(_) if !protocol::begins_http(input) => {
+                Err(NotHttp(protocol::said_of(input)))
+            }
             Stage::Head(scan) => {
                 let found = scan.scan(input, MAX_HEAD);
                 match found.map_err(|_| NotHttp("its head is malformed or too large"))? {

@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
 //! | `door` | codes, and who has shown one | no |
+//! | `protocol` | what speaks no HTTP | no |
 //! | `access_log` | a line a request | no |
 //! | `permits` | how many requests run at once, and whose they are | no |
 //! | `pages`, `signin` | what the gateway itself says, and asks | no |
@@ -32,6 +33,7 @@ mod limits;
 mod pages;
 mod passing;
 mod permits;
+mod protocol;
 mod raw;
 mod request;
 mod sending;
