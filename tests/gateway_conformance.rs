@@ -2,7 +2,7 @@
 //! gets, byte for byte, and what the visitor does.
 //!
 //! In all texts `{port}` is the gateway's port, `{host}` the shop's Host line, `{from}` the lines
-//! that tell the application where the request came from, `{pad:N}` N times `x`. Each character
+//! that tell the application where the request came from and by which gateway, `{pad:N}` N times `x`. Each character
 //! stands for the byte of its number.
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -66,6 +66,7 @@ fn every_raw_request_is_passed_as_written() {
     limits.body_stall = Duration::from_millis(700);
     let relay = Relay::start_with(limits, |config| {
         config.own_names = vec!["own.localhost".into()];
+        config.loop_id = "postern-test".into();
     });
     let script: Arc<Mutex<Script>> = Arc::default();
     let played = Arc::clone(&script);
@@ -203,7 +204,7 @@ fn bytes(text: &str, port: u16) -> Vec<u8> {
             "{from}",
             "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
              X-Forwarded-Host: shop.localhost:{port}\r\nX-Forwarded-Port: {port}\r\n\
-             Forwarded: for=127.0.0.1;host=\"shop.localhost:{port}\";proto=http\r\n",
+             Forwarded: for=127.0.0.1;host=\"shop.localhost:{port}\";proto=http\r\nCDN-Loop: postern-test\r\n",
         )
         .replace("{port}", &port.to_string());
     while let Some(at) = text.find("{pad:") {

@@ -323,6 +323,42 @@ fn the_log_tells_each_request_and_no_secret() {
     assert!(!text.contains("secret=1") && !text.contains("hidden"));
 }
 
+/// Whoever asks for what is not there writes a line each time: so many, and no long ones.
+#[test]
+fn a_flood_of_failures_does_not_fill_the_log() {
+    keep_log();
+    let relay = Relay::start();
+    let (port, _) = recording();
+    let _shared = relay.share("flooded-shop", port);
+    let mut client = relay.connect();
+    let path = format!("/{}", "x".repeat(10_000));
+    for _ in 0..500 {
+        client.send(relay.request("GET", "flood", &path, "").as_bytes());
+        assert_eq!(client.answer(false).unwrap().status, 404);
+        client.send(relay.request("GET", "flooded-shop", "/", "").as_bytes());
+        assert_eq!(client.answer(false).unwrap().status, 200);
+    }
+    let long = relay.request(&"M".repeat(10_000), "flood", "/", "");
+    client.send(long.as_bytes());
+    assert_eq!(client.answer(false).unwrap().status, 501);
+    assert!(client.is_closed());
+    let lines = LINES.lock().unwrap();
+    let of = |site: &str| {
+        let site = format!("postern::access 127.0.0.1 {site} ");
+        lines
+            .iter()
+            .filter(move |line| line.starts_with(&site))
+            .count()
+    };
+    assert!((120..500).contains(&of("flood")), "{} lines", of("flood"));
+    assert!(of("flooded-shop") >= 499, "what goes well is all told");
+    let ours = lines
+        .iter()
+        .filter(|line| line.starts_with("postern::access "));
+    let longest = ours.map(String::len).max();
+    assert!(longest < Some(1000), "{longest:?}");
+}
+
 #[test]
 fn a_site_that_gets_another_code_asks_again() {
     let relay = Relay::start();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use gateway_support::{PATIENCE, Relay, application, read_request, wait_until};
+use gateway_support::{Client, PATIENCE, Relay, application, read_request, wait_until};
 use postern::http::Limits;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -365,16 +365,72 @@ fn one_connectors_sites_leave_room_for_others() {
     for client in &mut waiting {
         client.send(request.as_bytes());
     }
-    let sheltered = || stuck.site.crowd.load(Ordering::Relaxed);
-    wait_until("all of them wait", || visitors() == 8 && sheltered() == 6);
+    let running = || stuck.site.crowd.load(Ordering::Relaxed);
+    let is_refused = |client: &Client| client.has_heard();
+    wait_until("half of eight run", || {
+        running() == 4 && waiting.iter().filter(|client| is_refused(client)).count() == 4
+    });
+    for client in waiting.iter_mut().filter(|client| is_refused(client)) {
+        let answer = client.answer(false).unwrap();
+        assert_eq!(
+            (answer.status, answer.header("retry-after")),
+            (503, Some("5"))
+        );
+        assert!(answer.text().contains("Too busy"), "{}", answer.text());
+    }
     for _ in 0..3 {
         assert_eq!(relay.get("shop", "/").status, 200);
     }
-    wait_until("some have given way", || visitors() < 8);
-    assert!(visitors() >= 6, "three quarters of eight are sheltered");
     drop(waiting);
-    wait_until("the others have gone", || visitors() == 0);
-    assert_eq!(sheltered(), 0);
+    wait_until("the others have gone", || visitors() == 0 && running() == 0);
+}
+
+/// Long polls and WebSockets count, and behind a trusted proxy a source is the visitor.
+#[test]
+fn one_visitor_has_a_quarter_whatever_he_asks_for() {
+    let mut limits = Limits::default();
+    limits.connections = 16;
+    let relay = Relay::start_with(limits, |config| {
+        config.trust_proxy = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    let port = application(|mut stream| {
+        let head = String::from_utf8(read_head(&mut stream)).unwrap();
+        if head.contains("Upgrade: websocket") {
+            let answer = b"HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+            stream.write_all(answer).unwrap();
+        } else if head.starts_with("GET /now") {
+            stream.write_all(OK).unwrap();
+        }
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let shared = relay.share("shop", port);
+    let ask = |path: &str, from: &str, lines: &str| {
+        let lines = format!("X-Forwarded-For: {from}\r\n{lines}");
+        let mut client = relay.connect();
+        client.send(relay.request("GET", "shop", path, &lines).as_bytes());
+        client
+    };
+    let running = || shared.site.crowd.load(Ordering::Relaxed);
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let mut held: Vec<_> = (0..2).map(|_| ask("/poll", "192.0.2.1", "")).collect();
+    for _ in 0..2 {
+        let mut client = ask("/ws", "192.0.2.1", upgrade);
+        assert_eq!(client.answer(false).unwrap().status, 101);
+        held.push(client);
+    }
+    wait_until("four run", || running() == 4);
+    let status = |from: &str| ask("/now", from, "").answer(false).unwrap().status;
+    assert_eq!((status("192.0.2.1"), status("192.0.2.2")), (503, 200));
+    let own = format!(
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n",
+        relay.addr.port()
+    );
+    let mut client = relay.connect();
+    client.send(own.as_bytes());
+    assert_eq!(client.answer(false).unwrap().status, 200);
+    drop(held);
+    wait_until("all have ended", || running() == 0);
+    assert_eq!(status("192.0.2.1"), 200);
 }
 
 /// Scaled: 2,000 idle ones are tried by hand.

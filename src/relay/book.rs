@@ -123,6 +123,26 @@ impl Book {
     }
 }
 
+impl Application {
+    /// Whether `again` differs in nothing but the time of the call and the value of the code, so that
+    /// nobody is let in or kept out by what is on disk where only this has changed.
+    pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {
+        let lasting = |application: &Application| {
+            let mut application = application.clone();
+            application.called_at.clear();
+            if let Some(code) = application
+                .site
+                .as_mut()
+                .and_then(|site| site.code.as_mut())
+            {
+                code.clear();
+            }
+            application
+        };
+        lasting(self) == lasting(again)
+    }
+}
+
 impl Connector {
     /// The application that was assigned this port.
     pub(super) fn at_port(&self, port: u16) -> Option<&Application> {

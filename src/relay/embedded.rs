@@ -108,6 +108,8 @@ pub fn start(
         enrolment: Enrolment::WithToken,
         enroll_token: Some(token.clone()),
         trust_proxy: Vec::new(),
+        connections: None,
+        answer_time: None,
         check_other_users,
     })
     .map_err(NotEmbedded::Start)?;

@@ -31,7 +31,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -80,6 +80,11 @@ pub struct Options {
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
+    /// Connections to the gateway at once; the default of [`Limits::connections`] where none.
+    pub connections: Option<usize>,
+    /// Time that an application may take to begin its answer; the default of
+    /// [`gateway::Limits::answer_time`] where none.
+    pub answer_time: Option<Duration>,
     /// Whether connections of this machine's other users are refused on loopback.
     pub check_other_users: bool,
 }
@@ -178,12 +183,15 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         .first()
         .map_or_else(String::new, |key| key.public().fingerprint());
     let operator = Operator::new(place.port, place.is_secure)?;
-    let (hosts, gateway) = (
+    let (hosts, mut gateway) = (
         hosts(&place, listen),
         gateway_config(&place, &options.trust_proxy),
     );
+    let mut limits = Limits::default();
+    limits.connections = options.connections.unwrap_or(limits.connections);
+    let answer_time = options.answer_time;
+    gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
     let service = Arc::new(Service::new(store, place, options.enrolment));
-    let limits = Limits::default();
     let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
     let desk = Arc::new(Desk {
         service: Arc::clone(&service),

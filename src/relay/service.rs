@@ -16,7 +16,7 @@ use super::place::Place;
 use super::rate::Rate;
 use super::secret::{Kept, NoRandom, sha256, token};
 use super::sites::SiteTable;
-use super::store::{self, Store};
+use super::store::{self, Saving, Store};
 use super::wanted::Wanted;
 use crate::http::ApiError;
 use crate::tunnel::remote::Remote;
@@ -130,11 +130,21 @@ impl Service {
         let code = wanted.has_door().then(|| STANDARD.encode(sha256(code)));
         let now = rfc3339(SystemTime::now());
         let _following = self.following();
-        let (api_port, before, assigned) = self.store.change(|book| {
+        let (api_port, before, assigned) = self.store.change_saving(|book| {
             let api_port = enrolled(book, wanted, password, &now)?;
-            let before = assignments::before(book, wanted).map(|before| before.port);
+            let before = assignments::before(book, wanted).cloned();
             let assigned = assignments::assign(book, wanted, code, &self.outside(&now));
-            Ok::<_, ApiError>((api_port, before, assigned.map_err(refused)?))
+            let assigned = assigned.map_err(refused)?;
+            // A known application is served again though nothing can be saved.
+            let saving = match before
+                .as_ref()
+                .is_some_and(|b| b.is_confirmed_by(&assigned))
+            {
+                true => Saving::Should,
+                false => Saving::Must,
+            };
+            let before = before.map(|before| before.port);
+            Ok::<_, ApiError>(((api_port, before, assigned), saving))
         })?;
         if let Some(opener) = self.opener.get() {
             // Nobody knows any more that the connector's tunnel still listens there.
@@ -308,7 +318,7 @@ fn no_random(error: NoRandom) -> ApiError {
 
 impl From<store::Error> for ApiError {
     fn from(error: store::Error) -> Self {
-        log::error!("the relay's state is not saved: {error}");
+        log::debug!("refused, as the state is not saved: {error}"); // the store has said it once
         Self::internal("the relay cannot save its state: its log says why")
     }
 }

@@ -1,6 +1,7 @@
 //! The data directory: who has it, the book, and the host keys.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -29,6 +30,17 @@ const MAX_ASIDE: u32 = 100;
 pub(super) struct Store {
     home: Home,
     book: Mutex<Book>,
+    /// Whether the last write failed: what fails is said once, and when it is over.
+    is_failing: AtomicBool,
+}
+
+/// Whether a change may be had without the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Saving {
+    /// What the disk does not take has not happened.
+    Must,
+    /// It is made in memory all the same, and is on disk with the next change that is.
+    Should,
 }
 
 impl Store {
@@ -49,6 +61,7 @@ impl Store {
         Ok(Self {
             home,
             book: Mutex::new(book),
+            is_failing: AtomicBool::new(false),
         })
     }
 
@@ -62,12 +75,36 @@ impl Store {
         &self,
         change: impl FnOnce(&mut Book) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.change_saving(|book| change(book).map(|outcome| (outcome, Saving::Must)))
+    }
+
+    /// The same, where `change` says what it needs of the disk.
+    pub(super) fn change_saving<T, E: From<Error>>(
+        &self,
+        change: impl FnOnce(&mut Book) -> Result<(T, Saving), E>,
+    ) -> Result<T, E> {
         let mut book = self.book();
         let mut changed = book.clone();
-        let outcome = change(&mut changed)?;
-        self.write(&changed)?;
+        let (outcome, saving) = change(&mut changed)?;
+        let saved = self.write(&changed);
+        self.tell(&saved);
+        if saving == Saving::Must {
+            saved?;
+        }
         *book = changed;
         Ok(outcome)
+    }
+
+    fn tell(&self, saved: &Result<(), Error>) {
+        let was_failing = self.is_failing.swap(saved.is_err(), Ordering::Relaxed);
+        match saved {
+            Err(error) if !was_failing => log::error!(
+                "the relay's state is not saved: {error}: connectors that are known are served, \
+                 and nothing new is taken"
+            ),
+            Ok(()) if was_failing => log::info!("the relay's state is saved again"),
+            _ => {}
+        }
     }
 
     fn write(&self, book: &Book) -> Result<(), Error> {

@@ -351,6 +351,14 @@ impl Client {
         Some(())
     }
 
+    /// Whether something has come, or the end; waits for nothing.
+    pub fn has_heard(&self) -> bool {
+        self.socket.set_nonblocking(true).unwrap();
+        let heard = self.socket.peek(&mut [0]).is_ok();
+        self.socket.set_nonblocking(false).unwrap();
+        heard
+    }
+
     /// Whether the gateway ends the connection without a further byte.
     pub fn is_closed(&mut self) -> bool {
         self.buffer.is_empty() && !matches!(self.socket.read(&mut [0]), Ok(1..))

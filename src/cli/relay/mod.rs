@@ -55,6 +55,17 @@ const TRUST_PROXY: Flag = Flag {
         "believe X-Forwarded-* from here, as from 127.0.0.1 with a TLS server on this machine; may be repeated",
     )
 };
+const CONNECTIONS: Flag = flag(
+    "connections",
+    "N",
+    "connections of visitors and connectors' calls at once (default 512): half of them for the sites of \
+     one connector, a quarter for one visitor",
+);
+const ANSWER_TIMEOUT: Flag = flag(
+    "answer-timeout",
+    "SECONDS",
+    "how long an application may take to begin its answer (default 300)",
+);
 const DATA: Flag = flag(
     "data",
     "DIR",
@@ -94,6 +105,8 @@ pub(super) const COMMAND: Command = Command {
         EXTERNAL_IP,
         ENROLL_TOKEN,
         TRUST_PROXY,
+        CONNECTIONS,
+        ANSWER_TIMEOUT,
         DATA,
         PRINT_UNIT,
         ALLOW_OTHER_USERS,

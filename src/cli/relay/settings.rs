@@ -1,12 +1,14 @@
 //! What the flags of `postern relay` say, checked.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use zeroize::Zeroizing;
 
 use super::{
-    ALLOW_OTHER_USERS, DATA, DOMAIN, ENROLL_TOKEN, EXTERNAL_IP, LISTEN, PUBLIC_URL, TRUST_PROXY,
-    TUNNEL_LISTEN, of_vault, usage,
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN, EXTERNAL_IP,
+    LISTEN, PUBLIC_URL, TRUST_PROXY, TUNNEL_LISTEN, of_vault, usage,
 };
 use crate::cli::command::{Flag, Parsed};
 use crate::cli::failure::{Failure, quoted};
@@ -24,7 +26,11 @@ const DATA_DIR: &str = "relay";
 /// The variable that may hold the enrol token.
 const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
 /// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
-const TOKEN: std::ops::RangeInclusive<usize> = 12..=256;
+const TOKEN: RangeInclusive<usize> = 12..=256;
+/// Connections that may be chosen: each is a thread, of which a unit's service has 8,192.
+const CONNECTION_COUNTS: RangeInclusive<u64> = 16..=4096;
+/// Seconds that may be chosen for an answer: up to a day.
+const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 /// A checked command line.
 pub(in crate::cli) struct Settings {
@@ -36,6 +42,8 @@ pub(in crate::cli) struct Settings {
     external_ip: String,
     enroll_token: Option<Zeroizing<String>>,
     trust_proxy: Vec<Cidr>,
+    connections: Option<usize>,
+    answer_time: Option<Duration>,
     allow_other_users: bool,
 }
 
@@ -62,6 +70,9 @@ impl Settings {
             external_ip: external_ip(parsed, tunnel_listen)?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
+            connections: number(parsed, &CONNECTIONS, CONNECTION_COUNTS)?
+                .and_then(|count| usize::try_from(count).ok()),
+            answer_time: number(parsed, &ANSWER_TIMEOUT, ANSWER_SECONDS)?.map(Duration::from_secs),
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -104,6 +115,8 @@ impl Settings {
             enrolment,
             enroll_token: self.enroll_token,
             trust_proxy: self.trust_proxy,
+            connections: self.connections,
+            answer_time: self.answer_time,
             // A proxy's connections are another user's.
             check_other_users: is_private && !self.allow_other_users,
         }
@@ -214,6 +227,30 @@ fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
     parsed.values(&TRUST_PROXY).iter().map(read).collect()
 }
 
+/// A whole number in digits.
+fn number(
+    parsed: &Parsed,
+    flag: &Flag,
+    range: RangeInclusive<u64>,
+) -> Result<Option<u64>, Failure> {
+    let Some(text) = parsed.value(flag) else {
+        return Ok(None);
+    };
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| is_number && range.contains(number));
+    let reason = format!(
+        "give a whole number from {} to {}",
+        range.start(),
+        range.end()
+    );
+    number
+        .map(Some)
+        .ok_or_else(|| refused(flag, &text, &reason))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::COMMAND;
@@ -272,6 +309,10 @@ mod tests {
             &["--external-ip", "a/b"],
             &["--trust-proxy", "10.0.0.0/33"],
             &["--enroll-token", "short"],
+            &["--connections", "15"],
+            &["--connections", "+64"],
+            &["--answer-timeout", "0"],
+            &["--answer-timeout", "5m"],
             &["--data", ""],
             &["--trust-proxy", ""],
         ] {

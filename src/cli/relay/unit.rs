@@ -1,18 +1,23 @@
 //! `postern relay --print-systemd-unit`.
 
 use super::settings::Settings;
-use super::{DATA, DOMAIN, EXTERNAL_IP, LISTEN, PUBLIC_URL, TRUST_PROXY, TUNNEL_LISTEN};
+use super::{
+    ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PUBLIC_URL, TRUST_PROXY,
+    TUNNEL_LISTEN,
+};
 use crate::cli::command::{Flag, Parsed};
 use crate::cli::systemd::{Kind, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
-const REPEATED: [&Flag; 6] = [
+const REPEATED: [&Flag; 8] = [
     &LISTEN,
     &TUNNEL_LISTEN,
     &DOMAIN,
     &PUBLIC_URL,
     &EXTERNAL_IP,
     &TRUST_PROXY,
+    &CONNECTIONS,
+    &ANSWER_TIMEOUT,
 ];
 
 /// The unit, for flags that have been checked.

@@ -115,6 +115,16 @@ impl Shared {
         self.stopping.load(Ordering::SeqCst)
     }
 
+    /// How many requests can run at once.
+    pub(super) fn capacity(&self) -> usize {
+        self.table.max.min(self.exchanges.for_sites())
+    }
+
+    /// Ends the connection that has waited longest for a further request.
+    pub(super) fn give_up_idle(&self) {
+        self.table.give_up_idle();
+    }
+
     fn is_proxy(&self, peer: IpAddr) -> bool {
         self.gateway.as_ref().is_some_and(|g| g.is_proxy(peer))
     }
@@ -222,6 +232,10 @@ impl Entry {
         *lock(&self.state) = (phase, Instant::now());
     }
 
+    fn phase(&self) -> Phase {
+        lock(&self.state).0
+    }
+
     /// The order in which connections are given up; `None` for one that is at work. A body
     /// may come slowly for long, and whoever sends it need not have signed in.
     fn rank(&self) -> Option<(u8, Instant)> {
@@ -293,6 +307,10 @@ impl Table {
         lock(&self.inner).evict();
     }
 
+    fn give_up_idle(&self) {
+        lock(&self.inner).evict_of(|phase| phase == Phase::Idle);
+    }
+
     fn remove(&self, id: u64) {
         drop(lock(&self.inner).entries.remove(&id));
         self.changed.notify_all();
@@ -325,9 +343,14 @@ impl Table {
 impl Inner {
     /// Gives up one connection; its thread notices and ends.
     fn evict(&mut self) -> bool {
+        self.evict_of(|_| true)
+    }
+
+    fn evict_of(&mut self, may: impl Fn(Phase) -> bool) -> bool {
         let ranked = self
             .entries
             .values()
+            .filter(|entry| may(entry.phase()))
             .filter_map(|e| Some((e.rank()?, e.id)));
         let Some((_, id)) = ranked.min() else {
             return false;

@@ -18,6 +18,9 @@ const EXCHANGE_FILES: usize = 4;
 
 /// Exchanges that have not ended yet while the places of their connections are others' already.
 const ENDING: usize = 16;
+/// Exchanges that only the server's own names get, whatever a gateway's sites have. Default 16: light
+/// answers, which soon make room for the next.
+const OWN: usize = 16;
 
 /// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
 #[derive(Default)]
@@ -73,8 +76,22 @@ impl Exchanges {
 
     /// `None` when there are too many.
     pub(super) fn enter(&self) -> Option<ExchangeSlot> {
+        self.enter_below(self.max)
+    }
+
+    /// The same for a gateway's site.
+    pub(super) fn enter_site(&self) -> Option<ExchangeSlot> {
+        self.enter_below(self.for_sites())
+    }
+
+    /// How many a gateway's sites may have.
+    pub(super) fn for_sites(&self) -> usize {
+        self.max.saturating_sub(OWN).max(self.max.div_ceil(2))
+    }
+
+    fn enter_below(&self, max: usize) -> Option<ExchangeSlot> {
         let slot = ExchangeSlot(Arc::clone(&self.now));
-        (self.now.fetch_add(1, Ordering::Relaxed) < self.max).then_some(slot)
+        (self.now.fetch_add(1, Ordering::Relaxed) < max).then_some(slot)
     }
 }
 
@@ -104,7 +121,7 @@ pub(super) fn within_open_files(limits: &Limits) -> (usize, usize) {
 /// Open files of a server with these limits at its busiest, those of the rest of the program
 /// included.
 pub(crate) fn wanted_files(limits: &Limits) -> usize {
-    SPARE_FILES + limits.connections + (limits.connections + ENDING) * EXCHANGE_FILES
+    SPARE_FILES + limits.connections + (limits.connections + ENDING + OWN) * EXCHANGE_FILES
 }
 
 /// Raises the limit of open files to `wanted`, as far as may be; how many of them there are.
@@ -147,5 +164,12 @@ mod tests {
         assert!(slot.is_some() && exchanges.enter().is_none());
         drop(slot);
         assert!(exchanges.enter().is_some());
+        let exchanges = Exchanges::new(OWN + 20);
+        let sites: Vec<_> = std::iter::from_fn(|| exchanges.enter_site()).collect();
+        assert_eq!(sites.len(), 20);
+        assert!(
+            exchanges.enter().is_some(),
+            "the server's own names have room"
+        );
     }
 }

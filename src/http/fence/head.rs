@@ -11,6 +11,9 @@ use super::limits::Limits;
 
 /// Header lines that httparse gets room for; [`Limits::headers`] may be lower.
 const MAX_HEADERS: usize = 128;
+/// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17. Nobody needs
+/// more, and methods are shown in logs.
+const MAX_METHOD: usize = 32;
 
 /// Finds the end of a head and refuses what no head may contain: control characters, a
 /// line feed or carriage return alone, anything over the cap.
@@ -175,7 +178,7 @@ impl Head {
         }
         let headers = Headers::collect(request.headers, limits.headers)?;
         let version = version(request.version)?;
-        let method = request.method.unwrap_or_default().to_owned();
+        let method = method(request.method.unwrap_or_default())?;
         let (target, authority) = target(&method, request.path.unwrap_or_default())?;
         Ok(Head {
             framing: request_framing(&headers, version)?,
@@ -187,6 +190,14 @@ impl Head {
             version,
             headers,
         })
+    }
+}
+
+/// RFC 9112 section 3: 501 for a method that is longer than any that is served.
+fn method(name: &str) -> Result<String, Refusal> {
+    match name.len() {
+        ..=MAX_METHOD => Ok(name.to_owned()),
+        _ => Err(Refusal::new(501, "the method's name is too long")),
     }
 }
 

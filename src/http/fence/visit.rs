@@ -79,9 +79,20 @@ impl<'a> Visitor<'_, 'a> {
         self.0.entry.enter(Phase::Stalled);
     }
 
-    /// Room for a stream and its descriptors; `None` when there are too many.
+    /// How many requests can run at once, those of the server's own names among them.
+    pub fn capacity(&self) -> usize {
+        self.0.shared.capacity()
+    }
+
+    /// Room for a stream and its descriptors; `None` when there are too many. Then the connection
+    /// that has been idle for longest gives way, with the stream that it may have kept.
     pub fn reserve(&self) -> Option<ExchangeSlot> {
-        self.0.shared.exchanges.enter()
+        let shared = self.0.shared;
+        let slot = shared.exchanges.enter_site();
+        if slot.is_none() {
+            shared.give_up_idle();
+        }
+        slot
     }
 
     /// Reads a small body, a form say. What is over [`Limits::body`] or too slow has been answered.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::cookies;
+use super::protocol;
 use super::request::{line, named_by_connection};
 use crate::http::fence::body::{Body, Framing};
 use crate::http::fence::head::{AnswerHead, Head, HeadScan, Version};
@@ -129,6 +130,9 @@ impl<'a> Answer<'a> {
     /// means that it needs more. `last` when the visitor's connection is to end with this answer.
     pub(super) fn step(&mut self, input: &[u8], last: bool) -> Result<Piece, NotHttp> {
         match &mut self.stage {
+            Stage::Head(_) if !protocol::begins_http(input) => {
+                Err(NotHttp(protocol::said_of(input)))
+            }
             Stage::Head(scan) => {
                 let found = scan.scan(input, MAX_HEAD);
                 match found.map_err(|_| NotHttp("its head is malformed or too large"))? {
@@ -220,7 +224,8 @@ impl<'a> Answer<'a> {
         self.keeps_visitor &= !(last || endless);
         self.keeps_stream = answer.version == Version::Http11
             && answer.framing != Framing::UntilClose
-            && !answer.headers.lists("connection", "close");
+            && !answer.headers.lists("connection", "close")
+            && !self.may_go_on(answer);
         let mut out = self.status_and_lines(answer);
         self.write_framing(answer, mode, &mut out);
         if !self.keeps_visitor {
@@ -230,6 +235,21 @@ impl<'a> Answer<'a> {
         self.status = Some(answer.status);
         self.stage = Stage::Body(Body::new(answer.framing), mode);
         out
+    }
+
+    /// Whether a body may follow that HTTP has no place for (RFC 9112 section 6.3): it would be read as
+    /// the answer to the next request.
+    fn may_go_on(&self, answer: &AnswerHead) -> bool {
+        let has_length = || {
+            let mut lengths = answer.headers.all("content-length");
+            lengths.any(|length| length != b"0")
+        };
+        let is_chunked = answer.headers.all("transfer-encoding").next().is_some();
+        match answer.status {
+            204 => is_chunked || has_length(),
+            304 => is_chunked,
+            _ => is_chunked && self.request.method == "HEAD",
+        }
     }
 
     fn status_and_lines(&self, answer: &AnswerHead) -> Vec<u8> {

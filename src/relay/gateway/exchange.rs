@@ -19,8 +19,9 @@ use rustix::io::Errno;
 use super::answer::Answer;
 use super::limits::Limits;
 use super::passing::Passing;
+use super::permits::BusyPermit;
 use super::sending::Sending;
-use super::site::{Figures, Shelter, add};
+use super::site::{Figures, add};
 use super::stream::ByteStream;
 use crate::http::fence::head::Head;
 use crate::http::fence::visit::Visitor;
@@ -95,11 +96,14 @@ pub(super) struct Exchange<'e, 'v, 'a> {
     stream: &'e mut dyn ByteStream,
     limits: &'e Limits,
     figures: &'e Figures,
-    shelter: &'e Shelter<'e>,
+    permit: &'e BusyPermit<'e>,
     request: Sending,
     answer: Passing<'e>,
     /// When the visitor was found to send nothing more.
     gone: Option<Instant>,
+    /// Whether the answer began before the application had the whole request: then it may leave some
+    /// of it unread.
+    is_early: bool,
 }
 
 /// Whether a direction has stopped because it would have to wait.
@@ -114,7 +118,7 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     pub(super) fn new(
         (visitor, stream): (&'e mut Visitor<'v, 'a>, &'e mut dyn ByteStream),
         limits: &'e Limits,
-        (figures, shelter): (&'e Figures, &'e Shelter<'e>),
+        (figures, permit): (&'e Figures, &'e BusyPermit<'e>),
         (request, head): (&Head, Vec<u8>),
         answer: Answer<'e>,
     ) -> Self {
@@ -124,10 +128,11 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
             stream,
             limits,
             figures,
-            shelter,
+            permit,
             request: Sending::new(request.framing, head),
             answer: Passing::new(answer),
             gone: None,
+            is_early: false,
         }
     }
 
@@ -183,16 +188,16 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
     }
 
     /// The application has the whole request: it is not given up for others any more, unless too
-    /// many are there already.
+    /// many such came while its body did.
     fn is_at_work(&mut self) {
-        if self.shelter.take() {
+        if self.permit.take().is_ok() {
             self.visitor.is_busy();
         }
     }
 
     fn done(&self) -> Outcome {
         let answer = &self.answer.answer;
-        let is_whole = self.request.is_whole() && !self.request.is_deaf;
+        let is_whole = self.request.is_whole() && !self.request.is_deaf && !self.is_early;
         Outcome::Done {
             keeps_visitor: answer.keeps_visitor()
                 && self.request.body.is_done()
@@ -271,7 +276,10 @@ impl<'e, 'v, 'a> Exchange<'e, 'v, 'a> {
         // An answer before the end of the request ends the connection: what is still coming
         // would have to be read to its end.
         let last = !self.request.body.is_done() || self.visitor.is_stopping();
-        self.answer.next_piece(last)
+        let had_head = self.answer.answer.has_head();
+        let looked = self.answer.next_piece(last);
+        self.is_early |= !had_head && self.answer.answer.has_head() && !self.request.is_whole();
+        looked
     }
 
     /// False when the application has to be waited for.

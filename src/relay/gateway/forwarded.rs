@@ -136,6 +136,11 @@ impl Origin {
             .unwrap_or(IpAddr::from([0, 0, 0, 0]))
     }
 
+    /// The visitor, then the proxies that he came through.
+    pub(super) fn chain(&self) -> &[IpAddr] {
+        &self.chain
+    }
+
     /// Header lines for the application.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let proto = if self.secure { "https" } else { "http" };

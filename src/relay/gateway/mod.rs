@@ -8,17 +8,21 @@
 //! The fence has accepted the connection and parsed the head; what happens with it is decided
 //! here, a request at a time ([`visit`]): [`host`] says which site, [`door`] whether an invisible
 //! one opens, [`request`] what the application gets to see, [`exchange`] moves the bodies and
-//! [`answer`] says what the visitor gets. Streams are kept for one visitor's connection and never
-//! shared, so nothing of one visitor can reach another.
+//! [`answer`] says what the visitor gets. A stream is kept for one visitor and never shared, also
+//! where a proxy sends many visitors' requests on one connection: so nothing of one can reach another.
 //!
 //! | module | is | knows sockets |
 //! |---|---|---|
 //! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
 //! | `door` | codes, and who has shown one | no |
+//! | `protocol` | what speaks no HTTP | no |
+//! | `access_log` | a line a request | no |
+//! | `permits` | how many requests run at once, and whose they are | no |
 //! | `pages`, `signin` | what the gateway itself says, and asks | no |
 //! | `exchange` (of `sending` and `passing`), `raw` | the loops of a request, and of an upgraded connection | yes |
 //! | `stream` | what leads to an application, with TLS where it wants that | yes |
 
+mod access_log;
 mod answer;
 mod cookies;
 mod door;
@@ -28,6 +32,8 @@ mod host;
 mod limits;
 mod pages;
 mod passing;
+mod permits;
+mod protocol;
 mod raw;
 mod request;
 mod sending;
@@ -37,13 +43,16 @@ mod stream;
 mod visit;
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::http::fence::visit::{Gateway as Front, Visit};
 use crate::tunnel::link::Tls;
+use access_log::AccessLog;
 use door::Door;
 use pages::Pages;
+use permits::Permits;
 
 pub use door::Code;
 pub use forwarded::{Cidr, InvalidCidr};
@@ -64,6 +73,8 @@ pub struct GatewayConfig {
     pub port: u16,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
+    /// What names this gateway to itself in `CDN-Loop` (RFC 8586): a token that nobody else has.
+    pub loop_id: String,
     /// Caps and timeouts.
     pub limits: Limits,
 }
@@ -77,6 +88,7 @@ impl GatewayConfig {
             secure: false,
             port,
             trust_proxy: Vec::new(),
+            loop_id: loop_id(),
             limits: Limits::default(),
         }
     }
@@ -88,6 +100,8 @@ pub struct Gateway {
     sites: Arc<dyn Sites>,
     door: Door,
     pages: Pages,
+    permits: Permits,
+    log: AccessLog,
     tls: Tls,
 }
 
@@ -97,12 +111,19 @@ impl Gateway {
         Gateway {
             door: Door::new(config.secure),
             pages: Pages::load(),
+            permits: Permits::default(),
+            log: AccessLog::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),
             config,
             sites,
         }
     }
+}
+
+/// 64 random bits: a name that no other gateway has. It is no secret: applications see it.
+fn loop_id() -> String {
+    format!("postern-{:016x}", RandomState::new().hash_one(()))
 }
 
 impl Front for Gateway {

@@ -27,8 +27,17 @@ const DROPPED: [&str; 14] = [
 /// The same, by how their names begin.
 const DROPPED_PREFIX: &str = "x-forwarded-";
 
-/// The head for the application. `cookie` is the name of ours, which it must not see.
-pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, cookie: &str) -> Vec<u8> {
+/// Tells a request that comes back (RFC 8586). It passes as every intermediary left it.
+const CDN_LOOP: &str = "CDN-Loop";
+
+/// The head for the application. `cookie` is the name of ours, which it must not see, `loop_id` what
+/// names this gateway.
+pub(super) fn head(
+    head: &Head,
+    host: &[u8],
+    origin: &Origin,
+    (cookie, loop_id): (&str, &str),
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
@@ -43,6 +52,7 @@ pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, cookie: &str) -> V
         }
     }
     origin.write(&mut out);
+    line(&mut out, CDN_LOOP, loop_id.as_bytes());
     match head.framing {
         Framing::Chunked => line(&mut out, "Transfer-Encoding", b"chunked"),
         Framing::Length(0) if head.headers.all("content-length").next().is_none() => {}
@@ -55,6 +65,15 @@ pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, cookie: &str) -> V
     }
     out.extend_from_slice(b"\r\n");
     out
+}
+
+/// Whether the request has passed through the gateway of this name already.
+pub(super) fn comes_back(head: &Head, loop_id: &str) -> bool {
+    head.headers
+        .all(CDN_LOOP)
+        .flat_map(|value| value.split(|b| *b == b','))
+        .filter_map(|info| info.split(|b| *b == b';').next())
+        .any(|id| id.trim_ascii().eq_ignore_ascii_case(loop_id.as_bytes()))
 }
 
 /// Whether this is the opening handshake of a WebSocket (RFC 6455 section 4.1). No other protocol
@@ -76,13 +95,13 @@ pub(super) fn is_repeatable(head: &Head) -> bool {
         && !asks_for_websocket(head)
 }
 
-/// The names that `Connection` makes lines of this connection only.
+/// The names that `Connection` makes lines of this connection only. It cannot hide a loop.
 pub(super) fn named_by_connection(headers: &Headers) -> Vec<String> {
     headers
         .all("connection")
         .flat_map(|value| value.split(|b| *b == b','))
         .map(|name| String::from_utf8_lossy(name).trim().to_ascii_lowercase())
-        .filter(|name| !name.is_empty())
+        .filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case(CDN_LOOP))
         .collect()
 }
 

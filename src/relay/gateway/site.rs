@@ -1,6 +1,5 @@
 //! What the gateway knows of a site.
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -32,7 +31,7 @@ pub struct Site {
     pub open: Open,
     /// What has passed; goes on when the site is made anew.
     pub figures: Arc<Figures>,
-    /// Requests at work at all sites of the one who shares it: those that are not given up for others.
+    /// Requests that run at all sites of the one who shares it: those that are not given up for others.
     pub crowd: Arc<AtomicUsize>,
 }
 
@@ -112,43 +111,5 @@ impl<'a> Present<'a> {
 impl Drop for Present<'_> {
     fn drop(&mut self) {
         self.0.visitors.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A request's place among those that are not given up for others; it is had until this is dropped.
-pub(super) struct Shelter<'a> {
-    crowd: &'a AtomicUsize,
-    most: usize,
-    is_had: Cell<bool>,
-}
-
-impl<'a> Shelter<'a> {
-    /// Not had yet. The sites of the one who shares this one may have `most`.
-    pub(super) fn at(site: &'a Site, most: usize) -> Shelter<'a> {
-        Shelter {
-            crowd: &site.crowd,
-            most,
-            is_had: Cell::new(false),
-        }
-    }
-
-    /// Whether it is had, now where it was not before.
-    pub(super) fn take(&self) -> bool {
-        if !self.is_had.get() {
-            let others = self.crowd.fetch_add(1, Ordering::Relaxed);
-            self.is_had.set(others < self.most);
-            if others >= self.most {
-                self.crowd.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-        self.is_had.get()
-    }
-}
-
-impl Drop for Shelter<'_> {
-    fn drop(&mut self) {
-        if self.is_had.get() {
-            self.crowd.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 }

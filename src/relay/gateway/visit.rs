@@ -1,36 +1,33 @@
 //! One visitor's connection, a request at a time: which site, whether its door opens, and what
 //! the visitor is told when the application does not answer.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Gateway;
+use super::access_log::Line;
 use super::answer::Answer;
 use super::exchange::{Ended, Exchange, Outcome};
-use super::forwarded::{Origin, Place};
+use super::forwarded::{Origin, Place, is_trusted};
 use super::host::Host;
 use super::pages::Message;
+use super::permits::{BusyPermit, Full};
 use super::raw::Raw;
 use super::request::{self, asks_for_websocket, is_repeatable};
 use super::signin::AUTH;
-use super::site::{Down, Present, Shelter, Site};
+use super::site::{Down, Present, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;
 use crate::http::fence::ExchangeSlot;
+use crate::http::fence::body::Framing;
 use crate::http::fence::head::Head;
 use crate::http::fence::visit::{After, Visit, Visitor};
 use crate::http::fence::would_block;
 
-/// Bytes of a path that the log shows. Default 500: a visitor may send 32 KiB, and does not get to
-/// fill the disk with them.
-const LOGGED_PATH: usize = 500;
-
-/// Which part of all connections may be at work at the sites of one connector without being given up
-/// for others. Default 3/4: sites that do not answer must not take all of them.
-const SHELTERED: (usize, usize) = (3, 4);
+/// Seconds after which one who found no room may try again. Default 5.
+const RETRY_AFTER: &str = "5";
 
 /// The state of one connection.
 pub(super) struct Visiting<'g> {
@@ -45,6 +42,8 @@ pub(super) struct Visiting<'g> {
 struct Kept {
     site: Arc<Site>,
     stream: Box<dyn ByteStream>,
+    /// Whose it is, and by which proxies he came.
+    chain: Vec<IpAddr>,
     since: Instant,
     slot: ExchangeSlot,
 }
@@ -114,12 +113,20 @@ impl Visit for Visiting<'_> {
         if visitor.inbox().is_empty() {
             *visitor.inbox() = Vec::new(); // an idle connection holds no memory
         }
-        tell(&request, &served, began.elapsed());
+        self.gateway.log.tell(&Line {
+            source: origin.source(),
+            site: request.site,
+            method: &head.method,
+            path: path(head),
+            status: served.status,
+            bytes: served.bytes,
+            took: began.elapsed(),
+        });
         served.after
     }
 }
 
-impl Visiting<'_> {
+impl<'g> Visiting<'g> {
     fn route(
         &mut self,
         request: &Request<'_>,
@@ -135,6 +142,11 @@ impl Visiting<'_> {
                 visitor,
                 &message(400, "A malformed request", why, ""),
             );
+        }
+        if request::comes_back(request.head, &self.gateway.config.loop_id) {
+            let why = "The application that this site leads to leads back to this relay.";
+            let hint = "Share the application itself, not the address of its site.";
+            return self.say(request, visitor, &message(508, "A loop", why, hint));
         }
         let Some(site) = self.gateway.sites.find(request.site) else {
             let why = "No site has this name here.";
@@ -161,7 +173,11 @@ impl Visiting<'_> {
         visitor: &mut Visitor<'_, '_>,
     ) -> Served {
         let _present = Present::at(&site.figures);
-        let mut kept = self.take_kept(request.head, site);
+        let permit = match self.permitted(request, site, visitor) {
+            Ok(permit) => permit,
+            Err(full) => return self.say(request, visitor, &too_busy(full)),
+        };
+        let mut kept = self.take_kept(request, site);
         loop {
             let may_repeat = kept.is_some() && is_repeatable(request.head);
             let opened = match kept.take() {
@@ -172,14 +188,16 @@ impl Visiting<'_> {
                 Ok(opened) => opened,
                 Err(served) => return served,
             };
-            let (outcome, served) = self.exchange(request, site, visitor, stream.as_mut());
+            let (outcome, served) =
+                self.exchange(request, (site, &permit), visitor, stream.as_mut());
             if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
                 continue;
             }
-            if served.after == After::Keep && outcome.keeps_stream() {
+            if served.after == After::Keep && outcome.keeps_stream() && self.may_keep(request) {
                 self.kept = Some(Kept {
                     site: Arc::clone(site),
                     stream,
+                    chain: request.origin.chain().to_vec(),
                     since: Instant::now(),
                     slot,
                 });
@@ -188,15 +206,49 @@ impl Visiting<'_> {
         }
     }
 
+    /// A request that is whole runs from here on. One with a body gives way while it is sent, and
+    /// takes its permit after that.
+    fn permitted<'s>(
+        &self,
+        request: &Request<'_>,
+        site: &'s Site,
+        visitor: &Visitor<'_, '_>,
+    ) -> Result<BusyPermit<'s>, Full>
+    where
+        'g: 's,
+    {
+        let source = self.counted(request.origin.source());
+        let permits = &self.gateway.permits;
+        let permit = BusyPermit::new(permits, &site.crowd, source, visitor.capacity());
+        match request.head.framing {
+            Framing::Length(0) => permit.take()?,
+            _ => permit.check()?,
+        }
+        Ok(permit)
+    }
+
+    /// Who is this machine, or a proxy that does not say whom it speaks for, is many.
+    fn counted(&self, source: IpAddr) -> Option<IpAddr> {
+        let is_many = source.is_loopback() || is_trusted(source, &self.gateway.config.trust_proxy);
+        (!is_many).then_some(source)
+    }
+
+    /// A proxy's connection is many visitors', and many of those may share an address: what an
+    /// application has left unread of a body must not be the beginning of another's request.
+    fn may_keep(&self, request: &Request<'_>) -> bool {
+        let is_shared = is_trusted(self.peer, &self.gateway.config.trust_proxy);
+        !is_shared || request.head.framing == Framing::Length(0)
+    }
+
     /// The kept stream, if it still stands and this request may use it.
-    fn take_kept(&mut self, head: &Head, site: &Arc<Site>) -> Option<Kept> {
+    fn take_kept(&mut self, request: &Request<'_>, site: &Arc<Site>) -> Option<Kept> {
         let limits = &self.gateway.config.limits;
         let mut kept = self.kept.take()?;
-        let usable_for = match is_repeatable(head) {
+        let usable_for = match is_repeatable(request.head) {
             true => limits.kept_for,
             false => limits.sure_for,
         };
-        let same = Arc::ptr_eq(&kept.site, site);
+        let same = Arc::ptr_eq(&kept.site, site) && kept.chain == request.origin.chain();
         if !same || kept.since.elapsed() > usable_for {
             return None;
         }
@@ -212,9 +264,7 @@ impl Visiting<'_> {
         visitor: &mut Visitor<'_, '_>,
     ) -> Result<(Box<dyn ByteStream>, ExchangeSlot), Served> {
         let Some(slot) = visitor.reserve() else {
-            let why = "Too many visitors are here at once.";
-            let busy = message(503, "Too busy", why, "Try again soon.");
-            return Err(self.say(request, visitor, &busy));
+            return Err(self.say(request, visitor, &too_busy(Full::Sites)));
         };
         let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
         match opened {
@@ -246,18 +296,19 @@ impl Visiting<'_> {
     fn exchange(
         &self,
         request: &Request<'_>,
-        site: &Site,
+        (site, permit): (&Site, &BusyPermit<'_>),
         visitor: &mut Visitor<'_, '_>,
         stream: &mut dyn ByteStream,
     ) -> (Outcome, Served) {
         let head = request.head;
         let cookie = self.gateway.door.cookie();
-        let limits = &self.gateway.config.limits;
-        let to_app = request::head(head, request.host, request.origin, cookie);
+        let config = &self.gateway.config;
+        let limits = &config.limits;
+        let ours = (cookie, config.loop_id.as_str());
+        let to_app = request::head(head, request.host, request.origin, ours);
         let answer = Answer::new(head, asks_for_websocket(head), cookie);
-        let most = visitor.limits().connections / SHELTERED.1 * SHELTERED.0;
-        let (figures, shelter) = (&*site.figures, Shelter::at(site, most));
-        let (ours, counts) = ((head, to_app), (figures, &shelter));
+        let figures = &*site.figures;
+        let (ours, counts) = ((head, to_app), (figures, permit));
         let mut exchange = Exchange::new((visitor, stream), limits, counts, ours, answer);
         let outcome = exchange.run();
         let mut served = Served {
@@ -332,6 +383,7 @@ impl Visiting<'_> {
         let page = pages.message(request.head, request.site, what);
         match what.status {
             405 => page.header("Allow", "GET, POST"),
+            503 => page.header("Retry-After", RETRY_AFTER),
             _ => page,
         }
     }
@@ -368,29 +420,6 @@ fn path(head: &Head) -> &str {
     head.target.split('?').next().unwrap_or_default()
 }
 
-/// A request's line in the log; without its query, which may hold secrets.
-fn tell(request: &Request<'_>, served: &Served, took: Duration) {
-    log::info!(
-        target: "postern::access",
-        "{} {} {} {} {} {} {:.1}",
-        request.origin.source(),
-        request.site,
-        request.head.method,
-        logged(path(request.head)),
-        served.status,
-        served.bytes,
-        took.as_secs_f64() * 1000.0
-    );
-}
-
-/// A path for the log. One that is cut ends in `…`, which no path can.
-fn logged(path: &str) -> Cow<'_, str> {
-    match path.get(..LOGGED_PATH) {
-        Some(begin) if path.len() > LOGGED_PATH => Cow::Owned(format!("{begin}…")),
-        _ => Cow::Borrowed(path),
-    }
-}
-
 pub(super) fn message<'a>(
     status: u16,
     title: &'a str,
@@ -403,6 +432,15 @@ pub(super) fn message<'a>(
         text,
         hint,
     }
+}
+
+fn too_busy(full: Full) -> Message<'static> {
+    let text = match full {
+        Full::Source => "Too many requests from your address are under way here.",
+        Full::Connector => "Too many visitors are at the sites of the one who shares this one.",
+        Full::Sites => "Too many visitors are here at once.",
+    };
+    message(503, "Too busy", text, "Wait a moment, then reload.")
 }
 
 fn tunnel_is_down() -> Message<'static> {

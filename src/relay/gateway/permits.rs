@@ -1,0 +1,209 @@
+//! How many requests run at once: at all sites, at those of one connector, and of one source.
+//!
+//! Whatever visitors and applications do, a part of what the gateway can carry is left for others,
+//! and a part for the relay's own names.
+
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::http;
+
+/// The part of all requests that sites may have together. Default 7/8: the rest is for the relay's
+/// own names, by which connectors come back.
+const ALL: (usize, usize) = (7, 8);
+/// The part that the sites of one connector may have. Default 1/2.
+const CONNECTOR: (usize, usize) = (1, 2);
+/// The part that one source may have. Default 1/4.
+const SOURCE: (usize, usize) = (1, 4);
+/// Counters in a row of [`Sources`]. Default 2,048: sources that share both of theirs with another are
+/// one in millions.
+const COUNTERS: usize = 2048;
+
+/// Which share is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Full {
+    /// That of all sites.
+    Sites,
+    /// That of the connector whose site it is.
+    Connector,
+    /// That of the visitor.
+    Source,
+}
+
+/// The requests that run now.
+#[derive(Debug, Default)]
+pub(super) struct Permits {
+    all: AtomicUsize,
+    sources: Sources,
+}
+
+/// Requests by source, without a lock: each source has a counter in either row, and as many requests
+/// as the smaller one says, or fewer. The hashes are random, so nobody can aim at another's counters.
+#[derive(Debug)]
+struct Sources {
+    keys: [RandomState; 2],
+    rows: [Vec<AtomicUsize>; 2],
+}
+
+impl Default for Sources {
+    fn default() -> Sources {
+        let row = || (0..COUNTERS).map(|_| AtomicUsize::new(0)).collect();
+        Sources {
+            keys: [RandomState::new(), RandomState::new()],
+            rows: [row(), row()],
+        }
+    }
+}
+
+impl Sources {
+    fn of(&self, source: IpAddr) -> [Option<&AtomicUsize>; 2] {
+        let source = http::source(source);
+        [0, 1].map(|row| {
+            let hash = self.keys.get(row)?.hash_one(source);
+            let at = usize::try_from(hash % u64::try_from(COUNTERS).ok()?).ok()?;
+            self.rows.get(row)?.get(at)
+        })
+    }
+}
+
+/// One request's permit to run; it is had until this is dropped.
+pub(super) struct BusyPermit<'a> {
+    all: &'a AtomicUsize,
+    connector: &'a AtomicUsize,
+    /// None where the source is not counted.
+    source: [Option<&'a AtomicUsize>; 2],
+    /// Requests that could run in all.
+    capacity: usize,
+    is_had: Cell<bool>,
+}
+
+impl<'a> BusyPermit<'a> {
+    /// Not had yet. `connector` counts those of the one who shares the site; a `source` that is
+    /// `None` is not counted.
+    pub(super) fn new(
+        permits: &'a Permits,
+        connector: &'a AtomicUsize,
+        source: Option<IpAddr>,
+        capacity: usize,
+    ) -> BusyPermit<'a> {
+        BusyPermit {
+            all: &permits.all,
+            connector,
+            source: source.map_or([None; 2], |source| permits.sources.of(source)),
+            capacity,
+            is_had: Cell::new(false),
+        }
+    }
+
+    /// Takes it, where it is not had already.
+    pub(super) fn take(&self) -> Result<(), Full> {
+        if self.is_had.get() {
+            return Ok(());
+        }
+        // One by one: who is refused at one counter never shows in the next.
+        for (at, (counters, most, full)) in self.shares().iter().enumerate() {
+            let of_others =
+                counters.map(|counter| counter.map(|c| c.fetch_add(1, Ordering::Relaxed)));
+            if is_full(of_others, *most) {
+                self.give_back(at + 1);
+                return Err(*full);
+            }
+        }
+        self.is_had.set(true);
+        Ok(())
+    }
+
+    /// Whether it could be had now.
+    pub(super) fn check(&self) -> Result<(), Full> {
+        let now = |counter: Option<&AtomicUsize>| counter.map(|c| c.load(Ordering::Relaxed));
+        let shares = self.shares();
+        let mut full = shares
+            .iter()
+            .filter(|share| is_full(share.0.map(now), share.1));
+        full.next().map_or(Ok(()), |share| Err(share.2))
+    }
+
+    /// The counters of each share, the most that it may hold, and what to say where it does.
+    fn shares(&self) -> [([Option<&AtomicUsize>; 2], usize, Full); 3] {
+        let most = |(part, of): (usize, usize)| (self.capacity * part / of).max(1);
+        [
+            (self.source, most(SOURCE), Full::Source),
+            (
+                [Some(self.connector), None],
+                most(CONNECTOR),
+                Full::Connector,
+            ),
+            ([Some(self.all), None], most(ALL), Full::Sites),
+        ]
+    }
+
+    fn give_back(&self, shares: usize) {
+        let all = self.shares();
+        for counter in all.iter().take(shares).flat_map(|share| share.0).flatten() {
+            counter.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The smaller counter is the better guess; where there is none, nothing is counted.
+fn is_full(counts: [Option<usize>; 2], most: usize) -> bool {
+    counts.into_iter().flatten().min() >= Some(most)
+}
+
+impl Drop for BusyPermit<'_> {
+    fn drop(&mut self) {
+        if self.is_had.get() {
+            self.give_back(self.shares().len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> Option<IpAddr> {
+        Some(text.parse().unwrap())
+    }
+
+    #[test]
+    fn each_share_holds_and_what_was_had_is_given_back() {
+        let (permits, one, two) = <(Permits, AtomicUsize, AtomicUsize)>::default();
+        let ask = |connector, source| {
+            let permit = BusyPermit::new(&permits, connector, source, 16);
+            permit.take().map(|()| permit)
+        };
+        let refused = |connector, source| ask(connector, source).err();
+        let held: Vec<_> = (0..4).map(|_| ask(&one, ip("192.0.2.1")).ok()).collect();
+        assert_eq!(refused(&one, ip("192.0.2.1")), Some(Full::Source));
+        assert_eq!(refused(&two, ip("192.0.2.1")), Some(Full::Source));
+        let more: Vec<_> = (0..4).map(|_| ask(&one, None).ok()).collect();
+        assert_eq!(refused(&one, ip("192.0.2.2")), Some(Full::Connector));
+        let rest: Vec<_> = (0..6).map(|_| ask(&two, None).ok()).collect();
+        assert_eq!(refused(&two, None), Some(Full::Sites));
+        let all = held.iter().chain(&more).chain(&rest);
+        assert_eq!(all.filter(|permit| permit.is_some()).count(), 14);
+        drop((held, more, rest));
+        assert_eq!(one.load(Ordering::Relaxed), 0);
+        assert_eq!(permits.all.load(Ordering::Relaxed), 0);
+        let mut counters = permits.sources.rows.iter().flatten();
+        assert!(counters.all(|counter| counter.load(Ordering::Relaxed) == 0));
+    }
+
+    /// As elsewhere: a household has a /64.
+    #[test]
+    fn a_network_of_ipv6_is_one_source_and_a_second_try_takes_nothing() {
+        let (permits, crowd) = <(Permits, AtomicUsize)>::default();
+        let permit = |source| BusyPermit::new(&permits, &crowd, ip(source), 4);
+        let first = permit("2001:db8::1");
+        assert_eq!(
+            (first.check(), first.take(), first.take()),
+            (Ok(()), Ok(()), Ok(()))
+        );
+        assert_eq!(permit("2001:db8::2").check(), Err(Full::Source));
+        assert_eq!(permit("2001:db8:1::2").take(), Ok(()));
+        assert_eq!(crowd.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,90 @@
+//! What an application speaks that does not speak HTTP, by its first bytes.
+
+/// How an answer of HTTP/1 begins (RFC 9112 section 4).
+const HTTP: &[u8] = b"HTTP/";
+
+/// First bytes, and what is said of them.
+const KNOWN: [(&[u8], &str); 8] = [
+    (b"SSH-", "it speaks SSH: share it as ssh"),
+    (b"RFB ", "it speaks VNC: share it as vnc"),
+    // A record of TLS: an alert, or a handshake (RFC 8446 section 5.1).
+    (b"\x15\x03", "it speaks TLS: share it as https"),
+    (b"\x16\x03", "it speaks TLS: share it as https"),
+    // IAC, which begins each command of Telnet (RFC 854).
+    (b"\xff", "it speaks Telnet: share it as telnet"),
+    (b"220", "it speaks SMTP or FTP: share it as tcp"),
+    (b"-ERR", "it speaks Redis or POP3: share it as tcp"),
+    // A frame of SETTINGS (RFC 9113 section 6.5): HTTP/2 without its beginning.
+    (b"\x00\x00", "it speaks HTTP/2 alone, and not HTTP/1.1"),
+];
+
+/// Whether `input`, as far as it has come, is how an answer begins. One empty line before it is skipped.
+pub(super) fn begins_http(input: &[u8]) -> bool {
+    let line = input.strip_prefix(b"\r\n").unwrap_or(input);
+    let begin = line.get(..HTTP.len()).unwrap_or(line);
+    HTTP.starts_with(begin) || input == b"\r"
+}
+
+/// What is said of an answer that begins otherwise.
+pub(super) fn said_of(input: &[u8]) -> &'static str {
+    // A packet of MySQL's protocol: three bytes of length, number 0, version 10 or an error.
+    if let [_, _, 0, 0, 10 | 0xff, ..] = input {
+        return "it speaks MySQL's protocol: share it as mysql";
+    }
+    let mut known = KNOWN.iter();
+    let found = known.find(|(begin, _)| input.starts_with(begin));
+    found.map_or("it does not begin as HTTP does", |(_, said)| said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_known_by_as_much_as_has_come() {
+        for begin in [
+            "",
+            "H",
+            "HTTP",
+            "HTTP/",
+            "HTTP/1.1 200",
+            "\r",
+            "\r\n",
+            "\r\nHT",
+        ] {
+            assert!(begins_http(begin.as_bytes()), "{begin:?}");
+        }
+        for begin in [
+            "h",
+            "HTP",
+            "HTTPS",
+            "S",
+            "\n",
+            "\r\n\r\n",
+            "\0",
+            " HTTP/1.1",
+        ] {
+            assert!(!begins_http(begin.as_bytes()), "{begin:?}");
+        }
+    }
+
+    #[test]
+    fn others_are_named() {
+        for (begin, named) in [
+            (&b"SSH-2.0-OpenSSH_9.2p1\r\n"[..], "SSH"),
+            (b"RFB 003.008\n", "VNC"),
+            (b"\x15\x03\x01\x00\x02\x02\x46", "https"),
+            (b"\xff\xfd\x18\xff\xfd\x20", "Telnet"),
+            (b"\x4a\x00\x00\x00\x0a8.0.36\x00", "MySQL"),
+            (b"\x6a\x00\x00\x00\xff\x6a\x04Host", "MySQL"),
+            (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", "HTTP/2"),
+            (b"hello\r\n", "does not begin"),
+        ] {
+            assert!(
+                said_of(begin).contains(named),
+                "{named}: {}",
+                said_of(begin)
+            );
+        }
+    }
+}
