@@ -388,6 +388,7 @@ fn gateway_config(place: &Place, trust_proxy: &[Cidr]) -> GatewayConfig {
     let mut config = GatewayConfig::new(&place.domain, place.port);
     config.own_names = place.own_names().into();
     config.secure = place.is_secure;
+    config.listen_port = place.listen_port;
     config.trust_proxy = trust_proxy.to_vec();
     config
 }

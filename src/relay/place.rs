@@ -88,6 +88,8 @@ pub(super) struct Place {
     pub(super) host: String,
     /// The port that visitors use.
     pub(super) port: u16,
+    /// The port that the gateway listens on.
+    pub(super) listen_port: u16,
     /// What connectors dial.
     pub(super) external_ip: String,
     /// Where the tunnel server listens.
@@ -110,6 +112,7 @@ impl Place {
             is_secure: public.is_secure,
             host: public.host,
             port: public.port,
+            listen_port: listen.port(),
             external_ip: String::new(),
             tunnel: listen,
             fingerprint: String::new(),

@@ -83,11 +83,7 @@ fn may_pass(access: &Access, request: &Request) -> bool {
     let path = request.path();
     let of_the_page =
         path.starts_with("/assets/") && (path.contains("/common/") || path.contains("/sql/signin"));
-    path == "/auth"
-        || of_the_page
-        || request
-            .cookies(access.cookie())
-            .any(|cookie| access.knows(cookie))
+    path == "/auth" || of_the_page || access.visitor(request).is_some()
 }
 
 fn turn_away(request: Request) {
@@ -112,7 +108,8 @@ fn auth(service: &Arc<Service>, request: Request) {
     let Some(code) = code_of(&request, by_script) else {
         return assets::page(request, "sql/signin.html");
     };
-    match access.enter(&code, request.peer()) {
+    let is_secure = access.is_secure(&request);
+    match access.enter(&code, request.peer(), is_secure) {
         Ok(Entrance::Open(cookie)) if by_script => {
             request.respond(Response::ok(json!({"signed_in": true})).header("Set-Cookie", cookie));
         }

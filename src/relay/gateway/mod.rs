@@ -13,13 +13,14 @@
 //!
 //! | module | is | knows sockets |
 //! |---|---|---|
-//! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
+//! | `host`, `forwarded`, `request`, `answer`, `caching`, `cookies` | heads in, heads out | no |
 //! | `door` | codes, and who has shown one | no |
 //! | `pages`, `signin` | what the gateway itself says, and asks | no |
 //! | `exchange` (of `sending` and `passing`), `raw` | the loops of a request, and of an upgraded connection | yes |
 //! | `stream` | what leads to an application, with TLS where it wants that | yes |
 
 mod answer;
+mod caching;
 mod cookies;
 mod door;
 mod exchange;
@@ -62,6 +63,8 @@ pub struct GatewayConfig {
     pub secure: bool,
     /// The port that visitors use, where a request does not say.
     pub port: u16,
+    /// The port that it listens on, which a request may name too.
+    pub listen_port: u16,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
     /// Caps and timeouts.
@@ -76,6 +79,7 @@ impl GatewayConfig {
             own_names: Vec::new(),
             secure: false,
             port,
+            listen_port: port,
             trust_proxy: Vec::new(),
             limits: Limits::default(),
         }
@@ -95,7 +99,7 @@ impl Gateway {
     /// A gateway to these sites.
     pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
         Gateway {
-            door: Door::new(config.secure),
+            door: Door::new(),
             pages: Pages::load(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),
@@ -112,6 +116,10 @@ impl Front for Gateway {
 
     fn is_proxy(&self, peer: IpAddr) -> bool {
         forwarded::is_trusted(peer, &self.config.trust_proxy)
+    }
+
+    fn is_https(&self) -> bool {
+        self.config.secure
     }
 }
 

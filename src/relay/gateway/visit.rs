@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Gateway;
-use super::answer::Answer;
+use super::answer::{Afresh, Answer};
 use super::exchange::{Ended, Exchange, Outcome};
 use super::forwarded::{Origin, Place};
 use super::host::Host;
 use super::pages::Message;
 use super::raw::Raw;
 use super::request::{self, asks_for_websocket, is_repeatable};
-use super::signin::AUTH;
+use super::signin::leads_to_door;
 use super::site::{Down, Present, Shelter, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;
@@ -136,6 +136,12 @@ impl Visiting<'_> {
                 &message(400, "A malformed request", why, ""),
             );
         }
+        if !self.serves_port(host) {
+            let why = "This site is not served on the port that its address names.";
+            let hint = "Use the address that you were given. The relay's --public-url says which port visitors use.";
+            let refused = message(421, "A wrong port", why, hint);
+            return self.say(request, visitor, &refused);
+        }
         let Some(site) = self.gateway.sites.find(request.site) else {
             let why = "No site has this name here.";
             let hint = "Check the address. A site has its name from its first connect on.";
@@ -143,15 +149,22 @@ impl Visiting<'_> {
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
-            if path(request.head) == AUTH {
+            if leads_to_door(request.head, &site) {
                 return self.enter(request, &site, visitor);
             }
-            if !self.is_signed_in(request.head, &site) {
-                let page = self.asking(request, 401, "");
+            if !self.is_signed_in(request, &site) {
+                let page = self.asking(request);
                 return answer(request.head, visitor, page, false);
             }
         }
         self.pass(request, &site, visitor)
+    }
+
+    /// Another port of this host is another server, to which links must not lead.
+    fn serves_port(&self, host: &Host) -> bool {
+        let config = &self.gateway.config;
+        let ours = [config.port, config.listen_port];
+        host.port.is_none_or(|port| ours.contains(&port))
     }
 
     fn pass(
@@ -251,10 +264,13 @@ impl Visiting<'_> {
         stream: &mut dyn ByteStream,
     ) -> (Outcome, Served) {
         let head = request.head;
-        let cookie = self.gateway.door.cookie();
         let limits = &self.gateway.config.limits;
-        let to_app = request::head(head, request.host, request.origin, cookie);
-        let answer = Answer::new(head, asks_for_websocket(head), cookie);
+        let to_app = request::head(head, request.host, request.origin);
+        let afresh = Afresh {
+            is_private: site.code.is_some(),
+            is_https: self.gateway.config.secure,
+        };
+        let answer = Answer::new(head, asks_for_websocket(head), afresh);
         let most = visitor.limits().connections / SHELTERED.1 * SHELTERED.0;
         let (figures, shelter) = (&*site.figures, Shelter::at(site, most));
         let (ours, counts) = ((head, to_app), (figures, &shelter));
@@ -364,7 +380,7 @@ fn after(outcome: &Outcome) -> After {
 }
 
 /// The path as it was sent, without the query.
-fn path(head: &Head) -> &str {
+pub(super) fn path(head: &Head) -> &str {
     head.target.split('?').next().unwrap_or_default()
 }
 
