@@ -46,7 +46,7 @@ pub use enrolment::Enrolment;
 use gateway::{Cidr, Gateway, GatewayConfig};
 use operator::Operator;
 use place::Place;
-pub use place::{InvalidUrl, PublicUrl, check_domain};
+pub use place::{InvalidUrl, PublicPorts, PublicUrl, check_domain};
 use routes::Desk;
 use secret::Kept;
 use service::{Gatekeeper, Service};
@@ -64,8 +64,10 @@ pub struct Options {
     pub data: Home,
     /// Where visitors and quick-setup calls come in.
     pub listener: TcpListener,
-    /// Where tunnels come in; public ports are bound on its address.
+    /// Where tunnels come in.
     pub tunnel_listener: TcpListener,
+    /// Where public ports are bound.
+    pub ports: PublicPorts,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
     /// Sites are labels before it.
@@ -174,10 +176,11 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let mut place = Place::new(&options.domain, listen, options.public_url);
     place.external_ip = options.external_ip;
     place.tunnel = options.tunnel_listener.local_addr()?;
+    place.ports = options.ports;
     place.fingerprint = keys
         .first()
         .map_or_else(String::new, |key| key.public().fingerprint());
-    let operator = Operator::new(place.port, place.is_secure)?;
+    let operator = Operator::new(place.port)?;
     let (hosts, gateway) = (
         hosts(&place, listen),
         gateway_config(&place, &options.trust_proxy),

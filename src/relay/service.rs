@@ -31,6 +31,11 @@ const WRONG_LOGINS: usize = 30;
 /// the relay's decision.
 const LOCAL_HOSTS: [&str; 5] = ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"];
 
+/// Why a relay that others reach gives no public port unless its operator says so.
+const NO_PORTS: &str = "this relay gives no public ports, only web sites: a port on the sites' address would be a \
+    server under every site's name, and get their visitors' cookies; its operator starts it with --port-listen IP, an \
+    address that no site's name leads to, or accepts that with --shared-host-ports";
+
 /// The relay's state and rules.
 pub(super) struct Service {
     pub(super) store: Store,
@@ -81,6 +86,9 @@ impl Service {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
         let wanted = Wanted::read(fields).map_err(ApiError::bad_request)?;
+        if !wanted.is_web() && self.place.ports_ip().is_none() {
+            return Err(ApiError::forbidden(NO_PORTS));
+        }
         let rule = match is_vouched_for {
             true => Enrolment::Open,
             false => self.enrolment,
@@ -149,7 +157,10 @@ impl Service {
     fn outside<'a>(&'a self, now: &'a str) -> Outside<'a> {
         Outside {
             public: assignments::PUBLIC_PORTS,
-            is_free: Box::new(|port| TcpListener::bind((self.place.tunnel.ip(), port)).is_ok()),
+            is_free: Box::new(|port| {
+                let ip = self.place.ports_ip();
+                ip.is_some_and(|ip| TcpListener::bind((ip, port)).is_ok())
+            }),
             is_own_name: Box::new(|name| self.place.is_own_name(name)),
             now,
         }
@@ -157,7 +168,7 @@ impl Service {
 
     fn answer(&self, wanted: &Wanted, api_port: u16, assigned: &Application, code: &str) -> Value {
         let (nhp_server, code) = match &assigned.site {
-            Some(site) => (self.place.site_url(&site.name), code),
+            Some(site) => (self.place.door_url(&site.name), code),
             None => (self.place.url(), ""),
         };
         json!({
@@ -335,14 +346,16 @@ impl Policy for Gatekeeper {
         if !LOCAL_HOSTS.contains(&remote.local_host.as_str()) {
             return Grant::Denied;
         }
-        let public_ip = self.0.place.tunnel.ip();
+        let public_ip = self.0.place.ports_ip();
         self.0.store.look(|book| {
             let Some(connector) = book.connectors.get(holder) else {
                 return Grant::Denied;
             };
             match connector.at_port(remote.local_port) {
                 Some(application) if application.site.is_some() => Grant::Held,
-                Some(_) => Grant::ListenAt((public_ip, remote.local_port).into()),
+                Some(_) => public_ip.map_or(Grant::Denied, |ip| {
+                    Grant::ListenAt((ip, remote.local_port).into())
+                }),
                 None if connector.api_port == remote.local_port => Grant::Held,
                 None => Grant::Denied,
             }

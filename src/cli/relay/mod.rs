@@ -24,7 +24,19 @@ const LISTEN: Flag = flag(
 const TUNNEL_LISTEN: Flag = flag(
     "tunnel-listen",
     "HOST:PORT",
-    "where tunnels come in (default: the host of --listen, port 62888); public ports are bound there too",
+    "where tunnels come in (default: the host of --listen, port 62888)",
+);
+const PORT_LISTEN: Flag = flag(
+    "port-listen",
+    "IP",
+    "where public ports of tcp, ssh, rdp, vnc and telnet are bound: an address of this machine that no site's name \
+     leads to, as cookies do not know ports",
+);
+const SHARED_HOST_PORTS: Flag = flag(
+    "shared-host-ports",
+    "",
+    "bind them on the host of --tunnel-listen: whoever has one then is a server under every site's name, and may \
+     get the cookies of its visitors (default on loopback; else, without either, they are refused)",
 );
 const DOMAIN: Flag = flag(
     "domain",
@@ -92,6 +104,8 @@ pub(super) const COMMAND: Command = Command {
         DOMAIN,
         PUBLIC_URL,
         EXTERNAL_IP,
+        PORT_LISTEN,
+        SHARED_HOST_PORTS,
         ENROLL_TOKEN,
         TRUST_PROXY,
         DATA,
