@@ -142,7 +142,11 @@ fn an_invisible_site_asks_everybody_and_reaches_the_application_for_nobody() {
         401
     );
     assert_eq!(
-        ask(&relay, &relay.request("PUT", "shop", "/.postern/auth?code=x", "")).status,
+        ask(
+            &relay,
+            &relay.request("PUT", "shop", "/.postern/auth?code=x", "")
+        )
+        .status,
         405
     );
     assert!(seen.lock().unwrap().is_empty(), "{seen:?}");
@@ -302,15 +306,24 @@ fn every_answer_of_an_https_gateway_keeps_browsers_on_https_on_every_port() {
         let _veiled = invisible(&relay, "veiled");
         let own = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", relay.addr);
         for (what, request) in [
-            ("an application's answer", relay.request("GET", "shop", "/", "")),
+            (
+                "an application's answer",
+                relay.request("GET", "shop", "/", ""),
+            ),
             ("an unknown site", relay.request("GET", "nobody", "/", "")),
             ("a sign-in page", relay.request("GET", "veiled", "/", "")),
             ("the relay's own page", own),
             ("a malformed request", "GET / HTTP/1.1\r\n\r\n".to_owned()),
-            ("another name", "GET / HTTP/1.1\r\nHost: x.example\r\n\r\n".to_owned()),
+            (
+                "another name",
+                "GET / HTTP/1.1\r\nHost: x.example\r\n\r\n".to_owned(),
+            ),
         ] {
             let head = ask(&relay, &request).head;
-            let count = head.to_ascii_lowercase().matches("strict-transport-security").count();
+            let count = head
+                .to_ascii_lowercase()
+                .matches("strict-transport-security")
+                .count();
             let is_ours = head.contains(OURS);
             match (secure, what) {
                 (true, _) => assert!(count == 1 && is_ours, "{what}: {head}"),
@@ -334,12 +347,18 @@ fn answers_of_an_invisible_site_are_kept_by_no_cache_in_front() {
     let pair = cookie(&relay.get("veiled", "/.postern/auth?code=correct%20horse"));
     let lines = format!("Cookie: {pair}\r\n");
     let head = ask(&relay, &relay.request("GET", "veiled", "/", &lines)).head;
-    assert!(head.contains("Cache-Control: private, max-age=60\r\n"), "{head}");
+    assert!(
+        head.contains("Cache-Control: private, max-age=60\r\n"),
+        "{head}"
+    );
     for gone in ["public", "s-maxage", "CDN-", "Surrogate", "X-Accel"] {
         assert!(!head.contains(gone), "{gone}: {head}");
     }
     let open = relay.get("shop", "/").head;
-    assert!(open.contains("Cache-Control: public, max-age=60\r\n"), "{open}");
+    assert!(
+        open.contains("Cache-Control: public, max-age=60\r\n"),
+        "{open}"
+    );
 }
 
 #[test]
@@ -367,10 +386,17 @@ fn an_applications_own_auth_path_is_its_own_for_whom_is_signed_in() {
         assert_eq!(ask(&relay, &callback).status, 200);
         let stranger = relay.get("shop", "/auth?code=theirs&state=1");
         assert_eq!(stranger.status, 401, "a callback is no try of a code");
-        assert!(stranger.text().contains("value=\"/auth?code=theirs&#38;state=1\""));
+        assert!(
+            stranger
+                .text()
+                .contains("value=\"/auth?code=theirs&#38;state=1\"")
+        );
     }
     let got = seen.lock().unwrap().concat();
-    assert!(got.starts_with("GET /auth?code=theirs&state=1 HTTP/1.1\r\n"), "{got}");
+    assert!(
+        got.starts_with("GET /auth?code=theirs&state=1 HTTP/1.1\r\n"),
+        "{got}"
+    );
     let wrong = relay.get("shop", "/auth?app_id=app-shop&code=wrong");
     assert!(wrong.text().contains("not right"), "{}", wrong.head);
 }
@@ -387,7 +413,10 @@ fn a_sign_in_leads_on_to_what_was_asked_for_and_never_to_another_site() {
     cookie(&entered);
     assert_eq!(entered.header("location"), Some("/deep/path?x=1&y=%2F%22"));
     let wrong = post(&relay, "shop", &form.replace("horse", "cow"), "");
-    assert!(wrong.status == 401 && wrong.text().contains(hidden), "a typing mistake keeps it");
+    assert!(
+        wrong.status == 401 && wrong.text().contains(hidden),
+        "a typing mistake keeps it"
+    );
     let link = "/.postern/auth?app_id=app-shop&code=correct%20horse&next=%2Fa%3Fb%3Dc";
     assert_eq!(relay.get("shop", link).header("location"), Some("/a?b=c"));
 
@@ -405,7 +434,11 @@ fn a_sign_in_leads_on_to_what_was_asked_for_and_never_to_another_site() {
     ] {
         let link = format!("/.postern/auth?code=correct%20horse&next={next}");
         let answer = relay.get("shop", &link);
-        assert!(matches!(answer.status, 303 | 400), "{next}: {}", answer.head);
+        assert!(
+            matches!(answer.status, 303 | 400),
+            "{next}: {}",
+            answer.head
+        );
         let location = answer.header("location");
         assert!(matches!(location, None | Some("/")), "{next}: {location:?}");
     }
@@ -444,9 +477,8 @@ fn a_trusted_proxy_tells_where_a_visitor_comes_from() {
     assert_eq!(from("192.0.2.7", "/.postern/auth?code=wrong").status, 429);
     assert_eq!(from("192.0.2.8", "/.postern/auth?code=wrong").status, 401);
     let pair = cookie(&from("192.0.2.7", "/.postern/auth?code=correct%20horse"));
-    let lines = format!(
-        "Cookie: {pair}\r\nX-Forwarded-For: 192.0.2.9\r\nX-Forwarded-Proto: https\r\n"
-    );
+    let lines =
+        format!("Cookie: {pair}\r\nX-Forwarded-For: 192.0.2.9\r\nX-Forwarded-Proto: https\r\n");
     ask(&relay, &relay.request("GET", "shop", "/seen", &lines));
     let got = seen.lock().unwrap().concat();
     assert!(

@@ -203,7 +203,10 @@ fn begin(
     };
     let shared = &sharing.shared;
     running.set_guest_code(&shared.code);
-    if let Some(Err(error)) = shared.host().map(|host| allow(running, &host, shared.is_https())) {
+    if let Some(Err(error)) = shared
+        .host()
+        .map(|host| allow(running, &host, shared.is_https()))
+    {
         log::warn!("the web client is not served under the site's name: {error}");
     }
     let auth = shared.auth_url.as_deref();

@@ -73,7 +73,10 @@ mod tests {
                 three("c d e", "1f", ""),
             ),
             ("/auth?code=00ff&next=%2Fa%3Fb", three("00ff", "", "/a?b")),
-            ("https://a.example/?x=1", three("https://a.example/?x=1", "", "")),
+            (
+                "https://a.example/?x=1",
+                three("https://a.example/?x=1", "", ""),
+            ),
             ("what?", three("what?", "", "")),
             ("a?code=%zz", three("a?code=%zz", "", "")),
             ("", three("", "", "")),
@@ -84,7 +87,14 @@ mod tests {
 
     #[test]
     fn nothing_leads_to_another_site() {
-        for next in ["/", "/a/b?c=d&e=%2F%2Fevil#f", "/a//b", "/@evil.example", "/:80", "/%5cevil"] {
+        for next in [
+            "/",
+            "/a/b?c=d&e=%2F%2Fevil#f",
+            "/a//b",
+            "/@evil.example",
+            "/:80",
+            "/%5cevil",
+        ] {
             assert_eq!(same_site(next), Some(next));
         }
         let long = format!("/{}", "a".repeat(MAX_NEXT));

@@ -95,7 +95,10 @@ mod tests {
         for _ in 0..WRONG_TOKENS {
             assert_eq!(operator.enter("wrong", source, true), Err(None));
         }
-        assert!(matches!(operator.enter("wrong", source, true), Err(Some(_))));
+        assert!(matches!(
+            operator.enter("wrong", source, true),
+            Err(Some(_))
+        ));
         let cookie = operator.enter(operator.token(), source, true).unwrap();
         assert!(cookie.starts_with("__Host-postern-relay-8180=") && cookie.ends_with("; Secure"));
         assert!(!cookie.contains(operator.token().as_str()));

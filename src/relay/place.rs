@@ -232,7 +232,10 @@ mod tests {
                 (url, site)
             );
         }
-        assert_eq!(plain.door_url("shop"), "http://shop.localhost:8180/.postern");
+        assert_eq!(
+            plain.door_url("shop"),
+            "http://shop.localhost:8180/.postern"
+        );
         let mut place = Place::new(
             "relay.example",
             listen,

@@ -70,6 +70,11 @@ pub(super) fn routes(desk: &Arc<Desk>) -> Router {
             "/api/connectors/{name}",
             on(|desk, request| operators(desk, request, revoke)),
         )
+        .on(
+            Method::Delete,
+            "/api/revoked/{name}",
+            on(|desk, request| operators(desk, request, allow)),
+        )
         .on(Method::Get, "/", on(page))
         .on(Method::Get, "/auth", on(enter))
         .on(Method::Post, "/auth", on(enter))
@@ -151,13 +156,23 @@ fn show(desk: &Desk, _: &Request) -> Result<Response, ApiError> {
         "tunnel_port": place.tunnel.port(),
         "fingerprint": place.fingerprint,
         "connectors": status::connectors(&desk.service),
+        "revoked": desk.service.store.look(status::revoked),
     })))
 }
 
 fn revoke(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    desk.service.revoke(name)?;
-    Ok(Response::ok(json!({"revoked": name})))
+    let token = desk.service.revoke(name)?;
+    let token = token.as_deref();
+    Ok(Response::ok(
+        json!({"revoked": name, "enroll_token": token}),
+    ))
+}
+
+fn allow(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
+    let name = request.param("name").unwrap_or_default();
+    let is_back = desk.service.allow(name)?;
+    Ok(Response::ok(json!({"allowed": name, "restored": is_back})))
 }
 
 fn page(desk: &Desk, request: Request) {
@@ -173,7 +188,10 @@ fn enter(desk: &Desk, request: Request) {
         return assets::page(request, "gateway/operator.html");
     };
     let source = source(&request, &desk.trust_proxy);
-    match desk.operator.enter(&token, source, desk.is_secure(&request)) {
+    match desk
+        .operator
+        .enter(&token, source, desk.is_secure(&request))
+    {
         Ok(cookie) => request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie)),
         Err(None) => assets::page_with_status(request, "gateway/operator.html", 401),
         Err(Some(wait)) => request.respond(too_many("too many wrong tokens", wait)),

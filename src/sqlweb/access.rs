@@ -89,7 +89,11 @@ impl Access {
     /// `https` one by the plain name is not looked at: any server of this host name can set it.
     pub(crate) fn visitor(&self, request: &Request) -> Option<String> {
         let [plain, prefixed] = &self.cookies;
-        let name = if self.is_secure(request) { prefixed } else { plain };
+        let name = if self.is_secure(request) {
+            prefixed
+        } else {
+            plain
+        };
         let known = request.cookies(name).find(|cookie| self.knows(cookie));
         known.map(str::to_owned)
     }
@@ -238,9 +242,15 @@ mod tests {
     fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
         let access = door(1);
         for _ in 0..5 {
-            assert_eq!(access.enter("wrong", SOURCE, false).unwrap(), Entrance::Wrong);
+            assert_eq!(
+                access.enter("wrong", SOURCE, false).unwrap(),
+                Entrance::Wrong
+            );
         }
-        assert_eq!(access.enter("wrong", SOURCE, false).unwrap(), Entrance::TooMany);
+        assert_eq!(
+            access.enter("wrong", SOURCE, false).unwrap(),
+            Entrance::TooMany
+        );
         assert_eq!(access.enter("", SOURCE, false).unwrap(), Entrance::TooMany);
         let right = access.code().to_owned();
         assert!(matches!(
@@ -248,7 +258,10 @@ mod tests {
             Entrance::Open(_)
         ));
         let other: IpAddr = "10.0.0.1".parse().unwrap();
-        assert_eq!(access.enter("wrong", other, false).unwrap(), Entrance::Wrong);
+        assert_eq!(
+            access.enter("wrong", other, false).unwrap(),
+            Entrance::Wrong
+        );
         let tries = (1..=6).map(|i| {
             let source = format!("2001:db8::{i}").parse().unwrap();
             access.enter("wrong", source, false).unwrap()

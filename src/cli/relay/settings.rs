@@ -83,6 +83,11 @@ impl Settings {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
+    /// Whether public ports are at the address that connectors dial, which often is the sites' too.
+    pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
+        matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
+    }
+
     /// For the relay.
     pub(super) fn options(
         self,
@@ -299,7 +304,10 @@ mod tests {
             (&[&["--listen=[::1]:80"]], Some(PublicPorts::Shared)),
             (&[&out], Some(PublicPorts::Refused)),
             (&[&tunnel], Some(PublicPorts::Refused)),
-            (&[&tunnel, &["--shared-host-ports"]], Some(PublicPorts::Shared)),
+            (
+                &[&tunnel, &["--shared-host-ports"]],
+                Some(PublicPorts::Shared),
+            ),
             (&[&tunnel, &["--port-listen=192.0.2.2"]], Some(at)),
             (&[&out, &["--port-listen=192.0.2.1"]], None),
             (&[&["--port-listen=192.0.2.2", "--shared-host-ports"]], None),

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use super::{HSTS, Refusal};
 use super::body::{Body, Framing};
 use super::date;
 use super::head::{AnswerHead, Head, HeadScan, Version};
+use super::{HSTS, Refusal};
 
 /// Bytes of an answer's head.
 const MAX_HEAD: usize = 64 * 1024;

@@ -74,7 +74,11 @@ mod tests {
 
     #[test]
     fn what_speaks_to_caches_alone_is_known() {
-        for name in ["CDN-Cache-Control", "Cloudflare-CDN-Cache-Control", "Surrogate-Control"] {
+        for name in [
+            "CDN-Cache-Control",
+            "Cloudflare-CDN-Cache-Control",
+            "Surrogate-Control",
+        ] {
             assert!(is_for_caches(name), "{name}");
         }
         for name in ["Cache-Control", "Expires", "Vary"] {

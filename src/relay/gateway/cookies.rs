@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn our_cookie_is_taken_out_and_others_stay_as_they_are() {
         let left = |header: &str| {
-            without(header.as_bytes(), &["own", "other"]).map(|left| String::from_utf8(left).unwrap())
+            without(header.as_bytes(), &["own", "other"])
+                .map(|left| String::from_utf8(left).unwrap())
         };
         assert_eq!(left("a=1;  b=\"2\" ;c").unwrap(), "a=1;  b=\"2\" ;c");
         assert_eq!(left("a=1; own=x; b=2").unwrap(), "a=1; b=2");
@@ -97,7 +98,8 @@ mod tests {
     #[test]
     fn cookies_of_applications_lose_their_domain() {
         let kept = |header: &str| {
-            confined(header.as_bytes(), &["own", "other"]).map(|left| String::from_utf8(left).unwrap())
+            confined(header.as_bytes(), &["own", "other"])
+                .map(|left| String::from_utf8(left).unwrap())
         };
         assert_eq!(
             kept("a=1; Path=/; Domain=example.com; Secure").unwrap(),

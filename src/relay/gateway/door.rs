@@ -272,7 +272,10 @@ mod tests {
     fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
         let (door, site) = (Door::new(), site("one", "c1"));
         for _ in 0..WRONG_CODES {
-            assert_eq!(door.enter(&site, None, "no", SOURCE, false), Entrance::Wrong);
+            assert_eq!(
+                door.enter(&site, None, "no", SOURCE, false),
+                Entrance::Wrong
+            );
         }
         let Entrance::TooMany(wait) = door.enter(&site, None, "", SOURCE, false) else {
             panic!("a sixth try was let in");

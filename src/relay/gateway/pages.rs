@@ -63,7 +63,10 @@ impl Pages {
             };
             return private(Response::error(&ApiError::new(status, message)));
         }
-        let filled = fill(&self.signin, &[("site", site), ("error", error), ("next", next)]);
+        let filled = fill(
+            &self.signin,
+            &[("site", site), ("error", error), ("next", next)],
+        );
         self.page(status, filled)
     }
 

@@ -69,13 +69,7 @@ impl Visiting<'_> {
     }
 
     /// The same; `error` is what was wrong with the last code, `next` where a right one leads on to.
-    fn asking_with(
-        &self,
-        request: &Request<'_>,
-        status: u16,
-        next: &str,
-        error: &str,
-    ) -> Response {
+    fn asking_with(&self, request: &Request<'_>, status: u16, next: &str, error: &str) -> Response {
         let pages = &self.gateway.pages;
         pages.signin(request.head, status, (request.site, next), error)
     }
