@@ -100,6 +100,39 @@ fn the_link_opens_once_a_session_each_and_sessions_are_apart() {
     assert!(!postern.stderr().contains("code="), "{}", postern.stderr());
 }
 
+/// Who ends TLS in front on this machine says so; browsers send a cookie to every port of a host name.
+#[test]
+fn by_https_the_cookie_is_for_this_server_alone() {
+    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let code = postern.auth_url().unwrap().split("code=").nth(1).unwrap();
+    let https = ("X-Forwarded-Proto", "https");
+    let mut client = postern.client();
+    let entered = client.send("GET", &format!("/auth?code={code}"), &[https], b"");
+    let whole = entered.header("set-cookie").unwrap();
+    assert!(
+        whole.starts_with("__Host-postern_") && whole.ends_with("; Secure"),
+        "{whole}"
+    );
+    let pair = entered.cookie().unwrap();
+    let plain = pair.trim_start_matches("__Host-").to_owned();
+    let mut status = |cookie: &str| {
+        let headers = [https, ("Cookie", cookie)];
+        client.send("GET", "/api/info", &headers, b"").status()
+    };
+    assert_eq!((status(&pair), status(&plain)), (200, 401));
+}
+
+#[test]
+fn a_whole_link_is_understood_where_its_code_is_asked_for() {
+    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let link = postern.auth_url().unwrap().to_owned();
+    let mut client = postern.client();
+    assert_eq!(client.post("/auth", &json!({"code": link})).status(), 200);
+    let path = link.strip_prefix(postern.url()).unwrap().to_owned();
+    let of_site = client.get(&format!("/.postern{path}"));
+    assert_eq!(of_site.status(), 303, "as the links of sites are");
+}
+
 #[test]
 fn the_log_tells_what_was_done_and_no_secret() {
     let postern = Postern::on(MariaDb::shared(), &["-v"]);

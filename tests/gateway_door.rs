@@ -77,7 +77,7 @@ fn post(relay: &Relay, site: &str, body: &str, lines: &str) -> Answer {
     );
     ask(
         relay,
-        &(relay.request("POST", site, "/auth", &lines) + body),
+        &(relay.request("POST", site, "/.postern/auth", &lines) + body),
     )
 }
 
@@ -94,18 +94,32 @@ fn an_invisible_site_asks_everybody_and_reaches_the_application_for_nobody() {
     let relay = Relay::start();
     let (_shared, seen) = invisible(&relay, "shop");
     for path in [
-        "/", "/api/x", "/auth/", "/Auth", "/%61uth", "//auth", "/auth",
+        "/",
+        "/api/x",
+        "/auth/",
+        "/Auth",
+        "/%61uth",
+        "//auth",
+        "/auth",
+        "/.postern/auth",
+        "/.postern/auth/",
+        "/.postern/x",
+        "/.Postern/auth",
+        "/%2epostern/auth",
+        "/auth?code=theirs",
+        "/auth?app_id=app-other&code=correct%20horse",
     ] {
         let answer = relay.get("shop", path);
         assert_eq!(answer.status, 401, "{path}");
         let page = answer.text();
         assert!(
-            page.contains("<form method=\"post\" action=\"/auth\">"),
+            page.contains("<form method=\"post\" action=\"/.postern/auth\">"),
             "{path}"
         );
         assert!(!page.contains("app-shop"));
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
         assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert_eq!(answer.head.matches("Cache-Control").count(), 1);
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"));
     }
@@ -128,7 +142,11 @@ fn an_invisible_site_asks_everybody_and_reaches_the_application_for_nobody() {
         401
     );
     assert_eq!(
-        ask(&relay, &relay.request("PUT", "shop", "/auth?code=x", "")).status,
+        ask(
+            &relay,
+            &relay.request("PUT", "shop", "/.postern/auth?code=x", "")
+        )
+        .status,
         405
     );
     assert!(seen.lock().unwrap().is_empty(), "{seen:?}");
@@ -140,7 +158,7 @@ fn a_right_code_gives_a_cookie_that_opens_this_site_alone() {
     let relay = Relay::start();
     let (_shop, shop) = invisible(&relay, "shop");
     let (_other, other) = invisible(&relay, "other");
-    let link = "/auth?app_id=app-shop&code=correct%20horse";
+    let link = "/.postern/auth?app_id=app-shop&code=correct%20horse";
     let answer = relay.get("shop", link);
     let pair = cookie(&answer);
     let whole = answer.header("set-cookie").unwrap();
@@ -151,6 +169,7 @@ fn a_right_code_gives_a_cookie_that_opens_this_site_alone() {
     assert_eq!(answer.header("location"), Some("/"));
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert_eq!(answer.head.matches("Cache-Control").count(), 1);
     assert!(pair.len() >= "postern-visitor=".len() + 32);
 
     let lines = format!("Cookie: a=1; {pair}; b=2\r\n");
@@ -170,7 +189,7 @@ fn a_right_code_gives_a_cookie_that_opens_this_site_alone() {
 
     let again = relay.get("shop", link);
     assert_ne!(cookie(&again), pair, "every visitor has his own");
-    let wrong_app = relay.get("shop", "/auth?app_id=app-other&code=correct+horse");
+    let wrong_app = relay.get("shop", "/.postern/auth?app_id=app-other&code=correct+horse");
     assert_eq!(wrong_app.status, 401);
     let text = LINES.lock().unwrap().join("\n");
     let secret = pair.split_once('=').unwrap().1;
@@ -209,7 +228,7 @@ fn the_form_signs_in_from_its_own_page_alone() {
     );
     assert_eq!(post(&relay, "shop", "", &own).status, 401);
     assert_eq!(post(&relay, "shop", "code=%zz", &own).status, 401);
-    let json = relay.request("POST", "shop", "/auth", "Content-Length: 2\r\n") + "{}";
+    let json = relay.request("POST", "shop", "/.postern/auth", "Content-Length: 2\r\n") + "{}";
     assert_eq!(ask(&relay, &json).status, 415);
 }
 
@@ -219,32 +238,126 @@ fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
     let (_shared, _) = invisible(&relay, "shop");
     let _other = invisible(&relay, "other");
     for site in ["shop", "other", "shop", "other", "shop"] {
-        assert_eq!(relay.get(site, "/auth?code=wrong").status, 401);
+        assert_eq!(relay.get(site, "/.postern/auth?code=wrong").status, 401);
     }
-    let answer = relay.get("other", "/auth?code=wrong");
+    let answer = relay.get("other", "/.postern/auth?code=wrong");
     assert_eq!(answer.status, 429);
     let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((50..=60).contains(&wait));
-    cookie(&relay.get("shop", "/auth?code=correct%20horse"));
+    cookie(&relay.get("shop", "/.postern/auth?code=correct%20horse"));
 }
 
 #[test]
 fn behind_https_the_cookie_is_secure_and_bound_to_its_host() {
     let relay = Relay::start_with(Limits::default(), |config| config.secure = true);
     let (_shared, seen) = invisible(&relay, "shop");
-    let answer = relay.get("shop", "/auth?code=correct%20horse");
+    let answer = relay.get("shop", "/.postern/auth?code=correct%20horse");
     let pair = cookie(&answer);
     assert!(pair.starts_with("__Host-postern-visitor="));
     assert!(answer.header("set-cookie").unwrap().ends_with("; Secure"));
-    let lines = format!("Cookie: {pair}\r\n");
-    assert_eq!(
-        ask(&relay, &relay.request("GET", "shop", "/", &lines)).status,
-        200
-    );
+    let lines = format!("Cookie: {pair}; postern-visitor=planted\r\n");
+    let with = |lines: &str| ask(&relay, &relay.request("GET", "shop", "/", lines)).status;
+    assert_eq!(with(&lines), 200);
     let got = seen.lock().unwrap().concat();
     assert!(
         got.contains("X-Forwarded-Proto: https\r\n") && !got.contains("Cookie"),
         "{got}"
+    );
+    // Another server of this host name, on another port, can read and set a cookie without the prefix.
+    let value = pair.split_once('=').unwrap().1;
+    assert_eq!(with(&format!("Cookie: postern-visitor={value}\r\n")), 401);
+}
+
+#[test]
+fn a_visitor_whom_a_trusted_proxy_brings_by_https_has_the_bound_cookie_alone() {
+    let relay = Relay::start_with(Limits::default(), |config| {
+        config.trust_proxy = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    let (_shared, _) = invisible(&relay, "shop");
+    let https = "X-Forwarded-Proto: https\r\n";
+    let get = |path: &str, lines: &str| ask(&relay, &relay.request("GET", "shop", path, lines));
+    let answer = get("/.postern/auth?code=correct%20horse", https);
+    let pair = cookie(&answer);
+    assert!(pair.starts_with("__Host-postern-visitor="));
+    assert!(answer.header("set-cookie").unwrap().ends_with("; Secure"));
+    assert_eq!(get("/", &format!("{https}Cookie: {pair}\r\n")).status, 200);
+    let plain = pair.trim_start_matches("__Host-");
+    assert_eq!(get("/", &format!("{https}Cookie: {plain}\r\n")).status, 401);
+}
+
+/// Answers each request with these header lines.
+fn answering(lines: &'static str) -> u16 {
+    application(move |mut stream| {
+        let mut rest = Vec::new();
+        while read_request(&mut stream, &mut rest).is_some() {
+            let answer = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\nok");
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    })
+}
+
+#[test]
+fn every_answer_of_an_https_gateway_keeps_browsers_on_https_on_every_port() {
+    const OURS: &str = "Strict-Transport-Security: max-age=31536000\r\n";
+    for secure in [true, false] {
+        let relay = Relay::start_with(Limits::default(), |config| config.secure = secure);
+        let theirs = "strict-transport-security: max-age=0; includeSubDomains\r\n";
+        let _shop = relay.share("shop", answering(theirs));
+        let _veiled = invisible(&relay, "veiled");
+        let own = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", relay.addr);
+        for (what, request) in [
+            (
+                "an application's answer",
+                relay.request("GET", "shop", "/", ""),
+            ),
+            ("an unknown site", relay.request("GET", "nobody", "/", "")),
+            ("a sign-in page", relay.request("GET", "veiled", "/", "")),
+            ("the relay's own page", own),
+            ("a malformed request", "GET / HTTP/1.1\r\n\r\n".to_owned()),
+            (
+                "another name",
+                "GET / HTTP/1.1\r\nHost: x.example\r\n\r\n".to_owned(),
+            ),
+        ] {
+            let head = ask(&relay, &request).head;
+            let count = head
+                .to_ascii_lowercase()
+                .matches("strict-transport-security")
+                .count();
+            let is_ours = head.contains(OURS);
+            match (secure, what) {
+                (true, _) => assert!(count == 1 && is_ours, "{what}: {head}"),
+                (false, "an application's answer") => assert_eq!(count, 1, "it passes: {head}"),
+                (false, _) => assert_eq!(count, 0, "{what}: {head}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_of_an_invisible_site_are_kept_by_no_cache_in_front() {
+    let relay = Relay::start();
+    let lines = "Cache-Control: public, max-age=60\r\nCache-Control: s-maxage=600\r\n\
+                 CDN-Cache-Control: max-age=600\r\nSurrogate-Control: max-age=600\r\n\
+                 X-Accel-Expires: 600\r\n";
+    let _veiled = relay.share_as("veiled", answering(lines), |site| {
+        site.code = Some(Code::new(CODE));
+    });
+    let _shop = relay.share("shop", answering(lines));
+    let pair = cookie(&relay.get("veiled", "/.postern/auth?code=correct%20horse"));
+    let lines = format!("Cookie: {pair}\r\n");
+    let head = ask(&relay, &relay.request("GET", "veiled", "/", &lines)).head;
+    assert!(
+        head.contains("Cache-Control: private, max-age=60\r\n"),
+        "{head}"
+    );
+    for gone in ["public", "s-maxage", "CDN-", "Surrogate", "X-Accel"] {
+        assert!(!head.contains(gone), "{gone}: {head}");
+    }
+    let open = relay.get("shop", "/").head;
+    assert!(
+        open.contains("Cache-Control: public, max-age=60\r\n"),
+        "{open}"
     );
 }
 
@@ -263,6 +376,91 @@ fn a_visible_site_has_its_own_auth_path() {
 }
 
 #[test]
+fn an_applications_own_auth_path_is_its_own_for_whom_is_signed_in() {
+    let relay = Relay::start();
+    let (_shared, seen) = invisible(&relay, "shop");
+    let pair = cookie(&relay.get("shop", "/auth?app_id=app-shop&code=correct%20horse"));
+    let lines = format!("Cookie: {pair}\r\n");
+    for _ in 0..8 {
+        let callback = relay.request("GET", "shop", "/auth?code=theirs&state=1", &lines);
+        assert_eq!(ask(&relay, &callback).status, 200);
+        let stranger = relay.get("shop", "/auth?code=theirs&state=1");
+        assert_eq!(stranger.status, 401, "a callback is no try of a code");
+        assert!(
+            stranger
+                .text()
+                .contains("value=\"/auth?code=theirs&#38;state=1\"")
+        );
+    }
+    let got = seen.lock().unwrap().concat();
+    assert!(
+        got.starts_with("GET /auth?code=theirs&state=1 HTTP/1.1\r\n"),
+        "{got}"
+    );
+    let wrong = relay.get("shop", "/auth?app_id=app-shop&code=wrong");
+    assert!(wrong.text().contains("not right"), "{}", wrong.head);
+}
+
+#[test]
+fn a_sign_in_leads_on_to_what_was_asked_for_and_never_to_another_site() {
+    let relay = Relay::start();
+    let (_shared, _) = invisible(&relay, "shop");
+    let deep = relay.get("shop", "/deep/path?x=1&y=%2F%22");
+    let hidden = "<input type=\"hidden\" name=\"next\" value=\"/deep/path?x=1&#38;y=%2F%22\">";
+    assert!(deep.text().contains(hidden), "{}", deep.text());
+    let form = "code=correct+horse&next=%2Fdeep%2Fpath%3Fx%3D1%26y%3D%252F%2522";
+    let entered = post(&relay, "shop", form, "");
+    cookie(&entered);
+    assert_eq!(entered.header("location"), Some("/deep/path?x=1&y=%2F%22"));
+    let wrong = post(&relay, "shop", &form.replace("horse", "cow"), "");
+    assert!(
+        wrong.status == 401 && wrong.text().contains(hidden),
+        "a typing mistake keeps it"
+    );
+    let link = "/.postern/auth?app_id=app-shop&code=correct%20horse&next=%2Fa%3Fb%3Dc";
+    assert_eq!(relay.get("shop", link).header("location"), Some("/a?b=c"));
+
+    for next in [
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "/%09/evil.example",
+        "/%0D%0ASet-Cookie:%20a=1",
+        "%5C%5Cevil.example",
+        "javascript:alert(1)",
+        "evil.example",
+        "",
+        "/.postern/auth?code=x",
+    ] {
+        let link = format!("/.postern/auth?code=correct%20horse&next={next}");
+        let answer = relay.get("shop", &link);
+        assert!(
+            matches!(answer.status, 303 | 400),
+            "{next}: {}",
+            answer.head
+        );
+        let location = answer.header("location");
+        assert!(matches!(location, None | Some("/")), "{next}: {location:?}");
+    }
+    let posted = relay.request("POST", "shop", "/deep", "");
+    let text = ask(&relay, &posted).text();
+    assert!(text.contains("name=\"next\" value=\"/\""), "{text}");
+}
+
+#[test]
+fn a_whole_link_is_understood_where_its_code_is_asked_for() {
+    let relay = Relay::start();
+    let (_shared, _) = invisible(&relay, "shop");
+    let paste = |link: &str| post(&relay, "shop", &format!("code={link}&next=%2F"), "");
+    let link = "https%3A%2F%2Fshop.localhost%2F.postern%2Fauth%3Fapp_id%3Dapp-shop%26code%3Dcorrect%2520horse";
+    cookie(&paste(link));
+    let on = paste(&format!("{link}%26next%3D%252Fa"));
+    assert_eq!(on.header("location"), Some("/a"));
+    let other = paste(&link.replace("app-shop", "app-other"));
+    assert_eq!(other.status, 401, "a link of another site");
+}
+
+#[test]
 fn a_trusted_proxy_tells_where_a_visitor_comes_from() {
     keep_log();
     let relay = Relay::start_with(Limits::default(), |config| {
@@ -274,12 +472,13 @@ fn a_trusted_proxy_tells_where_a_visitor_comes_from() {
         ask(&relay, &relay.request("GET", "shop", path, &lines))
     };
     for _ in 0..5 {
-        assert_eq!(from("192.0.2.7", "/auth?code=wrong").status, 401);
+        assert_eq!(from("192.0.2.7", "/.postern/auth?code=wrong").status, 401);
     }
-    assert_eq!(from("192.0.2.7", "/auth?code=wrong").status, 429);
-    assert_eq!(from("192.0.2.8", "/auth?code=wrong").status, 401);
-    let pair = cookie(&from("192.0.2.7", "/auth?code=correct%20horse"));
-    let lines = format!("Cookie: {pair}\r\nX-Forwarded-For: 192.0.2.9\r\n");
+    assert_eq!(from("192.0.2.7", "/.postern/auth?code=wrong").status, 429);
+    assert_eq!(from("192.0.2.8", "/.postern/auth?code=wrong").status, 401);
+    let pair = cookie(&from("192.0.2.7", "/.postern/auth?code=correct%20horse"));
+    let lines =
+        format!("Cookie: {pair}\r\nX-Forwarded-For: 192.0.2.9\r\nX-Forwarded-Proto: https\r\n");
     ask(&relay, &relay.request("GET", "shop", "/seen", &lines));
     let got = seen.lock().unwrap().concat();
     assert!(
@@ -363,7 +562,7 @@ fn a_flood_of_failures_does_not_fill_the_log() {
 fn a_site_that_gets_another_code_asks_again() {
     let relay = Relay::start();
     let (shared, _) = invisible(&relay, "shop");
-    let pair = cookie(&relay.get("shop", "/auth?code=correct%20horse"));
+    let pair = cookie(&relay.get("shop", "/.postern/auth?code=correct%20horse"));
     let lines = format!("Cookie: {pair}\r\n");
     let mut client: Client = relay.connect();
     let request = relay.request("GET", "shop", "/", &lines);
@@ -388,12 +587,12 @@ fn an_unread_body_ends_the_connection() {
     let (_shared, seen) = invisible(&relay, "shop");
     let lines = "Content-Length: 60\r\n";
     for (method, path) in [
-        ("GET", "/auth?code=wrong"),
-        ("GET", "/auth?code=correct%20horse"),
-        ("GET", "/auth"),
+        ("GET", "/.postern/auth?code=wrong"),
+        ("GET", "/.postern/auth?code=correct%20horse"),
+        ("GET", "/.postern/auth"),
         ("GET", "/"),
         ("POST", "/"),
-        ("DELETE", "/auth"),
+        ("DELETE", "/.postern/auth"),
     ] {
         let mut client = relay.connect();
         client.send(relay.request(method, "shop", path, lines).as_bytes());
@@ -406,7 +605,7 @@ fn an_unread_body_ends_the_connection() {
         );
         assert!(client.is_closed(), "{method} {path}");
     }
-    let large = "x".repeat(5000);
+    let large = "x".repeat(17_000);
     assert_eq!(post(&relay, "shop", &large, "").status, 413);
     assert!(seen.lock().unwrap().is_empty());
 }

@@ -54,6 +54,9 @@ fn wrong_flags_are_exit_status_2_and_start_nothing() {
         (&["--trust-proxy", "x"], "--trust-proxy 'x'"),
         (&["--enroll-token", "short"], "--enroll-token"),
         (&["revoke"], "NAME"),
+        (&["allow"], "NAME"),
+        (&["--port-listen", "0.0.0.0"], "--port-listen '0.0.0.0'"),
+        (&["--port-listen", "127.0.0.1"], "--shared-host-ports"),
         (&["stop"], "'stop'"),
         (&["list", "x"], "'x'"),
     ] {
@@ -168,10 +171,12 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
         "{unknown:?}"
     );
     assert_eq!(home.run(&["relay", "revoke", "one"]).code, Some(0));
-    assert_eq!(
-        home.run(&["relay", "list"]).stdout,
-        "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n"
+    let listed = home.run(&["relay", "list"]).stdout;
+    assert!(
+        listed.contains("\none\trevoked\t") && listed.ends_with("\t-\t-\n"),
+        "{listed}"
     );
+    assert!(!listed.contains("shop"), "{listed}");
     let empty = home.run(&[
         "relay",
         "list",
@@ -234,7 +239,10 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
     let forged = operator.send("DELETE", "/api/connectors/known-connector", &elsewhere, b"");
     assert_eq!(forged.status(), 403);
     let revoked = operator.send("DELETE", "/api/connectors/known-connector", &[], b"");
-    assert_eq!(revoked.data(), json!({"revoked": "known-connector"}));
+    assert_eq!(
+        revoked.data(),
+        json!({"revoked": "known-connector", "enroll_token": null})
+    );
     for _ in 0..4 {
         stranger.get("/auth?code=wrong");
     }
@@ -245,6 +253,33 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
         "a right one passes"
     );
     assert!(!relay.stderr().contains(&token));
+}
+
+#[test]
+fn by_https_the_operators_cookie_is_for_this_server_alone() {
+    let relay = Relay::start(&["--public-url=https://localhost"]);
+    let token = relay.operator_token();
+    let entered = relay.client().get(&format!("/auth?code={token}"));
+    let whole = entered.header("set-cookie").unwrap();
+    assert!(
+        whole.starts_with("__Host-postern-relay-443=") && whole.ends_with("; Secure"),
+        "{whole}"
+    );
+    assert_eq!(
+        entered.header("strict-transport-security"),
+        Some("max-age=31536000")
+    );
+    let pair = entered.cookie().unwrap();
+    let status = |cookie: &str| {
+        let headers = [("Cookie", cookie)];
+        relay
+            .client()
+            .send("GET", "/api/status", &headers, b"")
+            .status()
+    };
+    assert_eq!(status(&pair), 200);
+    let plain = pair.trim_start_matches("__Host-");
+    assert_eq!(status(plain), 401, "anybody can set that one");
 }
 
 /// As far as systemd is here to say: the file is one that it takes.

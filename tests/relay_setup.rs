@@ -7,9 +7,13 @@
 
 mod support;
 
+use std::net::TcpStream;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use support::openapi::{mismatch, resolve};
-use support::relay::{PASSWORD, Relay, body, texts_below, with};
+use support::relay::{PASSWORD, Relay, body, refusal, texts_below, with};
+use support::{Home, PATIENCE};
 
 /// What makes a relay one for others, on loopback all the same.
 const PUBLIC: &str = "--public-url=https://localhost";
@@ -28,7 +32,7 @@ fn an_application_is_assigned_a_site_and_keeps_it() {
     );
     let url = format!("http://shop.localhost:{}/", relay.address.port());
     assert_eq!(first["app"]["site_url"], url);
-    assert_eq!(first["api_key"]["nhp_server"], url.trim_end_matches('/'));
+    assert_eq!(first["api_key"]["nhp_server"], format!("{url}.postern"));
     assert_eq!(
         first["api_key"]["code"].as_str().unwrap().len(),
         40,
@@ -248,12 +252,183 @@ fn an_application_is_given_back_by_its_connector_alone() {
     assert_eq!(without.status(), 401);
     assert_eq!(release("one", PASSWORD, "shop"), 200);
     assert_eq!(release("one", PASSWORD, "shop"), 404);
-    let taken_over = with(body("two", "more", "http", 1), json!({"site_name": "shop"}));
-    let url = relay.assign(&taken_over)["app"]["site_url"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert!(url.starts_with("http://shop."), "{url}");
+    let url = |connector: &str, app: &str| {
+        let wish = with(
+            body(connector, app, "http", 1),
+            json!({"site_name": "shop"}),
+        );
+        relay.assign(&wish)["app"]["site_url"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let other = url("two", "more");
+    assert!(
+        other.starts_with("http://shop-2."),
+        "it is kept for whom had it: {other}"
+    );
+    let again = url("one", "again");
+    assert!(again.starts_with("http://shop."), "{again}");
+}
+
+/// A public port on the sites' address is a server under every site's name.
+#[test]
+fn a_relay_that_others_reach_gives_public_ports_only_where_that_was_said() {
+    let out = [
+        "--listen=127.0.0.1:0",
+        "--tunnel-listen=0.0.0.0:0",
+        "--external-ip=127.0.0.1",
+    ];
+    let start = |flags: &[&str]| Relay::start_in(&Arc::new(Home::new()), &[&out, flags].concat());
+    let ask = |relay: &Relay, app: &str, protocol: &str| {
+        let token = json!({"enroll_token": relay.enrol_token()});
+        relay.call(&with(body("one", app, protocol, 22), token))
+    };
+    let relay = start(&[]);
+    for protocol in ["tcp", "ssh", "rdp", "vnc", "telnet", "mysql"] {
+        let refused = ask(&relay, "a", protocol);
+        assert_eq!(refused.status(), 403, "{protocol}");
+        let text = refused.text();
+        assert!(
+            text.contains("--port-listen") && text.contains("--shared-host-ports"),
+            "{text}"
+        );
+    }
+    assert_eq!(ask(&relay, "b", "http").status(), 200);
+    let shared = start(&["--shared-host-ports"]);
+    let setup = ask(&shared, "a", "ssh").data();
+    let url = setup["app"]["site_url"].as_str().unwrap();
+    assert!(url.starts_with("tcp://127.0.0.1:"), "{url}");
+    // One that had a port before the relay was started without the flag does not get it back.
+    let port = setup["app"]["resource"]["port"].as_u64().unwrap();
+    let home = Arc::clone(shared.home());
+    drop(shared);
+    let relay = Relay::start_in(&home, &out);
+    let tunnel = relay.tunnel(
+        "one",
+        PASSWORD,
+        &[&format!("R:0.0.0.0:{port}:127.0.0.1:22")],
+    );
+    refusal(&tunnel);
+}
+
+#[test]
+fn public_ports_are_on_the_address_that_was_named() {
+    let relay = Relay::start(&["--port-listen=127.0.0.2"]);
+    let setup = relay.assign(&body("one", "a", "ssh", 22));
+    let port = setup["app"]["resource"]["port"].as_u64().unwrap();
+    assert_eq!(setup["app"]["site_url"], format!("tcp://127.0.0.2:{port}"));
+    let tunnel = relay.tunnel(
+        "one",
+        PASSWORD,
+        &[&format!("R:0.0.0.0:{port}:127.0.0.1:22")],
+    );
+    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    TcpStream::connect(format!("127.0.0.2:{port}")).unwrap();
+    let on_sites = TcpStream::connect(format!("127.0.0.1:{port}"));
+    assert!(on_sites.is_err(), "the sites' address has no such port");
+}
+
+/// A token that everybody knows who was ever let in would let the one who was turned out in again.
+#[test]
+fn a_revocation_ends_the_enrol_token_for_good_and_can_be_undone() {
+    const CHOSEN: &str = "chosen-by-the-operator";
+    let flags = [PUBLIC, "--enroll-token", CHOSEN];
+    let relay = Relay::start(&flags);
+    let ask = |relay: &Relay, connector: &str, token: &str| {
+        let wish = json!({"enroll_token": token, "site_name": "shop"});
+        relay.call(&with(body(connector, "a", "http", 1), wish))
+    };
+    assert_eq!(ask(&relay, "one", CHOSEN).status(), 200);
+    assert_eq!(ask(&relay, "two", CHOSEN).status(), 200);
+    let revoked = relay.home().run(&["relay", "revoke", "one"]);
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    let line = revoked
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("Enrol token: "));
+    let token = line.unwrap().split(' ').next().unwrap().to_owned();
+
+    let check = |relay: &Relay, fresh: &str| {
+        assert_eq!(ask(relay, "one", CHOSEN).status(), 403);
+        assert_eq!(ask(relay, "one", &token).status(), 403, "its name is out");
+        let afresh = ask(relay, fresh, CHOSEN);
+        assert_eq!(afresh.status(), 403, "the same one under another name");
+        assert!(afresh.text().contains("revoked"), "{}", afresh.text());
+        assert_eq!(
+            ask(relay, "two", "").status(),
+            200,
+            "who is enrolled needs none"
+        );
+        let url = ask(relay, fresh, &token).data()["app"]["site_url"].to_string();
+        assert!(!url.contains("//shop."), "the name stays its own: {url}");
+        let listed = relay.home().run(&["relay", "list"]);
+        assert!(listed.stdout.contains("\none\trevoked\t"), "{listed:?}");
+        assert_eq!(relay.status()["revoked"][0]["name"], "one");
+    };
+    check(&relay, "three");
+    let relay = relay.restart(&flags);
+    let said = relay.stderr();
+    assert!(
+        said.contains("forbidden by a revocation") && !said.contains(CHOSEN),
+        "{said}"
+    );
+    check(&relay, "four");
+    assert!(!texts_below(&relay.data()).contains(&token), "kept hashed");
+    assert!(!relay.stderr().contains(&token));
+
+    let unknown = relay.home().run(&["relay", "allow", "nobody"]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    let allowed = relay.home().run(&["relay", "allow", "one"]);
+    assert!(
+        allowed.code == Some(0) && allowed.stdout.contains("as before"),
+        "{allowed:?}"
+    );
+    let back = ask(&relay, "one", "").data();
+    assert_eq!(back["app"]["site_url"], "https://shop.localhost/");
+    assert_eq!(relay.status()["revoked"], json!([]));
+    assert_eq!(
+        ask(&relay, "five", CHOSEN).status(),
+        403,
+        "the token stays forbidden"
+    );
+}
+
+#[test]
+fn a_revocation_without_a_running_relay_is_as_good() {
+    let relay = Relay::start(&[PUBLIC]);
+    let first = relay.enrol_token();
+    let ask = |relay: &Relay, connector: &str, token: &str| {
+        let token = json!({"enroll_token": token});
+        relay
+            .call(&with(body(connector, "shop", "http", 1), token))
+            .status()
+    };
+    assert_eq!(ask(&relay, "one", &first), 200);
+    let home = Arc::clone(relay.home());
+    drop(relay);
+    let revoked = home.run(&["relay", "revoke", "one"]);
+    let line = revoked
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("Enrol token: "));
+    let token = line.unwrap().split(' ').next().unwrap().to_owned();
+    let ports = [
+        "--listen=127.0.0.1:0",
+        "--tunnel-listen=127.0.0.1:0",
+        PUBLIC,
+    ];
+    let relay = Relay::start_in(&home, &ports);
+    assert_eq!(
+        (ask(&relay, "two", &first), ask(&relay, "two", &token)),
+        (403, 200)
+    );
+    assert_eq!(ask(&relay, "one", &token), 403);
+    drop(relay);
+    let allowed = home.run(&["relay", "allow", "one"]);
+    assert!(allowed.stdout.contains("as before"), "{allowed:?}");
+    let relay = Relay::start_in(&home, &ports);
+    assert_eq!(ask(&relay, "one", ""), 200);
 }
 
 /// Whatever is answered is what the description says.
@@ -265,6 +440,7 @@ fn answers_are_those_of_the_description() {
     let setup = relay.call(&body("one", "shop", "http", 1));
     let bearer = format!("Bearer {}", relay.operator_token());
     let operator = [("Authorization", bearer.as_str())];
+    let operators = |method: &str, path: &str| relay.client().send(method, path, &operator, b"");
     let answers = [
         ("/api/public/quick-setup", "post", setup),
         ("/api/public/quick-setup", "post", relay.call(&json!({}))),
@@ -287,6 +463,17 @@ fn answers_are_those_of_the_description() {
             relay
                 .client()
                 .send("DELETE", "/api/connectors/one", &operator, b""),
+        ),
+        ("/api/status", "get", operators("GET", "/api/status")),
+        (
+            "/api/revoked/{name}",
+            "delete",
+            operators("DELETE", "/api/revoked/nobody"),
+        ),
+        (
+            "/api/revoked/{name}",
+            "delete",
+            operators("DELETE", "/api/revoked/one"),
         ),
         ("/health", "get", relay.client().get("/health")),
     ];

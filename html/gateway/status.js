@@ -12,6 +12,7 @@ byId('confirm').addEventListener('close', () => {
   const dialog = byId('confirm');
   if (dialog.returnValue === 'revoke') revoke(dialog.dataset.name);
 });
+byId('renewed').addEventListener('close', () => { byId('token').textContent = ''; });
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
 refresh();
 
@@ -27,13 +28,22 @@ async function refresh() {
 }
 
 async function revoke(name) {
+  const done = await change(`/api/connectors/${encodeURIComponent(name)}`);
+  if (!done?.enroll_token) return;
+  byId('token').textContent = done.enroll_token;
+  byId('renewed').showModal();
+}
+
+/** Does it and shows what has come of it; nothing where it failed. */
+async function change(path) {
   try {
-    await ask('DELETE', `/api/connectors/${encodeURIComponent(name)}`);
+    const done = await ask('DELETE', path);
+    refresh();
+    return done;
   } catch (error) {
     trouble(error.message);
-    return;
+    return undefined;
   }
-  refresh();
 }
 
 /** The `data` of an answer; an error with a message for people. */
@@ -64,6 +74,8 @@ function show(status) {
   byId('command').textContent = `postern start --server ${status.url} --enroll-token TOKEN`;
   const focused = document.activeElement?.dataset?.name;
   fill(byId('connectors'), ...status.connectors.map(connector));
+  byId('out').hidden = status.revoked.length === 0;
+  fill(byId('revoked'), ...status.revoked.map(revoked));
   if (focused) document.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
 }
 
@@ -87,6 +99,15 @@ function connector(of) {
       h('span', { class: 'dim', text: `enrolled ${time(of.enrolled_at)}, last called ${time(of.called_at)}` }),
       button),
     of.applications.length > 0 && h('div', { class: 'scroll' }, applications(of)));
+}
+
+function revoked(of) {
+  const allow = () => change(`/api/revoked/${encodeURIComponent(of.name)}`);
+  return h('li', { class: 'connector' },
+    h('div', { class: 'connector-head' },
+      h('h3', { class: 'mono', text: of.name }),
+      h('span', { class: 'dim', text: `revoked ${time(of.revoked_at)}` }),
+      h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name }, 'aria-label': `Allow ${of.name} again`, on: { click: allow } })));
 }
 
 function confirm(name) {

@@ -12,6 +12,7 @@ use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
 use super::share::{self, Sharing};
 use super::signals::Watch;
 use super::{browser, ending, logging};
+use crate::http::InvalidHost;
 use crate::plugin::{Database, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, Running, Target, TlsMode};
 use crate::vault::{Home, RunDir};
@@ -111,8 +112,8 @@ impl Served for Client {
         self.0.set_guest_code(code);
     }
 
-    fn allow_host(&self, host: &str) -> Result<(), String> {
-        let allowed = self.0.hosts().allow(host);
+    fn allow_host(&self, host: &str, is_https: bool) -> Result<(), String> {
+        let allowed = allow(&self.0, host, is_https);
         allowed.map_err(|error| error.to_string())
     }
 
@@ -131,6 +132,13 @@ impl Served for Client {
 
     fn stop(self: Box<Self>) {
         self.0.stop();
+    }
+}
+
+fn allow(running: &Running, host: &str, is_https: bool) -> Result<(), InvalidHost> {
+    match is_https {
+        true => running.hosts().allow_https(host),
+        false => running.hosts().allow(host),
     }
 }
 
@@ -205,7 +213,10 @@ fn begin(
     };
     let shared = &sharing.shared;
     running.set_guest_code(&shared.code);
-    if let Some(Err(error)) = shared.host().map(|host| running.hosts().allow(&host)) {
+    if let Some(Err(error)) = shared
+        .host()
+        .map(|host| allow(running, &host, shared.is_https()))
+    {
         log::warn!("the web client is not served under the site's name: {error}");
     }
     let auth = shared.auth_url.as_deref();

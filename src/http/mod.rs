@@ -11,6 +11,7 @@
 
 pub mod assets;
 pub mod fence;
+pub(crate) mod link;
 
 mod backend;
 mod error;

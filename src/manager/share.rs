@@ -109,6 +109,11 @@ impl Shared {
         site_host(&self.site_url)
     }
 
+    /// Whether they come by `https`.
+    pub fn is_https(&self) -> bool {
+        self.site_url.starts_with("https:")
+    }
+
     /// Ends it, and gives back what a relay assigned: within 1.5 s.
     pub fn stop(self) {
         self.tunnel.stop();

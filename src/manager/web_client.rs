@@ -95,7 +95,9 @@ impl WebClient {
         if let Some(before) = self.host.take() {
             served.disallow_host(&before);
         }
-        if let Some(Err(error)) = host.as_ref().map(|host| served.allow_host(host)) {
+        let is_https = setup.app.site_url.starts_with("https:");
+        let allowed = host.as_ref().map(|host| served.allow_host(host, is_https));
+        if let Some(Err(error)) = allowed {
             log::warn!("the web client is not served under the site's name: {error}");
         }
         self.host = host;

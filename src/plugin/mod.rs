@@ -77,8 +77,8 @@ pub trait Served: Send {
     /// From now on visitors may come in with this code. Before, and with any other, none does.
     fn set_code(&self, code: &str);
 
-    /// Also serve `HOST` or `HOST:PORT`; the error says what is wrong with it.
-    fn allow_host(&self, host: &str) -> Result<(), String>;
+    /// Also serve `HOST` or `HOST:PORT`, to visitors who use `https` or not; the error says what is wrong with it.
+    fn allow_host(&self, host: &str, is_https: bool) -> Result<(), String>;
 
     /// No longer serve it.
     fn disallow_host(&self, host: &str);

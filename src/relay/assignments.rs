@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use super::book::{Application, Book, MAX_APPLICATIONS, Site};
 use super::names;
-use super::secret::{NoRandom, identifier};
+use super::secret::{NoRandom, below, identifier};
 use super::wanted::Wanted;
 
 /// Public ports. Default 20000 to 29999: below what systems give to outgoing connections.
@@ -47,7 +47,7 @@ pub(super) struct Outside<'a> {
 
 /// A number for a connector's main tunnel.
 pub(super) fn api_port(book: &Book) -> Option<u16> {
-    let taken = taken(book);
+    let taken = taken(book, "");
     NUMBERS.into_iter().find(|number| !taken.contains(number))
 }
 
@@ -76,7 +76,7 @@ pub(super) fn assign(
         true => Some(site(book, wanted, before.as_ref(), code, outside)?),
         false => None,
     };
-    let port = port(book, site.is_some(), before.as_ref(), outside)?;
+    let port = port(book, connector, site.is_some(), before.as_ref(), outside)?;
     let assigned = Application {
         key: wanted.key(),
         app_id: match &before {
@@ -90,6 +90,9 @@ pub(super) fn assign(
         site,
         called_at: outside.now.to_owned(),
     };
+    if let Some(before) = before.filter(|before| gave_up(before, &assigned)) {
+        book.reserve(connector, &before, outside.now);
+    }
     if let Some(connector) = book.connectors.get_mut(connector) {
         connector
             .applications
@@ -97,6 +100,12 @@ pub(super) fn assign(
         connector.applications.push(assigned.clone());
     }
     Ok(assigned)
+}
+
+/// Whether it had a name or a public port that it has no more.
+fn gave_up(before: &Application, now: &Application) -> bool {
+    let name = |of: &Application| of.site.as_ref().map(|site| site.name.clone());
+    name(before) != name(now) || (before.site.is_none() && before.port != now.port)
 }
 
 fn site(
@@ -131,17 +140,25 @@ fn name(book: &Book, wanted: &Wanted, outside: &Outside<'_>) -> Result<String, R
     let of_others = book
         .applications()
         .filter(|(connector, known)| (*connector, &known.key) != (ours.0, &ours.1));
+    let turned_out = book.turned_out();
+    let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
+    let kept = book.reserved.iter().filter(|kept| kept.connector != ours.0);
     let held: BTreeSet<&str> = of_others
-        .filter_map(|(_, known)| known.site.as_ref())
+        .map(|(_, known)| known)
+        .chain(of_turned_out)
+        .filter_map(|known| known.site.as_ref())
         .map(|site| site.name.as_str())
+        .chain(kept.filter_map(|kept| kept.site.as_deref()))
         .collect();
     let is_held = |name: &str| held.contains(name) || (outside.is_own_name)(name);
     names::free(&wish, is_held).ok_or(Refused::Exhausted("no name like this is left"))
 }
 
-/// The port from before where it is still of the right kind.
+/// The port from before where it is still of the right kind. A public one is drawn: who waits for the
+/// next to be given learns nothing.
 fn port(
     book: &Book,
+    connector: &str,
     is_site: bool,
     before: Option<&Application>,
     outside: &Outside<'_>,
@@ -154,24 +171,46 @@ fn port(
     if let Some(before) = before.filter(same) {
         return Ok(before.port);
     }
-    let taken = taken(book);
-    let mut left = match is_site {
-        true => NUMBERS,
-        false => outside.public.clone(),
+    let taken = taken(book, connector);
+    if is_site {
+        let number = NUMBERS.into_iter().find(|number| !taken.contains(number));
+        return number.ok_or(Refused::Exhausted("no number is left"));
     }
-    .filter(|port| !taken.contains(port));
-    match is_site {
-        true => left.next().ok_or(Refused::Exhausted("no number is left")),
-        false => left
-            .find(|port| (outside.is_free)(*port))
-            .ok_or(Refused::Exhausted("no public port is left")),
+    let is_left = |port: &u16| outside.public.contains(port) && !taken.contains(port);
+    let its_own = book
+        .reserved
+        .iter()
+        .filter(|kept| kept.connector == connector);
+    let mut its_own = its_own.filter_map(|kept| kept.port).filter(is_left);
+    if let Some(port) = its_own.find(|port| (outside.is_free)(*port)) {
+        return Ok(port);
     }
+    let mut left: Vec<u16> = outside.public.clone().filter(is_left).collect();
+    while !left.is_empty() {
+        let port = left.swap_remove(below(left.len())?);
+        if (outside.is_free)(port) {
+            return Ok(port);
+        }
+    }
+    Err(Refused::Exhausted("no public port is left"))
 }
 
-fn taken(book: &Book) -> BTreeSet<u16> {
-    let of_applications = book.applications().map(|(_, known)| known.port);
-    let of_connectors = book.connectors.values().map(|known| known.api_port);
-    of_applications.chain(of_connectors).collect()
+/// Ports and numbers that are not `connector`'s to have.
+fn taken(book: &Book, connector: &str) -> BTreeSet<u16> {
+    let known = book.connectors.values();
+    let known = known.chain(book.turned_out().map(|(_, turned_out)| turned_out));
+    let numbers = known.flat_map(|known| {
+        let ports = known
+            .applications
+            .iter()
+            .map(|application| application.port);
+        ports.chain([known.api_port])
+    });
+    let kept = book
+        .reserved
+        .iter()
+        .filter(|kept| kept.connector != connector);
+    numbers.chain(kept.filter_map(|kept| kept.port)).collect()
 }
 
 #[cfg(test)]
@@ -258,16 +297,69 @@ mod tests {
                 json!({"connector_name": "a", "client_app_id": app, "protocol": protocol}),
             )
         };
-        assert_eq!(ask("1", "ssh").unwrap().port, 20_001);
-        assert_eq!(ask("2", "tcp").unwrap().port, 20_002);
+        let first = ask("1", "ssh").unwrap().port;
+        let ports = BTreeSet::from([first, ask("2", "tcp").unwrap().port]);
+        assert_eq!(ports, BTreeSet::from([20_001, 20_002]));
         assert_eq!(
             ask("3", "vnc"),
             Err(Refused::Exhausted("no public port is left"))
         );
-        assert_eq!(ask("1", "ssh").unwrap().port, 20_001);
+        assert_eq!(ask("1", "ssh").unwrap().port, first);
         let turned = ask("1", "https").unwrap();
         assert!(NUMBERS.contains(&turned.port) && turned.site.unwrap().tls);
-        assert_eq!(ask("3", "vnc").unwrap().port, 20_001, "given back");
+        assert_eq!(ask("3", "vnc").unwrap().port, first, "given back");
+    }
+
+    #[test]
+    fn what_one_gave_up_or_was_turned_out_with_is_nobody_elses() {
+        let mut book = book();
+        let ask = |book: &mut Book, connector: &str, app: &str, protocol: &str| {
+            let call = json!({"connector_name": connector, "client_app_id": app,
+                "protocol": protocol, "site_name": "shop"});
+            assigned(book, call).unwrap()
+        };
+        let (shop, ssh) = (
+            ask(&mut book, "a", "1", "http"),
+            ask(&mut book, "a", "2", "ssh"),
+        );
+        book.release("a", "1", "2026-01-01").unwrap();
+        book.release("a", "2", "2026-01-01").unwrap();
+        assert_eq!(site(&ask(&mut book, "b", "1", "http")), "shop-2");
+        let other = ask(&mut book, "b", "2", "ssh");
+        assert_ne!(other.port, ssh.port);
+        let again = ask(&mut book, "a", "3", "http");
+        assert_eq!(site(&again), site(&shop), "its own");
+        assert_eq!(ask(&mut book, "a", "4", "ssh").port, ssh.port);
+        book.revoke("a", "2026-01-01").unwrap();
+        assert_eq!(site(&ask(&mut book, "b", "3", "http")), "shop-3");
+        book.sweep("2026-01-02");
+        assert_eq!(site(&ask(&mut book, "b", "4", "http")), "shop");
+        assert_eq!(
+            ask(&mut book, "b", "5", "ssh").port,
+            ssh.port,
+            "the last that is left"
+        );
+    }
+
+    #[test]
+    fn public_ports_are_drawn() {
+        let mut book = book();
+        let outside = Outside {
+            public: PUBLIC_PORTS,
+            is_free: Box::new(|_| true),
+            is_own_name: Box::new(|_| false),
+            now: "",
+        };
+        let mut ask = |app: usize| {
+            let call =
+                json!({"connector_name": "a", "client_app_id": app.to_string(), "protocol": "tcp"});
+            assign(&mut book, &with(call).unwrap(), None, &outside)
+                .unwrap()
+                .port
+        };
+        let drawn: Vec<u16> = (0..20).map(&mut ask).collect();
+        assert!(drawn.windows(2).any(|pair| pair[0] > pair[1]), "{drawn:?}");
+        assert!(drawn.iter().all(|port| PUBLIC_PORTS.contains(port)));
     }
 
     #[test]
@@ -285,7 +377,7 @@ mod tests {
         assert_eq!(ports.len(), MAX_APPLICATIONS + 2);
         let one_more = json!({"connector_name": "a", "client_app_id": "more"});
         assert_eq!(assigned(&mut book, one_more), Err(Refused::TooMany));
-        assert!(book.release("a", "0").is_some() && book.release("a", "0").is_none());
+        assert!(book.release("a", "0", "").is_some() && book.release("a", "0", "").is_none());
         assert!(
             assigned(
                 &mut book,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::secret::{self, NoRandom};
-use super::{Enrolment, Options, Running, StartError, Whereabouts};
+use super::{Enrolment, Options, PublicPorts, Running, StartError, Whereabouts};
 use crate::vault::{self, Claimed, Home, Instance};
 
 /// The ports that are tried first: gateway and tunnel server. 62888 by the specification.
@@ -101,6 +101,7 @@ pub fn start(
         data,
         listener,
         tunnel_listener,
+        ports: PublicPorts::Shared,
         run_dir: PathBuf::from(run_dir),
         domain: "localhost".to_owned(),
         public_url: None,

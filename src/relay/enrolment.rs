@@ -1,8 +1,9 @@
 //! Who is let in. Pure.
 //!
 //! ```text
-//! unknown ── token right, or none needed ──> enrolled ── revoked ──> turned out for good
-//!    └── token wrong or missing: refused        └── wrong password: refused
+//! unknown ── token right, or none needed ──> enrolled ── revoked ──> turned out, the token with it
+//!    └── token wrong or missing: refused     │  └── wrong password: refused        │
+//!                                            └─────────────── allowed ─────────────┘
 //! ```
 
 use super::book::{Book, MAX_CONNECTORS};
@@ -55,14 +56,15 @@ impl Turned {
         match self {
             Self::WrongPassword => "the password of this connector is wrong",
             Self::Revoked => {
-                "this connector was revoked by the operator of the relay; ask there, then begin with fresh credentials"
+                "this connector was revoked by the operator of the relay; ask there to be let in again"
             }
             Self::NoToken => {
                 "this relay does not know the connector and enrols new ones with its enrol token only: \
                  give it with --enroll-token"
             }
             Self::WrongToken => {
-                "the enrol token is wrong: the operator of the relay has the right one"
+                "the enrol token is wrong, or holds no more since somebody was revoked: the operator of the relay has the \
+                 right one"
             }
             Self::Full => {
                 "the relay has as many connectors as it takes (1000): its operator can revoke some"
@@ -131,7 +133,7 @@ mod tests {
         book.connectors
             .insert("known".into(), connector(&"p".repeat(43)));
         book.connectors.insert("out".into(), connector("whatever"));
-        assert!(book.revoke("out") && !book.revoke("out"));
+        assert!(book.revoke("out", "").is_some() && book.revoke("out", "").is_none());
         let verdict = |changes, rule| {
             let wanted = with(changes).unwrap();
             standing(&book, &wanted, rule).and_then(|standing| prove(&standing, &wanted))

@@ -46,10 +46,10 @@ pub use enrolment::Enrolment;
 use gateway::{Cidr, Gateway, GatewayConfig};
 use operator::Operator;
 use place::Place;
-pub use place::{InvalidUrl, PublicUrl, check_domain};
+pub use place::{InvalidUrl, PublicPorts, PublicUrl, check_domain};
 use routes::Desk;
 use secret::Kept;
-use service::{Gatekeeper, Service};
+use service::{FreshToken, Gatekeeper, Service};
 use store::Store;
 pub use store::{Error as StateError, hint_of};
 
@@ -64,8 +64,10 @@ pub struct Options {
     pub data: Home,
     /// Where visitors and quick-setup calls come in.
     pub listener: TcpListener,
-    /// Where tunnels come in; public ports are bound on its address.
+    /// Where tunnels come in.
     pub tunnel_listener: TcpListener,
+    /// Where public ports are bound.
+    pub ports: PublicPorts,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
     /// Sites are labels before it.
@@ -97,6 +99,9 @@ pub struct Running {
     tunnels: tunnel::Server,
     /// The enrol token, where one was made now. It is a secret that is shown this once.
     pub new_enroll_token: Option<Zeroizing<String>>,
+    /// Where the enrol token that was given was forbidden by a revocation, and is not used: since when
+    /// another one holds, RFC 3339.
+    pub forbidden_token: Option<String>,
     /// Files that could not be read and were set aside.
     pub set_aside: Vec<PathBuf>,
 }
@@ -171,18 +176,19 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let mut set_aside = Vec::new();
     let store = Store::open(options.data, &mut set_aside)?;
     let keys = store.host_keys(&mut set_aside)?;
-    let new_enroll_token = match options.enrolment {
+    let token = match options.enrolment {
         Enrolment::WithToken => enroll_token(&store, options.enroll_token)?,
-        Enrolment::Open => None,
+        Enrolment::Open => TokenAtStart::default(),
     };
     let listen = options.listener.local_addr()?;
     let mut place = Place::new(&options.domain, listen, options.public_url);
     place.external_ip = options.external_ip;
     place.tunnel = options.tunnel_listener.local_addr()?;
+    place.ports = options.ports;
     place.fingerprint = keys
         .first()
         .map_or_else(String::new, |key| key.public().fingerprint());
-    let operator = Operator::new(place.port, place.is_secure)?;
+    let operator = Operator::new(place.port)?;
     let (hosts, mut gateway) = (
         hosts(&place, listen),
         gateway_config(&place, &options.trust_proxy),
@@ -215,7 +221,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         desk,
         server,
         tunnels,
-        new_enroll_token,
+        new_enroll_token: token.made,
+        forbidden_token: token.forbidden,
         set_aside,
     })
 }
@@ -310,10 +317,36 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     (ip, address.port()).into()
 }
 
-/// Turns a connector out while no relay runs on the directory; false where there is none of that name.
-pub fn revoke(data: Home, name: &str) -> Result<bool, StateError> {
+/// What became of a connector that was turned out. Shows no secret.
+pub struct Revoked {
+    /// The enrol token that holds from now on, where one is needed. A secret that is shown this once.
+    pub enroll_token: Option<Zeroizing<String>>,
+}
+
+impl fmt::Debug for Revoked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Revoked(***)")
+    }
+}
+
+/// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
+pub fn revoke(data: Home, name: &str) -> Result<Option<Revoked>, StartError> {
     let store = Store::open(data, &mut Vec::new())?;
-    store.change(|book| Ok::<_, StateError>(book.revoke(name)))
+    let fresh = FreshToken::new()?;
+    let turned_out =
+        store.change(|book| Ok::<_, StateError>(service::turn_out(book, name, fresh)))?;
+    Ok(turned_out.map(|(_, enroll_token)| Revoked { enroll_token }))
+}
+
+/// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name. True when
+/// the connector is back with what it had, false when it is to enrol again.
+pub fn allow(data: Home, name: &str) -> Result<Option<bool>, StateError> {
+    let store = Store::open(data, &mut Vec::new())?;
+    let back = store.change(|book| {
+        book.sweep(&service::cutoff());
+        Ok::<_, StateError>(book.allow(name))
+    })?;
+    Ok(back.map(|connector| connector.is_some()))
 }
 
 /// One connector, as it stands in the state.
@@ -323,11 +356,13 @@ pub struct Enrolled {
     pub name: String,
     /// RFC 3339.
     pub enrolled_at: String,
+    /// Whether it was turned out.
+    pub is_revoked: bool,
     /// Its applications: the name of each, and where it leads to.
     pub applications: Vec<(String, String)>,
 }
 
-/// Who is enrolled, read from the directory whether or not a relay runs on it.
+/// Who is enrolled, and who was turned out, read from the directory whether or not a relay runs on it.
 pub fn enrolled(data: &Home) -> Result<Vec<Enrolled>, StateError> {
     let book = store::peek(data)?.unwrap_or_default();
     let of = |application: &book::Application| {
@@ -337,37 +372,68 @@ pub fn enrolled(data: &Home) -> Result<Vec<Enrolled>, StateError> {
         };
         (name, application.target.clone())
     };
-    Ok(book
-        .connectors
-        .iter()
-        .map(|(name, connector)| Enrolled {
-            name: name.clone(),
-            enrolled_at: connector.enrolled_at.clone(),
-            applications: connector.applications.iter().map(of).collect(),
-        })
-        .collect())
+    let enrolled = book.connectors.iter().map(|(name, connector)| Enrolled {
+        name: name.clone(),
+        enrolled_at: connector.enrolled_at.clone(),
+        is_revoked: false,
+        applications: connector.applications.iter().map(of).collect(),
+    });
+    let revoked = status::revoked(&book).into_iter().map(|revoked| Enrolled {
+        name: revoked.name,
+        enrolled_at: revoked.enrolled_at,
+        is_revoked: true,
+        applications: Vec::new(),
+    });
+    Ok(enrolled.chain(revoked).collect())
 }
 
-/// Keeps the token that was given, or makes the first; what was made is to be shown.
+/// What came of the enrol token at the start.
+#[derive(Default)]
+struct TokenAtStart {
+    /// Made now, and to be shown.
+    made: Option<Zeroizing<String>>,
+    /// The one that was given lets nobody in: since when another one holds.
+    forbidden: Option<String>,
+}
+
+/// Keeps the token that was given, or makes the first. One that a revocation forbade is not kept, so
+/// that a command line of old lets nobody in.
 fn enroll_token(
     store: &Store,
     given: Option<Zeroizing<String>>,
-) -> Result<Option<Zeroizing<String>>, StartError> {
-    let known = store.look(|book| book.enroll_token.clone());
+) -> Result<TokenAtStart, StartError> {
+    let (known, forbidden, since) = store.look(|book| {
+        let since = book.enroll_token_since.clone();
+        (
+            book.enroll_token.clone(),
+            book.forbidden_tokens.clone(),
+            since,
+        )
+    });
+    let is_forbidden = |given: &Zeroizing<String>| forbidden.iter().any(|kept| kept.is(given));
+    if known.is_some() && given.as_ref().is_some_and(is_forbidden) {
+        return Ok(TokenAtStart {
+            forbidden: Some(since),
+            ..TokenAtStart::default()
+        });
+    }
     let made = match (&given, &known) {
-        (Some(given), Some(known)) if known.is(given) => return Ok(None),
-        (None, Some(_)) => return Ok(None),
+        (Some(given), Some(known)) if known.is(given) => return Ok(TokenAtStart::default()),
+        (None, Some(_)) => return Ok(TokenAtStart::default()),
         (Some(_), _) => None,
         (None, None) => Some(secret::token()?),
     };
     if let Some(token) = given.as_ref().or(made.as_ref()) {
         let kept = Kept::of(token)?;
         store.change(|book| {
-            book.enroll_token = Some(kept);
+            book.set_token(kept, &rfc3339(SystemTime::now()));
             Ok::<_, StateError>(())
         })?;
     }
-    Ok(made)
+    Ok(TokenAtStart {
+        made,
+        forbidden: None,
+    })
 }
 
 /// The relay's own names, with the port that belongs to each: beside those of loopback the address
@@ -396,6 +462,7 @@ fn gateway_config(place: &Place, trust_proxy: &[Cidr]) -> GatewayConfig {
     let mut config = GatewayConfig::new(&place.domain, place.port);
     config.own_names = place.own_names().into();
     config.secure = place.is_secure;
+    config.listen_port = place.listen_port;
     config.trust_proxy = trust_proxy.to_vec();
     config
 }

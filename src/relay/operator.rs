@@ -19,22 +19,19 @@ pub(super) struct Operator {
     token: Zeroizing<String>,
     /// What the token is exchanged for; both end with the process.
     session: Zeroizing<String>,
-    cookie: String,
-    attributes: &'static str,
+    /// Its name by `http`, and by `https`: there its prefix keeps every other server of this host
+    /// name, whatever its port, from setting it (RFC 6265bis section 4.1.3.2).
+    cookies: [String; 2],
     wrong: Rate,
 }
 
 impl Operator {
     /// With a new token. Cookies are shared by all ports of a host, so `port` is in its name.
-    pub(super) fn new(port: u16, is_secure: bool) -> Result<Self, NoRandom> {
+    pub(super) fn new(port: u16) -> Result<Self, NoRandom> {
         Ok(Self {
             token: token()?,
             session: token()?,
-            cookie: format!("postern-relay-{port}"),
-            attributes: match is_secure {
-                true => "; Secure",
-                false => "",
-            },
+            cookies: ["", "__Host-"].map(|prefix| format!("{prefix}postern-relay-{port}")),
             wrong: Rate::new(WRONG_TOKENS),
         })
     }
@@ -49,26 +46,39 @@ impl Operator {
         same(token, &self.token)
     }
 
-    /// Whether a request is the operator's: by its cookie, or by `Authorization: Bearer TOKEN`.
-    pub(super) fn sent(&self, request: &Request) -> bool {
+    /// Whether a request is the operator's: by its cookie, or by `Authorization: Bearer TOKEN`. By
+    /// `https` a cookie of the plain name is not looked at.
+    pub(super) fn sent(&self, request: &Request, is_secure: bool) -> bool {
         let bearer = request
             .header("authorization")
             .and_then(|value| value.strip_prefix("Bearer "));
         let by_cookie = request
-            .cookies(&self.cookie)
+            .cookies(self.cookie(is_secure))
             .any(|value| same(value, &self.session));
         by_cookie || bearer.is_some_and(|value| same(value, &self.token))
     }
 
+    fn cookie(&self, is_secure: bool) -> &str {
+        let [plain, prefixed] = &self.cookies;
+        if is_secure { prefixed } else { plain }
+    }
+
     /// Exchanges the token for the value of `Set-Cookie`; else the time to wait where there were too
     /// many wrong ones.
-    pub(super) fn enter(&self, token: &str, source: IpAddr) -> Result<String, Option<Duration>> {
+    pub(super) fn enter(
+        &self,
+        token: &str,
+        source: IpAddr,
+        is_secure: bool,
+    ) -> Result<String, Option<Duration>> {
         if !same(token, &self.token) {
             return Err(self.wrong.count(source).err());
         }
         Ok(format!(
             "{}={}; HttpOnly; SameSite=Lax; Path=/; Max-Age={SIGNED_IN_FOR}{}",
-            self.cookie, *self.session, self.attributes
+            self.cookie(is_secure),
+            *self.session,
+            if is_secure { "; Secure" } else { "" }
         ))
     }
 }
@@ -80,14 +90,17 @@ mod tests {
 
     #[test]
     fn a_right_token_always_passes_and_wrong_ones_are_limited() {
-        let operator = Operator::new(8180, true).unwrap();
+        let operator = Operator::new(8180).unwrap();
         let source = Ipv4Addr::LOCALHOST.into();
         for _ in 0..WRONG_TOKENS {
-            assert_eq!(operator.enter("wrong", source), Err(None));
+            assert_eq!(operator.enter("wrong", source, true), Err(None));
         }
-        assert!(matches!(operator.enter("wrong", source), Err(Some(_))));
-        let cookie = operator.enter(operator.token(), source).unwrap();
-        assert!(cookie.starts_with("postern-relay-8180=") && cookie.ends_with("; Secure"));
+        assert!(matches!(
+            operator.enter("wrong", source, true),
+            Err(Some(_))
+        ));
+        let cookie = operator.enter(operator.token(), source, true).unwrap();
+        assert!(cookie.starts_with("__Host-postern-relay-8180=") && cookie.ends_with("; Secure"));
         assert!(!cookie.contains(operator.token().as_str()));
     }
 }

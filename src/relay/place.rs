@@ -78,6 +78,19 @@ pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
     }
 }
 
+/// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an
+/// address that sites' names lead to is one more server under every site's name, and is its
+/// connector's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublicPorts {
+    /// On the tunnel server's address.
+    Shared,
+    /// On an address of their own, which no site's name leads to.
+    At(IpAddr),
+    /// Nowhere: such applications are refused.
+    Refused,
+}
+
 /// Where the relay stands.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
@@ -88,10 +101,14 @@ pub(super) struct Place {
     pub(super) host: String,
     /// The port that visitors use.
     pub(super) port: u16,
+    /// The port that the gateway listens on.
+    pub(super) listen_port: u16,
     /// What connectors dial.
     pub(super) external_ip: String,
     /// Where the tunnel server listens.
     pub(super) tunnel: SocketAddr,
+    /// Where ports of applications that are no sites are bound.
+    pub(super) ports: PublicPorts,
     /// Of the host key that clients prefer.
     pub(super) fingerprint: String,
 }
@@ -110,8 +127,10 @@ impl Place {
             is_secure: public.is_secure,
             host: public.host,
             port: public.port,
+            listen_port: listen.port(),
             external_ip: String::new(),
             tunnel: listen,
+            ports: PublicPorts::Shared,
             fingerprint: String::new(),
         }
     }
@@ -126,14 +145,34 @@ impl Place {
         self.url_of(&format!("{name}.{}", self.domain))
     }
 
+    /// What the link with a site's code begins with, `/auth` being added to it.
+    pub(super) fn door_url(&self, name: &str) -> String {
+        format!("{}.postern", self.site_url(name))
+    }
+
     /// Where visitors of an application go.
     pub(super) fn application_url(&self, application: &Application) -> String {
         match &application.site {
             Some(Site { name, .. }) => self.site_url(name),
-            None if self.external_ip.contains(':') => {
-                format!("tcp://[{}]:{}", self.external_ip, application.port)
+            None => {
+                let host = match self.ports {
+                    PublicPorts::At(ip) => ip.to_string(),
+                    PublicPorts::Shared | PublicPorts::Refused => self.external_ip.clone(),
+                };
+                match host.contains(':') {
+                    true => format!("tcp://[{host}]:{}", application.port),
+                    false => format!("tcp://{host}:{}", application.port),
+                }
             }
-            None => format!("tcp://{}:{}", self.external_ip, application.port),
+        }
+    }
+
+    /// Where public ports are bound; `None` where nobody gets one.
+    pub(super) fn ports_ip(&self) -> Option<IpAddr> {
+        match self.ports {
+            PublicPorts::Shared => Some(self.tunnel.ip()),
+            PublicPorts::At(ip) => Some(ip),
+            PublicPorts::Refused => None,
         }
     }
 
@@ -193,6 +232,10 @@ mod tests {
                 (url, site)
             );
         }
+        assert_eq!(
+            plain.door_url("shop"),
+            "http://shop.localhost:8180/.postern"
+        );
         let mut place = Place::new(
             "relay.example",
             listen,

@@ -13,6 +13,8 @@ use super::gateway::Cidr;
 use super::operator::Operator;
 use super::service::Service;
 use super::status;
+use crate::http::fence::target::form_fields;
+use crate::http::link::Entered;
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 
 /// The description of the API, served at `/api/openapi.json`.
@@ -28,6 +30,15 @@ pub(super) struct Desk {
     pub(super) trust_proxy: Vec<Cidr>,
     /// Since when the relay runs, RFC 3339.
     pub(super) since: String,
+}
+
+impl Desk {
+    /// Whether a request comes by `https`; in doubt it does.
+    fn is_secure(&self, request: &Request) -> bool {
+        let is_trusted = is_trusted(request.peer(), &self.trust_proxy);
+        let told = request.header("x-forwarded-proto") == Some("https");
+        self.service.place.is_secure || (told && is_trusted)
+    }
 }
 
 /// All routes.
@@ -58,6 +69,11 @@ pub(super) fn routes(desk: &Arc<Desk>) -> Router {
             Method::Delete,
             "/api/connectors/{name}",
             on(|desk, request| operators(desk, request, revoke)),
+        )
+        .on(
+            Method::Delete,
+            "/api/revoked/{name}",
+            on(|desk, request| operators(desk, request, allow)),
         )
         .on(Method::Get, "/", on(page))
         .on(Method::Get, "/auth", on(enter))
@@ -121,7 +137,7 @@ fn operators(
     request: Request,
     answer: fn(&Desk, &Request) -> Result<Response, ApiError>,
 ) {
-    let outcome = match desk.operator.sent(&request) {
+    let outcome = match desk.operator.sent(&request, desk.is_secure(&request)) {
         true => answer(desk, &request),
         false => Err(ApiError::unauthorized(
             "sign in with the token that was printed at the start, at /auth",
@@ -140,17 +156,27 @@ fn show(desk: &Desk, _: &Request) -> Result<Response, ApiError> {
         "tunnel_port": place.tunnel.port(),
         "fingerprint": place.fingerprint,
         "connectors": status::connectors(&desk.service),
+        "revoked": desk.service.store.look(status::revoked),
     })))
 }
 
 fn revoke(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    desk.service.revoke(name)?;
-    Ok(Response::ok(json!({"revoked": name})))
+    let token = desk.service.revoke(name)?;
+    let token = token.as_deref();
+    Ok(Response::ok(
+        json!({"revoked": name, "enroll_token": token}),
+    ))
+}
+
+fn allow(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
+    let name = request.param("name").unwrap_or_default();
+    let is_back = desk.service.allow(name)?;
+    Ok(Response::ok(json!({"allowed": name, "restored": is_back})))
 }
 
 fn page(desk: &Desk, request: Request) {
-    match desk.operator.sent(&request) {
+    match desk.operator.sent(&request, desk.is_secure(&request)) {
         true => assets::page(request, "gateway/status.html"),
         false => request.respond(Response::redirect(303, "/auth")),
     }
@@ -162,7 +188,10 @@ fn enter(desk: &Desk, request: Request) {
         return assets::page(request, "gateway/operator.html");
     };
     let source = source(&request, &desk.trust_proxy);
-    match desk.operator.enter(&token, source) {
+    match desk
+        .operator
+        .enter(&token, source, desk.is_secure(&request))
+    {
         Ok(cookie) => request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie)),
         Err(None) => assets::page_with_status(request, "gateway/operator.html", 401),
         Err(Some(wait)) => request.respond(too_many("too many wrong tokens", wait)),
@@ -175,10 +204,11 @@ fn token_of(request: &Request) -> Option<Zeroizing<String>> {
             .query("code")
             .map(|code| Zeroizing::new(code.to_owned()));
     }
-    // Tokens are hexadecimal digits, so a form's percent-encoding never touches a right one.
     let body = std::str::from_utf8(request.body()).ok()?;
-    let field = body.split('&').find_map(|pair| pair.strip_prefix("code="));
-    Some(Zeroizing::new(field.unwrap_or_default().trim().to_owned()))
+    let fields = form_fields(body).unwrap_or_default();
+    let field = fields.iter().find(|(name, _)| name == "code");
+    let entered = field.map(|(_, text)| Entered::read(text));
+    Some(Zeroizing::new(entered.unwrap_or_default().code))
 }
 
 fn respond(request: Request, outcome: Result<Response, ApiError>) {
@@ -199,12 +229,15 @@ fn source(request: &Request, trusted: &[Cidr]) -> IpAddr {
     source_of(request.peer(), list, trusted)
 }
 
+fn is_trusted(address: IpAddr, trusted: &[Cidr]) -> bool {
+    trusted.iter().any(|network| network.contains(address))
+}
+
 fn source_of(peer: IpAddr, list: &str, trusted: &[Cidr]) -> IpAddr {
-    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut source = peer;
     for address in list.rsplit(',').take(MAX_CHAIN) {
         match address.trim().parse() {
-            Ok(before) if is_trusted(source) => source = before,
+            Ok(before) if is_trusted(source, trusted) => source = before,
             _ => break,
         }
     }

@@ -95,6 +95,13 @@ pub(super) fn identifier() -> Result<String, NoRandom> {
     Ok(hex(&bytes))
 }
 
+/// A random number below `count`, which is not 0: all but equally likely.
+pub(super) fn below(count: usize) -> Result<usize, NoRandom> {
+    let drawn = u64::from_be_bytes(random()?);
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    Ok(usize::try_from(drawn.checked_rem(count).unwrap_or(0)).unwrap_or(0))
+}
+
 /// SHA-256 of a secret that was generated.
 pub(super) fn sha256(secret: &str) -> [u8; HASH] {
     let mut sum = [0; HASH];

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::assignments::{self, Outside, Refused};
-use super::book::{Application, Book, Connector};
-use super::enrolment::{self, Enrolment, Turned};
+use super::book::{Application, Book, Connector, RESERVED_FOR};
+use super::enrolment::{self, Enrolment, Standing, Turned};
 use super::place::Place;
 use super::rate::Rate;
 use super::secret::{Kept, NoRandom, sha256, token};
@@ -30,6 +30,11 @@ const WRONG_LOGINS: usize = 30;
 /// Where a remote of an assigned port may say that it listens: wherever it is bound, if at all, is
 /// the relay's decision.
 const LOCAL_HOSTS: [&str; 5] = ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"];
+
+/// Why a relay that others reach gives no public port unless its operator says so.
+const NO_PORTS: &str = "this relay gives no public ports, only web sites: a port on the sites' address would be a \
+    server under every site's name, and get their visitors' cookies; its operator starts it with --port-listen IP, an \
+    address that no site's name leads to, or accepts that with --shared-host-ports";
 
 /// The relay's state and rules.
 pub(super) struct Service {
@@ -81,18 +86,21 @@ impl Service {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
         let wanted = Wanted::read(fields).map_err(ApiError::bad_request)?;
+        if !wanted.is_web() && self.place.ports_ip().is_none() {
+            return Err(ApiError::forbidden(NO_PORTS));
+        }
         let rule = match is_vouched_for {
             true => Enrolment::Open,
             false => self.enrolment,
         };
-        let is_new = self.admit(&wanted, rule).inspect_err(|error| {
+        let standing = self.admit(&wanted, rule).inspect_err(|error| {
             log::info!(
                 "{source}: '{}' is turned away: {error}",
                 wanted.connector_name
             );
         })?;
         let code = token().map_err(no_random)?;
-        let (api_port, assigned) = self.assign(&wanted, is_new, &code)?;
+        let (api_port, assigned) = self.assign(&wanted, &standing, &code)?;
         let url = self.place.application_url(&assigned);
         log::info!(
             "{source}: '{}' has {url} for {}",
@@ -107,30 +115,38 @@ impl Service {
         self.calls.count(source)
     }
 
-    /// True when the connector is to be enrolled.
-    fn admit(&self, wanted: &Wanted, rule: Enrolment) -> Result<bool, ApiError> {
+    /// What lets the call in, which has been proved.
+    fn admit(&self, wanted: &Wanted, rule: Enrolment) -> Result<Standing, ApiError> {
         let standing = self
             .store
             .look(|book| enrolment::standing(book, wanted, rule));
-        let proved = standing.and_then(|standing| enrolment::prove(&standing, wanted));
-        proved.map_err(turned)
+        let standing = standing.map_err(turned)?;
+        enrolment::prove(&standing, wanted).map_err(turned)?;
+        Ok(standing)
     }
 
     fn assign(
         &self,
         wanted: &Wanted,
-        is_new: bool,
+        standing: &Standing,
         code: &Zeroizing<String>,
     ) -> Result<(u16, Application), ApiError> {
         // Costly, so not under the lock.
-        let password = match is_new {
-            true => Some(Kept::of(&wanted.password).map_err(no_random)?),
-            false => None,
+        let password = match standing {
+            Standing::Known(_) => None,
+            _ => Some(Kept::of(&wanted.password).map_err(no_random)?),
         };
         let code = wanted.has_door().then(|| STANDARD.encode(sha256(code)));
         let now = rfc3339(SystemTime::now());
         let _following = self.following();
         let (api_port, before, assigned) = self.store.change_saving(|book| {
+            book.sweep(&cutoff());
+            // A revocation may have come in between, and then the token lets nobody in any more.
+            if let Standing::NewWithToken(proved) = standing
+                && book.enroll_token.as_ref() != Some(proved)
+            {
+                return Err(turned(Turned::WrongToken));
+            }
             let api_port = enrolled(book, wanted, password, &now)?;
             let before = assignments::before(book, wanted).cloned();
             let assigned = assignments::assign(book, wanted, code, &self.outside(&now));
@@ -159,7 +175,10 @@ impl Service {
     fn outside<'a>(&'a self, now: &'a str) -> Outside<'a> {
         Outside {
             public: assignments::PUBLIC_PORTS,
-            is_free: Box::new(|port| TcpListener::bind((self.place.tunnel.ip(), port)).is_ok()),
+            is_free: Box::new(|port| {
+                let ip = self.place.ports_ip();
+                ip.is_some_and(|ip| TcpListener::bind((ip, port)).is_ok())
+            }),
             is_own_name: Box::new(|name| self.place.is_own_name(name)),
             now,
         }
@@ -167,7 +186,7 @@ impl Service {
 
     fn answer(&self, wanted: &Wanted, api_port: u16, assigned: &Application, code: &str) -> Value {
         let (nhp_server, code) = match &assigned.site {
-            Some(site) => (self.place.site_url(&site.name), code),
+            Some(site) => (self.place.door_url(&site.name), code),
             None => (self.place.url(), ""),
         };
         json!({
@@ -206,9 +225,10 @@ impl Service {
             return Err(turned(Turned::WrongPassword));
         }
         let _following = self.following();
+        let now = rfc3339(SystemTime::now());
         let released = self.store.change(|book| {
             let missing = || ApiError::not_found("this connector has no such application");
-            book.release(connector, key).ok_or_else(missing)
+            book.release(connector, key, &now).ok_or_else(missing)
         })?;
         self.forget(connector, &released);
         log::info!(
@@ -218,24 +238,42 @@ impl Service {
         Ok(())
     }
 
-    /// Turns a connector out: at once, and for good.
-    pub(super) fn revoke(&self, name: &str) -> Result<(), ApiError> {
+    /// Turns a connector out: at once, and until it is allowed again. The enrol token, which it
+    /// knows, lets nobody in any more; the one in its place, where one is needed, is to be shown.
+    pub(super) fn revoke(&self, name: &str) -> Result<Option<Zeroizing<String>>, ApiError> {
+        let fresh = FreshToken::new().map_err(no_random)?;
         let _following = self.following();
-        let applications = self.store.change(|book| {
+        let (connector, token) = self.store.change(|book| {
             let missing = || ApiError::not_found("there is no connector of this name");
-            let connector = book.connectors.get(name).ok_or_else(missing)?;
-            let applications = connector.applications.clone();
-            book.revoke(name);
-            Ok::<_, ApiError>(applications)
+            turn_out(book, name, fresh).ok_or_else(missing)
         })?;
         if let Some(opener) = self.opener.get() {
             opener.disconnect(name);
         }
-        for application in &applications {
+        for application in &connector.applications {
             self.forget(name, application);
         }
         log::info!("'{name}' is revoked");
-        Ok(())
+        Ok(token)
+    }
+
+    /// Undoes a revocation. True when the connector is back with what it had, false when it is to
+    /// enrol again.
+    pub(super) fn allow(&self, name: &str) -> Result<bool, ApiError> {
+        let _following = self.following();
+        let back = self.store.change(|book| {
+            let missing = || ApiError::not_found("no connector of this name was revoked");
+            book.sweep(&cutoff());
+            book.allow(name).ok_or_else(missing)
+        })?;
+        let applications = back.iter().flat_map(|connector| &connector.applications);
+        if let Some(opener) = self.opener.get() {
+            for application in applications {
+                self.sites.put(name, application, opener);
+            }
+        }
+        log::info!("'{name}' is allowed again");
+        Ok(back.is_some())
     }
 
     fn forget(&self, connector: &str, application: &Application) {
@@ -262,6 +300,46 @@ impl Service {
         self.store
             .look(|book| Some(book.connectors.get(connector)?.password.clone()))
     }
+}
+
+/// An enrol token that may come to hold.
+pub(super) struct FreshToken {
+    token: Zeroizing<String>,
+    kept: Kept,
+}
+
+impl FreshToken {
+    pub(super) fn new() -> Result<Self, NoRandom> {
+        let token = token()?;
+        let kept = Kept::of(&token)?;
+        Ok(Self { token, kept })
+    }
+}
+
+/// Revokes a connector, and the enrol token with it where there is one: what the connector was, and
+/// the token that holds now. `None` where there is no such connector.
+pub(super) fn turn_out(
+    book: &mut Book,
+    name: &str,
+    fresh: FreshToken,
+) -> Option<(Connector, Option<Zeroizing<String>>)> {
+    let now = rfc3339(SystemTime::now());
+    book.sweep(&cutoff());
+    let connector = book.revoke(name, &now)?;
+    if book.enroll_token.is_none() {
+        return Some((connector, None));
+    }
+    book.renew_token(fresh.kept, &now);
+    Some((connector, Some(fresh.token)))
+}
+
+/// What was given up before this is anybody's.
+pub(super) fn cutoff() -> String {
+    let now = SystemTime::now();
+    rfc3339(
+        now.checked_sub(RESERVED_FOR)
+            .unwrap_or(SystemTime::UNIX_EPOCH),
+    )
 }
 
 /// The connector's API port; enrols it where it is new.
@@ -345,14 +423,16 @@ impl Policy for Gatekeeper {
         if !LOCAL_HOSTS.contains(&remote.local_host.as_str()) {
             return Grant::Denied;
         }
-        let public_ip = self.0.place.tunnel.ip();
+        let public_ip = self.0.place.ports_ip();
         self.0.store.look(|book| {
             let Some(connector) = book.connectors.get(holder) else {
                 return Grant::Denied;
             };
             match connector.at_port(remote.local_port) {
                 Some(application) if application.site.is_some() => Grant::Held,
-                Some(_) => Grant::ListenAt((public_ip, remote.local_port).into()),
+                Some(_) => public_ip.map_or(Grant::Denied, |ip| {
+                    Grant::ListenAt((ip, remote.local_port).into())
+                }),
                 None if connector.api_port == remote.local_port => Grant::Held,
                 None => Grant::Denied,
             }

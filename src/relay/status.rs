@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-use super::book::{Application, Connector};
+use super::book::{Application, Book, Connector};
 use super::service::Service;
 
 /// One connector.
@@ -16,6 +16,29 @@ pub(super) struct ConnectorStatus {
     enrolled_at: String,
     called_at: String,
     applications: Vec<ApplicationStatus>,
+}
+
+/// One that was turned out.
+#[derive(Debug, Serialize)]
+pub(super) struct RevokedStatus {
+    pub(super) name: String,
+    /// RFC 3339, as the other; each is empty where it is known no more.
+    pub(super) revoked_at: String,
+    pub(super) enrolled_at: String,
+}
+
+/// Who was turned out, in that order.
+pub(super) fn revoked(book: &Book) -> Vec<RevokedStatus> {
+    let status = |name: &String| {
+        let known = book.revocations.get(name);
+        let connector = known.and_then(|known| known.connector.as_ref());
+        RevokedStatus {
+            name: name.clone(),
+            revoked_at: known.map_or_else(String::new, |known| known.at.clone()),
+            enrolled_at: connector.map_or_else(String::new, |was| was.enrolled_at.clone()),
+        }
+    };
+    book.revoked.iter().map(status).collect()
 }
 
 /// One application. Figures are counted since the relay started.

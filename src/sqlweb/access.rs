@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 
-use crate::http;
+use crate::http::{self, HostPolicy, Request};
 
 /// Wrong codes that one source may send in [`WINDOW`].
 const WRONG_CODES: usize = 5;
@@ -31,7 +31,10 @@ pub(crate) struct Access {
     code: String,
     /// A second code, for visitors who come through a tunnel.
     guest_code: Mutex<Option<Zeroizing<String>>>,
-    cookie: String,
+    /// Its name for visitors who come by `http`, and by `https`: there its prefix keeps every other server of this
+    /// host name from setting or reading it, whatever its port (RFC 6265bis section 4.1.3.2).
+    cookies: [String; 2],
+    hosts: HostPolicy,
     random: SystemRandom,
     state: Mutex<State>,
 }
@@ -59,12 +62,14 @@ pub(crate) struct NoRandom;
 
 impl Access {
     /// A door with a new code of 160 random bits. Cookies are shared by all ports of a host, so `port` is in its name.
-    pub(crate) fn new(port: u16) -> Result<Self, NoRandom> {
+    /// `hosts` knows which names are used with `https`.
+    pub(crate) fn new(port: u16, hosts: HostPolicy) -> Result<Self, NoRandom> {
         let random = SystemRandom::new();
         Ok(Self {
             code: token(&random)?,
             guest_code: Mutex::new(None),
-            cookie: format!("postern_{port}"),
+            cookies: ["", "__Host-"].map(|prefix| format!("{prefix}postern_{port}")),
+            hosts,
             random,
             state: Mutex::default(),
         })
@@ -80,13 +85,27 @@ impl Access {
         *self.guest_code() = Some(Zeroizing::new(code.to_owned())).filter(|code| !code.is_empty());
     }
 
-    /// The name of the session cookie.
-    pub(crate) fn cookie(&self) -> &str {
-        &self.cookie
+    /// The session cookie of a request, where it belongs to somebody who has signed in. Of a visitor who comes by
+    /// `https` one by the plain name is not looked at: any server of this host name can set it.
+    pub(crate) fn visitor(&self, request: &Request) -> Option<String> {
+        let [plain, prefixed] = &self.cookies;
+        let name = if self.is_secure(request) {
+            prefixed
+        } else {
+            plain
+        };
+        let known = request.cookies(name).find(|cookie| self.knows(cookie));
+        known.map(str::to_owned)
     }
 
-    /// Whether this cookie value belongs to somebody who has signed in.
-    pub(crate) fn knows(&self, cookie: &str) -> bool {
+    /// Whether a visitor comes by `https`: the site's name says so, or who stands in front on this machine, as the
+    /// tunnel with what the gateway wrote. Who lies about it gets the stricter cookie and nothing else.
+    pub(crate) fn is_secure(&self, request: &Request) -> bool {
+        let told = request.header("x-forwarded-proto") == Some("https");
+        self.hosts.is_https(request.host()) || (told && request.peer().is_loopback())
+    }
+
+    fn knows(&self, cookie: &str) -> bool {
         let mut state = self.lock();
         let Some(seen) = state.visitors.get_mut(cookie) else {
             return false;
@@ -99,15 +118,26 @@ impl Access {
         true
     }
 
-    /// Tries a code. A right one always passes; wrong ones are counted by source.
-    pub(crate) fn enter(&self, code: &str, source: IpAddr) -> Result<Entrance, NoRandom> {
+    /// Tries a code. A right one always passes; wrong ones are counted by source. `is_secure` as
+    /// [`is_secure`](Self::is_secure) says it.
+    pub(crate) fn enter(
+        &self,
+        code: &str,
+        source: IpAddr,
+        is_secure: bool,
+    ) -> Result<Entrance, NoRandom> {
         let is_guest = match &*self.guest_code() {
             Some(expected) => self.is_same(code, expected),
             None => false,
         };
         if self.is_same(code, &self.code) || is_guest {
             let visitor = token(&self.random)?;
-            let value = format!("{}={visitor}; HttpOnly; SameSite=Lax; Path=/", self.cookie);
+            let [plain, prefixed] = &self.cookies;
+            let (name, secure) = match is_secure {
+                true => (prefixed, "; Secure"),
+                false => (plain, ""),
+            };
+            let value = format!("{name}={visitor}; HttpOnly; SameSite=Lax; Path=/{secure}");
             self.admit(visitor);
             return Ok(Entrance::Open(value));
         }
@@ -187,10 +217,14 @@ mod tests {
 
     const SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
+    fn door(port: u16) -> Access {
+        Access::new(port, HostPolicy::loopback()).unwrap()
+    }
+
     #[test]
     fn the_right_code_opens_and_its_cookie_is_known() {
-        let access = Access::new(8306).unwrap();
-        let Entrance::Open(cookie) = access.enter(access.code(), SOURCE).unwrap() else {
+        let access = door(8306);
+        let Entrance::Open(cookie) = access.enter(access.code(), SOURCE, false).unwrap() else {
             panic!("the right code was refused");
         };
         let value = cookie.strip_prefix("postern_8306=").unwrap();
@@ -198,34 +232,47 @@ mod tests {
         assert!(access.knows(value));
         assert!(!access.knows("other"));
         assert_eq!(attributes, " HttpOnly; SameSite=Lax; Path=/");
+        let Entrance::Open(cookie) = access.enter(access.code(), SOURCE, true).unwrap() else {
+            panic!("the right code was refused");
+        };
+        assert!(cookie.starts_with("__Host-postern_8306=") && cookie.ends_with("; Path=/; Secure"));
     }
 
     #[test]
     fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
-        let access = Access::new(1).unwrap();
+        let access = door(1);
         for _ in 0..5 {
-            assert_eq!(access.enter("wrong", SOURCE).unwrap(), Entrance::Wrong);
+            assert_eq!(
+                access.enter("wrong", SOURCE, false).unwrap(),
+                Entrance::Wrong
+            );
         }
-        assert_eq!(access.enter("wrong", SOURCE).unwrap(), Entrance::TooMany);
-        assert_eq!(access.enter("", SOURCE).unwrap(), Entrance::TooMany);
+        assert_eq!(
+            access.enter("wrong", SOURCE, false).unwrap(),
+            Entrance::TooMany
+        );
+        assert_eq!(access.enter("", SOURCE, false).unwrap(), Entrance::TooMany);
         let right = access.code().to_owned();
         assert!(matches!(
-            access.enter(&right, SOURCE).unwrap(),
+            access.enter(&right, SOURCE, false).unwrap(),
             Entrance::Open(_)
         ));
         let other: IpAddr = "10.0.0.1".parse().unwrap();
-        assert_eq!(access.enter("wrong", other).unwrap(), Entrance::Wrong);
+        assert_eq!(
+            access.enter("wrong", other, false).unwrap(),
+            Entrance::Wrong
+        );
         let tries = (1..=6).map(|i| {
             let source = format!("2001:db8::{i}").parse().unwrap();
-            access.enter("wrong", source).unwrap()
+            access.enter("wrong", source, false).unwrap()
         });
         assert_eq!(tries.last(), Some(Entrance::TooMany), "one network");
     }
 
     #[test]
     fn a_guest_comes_in_with_the_code_set_last_and_no_other() {
-        let access = Access::new(1).unwrap();
-        let enter = |code: &str| matches!(access.enter(code, SOURCE), Ok(Entrance::Open(_)));
+        let access = door(1);
+        let enter = |code: &str| matches!(access.enter(code, SOURCE, false), Ok(Entrance::Open(_)));
         assert!(!enter(""));
         access.set_guest_code("first");
         assert!(enter("first") && !enter("second"));
@@ -238,7 +285,7 @@ mod tests {
 
     #[test]
     fn visitors_are_bounded() {
-        let access = Access::new(1).unwrap();
+        let access = door(1);
         for i in 0..=MAX_VISITORS {
             access.admit(i.to_string());
         }

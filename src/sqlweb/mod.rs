@@ -145,12 +145,12 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let facts = ask_facts(&connector, options.readonly)?;
     let listener = listen(options.listen)?;
     let addr = listener.local_addr().map_err(system)?;
+    let hosts = host_policy(&options, addr)?;
     let access = options
         .invisible
-        .then(|| Access::new(addr.port()))
+        .then(|| Access::new(addr.port(), hosts.clone()))
         .transpose()
         .map_err(|_| StartError::System("the system gives no random bytes".into()))?;
-    let hosts = host_policy(&options, addr)?;
     let config = ServerConfig {
         listener,
         hosts: hosts.clone(),

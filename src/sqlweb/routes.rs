@@ -11,10 +11,16 @@ use super::options::Target;
 use super::service::Service;
 use super::{export, query};
 use crate::http::fence::target::form_fields;
+use crate::http::link::Entered;
 use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
+
+/// Where a code is exchanged for a cookie.
+const AUTH: &str = "/auth";
+/// The same, as the links of sites name it.
+const SITE_AUTH: &str = "/.postern/auth";
 
 /// Everything a web client answers, behind its door where it has one.
 pub(crate) struct Routes {
@@ -34,8 +40,10 @@ impl Routes {
                 assets::page(request, "sql/index.html")
             })
             .on(Method::Get, "/assets/*", assets::asset)
-            .on(Method::Get, "/auth", on(auth))
-            .on(Method::Post, "/auth", on(auth))
+            .on(Method::Get, AUTH, on(auth))
+            .on(Method::Post, AUTH, on(auth))
+            .on(Method::Get, SITE_AUTH, on(auth))
+            .on(Method::Post, SITE_AUTH, on(auth))
             .on(Method::Get, "/api/info", on(info))
             .on(Method::Get, "/api/openapi.json", |request| {
                 request.respond(Response::new(200, "application/json", OPENAPI));
@@ -83,16 +91,12 @@ fn may_pass(access: &Access, request: &Request) -> bool {
     let path = request.path();
     let of_the_page =
         path.starts_with("/assets/") && (path.contains("/common/") || path.contains("/sql/signin"));
-    path == "/auth"
-        || of_the_page
-        || request
-            .cookies(access.cookie())
-            .any(|cookie| access.knows(cookie))
+    path == AUTH || path == SITE_AUTH || of_the_page || access.visitor(request).is_some()
 }
 
 fn turn_away(request: Request) {
     let response = if request.path() == "/" {
-        Response::redirect(303, "/auth")
+        Response::redirect(303, AUTH)
     } else {
         Response::error(&ApiError::unauthorized(
             "sign in with the authorization code first, at /auth",
@@ -112,7 +116,9 @@ fn auth(service: &Arc<Service>, request: Request) {
     let Some(code) = code_of(&request, by_script) else {
         return assets::page(request, "sql/signin.html");
     };
-    match access.enter(&code, request.peer()) {
+    let code = Entered::read(&code).code;
+    let is_secure = access.is_secure(&request);
+    match access.enter(&code, request.peer(), is_secure) {
         Ok(Entrance::Open(cookie)) if by_script => {
             request.respond(Response::ok(json!({"signed_in": true})).header("Set-Cookie", cookie));
         }
@@ -145,7 +151,7 @@ fn code_of(request: &Request, by_script: bool) -> Option<String> {
     let body = std::str::from_utf8(request.body()).ok()?;
     let fields = form_fields(body).unwrap_or_default();
     let code = fields.into_iter().find(|(name, _)| name == "code");
-    Some(code.map_or_else(String::new, |(_, code)| code.trim().to_owned()))
+    Some(code.map_or_else(String::new, |(_, code)| code))
 }
 
 fn not_opened(request: Request, by_script: bool, status: u16, message: &str) {

@@ -115,13 +115,9 @@ impl Service {
 
     /// The visitor a request comes from: the session cookie in invisible mode, else empty.
     pub(crate) fn visitor(&self, request: &Request) -> String {
-        let of = |access: &Access| {
-            let mut cookies = request.cookies(access.cookie());
-            cookies
-                .find(|cookie| access.knows(cookie))
-                .map(str::to_owned)
-        };
-        self.access.as_ref().and_then(of).unwrap_or_default()
+        let access = self.access.as_ref();
+        let visitor = access.and_then(|access| access.visitor(request));
+        visitor.unwrap_or_default()
     }
 
     /// Does slow work for `request` on a thread of its own, which ends with the answer. The workers stay free.

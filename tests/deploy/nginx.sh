@@ -103,13 +103,17 @@ app=$("$postern" app add http "127.0.0.1:$site_port" --name small)
 expect 'the address that visitors use' "$("$postern" app connect "$app")" "https://small.localhost:$port/"
 
 small="https://small.localhost:$port"
-page=$(visit small.localhost "$small/" --header 'X-Forwarded-For: 192.0.2.9' --header 'Forwarded: for=192.0.2.9')
+page=$(visit small.localhost "$small/" --header 'X-Forwarded-For: 192.0.2.9' --header 'Forwarded: for=192.0.2.9' \
+    --header 'X-Forwarded-Host: evil.example' --header 'X-Forwarded-Port: 1337')
 expect 'the site through TLS' "$page" '<h1>A small web site'
 expect 'the scheme' "$page" 'X-Forwarded-Proto: https'
 expect 'the visitor' "$page" 'X-Forwarded-For: 127.0.0.1'
+expect 'the host' "$page" "X-Forwarded-Host: small.localhost:$port"
+case $page in *evil.example* | *1337*) fail "a visitor's own host is believed: $page" ;; esac
 case $page in *192.0.2.9*) fail "a visitor's own claim is believed: $page" ;; esac
 expect 'an unknown name' "$(visit no.localhost "https://no.localhost:$port/")" 'Unknown site'
 # Three seconds of a stream that never ends: without buffering, strokes have come.
+expect 'https from then on' "$(visit small.localhost --head "$small/")" 'Strict-Transport-Security: max-age=31536000'
 clock=$(visit small.localhost --no-buffer --max-time 3 "$small/clock" 2>/dev/null || true)
 expect 'a stream' "$clock" 'data: '
 # The site takes no WebSocket; that it is asked for one is what counts here.

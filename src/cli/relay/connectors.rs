@@ -1,6 +1,7 @@
-//! `postern relay list` and `revoke`: by the running relay, or where none runs on its state.
+//! `postern relay list`, `revoke` and `allow`: by the running relay, or where none runs on its state.
 
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 use super::{claim, of_vault};
 use crate::cli::failure::{Failure, printable, quoted};
@@ -20,6 +21,10 @@ pub(super) fn list(data: &Home) -> Result<(), Failure> {
             for connector in items(&status, "connectors") {
                 lines.push_str(&lines_of_running(connector));
             }
+            for revoked in items(&status, "revoked") {
+                let enrolled = text(revoked, "enrolled_at");
+                lines.push_str(&line_of_revoked(&text(revoked, "name"), &enrolled));
+            }
         }
         None => {
             for connector in relay::enrolled(data).map_err(|error| of_state(&error))? {
@@ -30,30 +35,66 @@ pub(super) fn list(data: &Home) -> Result<(), Failure> {
     print(&lines)
 }
 
-/// Turns a connector out.
+/// Turns a connector out, and prints the enrol token that holds from then on.
 pub(super) fn revoke(data: &Home, name: &str) -> Result<(), Failure> {
-    let known = match find(data)? {
+    let enroll_token = match find(data)? {
         Some(running) => {
-            ask(
-                &running,
-                "DELETE",
-                &format!("/api/connectors/{}", encoded(name)),
-            )?;
-            true
+            let path = format!("/api/connectors/{}", encoded(name));
+            let done = ask(&running, "DELETE", &path)?;
+            let token = done.get("enroll_token").and_then(Value::as_str);
+            token.map(|token| Zeroizing::new(token.to_owned()))
         }
         None => {
             // So that none starts meanwhile and writes what it has read.
             let _instance = claim(data)?;
-            relay::revoke(data.clone(), name).map_err(|error| of_state(&error))?
+            let done = relay::revoke(data.clone(), name).map_err(|error| of_start(&error))?;
+            done.ok_or_else(|| unknown("there is no connector", name))?
+                .enroll_token
         }
     };
-    match known {
-        true => print(&format!("revoked {}\n", printable(name))),
-        false => Err(
-            Failure::operation(format!("there is no connector {}", quoted(name)))
-                .hint("'postern relay list' shows their names"),
+    let name = printable(name);
+    let token = match &enroll_token {
+        Some(token) => format!(
+            "The enrol token that it knows lets nobody in any more. Connectors that are enrolled need none.\n\
+             Enrol token: {} (for new ones; shown this once: keep it)\n",
+            **token
         ),
-    }
+        None => {
+            "This relay asks for no enrol token: whoever reaches it can enrol under another name. \
+                 --enroll-token makes it ask.\n"
+                .to_owned()
+        }
+    };
+    print(&format!(
+        "revoked {name}: it is out, until 'postern relay allow {name}'; its names and ports stay its own for 30 days.\n{token}"
+    ))
+}
+
+/// Undoes that.
+pub(super) fn allow(data: &Home, name: &str) -> Result<(), Failure> {
+    let is_back = match find(data)? {
+        Some(running) => {
+            let path = format!("/api/revoked/{}", encoded(name));
+            let done = ask(&running, "DELETE", &path)?;
+            done.get("restored").and_then(Value::as_bool) == Some(true)
+        }
+        None => {
+            let _instance = claim(data)?;
+            let back = relay::allow(data.clone(), name).map_err(|error| of_state(&error))?;
+            back.ok_or_else(|| unknown("no revoked connector is called", name))?
+        }
+    };
+    let name = printable(name);
+    let how = match is_back {
+        true => "it is enrolled as before, with its names and ports",
+        false => "it may enrol again, with the enrol token",
+    };
+    print(&format!("allowed {name}: {how}\n"))
+}
+
+fn unknown(what: &str, name: &str) -> Failure {
+    Failure::operation(format!("{what} {}", quoted(name)))
+        .hint("'postern relay list' shows their names")
 }
 
 fn find(data: &Home) -> Result<Option<Whereabouts>, Failure> {
@@ -71,7 +112,7 @@ fn find(data: &Home) -> Result<Option<Whereabouts>, Failure> {
 }
 
 fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure> {
-    let authorization = zeroize::Zeroizing::new(format!("Bearer {}", *running.token));
+    let authorization = Zeroizing::new(format!("Bearer {}", *running.token));
     let call = Call {
         method,
         path,
@@ -132,7 +173,16 @@ fn text(of: &Value, name: &str) -> String {
     printable(of.get(name).and_then(Value::as_str).unwrap_or_default())
 }
 
+fn line_of_revoked(name: &str, enrolled: &str) -> String {
+    let enrolled = if enrolled.is_empty() { "-" } else { enrolled };
+    format!("{name}\trevoked\t{enrolled}\t-\t-\n")
+}
+
 fn lines_of_stored(connector: &relay::Enrolled) -> String {
+    if connector.is_revoked {
+        let (name, enrolled) = (&connector.name, &connector.enrolled_at);
+        return line_of_revoked(&printable(name), &printable(enrolled));
+    }
     let first = format!(
         "{}\t-\t{}",
         printable(&connector.name),
@@ -158,6 +208,13 @@ fn encoded(text: &str) -> String {
             false => format!("%{byte:02X}"),
         })
         .collect()
+}
+
+fn of_start(error: &relay::StartError) -> Failure {
+    match error {
+        relay::StartError::State(error) => of_state(error),
+        error => Failure::operation(error.to_string()),
+    }
 }
 
 fn of_state(error: &relay::StateError) -> Failure {

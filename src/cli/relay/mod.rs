@@ -12,7 +12,7 @@ use super::failure::{Failure, quoted};
 use super::output::print;
 use super::signals::Watch;
 use super::{ending, logging, port_holder};
-use crate::relay::{self, Running, Whereabouts};
+use crate::relay::{self, PublicPorts, Running, Whereabouts};
 use crate::vault::{Claimed, Home, Instance, RunDir};
 use settings::Settings;
 
@@ -24,7 +24,19 @@ const LISTEN: Flag = flag(
 const TUNNEL_LISTEN: Flag = flag(
     "tunnel-listen",
     "HOST:PORT",
-    "where tunnels come in (default: the host of --listen, port 62888); public ports are bound there too",
+    "where tunnels come in (default: the host of --listen, port 62888)",
+);
+const PORT_LISTEN: Flag = flag(
+    "port-listen",
+    "IP",
+    "where public ports of tcp, ssh, rdp, vnc and telnet are bound: an address of this machine that no site's name \
+     leads to, as cookies do not know ports",
+);
+const SHARED_HOST_PORTS: Flag = flag(
+    "shared-host-ports",
+    "",
+    "bind them on the host of --tunnel-listen: whoever has one then is a server under every site's name, and may \
+     get the cookies of its visitors (default on loopback; else, without either, they are refused)",
 );
 const DOMAIN: Flag = flag(
     "domain",
@@ -94,7 +106,7 @@ const fn flag(long: &'static str, value: &'static str, help: &'static str) -> Fl
 
 pub(super) const COMMAND: Command = Command {
     name: "relay",
-    operands: "[list | revoke NAME]",
+    operands: "[list | revoke NAME | allow NAME]",
     operand_count: 0..=2,
     about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
     flags: &[
@@ -103,6 +115,8 @@ pub(super) const COMMAND: Command = Command {
         DOMAIN,
         PUBLIC_URL,
         EXTERNAL_IP,
+        PORT_LISTEN,
+        SHARED_HOST_PORTS,
         ENROLL_TOKEN,
         TRUST_PROXY,
         CONNECTIONS,
@@ -114,7 +128,10 @@ pub(super) const COMMAND: Command = Command {
     ],
     notes: "\
   relay list                  show NAME, STATUS, ENROLLED, URL, TARGET
-  relay revoke NAME           turn a connector out, at once and for good
+  relay revoke NAME           turn a connector out at once, and renew the enrol
+                              token, which it knows: the new one is printed
+  relay allow NAME            undo that: it comes back with its names and ports
+                              within 30 days, else it may enrol again
 
 Off loopback, and behind a proxy, a new connector needs the enrol token.
 Passwords cross the network in quick-setup: give visitors and connectors a TLS
@@ -137,9 +154,10 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         ["list"] => connectors::list(&settings::data(&parsed)?),
         ["revoke", name] => connectors::revoke(&settings::data(&parsed)?, name),
-        ["revoke"] => Err(usage(
-            "'postern relay revoke' needs the NAME of a connector",
-        )),
+        ["allow", name] => connectors::allow(&settings::data(&parsed)?, name),
+        [word @ ("revoke" | "allow")] => Err(usage(&format!(
+            "'postern relay {word}' needs the NAME of a connector"
+        ))),
         ["list", extra] | [extra, ..] => {
             Err(usage(&format!("unexpected argument {}", quoted(extra))))
         }
@@ -156,6 +174,15 @@ fn serve(settings: Settings) -> Result<(), Failure> {
     let instance = claim(&settings.data)?;
     let listener = listen(settings.listen, "--listen")?;
     let tunnel_listener = listen(settings.tunnel_listen, "--tunnel-listen")?;
+    if let PublicPorts::At(ip) = settings.ports {
+        // At the start, not at the first connect, it is to show that it is no address of this machine.
+        listen((ip, 0).into(), "--port-listen")?;
+    }
+    if settings.has_ports_where_connectors_dial() {
+        log::warn!(
+            "--port-listen is --external-ip: where sites' names lead to that address too, name another one"
+        );
+    }
     let run_dir = RunDir::create(Some(&settings.data)).map_err(|error| of_vault(&error))?;
     watch.removes(run_dir.path());
     let is_exposed = settings.is_exposed_without_tls();
@@ -169,6 +196,9 @@ fn serve(settings: Settings) -> Result<(), Failure> {
         })?;
     for path in &running.set_aside {
         log::warn!("unreadable, and kept aside: {}", path.display());
+    }
+    if let Some(since) = &running.forbidden_token {
+        log::warn!("{}", forbidden_token(since));
     }
     if is_exposed {
         log::warn!(
@@ -188,6 +218,14 @@ fn serve(settings: Settings) -> Result<(), Failure> {
     ending::within_time(move || running.stop());
     drop(instance);
     printed
+}
+
+/// Only digests of tokens are kept, so which one holds can be said by its time alone.
+fn forbidden_token(since: &str) -> String {
+    format!(
+        "the enrol token that was given (--enroll-token or POSTERN_ENROLL_TOKEN) was forbidden by a revocation and lets \
+         nobody in; the valid one is that of {since}, which 'postern relay revoke' printed: give that one, or another new one"
+    )
 }
 
 const TLS_HINT: &str = "put a TLS server in front and name it with --public-url https://…";

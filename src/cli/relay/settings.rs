@@ -8,12 +8,12 @@ use zeroize::Zeroizing;
 
 use super::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN, EXTERNAL_IP,
-    LISTEN, PUBLIC_URL, TRUST_PROXY, TUNNEL_LISTEN, of_vault, usage,
+    LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN, of_vault, usage,
 };
 use crate::cli::command::{Flag, Parsed};
 use crate::cli::failure::{Failure, quoted};
 use crate::relay::gateway::Cidr;
-use crate::relay::{Enrolment, Options, PublicUrl, check_domain};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
 use crate::vault::{Home, RunDir};
 
 /// Where visitors come in.
@@ -40,6 +40,7 @@ pub(in crate::cli) struct Settings {
     domain: String,
     public_url: Option<PublicUrl>,
     external_ip: String,
+    pub(super) ports: PublicPorts,
     enroll_token: Option<Zeroizing<String>>,
     trust_proxy: Vec<Cidr>,
     connections: Option<usize>,
@@ -68,6 +69,7 @@ impl Settings {
             domain: domain(parsed)?,
             public_url: public_url(parsed)?,
             external_ip: external_ip(parsed, tunnel_listen)?,
+            ports: ports(parsed, [listen, tunnel_listen])?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
             connections: number(parsed, &CONNECTIONS, CONNECTION_COUNTS)?
@@ -92,6 +94,11 @@ impl Settings {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
+    /// Whether public ports are at the address that connectors dial, which often is the sites' too.
+    pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
+        matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
+    }
+
     /// For the relay.
     pub(super) fn options(
         self,
@@ -108,6 +115,7 @@ impl Settings {
             data: self.data,
             listener,
             tunnel_listener,
+            ports: self.ports,
             run_dir: run_dir.path().to_owned(),
             domain: self.domain,
             public_url: self.public_url,
@@ -193,6 +201,36 @@ fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Fai
             check_domain(&text).map_err(|_| refused(&EXTERNAL_IP, &text, reason))?;
             Ok(text)
         }
+    }
+}
+
+/// On loopback only this machine's own user is at stake, and nothing is refused.
+fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPorts, Failure> {
+    let is_shared = parsed.has(&SHARED_HOST_PORTS);
+    let Some(text) = parsed.value(&PORT_LISTEN) else {
+        let is_private = is_loopback(listen) && is_loopback(tunnel);
+        return Ok(match is_shared || is_private {
+            true => PublicPorts::Shared,
+            false => PublicPorts::Refused,
+        });
+    };
+    if is_shared {
+        return Err(usage("give --port-listen or --shared-host-ports, not both"));
+    }
+    let reason = "give an address of this machine, such as 203.0.113.8";
+    let ip: IpAddr = text
+        .parse()
+        .map_err(|_| refused(&PORT_LISTEN, &text, reason))?;
+    if ip.is_unspecified() || ip.is_multicast() {
+        return Err(refused(&PORT_LISTEN, &text, "give one address alone"));
+    }
+    match ip.to_canonical() == listen.ip().to_canonical() {
+        true => Err(refused(
+            &PORT_LISTEN,
+            &text,
+            "the sites are at this address: name another, or give --shared-host-ports",
+        )),
+        false => Ok(PublicPorts::At(ip)),
     }
 }
 
@@ -290,6 +328,31 @@ mod tests {
                 .unwrap()
                 .is_private()
         );
+    }
+
+    #[test]
+    fn public_ports_of_a_relay_that_others_reach_are_shared_only_when_that_is_said() {
+        let out = ["--listen=192.0.2.1:80", "--tunnel-listen=192.0.2.1:81"];
+        let tunnel = ["--tunnel-listen=0.0.0.0:81", "--external-ip=192.0.2.1"];
+        let ports = |line: &[&[&str]]| read(&line.concat()).map(|settings| settings.ports).ok();
+        let at = PublicPorts::At("192.0.2.2".parse().unwrap());
+        for (line, expected) in [
+            (&[&[][..]][..], Some(PublicPorts::Shared)),
+            (&[&["--listen=[::1]:80"]], Some(PublicPorts::Shared)),
+            (&[&out], Some(PublicPorts::Refused)),
+            (&[&tunnel], Some(PublicPorts::Refused)),
+            (
+                &[&tunnel, &["--shared-host-ports"]],
+                Some(PublicPorts::Shared),
+            ),
+            (&[&tunnel, &["--port-listen=192.0.2.2"]], Some(at)),
+            (&[&out, &["--port-listen=192.0.2.1"]], None),
+            (&[&["--port-listen=192.0.2.2", "--shared-host-ports"]], None),
+            (&[&["--port-listen=0.0.0.0"]], None),
+            (&[&["--port-listen=ports.example"]], None),
+        ] {
+            assert_eq!(ports(line), expected, "{line:?}");
+        }
     }
 
     #[test]

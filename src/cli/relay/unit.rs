@@ -2,19 +2,21 @@
 
 use super::settings::Settings;
 use super::{
-    ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PUBLIC_URL, TRUST_PROXY,
+    ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL,
+    SHARED_HOST_PORTS, TRUST_PROXY,
     TUNNEL_LISTEN,
 };
 use crate::cli::command::{Flag, Parsed};
 use crate::cli::systemd::{Kind, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
-const REPEATED: [&Flag; 8] = [
+const REPEATED: [&Flag; 9] = [
     &LISTEN,
     &TUNNEL_LISTEN,
     &DOMAIN,
     &PUBLIC_URL,
     &EXTERNAL_IP,
+    &PORT_LISTEN,
     &TRUST_PROXY,
     &CONNECTIONS,
     &ANSWER_TIMEOUT,
@@ -27,6 +29,9 @@ pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
         for value in parsed.values(flag) {
             command.push(format!("--{}={}", flag.long, escaped(&value)));
         }
+    }
+    if parsed.has(&SHARED_HOST_PORTS) {
+        command.push(format!("--{}", SHARED_HOST_PORTS.long));
     }
     // A directory of its own choice would need rights that a unit like this has not.
     command.push("--data=%S/postern-relay".to_owned());

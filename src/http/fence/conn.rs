@@ -15,7 +15,7 @@ use super::head::{Head, HeadScan, Version};
 use super::socket::{BROKEN, wait, was_reset, would_block};
 use super::target::Target;
 use super::visit::{Visit, Visitor};
-use super::{Opened, Refusal, date, peer};
+use super::{HSTS, Opened, Refusal, date, peer};
 use crate::http::{ApiError, ClientWatch, Response};
 
 /// Time for an error answer to be taken by the kernel: it is small.
@@ -56,7 +56,7 @@ pub(super) fn serve(shared: &Shared, entry: &Entry) {
 /// Tells a client that there is no room for it, as far as that goes without waiting.
 pub(super) fn turn_away(mut socket: &TcpStream) {
     let refusal = Refusal::new(503, "too many connections: try again later");
-    let _ = socket.write(&refusal_bytes(refusal, false));
+    let _ = socket.write(&response_bytes(refused(refusal), false, true));
     let _ = socket.shutdown(Shutdown::Write);
 }
 
@@ -220,7 +220,7 @@ impl<'a> Connection<'a> {
             inbox: &mut self.inbox,
             request: opened.request,
             sent: 0,
-            forward: Forward::new(head, !self.shared.is_stopping()),
+            forward: Forward::new(head, !self.shared.is_stopping(), self.shared.is_https()),
             gone: None,
         }
         .run();
@@ -283,7 +283,9 @@ impl<'a> Connection<'a> {
             }
             End::Refused(refusal, to_head) => {
                 log::debug!("fence: refused {}: {refusal}", self.entry.peer.ip());
-                if self.write_all(&refusal_bytes(refusal, to_head)).is_ok() {
+                let response = self.shared.stamped(refused(refusal));
+                let bytes = response_bytes(response, to_head, true);
+                if self.write_all(&bytes).is_ok() {
                     self.linger();
                 }
             }
@@ -382,13 +384,28 @@ fn late(begun: bool, what: &str) -> End {
     }
 }
 
-fn refusal_bytes(refusal: Refusal, to_head: bool) -> Vec<u8> {
+fn refused(refusal: Refusal) -> Response {
     let status = refusal.status;
-    let mut response = Response::error(&ApiError::from(refusal));
-    if status == 405 {
-        response = response.header("Allow", METHODS);
+    let response = Response::error(&ApiError::from(refusal));
+    match status {
+        405 => response.header("Allow", METHODS),
+        _ => response,
     }
-    response_bytes(response, to_head, true)
+}
+
+impl Shared {
+    fn is_https(&self) -> bool {
+        let gateway = self.gateway.as_ref();
+        gateway.is_some_and(|gateway| gateway.is_https())
+    }
+
+    /// With what every answer says.
+    pub(super) fn stamped(&self, response: Response) -> Response {
+        match self.is_https() {
+            true => response.header("Strict-Transport-Security", HSTS),
+            false => response,
+        }
+    }
 }
 
 /// An answer of our own as it goes out; without its body where the client asked by HEAD.

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use super::Refusal;
 use super::body::{Body, Framing};
 use super::date;
 use super::head::{AnswerHead, Head, HeadScan, Version};
+use super::{HSTS, Refusal};
 
 /// Bytes of an answer's head.
 const MAX_HEAD: usize = 64 * 1024;
@@ -35,6 +35,7 @@ pub struct Forward {
     to_head: bool,
     version: Version,
     keep_alive: bool,
+    is_https: bool,
     state: State,
 }
 
@@ -56,12 +57,14 @@ pub struct Piece {
 }
 
 impl Forward {
-    /// For the answer to `request`; `keep_alive` when the connection may be used again.
-    pub fn new(request: &Head, keep_alive: bool) -> Forward {
+    /// For the answer to `request`; `keep_alive` when the connection may be used again,
+    /// `is_https` when clients are to come by `https` alone.
+    pub fn new(request: &Head, keep_alive: bool, is_https: bool) -> Forward {
         Forward {
             to_head: request.method == "HEAD",
             version: request.version,
             keep_alive: keep_alive && request.keep_alive,
+            is_https,
             state: State::Head(HeadScan::default()),
         }
     }
@@ -136,6 +139,9 @@ impl Forward {
         }
         self.write_framing(answer, &mut out);
         header(&mut out, "Date", date::now().as_bytes());
+        if self.is_https {
+            header(&mut out, "Strict-Transport-Security", HSTS.as_bytes());
+        }
         if !self.keep_alive {
             header(&mut out, "Connection", b"close");
         }

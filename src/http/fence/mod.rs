@@ -49,6 +49,9 @@ pub(crate) use socket::{BROKEN, READ_CLOSED, timespec, would_block};
 use super::{ApiError, ClientWatch};
 use head::Head;
 
+/// What `Strict-Transport-Security` says (RFC 6797): for a year, this host name alone, on every port.
+pub(crate) const HSTS: &str = "max-age=31536000";
+
 /// Why something that came in was refused, with the status that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {

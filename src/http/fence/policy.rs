@@ -18,6 +18,8 @@ const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 pub struct HostPolicy {
     any: bool,
     allowed: Arc<RwLock<Vec<Name>>>,
+    /// Those of them that visitors use with `https`.
+    https: Arc<RwLock<Vec<Name>>>,
 }
 
 /// A host name that cannot be allowed.
@@ -64,11 +66,29 @@ impl HostPolicy {
         Ok(())
     }
 
+    /// Also serve it, to visitors who use `https`: who stands in front ends TLS.
+    pub fn allow_https(&self, host: &str) -> Result<(), InvalidHost> {
+        self.allow(host)?;
+        let name = Name::parse(host.as_bytes());
+        let mut https = self.https.write().unwrap_or_else(PoisonError::into_inner);
+        https.extend(name);
+        Ok(())
+    }
+
     /// No longer serve it.
     pub fn disallow(&self, host: &str) {
         let name = Name::parse(host.as_bytes());
-        let mut allowed = self.allowed.write().unwrap_or_else(PoisonError::into_inner);
-        allowed.retain(|known| Some(known) != name.as_ref());
+        for names in [&self.allowed, &self.https] {
+            let mut names = names.write().unwrap_or_else(PoisonError::into_inner);
+            names.retain(|known| Some(known) != name.as_ref());
+        }
+    }
+
+    /// Whether a `Host` names one that visitors use with `https`.
+    pub fn is_https(&self, host: &str) -> bool {
+        let https = self.https.read().unwrap_or_else(PoisonError::into_inner);
+        let name = Name::parse(host.as_bytes());
+        name.is_some_and(|name| https.iter().any(|known| known.is_served_as(&name)))
     }
 
     /// Whether a request for the decoded `path` on this server's `port` may pass.
@@ -101,10 +121,7 @@ impl HostPolicy {
     }
 
     fn serves(&self, name: &Name) -> bool {
-        self.with_allowed(|known| {
-            let default = matches!(known.port, Some(80 | 443)) && name.port.is_none();
-            known.host == name.host && (known.port.is_none() || known.port == name.port || default)
-        })
+        self.with_allowed(|known| known.is_served_as(name))
     }
 
     fn check_origin(&self, head: &Head, port: u16) -> Result<(), Refusal> {
@@ -182,6 +199,12 @@ impl Name {
             host: host.to_owned(),
             port,
         })
+    }
+
+    /// Whether `sent`, of a `Host`, is this one.
+    fn is_served_as(&self, sent: &Name) -> bool {
+        let default = matches!(self.port, Some(80 | 443)) && sent.port.is_none();
+        self.host == sent.host && (self.port.is_none() || self.port == sent.port || default)
     }
 
     /// A browser leaves out the port when it is 80.

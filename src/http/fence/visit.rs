@@ -21,6 +21,9 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// Whether connections from here are those of many visitors, and not to be counted by source.
     fn is_proxy(&self, peer: IpAddr) -> bool;
+
+    /// Whether visitors are to come by `https` alone, which every answer then says.
+    fn is_https(&self) -> bool;
 }
 
 /// One visitor's connection.
@@ -115,6 +118,7 @@ impl<'a> Visitor<'_, 'a> {
     }
 
     fn send(&mut self, head: &Head, response: Response, close: bool) -> After {
+        let response = self.0.shared.stamped(response);
         let bytes = response_bytes(response, head.method == "HEAD", close);
         match self.0.write_all(&bytes) {
             Err(_) => After::Drop,

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use super::cookies;
+use super::caching::{self, is_for_caches};
+use super::cookies::{self, OURS};
 use super::protocol;
 use super::request::{line, named_by_connection};
+use crate::http::fence::HSTS;
 use crate::http::fence::body::{Body, Framing};
 use crate::http::fence::head::{AnswerHead, Head, HeadScan, Version};
 
@@ -16,7 +18,7 @@ const MAX_INTERIM: usize = 16;
 /// Header lines of one connection only (RFC 9110 section 7.6.1), those written afresh, and orders
 /// to a web server in front of the gateway: nginx would send a file of its own in place of the
 /// answer.
-const DROPPED: [&str; 11] = [
+const DROPPED: [&str; 13] = [
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -28,16 +30,27 @@ const DROPPED: [&str; 11] = [
     "content-length",
     "x-accel-redirect",
     "x-sendfile",
+    "x-sendfile2",
+    "x-lighttpd-send-file",
 ];
 
 /// What is no answer as HTTP has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotHttp(pub(super) &'static str);
 
+/// What every answer says afresh.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Afresh {
+    /// Only its visitor may keep it: somebody had to show a code.
+    pub(super) is_private: bool,
+    /// Browsers are to come back by `https` alone, whatever the port (RFC 6797).
+    pub(super) is_https: bool,
+}
+
 /// Passes one answer on.
 pub(super) struct Answer<'a> {
     request: &'a Head,
-    cookie: &'a str,
+    afresh: Afresh,
     upgrades: bool,
     interim: usize,
     stage: Stage,
@@ -80,12 +93,11 @@ pub(super) struct Piece {
 }
 
 impl<'a> Answer<'a> {
-    /// For the answer to `request`. `upgrades` when the application was asked for a WebSocket,
-    /// `cookie` is the name that it must not set.
-    pub(super) fn new(request: &'a Head, upgrades: bool, cookie: &'a str) -> Answer<'a> {
+    /// For the answer to `request`. `upgrades` when the application was asked for a WebSocket.
+    pub(super) fn new(request: &'a Head, upgrades: bool, afresh: Afresh) -> Answer<'a> {
         Answer {
             request,
-            cookie,
+            afresh,
             upgrades,
             interim: 0,
             stage: Stage::Head(HeadScan::default()),
@@ -258,16 +270,29 @@ impl<'a> Answer<'a> {
         for (name, value) in answer.headers.iter() {
             let dropped = DROPPED.iter().any(|drop| drop.eq_ignore_ascii_case(name))
                 || named.iter().any(|named| named.eq_ignore_ascii_case(name));
-            if dropped {
+            if dropped || self.is_written_afresh(name) {
                 continue;
             }
             if !name.eq_ignore_ascii_case("set-cookie") {
                 line(&mut out, name, value);
-            } else if let Some(confined) = cookies::confined(value, self.cookie) {
+            } else if let Some(confined) = cookies::confined(value, &OURS) {
                 line(&mut out, name, &confined);
             }
         }
+        if self.afresh.is_private {
+            let told = answer.headers.all("cache-control");
+            line(&mut out, "Cache-Control", &caching::private(told));
+        }
+        if self.afresh.is_https {
+            line(&mut out, "Strict-Transport-Security", HSTS.as_bytes());
+        }
         out
+    }
+
+    fn is_written_afresh(&self, name: &str) -> bool {
+        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
+        (self.afresh.is_private && (is("cache-control") || is_for_caches(name)))
+            || (self.afresh.is_https && is("strict-transport-security"))
     }
 
     /// An answer to HEAD, or a 304, tells the length that it would have had (RFC 9110 section 8.6).
@@ -334,7 +359,7 @@ mod tests {
     /// What the visitor gets of an answer that arrives in pieces of `split` bytes, chunks' own
     /// borders aside, and whether it is whole.
     fn pass(request: &Head, input: &[u8], split: usize) -> (Vec<u8>, Result<bool, NotHttp>) {
-        let mut answer = Answer::new(request, false, "own");
+        let mut answer = Answer::new(request, false, Afresh::default());
         let (mut out, mut at, mut end) = (Vec::new(), 0, 0);
         while end < input.len() && !answer.is_done() {
             end = (end + split).min(input.len());

@@ -1,5 +1,16 @@
 //! Cookies: ours is kept from applications, and theirs from other sites. Bytes in, bytes out.
 
+/// Our cookie, of visitors who come by `http`, and by `https`: there its prefix keeps every other
+/// server of this host name, whatever its port, from setting it, and its `Secure` from reading it
+/// (RFC 6265bis section 4.1.3.2).
+pub(super) const OURS: [&str; 2] = ["postern-visitor", "__Host-postern-visitor"];
+
+/// The name of ours; of a visitor who comes by `https` no other is looked at.
+pub(super) fn ours(is_secure: bool) -> &'static str {
+    let [plain, prefixed] = OURS;
+    if is_secure { prefixed } else { plain }
+}
+
 /// Every value of the cookie `name` in a `Cookie` header: a page of another site below the same
 /// domain can put one of its own in front.
 pub(super) fn all<'a>(header: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
@@ -7,9 +18,10 @@ pub(super) fn all<'a>(header: &'a [u8], name: &'a str) -> impl Iterator<Item = &
     pairs.filter_map(move |pair| value(pair, name))
 }
 
-/// A `Cookie` header without `name`, the others byte for byte; `None` when nothing is left.
-pub(super) fn without(header: &[u8], name: &str) -> Option<Vec<u8>> {
-    let is_ours = |pair: &&[u8]| value(pair, name).is_some();
+/// A `Cookie` header without those of these names, the others byte for byte; `None` when nothing is
+/// left.
+pub(super) fn without(header: &[u8], names: &[&str]) -> Option<Vec<u8>> {
+    let is_ours = |pair: &&[u8]| names.iter().any(|name| value(pair, name).is_some());
     if !header.split(|b| *b == b';').any(|pair| is_ours(&pair)) {
         return Some(header.to_vec());
     }
@@ -22,12 +34,13 @@ pub(super) fn without(header: &[u8], name: &str) -> Option<Vec<u8>> {
 }
 
 /// A `Set-Cookie` header of an application without its `Domain`: a site's cookie is for that site
-/// alone. `None` when it would set `ours`.
-pub(super) fn confined(header: &[u8], ours: &str) -> Option<Vec<u8>> {
+/// alone. `None` when it would set one of `ours`.
+pub(super) fn confined(header: &[u8], ours: &[&str]) -> Option<Vec<u8>> {
     let pair = header.split(|b| *b == b';').next()?.trim_ascii();
     // A cookie without a name is sent back as its value alone.
     let nameless = pair.strip_prefix(b"=").unwrap_or_default();
-    if value(pair, ours).is_some() || value(nameless, ours).is_some() {
+    let sets = |name: &&str| value(pair, name).is_some() || value(nameless, name).is_some();
+    if ours.iter().any(|name| sets(name)) {
         return None;
     }
     let is_domain = |part: &[u8]| {
@@ -56,7 +69,8 @@ mod tests {
     #[test]
     fn our_cookie_is_taken_out_and_others_stay_as_they_are() {
         let left = |header: &str| {
-            without(header.as_bytes(), "own").map(|left| String::from_utf8(left).unwrap())
+            without(header.as_bytes(), &["own", "other"])
+                .map(|left| String::from_utf8(left).unwrap())
         };
         assert_eq!(left("a=1;  b=\"2\" ;c").unwrap(), "a=1;  b=\"2\" ;c");
         assert_eq!(left("a=1; own=x; b=2").unwrap(), "a=1; b=2");
@@ -66,6 +80,7 @@ mod tests {
             left("own=x;own=y; owner=z; xown=q").unwrap(),
             "owner=z; xown=q"
         );
+        assert_eq!(left("own=x; a=1; other=y").unwrap(), "a=1");
         assert_eq!(left("own=x"), None);
         assert_eq!(left("own"), Some("own".into()), "that is no pair");
         assert_eq!(left("a=1; own =x"), Some("a=1".into()));
@@ -83,7 +98,8 @@ mod tests {
     #[test]
     fn cookies_of_applications_lose_their_domain() {
         let kept = |header: &str| {
-            confined(header.as_bytes(), "own").map(|left| String::from_utf8(left).unwrap())
+            confined(header.as_bytes(), &["own", "other"])
+                .map(|left| String::from_utf8(left).unwrap())
         };
         assert_eq!(
             kept("a=1; Path=/; Domain=example.com; Secure").unwrap(),
@@ -98,6 +114,7 @@ mod tests {
             "=own=x",
             "= own=x; Path=/",
             "own=",
+            "other=x",
         ] {
             assert_eq!(kept(ours), None, "{ours}");
         }

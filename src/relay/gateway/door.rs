@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
 
+use super::cookies;
 use super::site::Site;
 use crate::http;
 
@@ -78,7 +79,6 @@ pub(super) enum Entrance {
 
 /// Who is signed in where, and who tried too often.
 pub(super) struct Door {
-    secure: bool,
     random: SystemRandom,
     state: Mutex<State>,
 }
@@ -108,20 +108,10 @@ struct Visitor {
 }
 
 impl Door {
-    pub(super) fn new(secure: bool) -> Door {
+    pub(super) fn new() -> Door {
         Door {
-            secure,
             random: SystemRandom::new(),
             state: Mutex::default(),
-        }
-    }
-
-    /// The cookie's name. Over https its prefix keeps other sites from setting it (RFC 6265bis
-    /// section 4.1.3.2).
-    pub(super) fn cookie(&self) -> &'static str {
-        match self.secure {
-            true => "__Host-postern-visitor",
-            false => "postern-visitor",
         }
     }
 
@@ -142,13 +132,15 @@ impl Door {
         visitor.site == lock
     }
 
-    /// Tries a code. A right one always passes; wrong ones are counted by source.
+    /// Tries a code. A right one always passes; wrong ones are counted by source. `is_secure` when
+    /// the visitor comes by `https`.
     pub(super) fn enter(
         &self,
         site: &Site,
         app_id: Option<&str>,
         code: &str,
         source: IpAddr,
+        is_secure: bool,
     ) -> Entrance {
         let Some((lock, expected)) = lock_of(site).zip(site.code.as_ref()) else {
             return Entrance::Wrong;
@@ -163,10 +155,10 @@ impl Door {
         }
         let value: String = token.iter().map(|b| format!("{b:02x}")).collect();
         self.admit(sum(&[value.as_bytes()]), lock);
-        let secure = if self.secure { "; Secure" } else { "" };
+        let secure = if is_secure { "; Secure" } else { "" };
         Entrance::Open(format!(
             "{}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={}{secure}",
-            self.cookie(),
+            cookies::ours(is_secure),
             SIGNED_IN_FOR.as_secs()
         ))
     }
@@ -262,49 +254,52 @@ mod tests {
 
     #[test]
     fn a_cookie_opens_its_site_alone_and_only_with_the_present_code() {
-        let door = Door::new(false);
+        let door = Door::new();
         let (one, other) = (site("one", "c1"), site("other", "c1"));
-        let cookie = value(door.enter(&one, Some("app-one"), "c1", SOURCE));
+        let cookie = value(door.enter(&one, Some("app-one"), "c1", SOURCE, false));
         assert!(door.knows(&cookie, &one));
         assert!(!door.knows(&cookie, &other));
         assert!(!door.knows(b"", &one) && !door.knows(b"x", &one));
         assert!(!door.knows(&cookie, &site("one", "c2")));
         assert_eq!(
-            door.enter(&one, Some("app-other"), "c1", SOURCE),
+            door.enter(&one, Some("app-other"), "c1", SOURCE, false),
             Entrance::Wrong
         );
-        value(door.enter(&one, None, "c1", SOURCE));
+        value(door.enter(&one, None, "c1", SOURCE, false));
     }
 
     #[test]
     fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
-        let (door, site) = (Door::new(true), site("one", "c1"));
+        let (door, site) = (Door::new(), site("one", "c1"));
         for _ in 0..WRONG_CODES {
-            assert_eq!(door.enter(&site, None, "no", SOURCE), Entrance::Wrong);
+            assert_eq!(
+                door.enter(&site, None, "no", SOURCE, false),
+                Entrance::Wrong
+            );
         }
-        let Entrance::TooMany(wait) = door.enter(&site, None, "", SOURCE) else {
+        let Entrance::TooMany(wait) = door.enter(&site, None, "", SOURCE, false) else {
             panic!("a sixth try was let in");
         };
         assert!(wait > Duration::from_secs(50) && wait <= WINDOW);
-        value(door.enter(&site, None, "c1", SOURCE));
+        value(door.enter(&site, None, "c1", SOURCE, false));
         let other = "192.0.2.1".parse().unwrap();
-        assert_eq!(door.enter(&site, None, "no", other), Entrance::Wrong);
+        assert_eq!(door.enter(&site, None, "no", other, false), Entrance::Wrong);
     }
 
     #[test]
     fn visitors_and_sources_are_bounded() {
-        let (door, one) = (Door::new(false), site("one", "c1"));
-        let first = value(door.enter(&one, None, "c1", SOURCE));
-        let other = value(door.enter(&site("other", "c1"), None, "c1", SOURCE));
+        let (door, one) = (Door::new(), site("one", "c1"));
+        let first = value(door.enter(&one, None, "c1", SOURCE, false));
+        let other = value(door.enter(&site("other", "c1"), None, "c1", SOURCE, false));
         for _ in 0..MAX_VISITORS {
-            value(door.enter(&one, None, "c1", SOURCE));
+            value(door.enter(&one, None, "c1", SOURCE, false));
         }
         assert_eq!(door.lock().visitors.len(), MAX_VISITORS + 1);
         assert!(!door.knows(&first, &one), "the oldest gave way");
         assert!(door.knows(&other, &site("other", "c1")));
         for number in 0..20_000_u32 {
             let source = IpAddr::from(number.to_be_bytes());
-            door.enter(&one, None, "no", source);
+            door.enter(&one, None, "no", source, false);
         }
         assert!(door.lock().wrong.len() <= MAX_SOURCES);
     }

@@ -95,11 +95,14 @@ pub(super) struct Origin {
 pub(super) struct Place<'a> {
     pub(super) trusted: &'a [Cidr],
     pub(super) secure: bool,
+    /// The port that visitors use.
     pub(super) port: u16,
 }
 
 impl Origin {
-    /// Reads what `peer` may say about it.
+    /// Reads what `peer` may say about it. Many proxies pass `X-Forwarded-Host` and `-Port` on as
+    /// visitors send them, and applications make links of them: so neither is believed where it
+    /// names anything but the site that `host` names, and the port that visitors use.
     pub(super) fn read(headers: &Headers, peer: IpAddr, host: &str, place: &Place<'_>) -> Origin {
         let believed = is_trusted(peer, place.trusted);
         let only = |name| match headers.only(name) {
@@ -111,10 +114,17 @@ impl Origin {
             Some("http") => false,
             _ => place.secure,
         };
-        let outer = only("x-forwarded-host").filter(|host| Host::parse(host.as_bytes()).is_some());
+        let routed = Host::parse(host.as_bytes());
+        let is_ours = |outer: &Host| {
+            let name = routed.as_ref().map(|routed| &routed.name);
+            name == Some(&outer.name) && outer.port.is_none_or(|port| port == place.port)
+        };
+        let outer = only("x-forwarded-host")
+            .filter(|host| Host::parse(host.as_bytes()).as_ref().is_some_and(is_ours));
         let host = outer.unwrap_or(host).to_owned();
         let of_host = Host::parse(host.as_bytes()).and_then(|host| host.port);
         let port = only("x-forwarded-port").and_then(|port| port.parse().ok());
+        let port = port.filter(|port| *port == place.port);
         let usual = match (secure == place.secure, secure) {
             (true, _) => place.port,
             (false, true) => 443,
@@ -126,6 +136,11 @@ impl Origin {
             port: port.or(of_host).unwrap_or(usual),
             host,
         }
+    }
+
+    /// Whether the visitor comes by `https`, as far as anybody trusted said it.
+    pub(super) fn is_secure(&self) -> bool {
+        self.secure
     }
 
     /// The visitor's own address, as far as anybody trusted said it.
@@ -254,18 +269,44 @@ mod tests {
     #[test]
     fn a_trusted_proxy_is_believed_but_not_what_its_visitor_wrote() {
         let lines = "X-Forwarded-For: 6.6.6.6, 2001:db8::7\r\nX-Forwarded-For: 10.0.0.2:80\r\n\
-                     X-Forwarded-Proto: https\r\nX-Forwarded-Host: b.example\r\n";
+                     X-Forwarded-Proto: https\r\nX-Forwarded-Host: A.example\r\n";
         let (source, out) = origin(lines, "10.0.0.1");
         assert_eq!(source, "2001:db8::7");
         assert_eq!(
             out,
             "X-Forwarded-For: 2001:db8::7, 10.0.0.2, 10.0.0.1|X-Forwarded-Proto: https|\
-             X-Forwarded-Host: b.example|X-Forwarded-Port: 443|Forwarded: for=\"[2001:db8::7]\";\
-             host=\"b.example\";proto=https, for=10.0.0.2, for=10.0.0.1|"
+             X-Forwarded-Host: A.example|X-Forwarded-Port: 443|Forwarded: for=\"[2001:db8::7]\";\
+             host=\"A.example\";proto=https, for=10.0.0.2, for=10.0.0.1|"
         );
         assert_eq!(
             origin("X-Forwarded-For: junk\r\n", "10.0.0.1").0,
             "10.0.0.1"
         );
+    }
+
+    #[test]
+    fn no_proxy_names_another_host_or_port() {
+        let told = |lines: &str| {
+            let (_, out) = origin(lines, "10.0.0.1");
+            let value = |name: &str| {
+                let rest = out.split_once(name).unwrap().1;
+                rest.split('|').next().unwrap().to_owned()
+            };
+            (value("X-Forwarded-Host: "), value("X-Forwarded-Port: "))
+        };
+        let ours = ("a.example:81".to_owned(), "81".to_owned());
+        for lines in [
+            "X-Forwarded-Host: evil.example\r\n",
+            "X-Forwarded-Host: a.example:1337\r\n",
+            "X-Forwarded-Host: a.example.evil.example\r\nX-Forwarded-Port: 1337\r\n",
+            "X-Forwarded-Host: a.example, evil.example\r\n",
+            "X-Forwarded-Host: a.example\r\nX-Forwarded-Host: a.example\r\n",
+            "X-Forwarded-Port: 443\r\n",
+            "X-Forwarded-Port: x\r\n",
+        ] {
+            assert_eq!(told(lines), ours, "{lines}");
+        }
+        let outer = told("X-Forwarded-Host: a.example:80\r\nX-Forwarded-Port: 80\r\n");
+        assert_eq!(outer, ("a.example:80".to_owned(), "80".to_owned()));
     }
 }

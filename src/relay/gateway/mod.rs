@@ -13,7 +13,7 @@
 //!
 //! | module | is | knows sockets |
 //! |---|---|---|
-//! | `host`, `forwarded`, `request`, `answer`, `cookies` | heads in, heads out | no |
+//! | `host`, `forwarded`, `request`, `answer`, `caching`, `cookies` | heads in, heads out | no |
 //! | `door` | codes, and who has shown one | no |
 //! | `protocol` | what speaks no HTTP | no |
 //! | `access_log` | a line a request | no |
@@ -24,6 +24,7 @@
 
 mod access_log;
 mod answer;
+mod caching;
 mod cookies;
 mod door;
 mod exchange;
@@ -71,6 +72,8 @@ pub struct GatewayConfig {
     pub secure: bool,
     /// The port that visitors use, where a request does not say.
     pub port: u16,
+    /// The port that it listens on, which a request may name too.
+    pub listen_port: u16,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
     /// What names this gateway to itself in `CDN-Loop` (RFC 8586): a token that nobody else has.
@@ -87,6 +90,7 @@ impl GatewayConfig {
             own_names: Vec::new(),
             secure: false,
             port,
+            listen_port: port,
             trust_proxy: Vec::new(),
             loop_id: loop_id(),
             limits: Limits::default(),
@@ -109,7 +113,7 @@ impl Gateway {
     /// A gateway to these sites.
     pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
         Gateway {
-            door: Door::new(config.secure),
+            door: Door::new(),
             pages: Pages::load(),
             permits: Permits::default(),
             log: AccessLog::default(),
@@ -133,6 +137,10 @@ impl Front for Gateway {
 
     fn is_proxy(&self, peer: IpAddr) -> bool {
         forwarded::is_trusted(peer, &self.config.trust_proxy)
+    }
+
+    fn is_https(&self) -> bool {
+        self.config.secure
     }
 }
 

@@ -47,8 +47,15 @@ impl Pages {
         }
     }
 
-    /// The page that asks for a code; `error` says what was wrong with the last one.
-    pub(super) fn signin(&self, head: &Head, status: u16, site: &str, error: &str) -> Response {
+    /// The page that asks for a code; `error` says what was wrong with the last one,
+    /// and `next` is the path that a right one leads on to.
+    pub(super) fn signin(
+        &self,
+        head: &Head,
+        status: u16,
+        (site, next): (&str, &str),
+        error: &str,
+    ) -> Response {
         if wants_json(head) || is_script(head) {
             let message = match error {
                 "" => "this site asks for an authorization code: open it in a browser",
@@ -56,7 +63,10 @@ impl Pages {
             };
             return private(Response::error(&ApiError::new(status, message)));
         }
-        let filled = fill(&self.signin, &[("site", site), ("error", error)]);
+        let filled = fill(
+            &self.signin,
+            &[("site", site), ("error", error), ("next", next)],
+        );
         self.page(status, filled)
     }
 
@@ -82,15 +92,15 @@ impl Pages {
 
     fn page(&self, status: u16, html: String) -> Response {
         let page = Response::new(status, "text/html; charset=utf-8", html);
-        private(page).header("Content-Security-Policy", &self.policy)
+        private(page)
+            .header("Cache-Control", "no-store")
+            .header("Content-Security-Policy", &self.policy)
     }
 }
 
-/// What every answer of the gateway carries: it is kept nowhere, and tells nobody where it was.
+/// What every answer of the gateway carries: it tells nobody where it was. All are kept nowhere.
 pub(super) fn private(response: Response) -> Response {
-    response
-        .header("Cache-Control", "no-store")
-        .header("Referrer-Policy", "no-referrer")
+    response.header("Referrer-Policy", "no-referrer")
 }
 
 /// Whether the visitor asked for JSON rather than for a page.

@@ -1,14 +1,14 @@
 //! A request as the application gets it: the head written afresh, line by line.
 
-use super::cookies;
+use super::cookies::{self, OURS};
 use super::forwarded::Origin;
 use crate::http::fence::body::Framing;
 use crate::http::fence::head::{Head, Headers, Version};
 
 /// Header lines of one connection only (RFC 9110 section 7.6.1), those that are written afresh,
-/// and those that only proxies may write. `Proxy` is what some applications take for a setting of
-/// their own.
-const DROPPED: [&str; 14] = [
+/// and those that only proxies may write: applications believe them about a visitor's address, or
+/// about what he asked for. `Proxy` is what some applications take for a setting of their own.
+const DROPPED: [&str; 35] = [
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -22,7 +22,28 @@ const DROPPED: [&str; 14] = [
     "content-length",
     "host",
     "forwarded",
+    "forwarded-for",
+    "x-forwarded",
     "x-real-ip",
+    "client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-pseudo-ipv4",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-remote-ip",
+    "x-remote-addr",
+    "remote-addr",
+    "x-originating-ip",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-azure-clientip",
+    "x-envoy-external-address",
 ];
 /// The same, by how their names begin.
 const DROPPED_PREFIX: &str = "x-forwarded-";
@@ -30,14 +51,8 @@ const DROPPED_PREFIX: &str = "x-forwarded-";
 /// Tells a request that comes back (RFC 8586). It passes as every intermediary left it.
 const CDN_LOOP: &str = "CDN-Loop";
 
-/// The head for the application. `cookie` is the name of ours, which it must not see, `loop_id` what
-/// names this gateway.
-pub(super) fn head(
-    head: &Head,
-    host: &[u8],
-    origin: &Origin,
-    (cookie, loop_id): (&str, &str),
-) -> Vec<u8> {
+/// The head for the application, without a cookie of ours. `loop_id` names this gateway.
+pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, loop_id: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
@@ -47,7 +62,7 @@ pub(super) fn head(
     for (name, value) in head.headers.iter().filter(|(name, _)| passes(name, &named)) {
         if !is(name, "cookie") {
             line(&mut out, name, value);
-        } else if let Some(left) = cookies::without(value, cookie) {
+        } else if let Some(left) = cookies::without(value, &OURS) {
             line(&mut out, name, &left);
         }
     }
@@ -112,7 +127,8 @@ pub(super) fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Many applications take `_` in a name for `-`, so that is how names are compared here.
+/// Many applications take whatever is no letter and no digit in a name for `_` (RFC 3875 section
+/// 4.1.18), so that is how names are compared here.
 fn passes(name: &str, named: &[String]) -> bool {
     let plain = !DROPPED.iter().any(|dropped| is(name, dropped));
     let begins = name.get(..DROPPED_PREFIX.len());
@@ -122,7 +138,10 @@ fn passes(name: &str, named: &[String]) -> bool {
 }
 
 fn is(name: &str, wanted: &str) -> bool {
-    let same = |(a, b): (u8, u8)| a.eq_ignore_ascii_case(&b) || (a == b'_' && b == b'-');
+    let same = |(a, b): (u8, u8)| match b {
+        b'-' => !a.is_ascii_alphanumeric(),
+        b => a.eq_ignore_ascii_case(&b),
+    };
     name.len() == wanted.len() && name.bytes().zip(wanted.bytes()).all(same)
 }
 
@@ -142,10 +161,20 @@ mod tests {
             "Content_Length",
             "Transfer_encoding",
             "Proxy",
+            "X.Forwarded.For",
+            "X_Real.IP",
+            "True-Client-IP",
+            "CF_Connecting_IP",
+            "X-Client-IP",
+            "X-Cluster.Client-IP",
+            "Client-IP",
+            "X-Original-URL",
+            "X~Rewrite!URL",
+            "X-Forwarded",
         ] {
             assert!(!passes(name, &named), "{name}");
         }
-        for name in ["Accept", "Cookie", "X-Forwarded", "X-Mine-Too", "Tea", "é"] {
+        for name in ["Accept", "Cookie", "X-Forward", "X-Mine-Too", "Tea", "é"] {
             assert!(passes(name, &named), "{name}");
         }
     }

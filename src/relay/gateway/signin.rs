@@ -6,24 +6,31 @@ use super::cookies;
 use super::door::Entrance;
 use super::pages::{Message, private};
 use super::site::Site;
-use super::visit::{Request, Served, Visiting, answer, message};
+use super::visit::{Request, Served, Visiting, answer, message, path};
 use crate::http::Response;
 use crate::http::fence::body::Framing;
 use crate::http::fence::head::Head;
-use crate::http::fence::target::Target;
+use crate::http::fence::target::form_fields;
 use crate::http::fence::visit::Visitor;
+use crate::http::link::{Entered, same_site};
 
-/// What an invisible site's door is behind.
-pub(super) const AUTH: &str = "/auth";
-/// Bytes of the form that brings a code. Default 4 KiB.
-const MAX_FORM: usize = 4096;
+/// What an invisible site's door is behind: a path that applications have no use for.
+const AUTH: &str = "/.postern/auth";
+/// Where it was once: such links are still about. Without the site's `app_id` it is the application's.
+const OLD_AUTH: &str = "/auth";
+/// Where a right code leads where nothing was asked for.
+const HOME: &str = "/";
+/// Bytes of the form that brings a code. Default 16 KiB: a whole link, and where it leads on to,
+/// percent-encoded.
+const MAX_FORM: usize = 16 * 1024;
 
 impl Visiting<'_> {
     /// Whether a cookie of this request opens the site.
-    pub(super) fn is_signed_in(&self, head: &Head, site: &Site) -> bool {
+    pub(super) fn is_signed_in(&self, request: &Request<'_>, site: &Site) -> bool {
         let door = &self.gateway.door;
-        let headers = head.headers.all("cookie");
-        let mut cookies = headers.flat_map(|header| cookies::all(header, door.cookie()));
+        let name = cookies::ours(self.is_secure(request));
+        let headers = request.head.headers.all("cookie");
+        let mut cookies = headers.flat_map(|header| cookies::all(header, name));
         cookies.any(|cookie| door.knows(cookie, site))
     }
 
@@ -52,32 +59,46 @@ impl Visiting<'_> {
         }
     }
 
-    /// The page that asks for the code; `error` is what was wrong with the last one.
-    pub(super) fn asking(&self, request: &Request<'_>, status: u16, error: &str) -> Response {
+    /// The page that asks for the code, in place of what was asked for.
+    pub(super) fn asking(&self, request: &Request<'_>) -> Response {
+        let head = request.head;
+        // What a form sent is lost; a page can be asked for once more.
+        let again = matches!(head.method.as_str(), "GET" | "HEAD");
+        let next = same_site(&head.target).filter(|_| again).unwrap_or(HOME);
+        self.asking_with(request, 401, next, "")
+    }
+
+    /// The same; `error` is what was wrong with the last code, `next` where a right one leads on to.
+    fn asking_with(&self, request: &Request<'_>, status: u16, next: &str, error: &str) -> Response {
         let pages = &self.gateway.pages;
-        pages.signin(request.head, status, request.site, error)
+        pages.signin(request.head, status, (request.site, next), error)
     }
 
     /// What a code gets, if there is one.
     fn judge(&self, request: &Request<'_>, site: &Site, query: &str) -> Response {
-        let Ok(target) = Target::parse(&format!("/?{query}")) else {
-            return self.asking(request, 401, "That code cannot be read.");
+        let Ok(fields) = form_fields(query) else {
+            return self.asking_with(request, 401, HOME, "That code cannot be read.");
         };
         let value = |name: &str| {
-            let found = target.query.iter().find(|(key, _)| key == name);
+            let found = fields.iter().find(|(key, _)| key == name);
             found.map(|(_, value)| value.as_str())
         };
-        let Some(code) = value("code") else {
-            return self.asking(request, 401, "");
+        let entered = value("code").map(Entered::read);
+        let of_link = entered.as_ref().and_then(|entered| entered.next.as_deref());
+        let mut next = [value("next"), of_link].into_iter().flatten();
+        let next = next.find_map(leads_on).unwrap_or(HOME);
+        let Some(entered) = &entered else {
+            return self.asking_with(request, 401, next, "");
         };
-        let source = request.origin.source();
-        let door = &self.gateway.door;
-        match door.enter(site, value("app_id"), code.trim(), source) {
+        let app_id = value("app_id").or(entered.app_id.as_deref());
+        let (source, door) = (request.origin.source(), &self.gateway.door);
+        let is_secure = self.is_secure(request);
+        match door.enter(site, app_id, &entered.code, source, is_secure) {
             Entrance::Open(cookie) => {
-                private(Response::redirect(303, "/")).header("Set-Cookie", cookie)
+                private(Response::redirect(303, next)).header("Set-Cookie", cookie)
             }
-            Entrance::Wrong => self.asking(request, 401, "That code is not right."),
-            Entrance::TooMany(wait) => self.too_many(request, wait),
+            Entrance::Wrong => self.asking_with(request, 401, next, "That code is not right."),
+            Entrance::TooMany(wait) => self.too_many(request, next, wait),
             Entrance::NoRandom => {
                 let why = "This server has no random numbers for a session.";
                 let failed = message(500, "Cannot sign in", why, "Try again.");
@@ -86,12 +107,17 @@ impl Visiting<'_> {
         }
     }
 
-    fn too_many(&self, request: &Request<'_>, wait: Duration) -> Response {
+    /// Whether the visitor comes by `https`; in doubt he does.
+    fn is_secure(&self, request: &Request<'_>) -> bool {
+        self.gateway.config.secure || request.origin.is_secure()
+    }
+
+    fn too_many(&self, request: &Request<'_>, next: &str, wait: Duration) -> Response {
         let seconds = (wait.as_secs() + 1).to_string();
         let error = format!(
             "Too many wrong codes from here. Try again in {seconds} s; a right code passes at any time."
         );
-        let page = self.asking(request, 429, &error);
+        let page = self.asking_with(request, 429, next, &error);
         page.header("Retry-After", seconds)
     }
 
@@ -108,10 +134,31 @@ impl Visiting<'_> {
         })?;
         let form = String::from_utf8(body).ok();
         form.filter(|form| form.len() <= MAX_FORM).ok_or_else(|| {
-            let page = self.asking(request, 401, "That code cannot be read.");
+            let page = self.asking_with(request, 401, HOME, "That code cannot be read.");
             answer(head, visitor, page, true)
         })
     }
+}
+
+/// Whether a request is for the site's door.
+pub(super) fn leads_to_door(head: &Head, site: &Site) -> bool {
+    let query = head.target.split_once('?').map_or("", |(_, query)| query);
+    let names_site = |query: &str| {
+        let fields = form_fields(query).unwrap_or_default();
+        let mut ids = fields.iter().filter(|(key, _)| key == "app_id");
+        ids.any(|(_, id)| *id == site.app_id)
+    };
+    match path(head) {
+        AUTH => true,
+        OLD_AUTH => names_site(query),
+        _ => false,
+    }
+}
+
+/// A path of the same site, but where everything leads to anyway: its home, and the door itself.
+fn leads_on(next: &str) -> Option<&str> {
+    let path = next.split('?').next().unwrap_or_default();
+    same_site(next).filter(|next| *next != HOME && path != AUTH)
 }
 
 /// What is wrong with a form, before its body is read.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::access_log::Line;
-use super::answer::Answer;
+use super::answer::{Afresh, Answer};
 use super::exchange::{Ended, Exchange, Outcome};
 use super::forwarded::{Origin, Place, is_trusted};
 use super::host::Host;
@@ -16,7 +16,7 @@ use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::raw::Raw;
 use super::request::{self, asks_for_websocket, is_repeatable};
-use super::signin::AUTH;
+use super::signin::leads_to_door;
 use super::site::{Down, Present, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;
@@ -148,6 +148,12 @@ impl<'g> Visiting<'g> {
             let hint = "Share the application itself, not the address of its site.";
             return self.say(request, visitor, &message(508, "A loop", why, hint));
         }
+        if !self.serves_port(host) {
+            let why = "This site is not served on the port that its address names.";
+            let hint = "Use the address that you were given. The relay's --public-url says which port visitors use.";
+            let refused = message(421, "A wrong port", why, hint);
+            return self.say(request, visitor, &refused);
+        }
         let Some(site) = self.gateway.sites.find(request.site) else {
             let why = "No site has this name here.";
             let hint = "Check the address. A site has its name from its first connect on.";
@@ -155,15 +161,22 @@ impl<'g> Visiting<'g> {
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
-            if path(request.head) == AUTH {
+            if leads_to_door(request.head, &site) {
                 return self.enter(request, &site, visitor);
             }
-            if !self.is_signed_in(request.head, &site) {
-                let page = self.asking(request, 401, "");
+            if !self.is_signed_in(request, &site) {
+                let page = self.asking(request);
                 return answer(request.head, visitor, page, false);
             }
         }
         self.pass(request, &site, visitor)
+    }
+
+    /// Another port of this host is another server, to which links must not lead.
+    fn serves_port(&self, host: &Host) -> bool {
+        let config = &self.gateway.config;
+        let ours = [config.port, config.listen_port];
+        host.port.is_none_or(|port| ours.contains(&port))
     }
 
     fn pass(
@@ -301,12 +314,14 @@ impl<'g> Visiting<'g> {
         stream: &mut dyn ByteStream,
     ) -> (Outcome, Served) {
         let head = request.head;
-        let cookie = self.gateway.door.cookie();
         let config = &self.gateway.config;
         let limits = &config.limits;
-        let ours = (cookie, config.loop_id.as_str());
-        let to_app = request::head(head, request.host, request.origin, ours);
-        let answer = Answer::new(head, asks_for_websocket(head), cookie);
+        let to_app = request::head(head, request.host, request.origin, &config.loop_id);
+        let afresh = Afresh {
+            is_private: site.code.is_some(),
+            is_https: config.secure,
+        };
+        let answer = Answer::new(head, asks_for_websocket(head), afresh);
         let figures = &*site.figures;
         let (ours, counts) = ((head, to_app), (figures, permit));
         let mut exchange = Exchange::new((visitor, stream), limits, counts, ours, answer);
@@ -416,7 +431,7 @@ fn after(outcome: &Outcome) -> After {
 }
 
 /// The path as it was sent, without the query.
-fn path(head: &Head) -> &str {
+pub(super) fn path(head: &Head) -> &str {
     head.target.split('?').next().unwrap_or_default()
 }
 
