@@ -35,6 +35,8 @@ pub(crate) struct RemoteServer {
     calls: AtomicU64,
     /// Answers that were saved, and times that all was forgotten.
     saves: AtomicU64,
+    /// Changes of the name or password by which the server knows this connector.
+    identity: AtomicU64,
     /// Its main tunnel.
     pub(crate) main: MainTunnel,
 }
@@ -77,6 +79,7 @@ impl Servers {
                 held: Mutex::default(),
                 calls: AtomicU64::new(0),
                 saves: AtomicU64::new(0),
+                identity: AtomicU64::new(0),
                 main: MainTunnel::default(),
             })
         });
@@ -126,6 +129,11 @@ impl RemoteServer {
         self.saves.load(Ordering::SeqCst)
     }
 
+    /// Counts the changes of the name and password by which the server knows this connector.
+    pub(crate) fn identity(&self) -> u64 {
+        self.identity.load(Ordering::SeqCst)
+    }
+
     /// Counts a call that begins.
     pub(crate) fn next_call(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1
@@ -149,10 +157,15 @@ impl RemoteServer {
         if is_overtaken || answered.call <= held.forgotten {
             return Ok(None);
         }
-        let (tunnel_port, changed) = store.change(&self.origin, |saved| {
+        let (is_same, tunnel_port, changed) = store.change(&self.origin, |saved| {
+            let is_same =
+                saved.connector_name == given.username && saved.password == given.password;
             let port = take(saved, given, own_port);
-            (port, saved.clone())
+            (is_same, port, saved.clone())
         })?;
+        if !is_same {
+            self.identity.fetch_add(1, Ordering::SeqCst);
+        }
         held.credentials = Some(changed);
         held.answered = held.answered.max(answered.call);
         self.saves.fetch_add(1, Ordering::SeqCst);
@@ -171,6 +184,7 @@ impl RemoteServer {
         held.forgotten = self.next_call();
         let was_known = store.forget(&self.origin)?;
         held.credentials = None;
+        self.identity.fetch_add(1, Ordering::SeqCst);
         self.saves.fetch_add(1, Ordering::SeqCst);
         Ok(was_known)
     }

@@ -21,6 +21,8 @@ const CLASSES = {
   protocol: ['Protocol error', 'The server’s answer was not understood; are the versions compatible?'],
   timeout: ['Timeout', 'The tunnel did not come up in time; its own reason, where it gave one, is above.'],
   'quick-setup': ['Remote server', ''],
+  forbidden: ['Refused by the server', 'It is not asked again by itself: mend what it says, then retry.'],
+  limit: ['Over a limit', 'Wait a minute, or disconnect what is not needed.'],
   'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
   plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
   'no-plugin': ['Database plugin', 'Install it in a terminal: postern plugin add mysql.'],

@@ -176,9 +176,8 @@ fn classified(error: ureq::Error, way: &str) -> NoReply {
             Some(reason) => passing(reason),
             None => lasting(error.to_string()),
         },
-        ureq::Error::HostNotFound => {
-            lasting("the server's name is not known to the network".to_owned())
-        }
+        // A computer that has just been started has no network yet.
+        ureq::Error::HostNotFound => passing("the server's name is not known to the network"),
         ureq::Error::Protocol(error) => {
             lasting(format!("what answers there is no web server ({error})"))
         }
@@ -189,11 +188,12 @@ fn classified(error: ureq::Error, way: &str) -> NoReply {
     }
 }
 
-/// The rows of the retry table: the end of the stream, a timeout, a refused connection.
+/// The rows of the retry table: the end of the stream, a timeout, a refused connection; and what a computer without a
+/// network says at once.
 fn row(kind: io::ErrorKind) -> Option<&'static str> {
     use io::ErrorKind::{
-        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof,
-        WouldBlock,
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable,
+        NetworkDown, NetworkUnreachable, TimedOut, UnexpectedEof, WouldBlock,
     };
     match kind {
         UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe => {
@@ -201,6 +201,7 @@ fn row(kind: io::ErrorKind) -> Option<&'static str> {
         }
         TimedOut | WouldBlock => Some(LATE),
         ConnectionRefused => Some("connection refused"),
+        HostUnreachable | NetworkDown | NetworkUnreachable => Some("there is no way to it"),
         _ => None,
     }
 }

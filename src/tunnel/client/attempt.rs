@@ -163,6 +163,9 @@ impl Client<'_> {
         line.timed(trip);
         line.ready();
         self.shared.connected(trip);
+        if let Some(tell) = &self.settings.on_connected {
+            tell();
+        }
         Ok(())
     }
 

@@ -25,6 +25,7 @@ use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use super::ssh;
 use backoff::Backoff;
+pub(crate) use backoff::Pauses;
 pub use failure::{Class, Failure, HostKeyChange};
 pub use timing::{READY_WITHIN, Retries, Timeouts};
 
@@ -65,6 +66,8 @@ pub struct Settings {
     pub retries: Retries,
     /// What the protocol offers and allows.
     pub ssh: ssh::Config,
+    /// Called each time that the tunnel is connected, on its own thread: it must not block.
+    pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Settings {
@@ -83,6 +86,7 @@ impl Settings {
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             ssh: ssh::Config::default(),
+            on_connected: None,
         }
     }
 }
