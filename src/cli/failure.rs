@@ -9,6 +9,13 @@ const QUOTE_CAP: usize = 120;
 /// The longest text of a server that a message repeats, in characters: its own have at most 512 bytes.
 const REPORT_CAP: usize = 1000;
 
+/// The exit status of `app` where a server is not reached: trying again may help.
+pub(crate) const UNREACHABLE: u8 = 3;
+/// Where credentials, a token or a host key are refused: something has to be changed first.
+pub(crate) const REFUSED: u8 = 4;
+/// Where a limit is reached.
+pub(crate) const OVER_LIMIT: u8 = 5;
+
 /// The end of a command that did not do what was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -63,6 +70,13 @@ impl Failure {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Ends with another exit status.
+    #[must_use]
+    pub(crate) fn exit_status(mut self, status: u8) -> Self {
+        self.status = status;
         self
     }
 

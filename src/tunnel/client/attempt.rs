@@ -208,10 +208,7 @@ fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
         HostKeyCheck::Fingerprint(known) => Err(changed(known, "give its new fingerprint")),
         HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.authority(), key) {
             Ok(Known::Same | Known::New) => Ok(()),
-            Ok(Known::Changed(known)) => Err(changed(
-                &known,
-                "trust the new key in place of the one in known_servers.json",
-            )),
+            Ok(Known::Changed(known)) => Err(changed(&known, store.advice())),
             Err(error) => Err(Failure::new(Class::Local, error.to_string())),
         },
     }
