@@ -13,7 +13,7 @@ use super::main_tunnel::MainTunnel;
 use super::quick_setup::{self, Setup};
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::link::Endpoint;
+use crate::tunnel::link::{AddressClass, Endpoint};
 use crate::tunnel::remote::Remote;
 use crate::vault::{self, CredentialStore, Credentials};
 
@@ -64,6 +64,8 @@ pub(crate) struct Answered {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Connector {
     pub(crate) external_ip: String,
+    /// How far inside the network whoever named that was reached.
+    pub(crate) server_class: AddressClass,
     pub(crate) tunnel_port: u16,
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
@@ -161,6 +163,7 @@ impl RemoteServer {
             let is_same =
                 saved.connector_name == given.username && saved.password == given.password;
             let port = take(saved, given, own_port);
+            saved.server_class = Some(setup.server_class.name().to_owned());
             (is_same, port, saved.clone())
         })?;
         if !is_same {
@@ -171,6 +174,7 @@ impl RemoteServer {
         self.saves.fetch_add(1, Ordering::SeqCst);
         Ok(Some(Connector {
             external_ip: given.external_ip.clone(),
+            server_class: setup.server_class,
             tunnel_port,
             user: given.username.clone(),
             password: given.password.clone(),
@@ -239,6 +243,11 @@ impl Connector {
         }
         Some(Self {
             external_ip: credentials.external_ip.clone()?,
+            server_class: credentials
+                .server_class
+                .as_deref()
+                .and_then(AddressClass::named)
+                .unwrap_or(AddressClass::Public),
             tunnel_port: credentials.tunnel_port?,
             user: credentials.conn_username.clone()?,
             password: credentials.conn_password.clone()?,
@@ -261,6 +270,7 @@ impl Connector {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
+        settings.dial.innermost = Some(self.server_class);
         settings.retries.after_loss = PAUSE_AFTER_LOSS;
         settings.host_key = HostKeyCheck::Pinned(Arc::new(known));
         Ok(settings)
@@ -292,6 +302,7 @@ mod tests {
                 },
             },
             api_key: ApiKey::default(),
+            server_class: AddressClass::Loopback,
         }
     }
 

@@ -10,6 +10,7 @@ const STEP_NAMES = ['', 'quick-setup', 'credentials', 'main tunnel', 'app tunnel
 const CLASSES = {
   network: ['Network', 'Check that the server runs and that this computer reaches it.'],
   dns: ['Name not found', 'Check the spelling of the server’s name and the network.'],
+  'address-refused': ['Address refused', 'The server names a tunnel server inside your network; ask who runs it.'],
   proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
   tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],
   'not-a-tunnel-server': ['Not a tunnel server', 'Something else answers at that port; check the tunnel port.'],
