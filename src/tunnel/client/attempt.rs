@@ -5,9 +5,11 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::failure::{Class, Failure};
+use super::streams::Permit;
 use super::{HostKeyCheck, Settings, Shared};
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::line::{End, Handler, Line, Options};
@@ -46,6 +48,7 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
         settings,
         stage: Stage::HostKey,
         has_warned: false,
+        is_crowded: false,
         failure: None,
     };
     let end = line.run(reader, from, &mut client);
@@ -81,6 +84,8 @@ struct Client<'a> {
     stage: Stage,
     /// Of a target that was not offered: a server may ask without end.
     has_warned: bool,
+    /// The last stream was one too many.
+    is_crowded: bool,
     failure: Option<Failure>,
 }
 
@@ -191,7 +196,15 @@ impl Client<'_> {
             }
             return line.refuse(channel, Refusal::Prohibited, "not a target of this client");
         };
-        line.serve_target(channel, &remote.remote_host, remote.remote_port)
+        let open = self.shared.traffic.streams.load(Ordering::Relaxed);
+        let Some(permit) = Permit::take(open) else {
+            if !std::mem::replace(&mut self.is_crowded, true) {
+                log::warn!("{open} streams of this tunnel are open: no further one is accepted");
+            }
+            return line.refuse(channel, Refusal::ResourceShortage, "too many streams");
+        };
+        self.is_crowded = false;
+        line.serve_target(channel, &remote.remote_host, remote.remote_port, permit)
             .map_err(End::Protocol)
     }
 }

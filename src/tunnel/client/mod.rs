@@ -10,6 +10,7 @@
 mod attempt;
 mod backoff;
 mod failure;
+mod streams;
 mod timing;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
