@@ -9,7 +9,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::Home;
-use support::manager::{Far, Manager, Target};
+use support::manager::{Far, Manager, Target, free_port};
 use support::quick_setup::Act;
 
 fn listed(home: &Home) -> Vec<Vec<String>> {
@@ -113,7 +113,7 @@ fn a_running_start_is_asked() {
     far.quick
         .script([Act::json(400, &json!({"message": "no room"}))]);
     let failed = home.run(&["app", "connect", "shop"]);
-    assert_eq!(failed.code, Some(1));
+    assert_eq!(failed.code, Some(1), "{failed:?}");
     assert!(failed.stderr.contains("no room"), "{failed:?}");
     assert_eq!(home.run(&["app", "remove", "shop"]).code, Some(0));
     assert_eq!(manager.client().get("/api/apps").data(), json!([]));
@@ -151,7 +151,7 @@ fn a_wrong_line_is_refused() {
         failed.code == Some(1) && failed.stderr.contains("2 applications are called"),
         "{failed:?}"
     );
-    for word in ["list", "add", "connect", "disconnect", "remove"] {
+    for word in ["list", "add", "connect", "disconnect", "trust", "remove"] {
         let help = manager.home().run(&["app", word, "--help"]);
         assert!(
             help.code == Some(0) && help.stdout.contains("Usage: postern app"),
@@ -234,4 +234,148 @@ fn what_less_protection_opens_is_said_in_one_line() {
     }
     let added = home.run(&["app", "add", "http", "80", "--visible"]);
     assert_eq!(added.stderr, "", "a web site is visible anyway");
+}
+
+/// A machine without a screen: everything that the page says about a changed host key, and the decision.
+#[test]
+fn a_changed_host_key_is_told_and_can_be_trusted() {
+    let (mut far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let home = manager.home();
+    far.assign();
+    let mut app = target.app();
+    app["name"] = json!("shop");
+    let id = manager.add(&app);
+    app["name"] = json!("the printer");
+    app["autoconnect"] = json!(true);
+    let spaced = manager.add(&app);
+    assert_eq!(home.run(&["app", "connect", "shop"]).code, Some(0));
+    let nothing = home.run(&["app", "trust", "shop"]);
+    assert_eq!(nothing.code, Some(1), "{nothing:?}");
+    assert!(nothing.stderr.contains("no other host key"), "{nothing:?}");
+    let known = far.fingerprint();
+    far.close();
+    let offered = far.change_key();
+    far.open();
+    // One that was connected, and one that begins: neither waits without a word.
+    far.assign();
+    for name in ["shop", "the printer"] {
+        let refused = home.run(&["app", "connect", name]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(4), ""));
+        let named = if name == "shop" { name } else { &spaced };
+        for part in [
+            "the host key of 127.0.0.1:",
+            "has changed",
+            &known,
+            &offered,
+            &format!(
+                "\ncompare the new one with what the server's operator says, then run 'postern app trust {named}'\n"
+            ),
+        ] {
+            assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+        }
+    }
+    let trust = |args: &[&str]| home.run(&[&["app", "trust", "shop"], args].concat());
+    let unasked = trust(&[]);
+    assert_eq!(unasked.code, Some(2), "{unasked:?}");
+    assert!(
+        unasked.stdout.contains(&known) && unasked.stdout.contains(&offered),
+        "{unasked:?}"
+    );
+    assert_eq!(trust(&["--yes", &known]).code, Some(4));
+    assert_eq!(manager.status(&id)["status"], "connecting");
+    let trusted = trust(&["--yes", &offered]);
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    for name in ["shop", "the printer"] {
+        let connected = home.run(&["app", "connect", name]);
+        assert_eq!(connected.code, Some(0), "{connected:?}");
+    }
+    let log = manager.stderr();
+    assert!(log.contains("'postern app trust'"), "{log}");
+    assert!(!log.contains("known_servers.json"), "{log}");
+}
+
+/// What had failed with the old key is tried when the new one is trusted, with nobody asking for it.
+#[test]
+fn trust_wakes_what_waits_for_it() {
+    let (mut far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let mut app = target.app();
+    app["autoconnect"] = json!(true);
+    let id = manager.add(&app);
+    far.assign();
+    manager.connected(&id);
+    manager.disconnect(&id);
+    far.close();
+    let offered = far.change_key();
+    far.open();
+    manager.connect(&id);
+    let failed = manager.wait_status(&id, "failed");
+    assert_eq!(
+        (&failed["error_class"], &failed["next_retry_ms"]),
+        (&json!("host-key-changed"), &json!(null))
+    );
+    let refused = manager.home().run(&["app", "trust", &id]);
+    assert!(refused.stdout.contains(&offered), "{refused:?}");
+    let args = ["app", "trust", &id, "--yes", &offered];
+    assert_eq!(manager.home().run(&args).code, Some(0));
+    manager.wait_status(&id, "connected");
+}
+
+#[test]
+fn the_exit_status_says_whether_trying_again_can_help() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    let message = json!({"message": "so it is"});
+    for (status, code) in [(403, 4), (401, 4), (500, 1)] {
+        far.quick.script([Act::json(status, &message)]);
+        let failed = manager.home().run(&["app", "connect", &id]);
+        assert_eq!(failed.code, Some(code), "{failed:?}");
+        assert!(failed.stderr.contains("so it is"), "{failed:?}");
+    }
+    let mut app = target.app();
+    app["server"] = json!(format!("http://127.0.0.1:{}", free_port()));
+    app["autoconnect"] = json!(true);
+    let unreachable = manager.add(&app);
+    let failed = manager.home().run(&["app", "connect", &unreachable]);
+    assert_eq!(failed.code, Some(3), "{failed:?}");
+    let hint = failed.stderr.lines().nth(1).unwrap_or_default();
+    assert!(
+        hint.starts_with("it is tried again by itself in "),
+        "{failed:?}"
+    );
+    // The one that waits for its next round has a place too.
+    for _ in 1..postern::manager::MAX_ACTIVE {
+        far.quick.script([Act::Hold]);
+        manager.connect(&manager.add(&target.app()));
+    }
+    let failed = manager.home().run(&["app", "connect", &id]);
+    assert_eq!(failed.code, Some(5), "{failed:?}");
+}
+
+/// Ctrl-C ends the command, not the connection, and says so.
+#[test]
+fn an_interrupted_connect_goes_on() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    far.quick.script([Act::Hold]);
+    let mut command = std::process::Command::new(support::postern::binary());
+    command.args(["app", "connect", &id]);
+    command.envs(support::manager::environment(manager.home().path()));
+    command.stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    far.quick.wait_for(1);
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    let expected = format!(
+        "postern: interrupted; {id} goes on connecting\n'postern app disconnect {id}' ends that\n"
+    );
+    assert_eq!(said, expected, "and no progress without a terminal");
+    assert_eq!(manager.status(&id)["status"], "connecting");
 }

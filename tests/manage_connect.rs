@@ -167,7 +167,7 @@ fn a_step_that_fails_says_why_and_can_be_tried_again() {
         error.contains("403") && error.contains("not you"),
         "{error}"
     );
-    assert_eq!(result["error_class"], "quick-setup");
+    assert_eq!(result["error_class"], "forbidden");
     assert_eq!(
         manager.client().get("/api/apps").data()[0]["conn_status"],
         "failed"

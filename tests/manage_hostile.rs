@@ -162,3 +162,40 @@ fn no_look_finds_a_status_that_there_is_not() {
         }
     });
 }
+
+/// A server names an address in the connector's own network for tunnels: nothing is sent there.
+#[test]
+fn an_address_that_is_no_servers_is_not_dialled() {
+    let far = Far::new();
+    let manager = far.manager();
+    let id = manager.add(&Target::start().app());
+    let local = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    local.set_nonblocking(true).unwrap();
+    // The first of them leads to this machine when it is dialled.
+    for address in [
+        "0.0.0.0",
+        "::",
+        "::ffff:0.0.0.0",
+        "169.254.169.254",
+        "255.255.255.255",
+    ] {
+        let mut answer = far.answer(free_port());
+        answer["connector"]["external_ip"] = json!(address);
+        answer["connector"]["tunnel_port"] = json!(local.local_addr().unwrap().port());
+        far.quick.script([Act::json(200, &answer)]);
+        manager.connect(&id);
+        let failed = manager.wait_status(&id, "failed");
+        let error = failed["error"].as_str().unwrap();
+        assert!(
+            error.contains(&format!("{address} is no address for tunnels")),
+            "{error}"
+        );
+        assert_eq!(manager.client().get("/api/tunnel").data(), json!([]));
+    }
+    let nobody = local.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    let mut answer = far.answer(free_port());
+    answer["connector"]["external_ip"] = json!("localhost");
+    far.quick.script([Act::json(200, &answer)]);
+    manager.connected(&id);
+}

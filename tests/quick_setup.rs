@@ -381,8 +381,10 @@ fn proxy(connections: usize, target: u16) -> (Listener, Arc<Mutex<Vec<String>>>)
 
 #[test]
 fn the_proxy_of_the_environment_is_used_but_not_for_this_machine() {
-    let server = QuickSetup::start([fine()]);
-    let (proxy, heads) = proxy(1, server.port());
+    let mut public = good(62888, 20001);
+    public["connector"]["external_ip"] = "203.0.113.7".into();
+    let server = QuickSetup::start([Act::json(200, &public), fine()]);
+    let (proxy, heads) = proxy(2, server.port());
     let address = format!("http://me:p%40ss@127.0.0.1:{}", proxy.port);
     let variables = [("HTTP_PROXY", address.as_str())];
     let through = child("http://quick.invalid:8080/base", &variables);
@@ -429,4 +431,13 @@ fn the_proxy_of_the_environment_is_used_but_not_for_this_machine() {
         "{wrong}"
     );
     assert!(!wrong.contains("hush"), "{wrong}");
+
+    // Where the server behind a proxy is, nobody here knows.
+    let inside = child("http://quick.invalid:8080/base", &variables);
+    assert!(
+        inside.contains(
+            "127.0.0.1 is no address for tunnels of a server that is reached at a public address"
+        ),
+        "{inside}"
+    );
 }

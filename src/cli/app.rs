@@ -1,9 +1,11 @@
-//! `postern app list|add|connect|disconnect|remove`: the manager's applications, for scripts.
+//! `postern app list|add|connect|disconnect|trust|remove`: the manager's applications, for scripts.
 //!
 //! Where a `postern start` runs on the directory, it is asked; where none does, the stored list is read and changed.
 
 mod client;
+mod connecting;
 mod listing;
+mod trust;
 
 use serde_json::{Map, Value};
 
@@ -20,7 +22,7 @@ use client::{Manager, text};
 
 const GROUP: Command = Command {
     name: "app",
-    operands: "list|add|connect|disconnect|remove",
+    operands: "list|add|connect|disconnect|trust|remove",
     operand_count: 0..=usize::MAX,
     about: "Lists and changes the applications of 'postern start', for scripts.",
     flags: &[],
@@ -31,8 +33,11 @@ Commands:
   add PROTOCOL [ADDRESS]      add an application
   connect ID                  connect it, and wait until it is connected
   disconnect ID               disconnect it
+  trust ID                    accept the changed host key of its tunnel server
   remove ID                   disconnect and remove it
-An application is meant by its ID, or by its name where only one has it.",
+An application is meant by its ID, or by its name where only one has it.
+Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached, 4 refused,
+5 over a limit.",
 };
 const JSON: Flag = Flag {
     long: "json",
@@ -189,6 +194,7 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
         "add" => (&ADD, add),
         "connect" => (&CONNECT, connect),
         "disconnect" => (&DISCONNECT, disconnect),
+        "trust" => (&trust::TRUST, trust::trust),
         "remove" => (&REMOVE, remove),
         _ => return no_subcommand(arguments, word),
     };
@@ -203,7 +209,10 @@ fn no_subcommand(arguments: &[String], word: &str) -> Result<(), Failure> {
     if GROUP.parse(arguments)?.wants_help() {
         return print(&GROUP.help(GROUP.name));
     }
-    let near = nearest(word, ["list", "add", "connect", "disconnect", "remove"]);
+    let near = nearest(
+        word,
+        ["list", "add", "connect", "disconnect", "trust", "remove"],
+    );
     let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
     let message = format!("unknown command {}", quoted(&format!("app {word}")));
     Err(Failure::usage(message).hint(guess + &GROUP.see_help()))
@@ -360,7 +369,7 @@ fn connect(parsed: &Parsed) -> Result<(), Failure> {
     manager.call("POST", &format!("/api/connect/{id}"), None)?;
     let result = match parsed.has(&NO_WAIT) {
         true => manager.call("GET", &format!("/api/status/{id}"), None)?,
-        false => manager.wait_connected(&id)?,
+        false => connecting::wait_connected(&manager, &id, &typed(parsed, &id))?,
     };
     if text(&result, "/health/state") == "failing" {
         let error = printable(text(&result, "/health/error"));
@@ -408,6 +417,16 @@ fn running(parsed: &Parsed) -> Result<(Manager, String), Failure> {
     };
     let id = meant(parsed, &apps(&home, Some(&manager))?)?;
     Ok((manager, id))
+}
+
+/// What the user calls the application, where a shell takes that as one word; else its identifier.
+fn typed(parsed: &Parsed, id: &str) -> String {
+    let typed = parsed.operands().first().map_or("", String::as_str);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    match !typed.is_empty() && !typed.starts_with('-') && typed.bytes().all(is_plain) {
+        true => typed.to_owned(),
+        false => id.to_owned(),
+    }
 }
 
 /// By identifier, or by a name that only one has.

@@ -8,6 +8,13 @@ use std::process::ExitCode;
 /// and less than would bury what stands around it.
 const TEXT_CAP: usize = 16 * 1024;
 
+/// The exit status of `app` where a server is not reached: trying again may help.
+pub(crate) const UNREACHABLE: u8 = 3;
+/// Where credentials, a token or a host key are refused: something has to be changed first.
+pub(crate) const REFUSED: u8 = 4;
+/// Where a limit is reached.
+pub(crate) const OVER_LIMIT: u8 = 5;
+
 /// The end of a command that did not do what was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -62,6 +69,13 @@ impl Failure {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Ends with another exit status.
+    #[must_use]
+    pub(crate) fn exit_status(mut self, status: u8) -> Self {
+        self.status = status;
         self
     }
 

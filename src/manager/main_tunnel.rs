@@ -364,15 +364,27 @@ impl Keeper {
             remote_host: "localhost".into(),
             remote_port: local_port,
         };
-        let settings = self
+        let mut settings = self
             .info
             .connector
             .settings(self.remote.known(&self.core.known), forward)
             .map_err(|fault| fault.error)?;
+        settings.on_connected = Some(self.on_connected());
         let started = self.core.tunnels.start(key(&self.remote), settings);
         started
             .map(Some)
             .map_err(|error| format!("cannot start it: {error}"))
+    }
+
+    /// Whoever waits for the server is told each time that the tunnel is up.
+    fn on_connected(&self) -> Box<dyn Fn() + Send + Sync> {
+        let core = Arc::downgrade(&self.core);
+        let origin = self.remote.origin().to_owned();
+        Box::new(move || {
+            if let Some(core) = core.upgrade() {
+                core.connections.server_is_back(&origin);
+            }
+        })
     }
 
     /// The local port: that of before where it can be had, else the first free one.

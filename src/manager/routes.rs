@@ -158,6 +158,7 @@ fn replace(core: &Arc<Core>, request: &Request) -> Answer {
         .replace(id(request), draft(core, request)?)
         .map_err(failed)?;
     log::info!("application {}: changed", app.id);
+    core.connections.application_has_changed(&app.id);
     main_tunnel::retire_unused(core);
     Ok(Response::ok(with_connection(core, &app)))
 }
@@ -172,6 +173,7 @@ fn remove(core: &Arc<Core>, request: &Request) -> Answer {
     let removed = core.apps.remove(id).map_err(failed)?;
     // One that began in between; what begins later finds no application.
     core.connections.disconnect(id);
+    core.connections.forget(id);
     give_back(core, &removed);
     main_tunnel::retire_unused(core);
     log::info!("application {id}: removed");
@@ -268,7 +270,7 @@ fn trust(core: &Arc<Core>, request: &Request) -> Answer {
         trusted.map_err(|error| ApiError::internal(error.to_string()))?;
     }
     log::warn!("the changed host key {fingerprint} of {server} is trusted from now on");
-    core.connections.retry_all();
+    core.connections.host_key_is_trusted(&server);
     for remote in &servers {
         main_tunnel::retry(core, remote);
     }

@@ -13,7 +13,7 @@ use super::main_tunnel::MainTunnel;
 use super::quick_setup::{self, Setup};
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::link::Endpoint;
+use crate::tunnel::link::{AddressClass, Endpoint};
 use crate::tunnel::remote::Remote;
 use crate::vault::{self, CredentialStore, Credentials};
 
@@ -35,6 +35,8 @@ pub(crate) struct RemoteServer {
     calls: AtomicU64,
     /// Answers that were saved, and times that all was forgotten.
     saves: AtomicU64,
+    /// Changes of the name or password by which the server knows this connector.
+    identity: AtomicU64,
     /// Its main tunnel.
     pub(crate) main: MainTunnel,
 }
@@ -62,6 +64,8 @@ pub(crate) struct Answered {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Connector {
     pub(crate) external_ip: String,
+    /// How far inside the network whoever named that was reached.
+    pub(crate) server_class: AddressClass,
     pub(crate) tunnel_port: u16,
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
@@ -77,6 +81,7 @@ impl Servers {
                 held: Mutex::default(),
                 calls: AtomicU64::new(0),
                 saves: AtomicU64::new(0),
+                identity: AtomicU64::new(0),
                 main: MainTunnel::default(),
             })
         });
@@ -126,6 +131,11 @@ impl RemoteServer {
         self.saves.load(Ordering::SeqCst)
     }
 
+    /// Counts the changes of the name and password by which the server knows this connector.
+    pub(crate) fn identity(&self) -> u64 {
+        self.identity.load(Ordering::SeqCst)
+    }
+
     /// Counts a call that begins.
     pub(crate) fn next_call(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1
@@ -149,15 +159,22 @@ impl RemoteServer {
         if is_overtaken || answered.call <= held.forgotten {
             return Ok(None);
         }
-        let (tunnel_port, changed) = store.change(&self.origin, |saved| {
+        let (is_same, tunnel_port, changed) = store.change(&self.origin, |saved| {
+            let is_same =
+                saved.connector_name == given.username && saved.password == given.password;
             let port = take(saved, given, own_port);
-            (port, saved.clone())
+            saved.server_class = Some(setup.server_class.name().to_owned());
+            (is_same, port, saved.clone())
         })?;
+        if !is_same {
+            self.identity.fetch_add(1, Ordering::SeqCst);
+        }
         held.credentials = Some(changed);
         held.answered = held.answered.max(answered.call);
         self.saves.fetch_add(1, Ordering::SeqCst);
         Ok(Some(Connector {
             external_ip: given.external_ip.clone(),
+            server_class: setup.server_class,
             tunnel_port,
             user: given.username.clone(),
             password: given.password.clone(),
@@ -171,6 +188,7 @@ impl RemoteServer {
         held.forgotten = self.next_call();
         let was_known = store.forget(&self.origin)?;
         held.credentials = None;
+        self.identity.fetch_add(1, Ordering::SeqCst);
         self.saves.fetch_add(1, Ordering::SeqCst);
         Ok(was_known)
     }
@@ -225,6 +243,11 @@ impl Connector {
         }
         Some(Self {
             external_ip: credentials.external_ip.clone()?,
+            server_class: credentials
+                .server_class
+                .as_deref()
+                .and_then(AddressClass::named)
+                .unwrap_or(AddressClass::Public),
             tunnel_port: credentials.tunnel_port?,
             user: credentials.conn_username.clone()?,
             password: credentials.conn_password.clone()?,
@@ -247,6 +270,7 @@ impl Connector {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
+        settings.dial.innermost = Some(self.server_class);
         settings.retries.after_loss = PAUSE_AFTER_LOSS;
         settings.host_key = HostKeyCheck::Pinned(Arc::new(known));
         Ok(settings)
@@ -278,6 +302,7 @@ mod tests {
                 },
             },
             api_key: ApiKey::default(),
+            server_class: AddressClass::Loopback,
         }
     }
 

@@ -76,6 +76,20 @@ impl KnownServers {
         }
     }
 
+    /// How the user can trust a key in place of the pinned one.
+    pub(super) fn advice(&self) -> &'static str {
+        match self.told_by.is_empty() {
+            true => {
+                "compare the new one with what its operator says and give it with --fingerprint, or take the known one \
+                 out of known_servers.json"
+            }
+            false => {
+                "compare the new one with what its operator says and accept it on the page of 'postern start' or with \
+                 'postern app trust'"
+            }
+        }
+    }
+
     /// Compares a server's key with the pinned one, or pins it.
     pub fn check(&self, server: &str, key: &HostKey) -> Result<Known, Error> {
         let compare = |pin: &Pin| match pin.fingerprint == key.fingerprint() {

@@ -33,6 +33,9 @@ pub struct Credentials {
     /// The address of the tunnel server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_ip: Option<String>,
+    /// How far inside the network the server was when it named that address: `public`, `private`, `loopback`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_class: Option<String>,
     /// The remote port of the main tunnel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_port: Option<u16>,
@@ -72,6 +75,7 @@ impl Credentials {
             password: Zeroizing::new(URL_SAFE_NO_PAD.encode(secret.as_slice())),
             local_port: None,
             external_ip: None,
+            server_class: None,
             api_port: None,
             tunnel_port: None,
             proven_tunnel_port: None,
@@ -103,6 +107,7 @@ impl fmt::Debug for Credentials {
             .field("password", &"***")
             .field("local_port", &self.local_port)
             .field("external_ip", &self.external_ip)
+            .field("server_class", &self.server_class)
             .field("api_port", &self.api_port)
             .field("tunnel_port", &self.tunnel_port)
             .field("proven_tunnel_port", &self.proven_tunnel_port)

@@ -54,9 +54,26 @@ impl Manager {
 
     /// The same at a port.
     pub fn try_start_at(port: &str, home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
-        let mut leash = Leash::new(binary())
-            .args(["start", port, "--no-open", "-v"])
-            .args(args);
+        Manager::try_start_by(Leash::new(binary()), port, home, args)
+    }
+
+    /// The same with so many open files at most.
+    #[track_caller]
+    pub fn start_within(files: usize, args: &[&str]) -> Manager {
+        let leash = Leash::new("prlimit")
+            .args([format!("--nofile={files}:{files}")])
+            .args([binary()]);
+        let started = Manager::try_start_by(leash, "0", &Arc::new(Home::new()), args);
+        started.unwrap_or_else(|failed| panic!("postern start {args:?}: {failed:?}"))
+    }
+
+    fn try_start_by(
+        leash: Leash,
+        port: &str,
+        home: &Arc<Home>,
+        args: &[&str],
+    ) -> Result<Manager, Finished> {
+        let mut leash = leash.args(["start", port, "--no-open", "-v"]).args(args);
         leash = leash.lending(home.path());
         for (name, value) in environment(home.path()) {
             leash = leash.env(name, value);

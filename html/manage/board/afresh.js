@@ -4,7 +4,7 @@ import { openDialog } from '../../common/dialog.js';
 import { hostOf } from '../core/links.js';
 
 /** Classes of failure after which it may help. */
-const REFUSALS = ['wrong-password', 'quick-setup'];
+const REFUSALS = ['wrong-password', 'forbidden', 'quick-setup'];
 
 /** Whether a connection failed in a way that starting afresh may mend. @param {object|undefined} connection */
 export function mayStartAfresh(connection) {

@@ -12,6 +12,7 @@ const STEP_NAMES = ['', 'quick-setup', 'credentials', 'main tunnel', 'app tunnel
 const CLASSES = {
   network: ['Network', 'Check that the server runs and that this computer reaches it.'],
   dns: ['Name not found', 'Check the spelling of the server’s name and the network.'],
+  'address-refused': ['Address refused', 'The server names a tunnel server inside your network; ask who runs it.'],
   proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
   tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],
   'not-a-tunnel-server': ['Not a tunnel server', 'Something else answers at that port; check the tunnel port.'],
@@ -23,6 +24,8 @@ const CLASSES = {
   protocol: ['Protocol error', 'The server’s answer was not understood; are the versions compatible?'],
   timeout: ['Timeout', 'The tunnel did not come up in time; its own reason, where it gave one, is above.'],
   'quick-setup': ['Remote server', ''],
+  forbidden: ['Refused by the server', 'It is not asked again by itself: mend what it says, then retry.'],
+  limit: ['Over a limit', 'Wait a minute, or disconnect what is not needed.'],
   'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
   plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
   'no-plugin': ['Database plugin', 'Install it in a terminal: postern plugin add mysql.'],

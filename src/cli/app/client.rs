@@ -1,20 +1,13 @@
 //! The way to a running manager: its own API, over loopback.
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, OVER_LIMIT, printable};
 use crate::cli::local_call::{self, Call};
 use crate::cli::start::Whereabouts;
 use crate::vault::{Home, Instance};
-
-/// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
-/// all.
-const CONNECTED_WAIT: Duration = Duration::from_secs(180);
-/// Pause between two looks at the status.
-const POLL: Duration = Duration::from_millis(100);
 
 /// A running manager.
 pub(super) struct Manager {
@@ -68,6 +61,10 @@ impl Manager {
                 .get_mut("data")
                 .map(Value::take)
                 .unwrap_or_default()),
+            Some(429) => {
+                Err(Failure::operation(printable(text(&envelope, "/message")))
+                    .exit_status(OVER_LIMIT))
+            }
             Some(_) => Err(Failure::operation(printable(text(&envelope, "/message")))),
             None => Err(Failure::operation(format!(
                 "what answers at {} is not the manager",
@@ -75,36 +72,6 @@ impl Manager {
             ))),
         }
     }
-
-    /// Waits for the end of the connecting, and fails with its error.
-    pub(super) fn wait_connected(&self, id: &str) -> Result<Value, Failure> {
-        let deadline = Instant::now() + CONNECTED_WAIT;
-        loop {
-            let result = self.call("GET", &format!("/api/status/{id}"), None)?;
-            let error = printable(text(&result, "/error"));
-            match text(&result, "/status") {
-                "connected" => return Ok(result),
-                "connecting" if Instant::now() < deadline => std::thread::sleep(POLL),
-                "connecting" => {
-                    return Err(Failure::operation("it is still connecting").hint(error));
-                }
-                "failed" => return Err(not_connected(&result, error)),
-                _ => return Err(Failure::operation("it was disconnected meanwhile")),
-            }
-        }
-    }
-}
-
-fn not_connected(result: &Value, error: String) -> Failure {
-    let hint = match text(result, "/error_class") {
-        _ if !text(result, "/hint").is_empty() => text(result, "/hint"),
-        "plugin" if error.starts_with("unsupported protocol") => {
-            "run 'postern plugin add mysql' first"
-        }
-        "plugin" => "check the database's address, user and password in the application",
-        _ => return Failure::operation(error),
-    };
-    Failure::operation(error).hint(printable(hint))
 }
 
 /// The text at a place in an answer; empty where there is none.

@@ -1,7 +1,7 @@
 //! One connection: its state, its result, and the signal that ends it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -9,6 +9,7 @@ use super::health::{self, Health};
 use super::result::{ConnectResult, Exposed, HostKey};
 use super::state::{Event, State};
 use crate::manager::app::AppConfig;
+use crate::manager::protocol::Protocol;
 use crate::manager::quick_setup::Wait;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 
@@ -32,6 +33,15 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// The first step of an application's connection.
+    pub(crate) fn first_of(protocol: Protocol) -> Self {
+        if protocol.is_database() {
+            Self::WebClient
+        } else {
+            Self::QuickSetup
+        }
+    }
+
     /// Its number in the connect sequence; a web client is made before the sequence begins.
     pub(crate) fn number(self) -> u8 {
         match self {
@@ -67,8 +77,6 @@ pub(crate) struct Site {
 
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct Active {
-    /// What it is made from, whatever is saved meanwhile.
-    made_from: AppConfig,
     record: Mutex<Record>,
     /// Dropped to give the stop signal.
     stop: Mutex<Option<Sender<()>>>,
@@ -79,6 +87,8 @@ pub(crate) struct Active {
 }
 
 struct Record {
+    /// What it is made from, whatever is saved meanwhile: each round takes what is saved when it begins.
+    made_from: AppConfig,
     state: State,
     step: Step,
     /// The remote server's origin, once it is known.
@@ -95,6 +105,32 @@ struct Record {
     /// The tunnel that is awaited or in use.
     tunnel: Option<Arc<Tunnel>>,
     health: Health,
+    /// What the next round waits for, after one that failed.
+    awaited: Option<Awaited>,
+}
+
+/// What a connection that has failed, and comes back, waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// This moment, or the server's return.
+    Moment(Instant),
+    /// A change of the application, the credentials or the host key: it was refused.
+    Change,
+}
+
+/// Kinds of failure that the same call can only meet again.
+const REFUSALS: [&str; 4] = [
+    "wrong-password",
+    "forbidden",
+    "host-key-changed",
+    "no-server",
+];
+
+/// Also a database's refusal, in its own words: some lock an account that is tried too often.
+fn is_refusal(class: Option<&str>, error: &str) -> bool {
+    class.is_some_and(|class| {
+        REFUSALS.contains(&class) || (class == "plugin" && error.contains("Access denied"))
+    })
 }
 
 /// Why the work ended without success.
@@ -136,8 +172,8 @@ impl Active {
     pub(crate) fn new(app: &AppConfig, step: Step, done: Receiver<()>) -> Arc<Self> {
         let (stop, stopped) = crossbeam_channel::bounded(0);
         Arc::new(Self {
-            made_from: app.clone(),
             record: Mutex::new(Record {
+                made_from: app.clone(),
                 state: State::Connecting,
                 step,
                 server: String::new(),
@@ -151,6 +187,7 @@ impl Active {
                 pause: None,
                 tunnel: None,
                 health: Health::default(),
+                awaited: None,
             }),
             stop: Mutex::new(Some(stop)),
             stopped,
@@ -193,7 +230,7 @@ impl Active {
         let snapshot = record.look();
         let mut result = record.result(snapshot.as_ref());
         if result.status.is_active() {
-            result.exposed = Some(Exposed::of(&self.made_from));
+            result.exposed = Some(Exposed::of(&record.made_from));
         }
         result
     }
@@ -201,7 +238,8 @@ impl Active {
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
         let mut result = self.result();
-        result.pending_changes = result.exposed.is_some() && self.made_from.differs_in_force(saved);
+        let differs = self.record().made_from.differs_in_force(saved);
+        result.pending_changes = result.exposed.is_some() && differs;
         result
     }
 
@@ -269,13 +307,17 @@ impl Active {
         self.record().go(Event::TunnelLost);
     }
 
-    /// The work has failed (`setError`).
-    pub(crate) fn failed(&self, fault: Fault) {
+    /// The work has failed (`setError`). `pause` is the time to the next round, where there is to be one; answers what
+    /// that waits for.
+    pub(crate) fn failed(&self, fault: Fault, pause: Option<Duration>) -> Option<Awaited> {
         let mut record = self.record();
         let snapshot = record.look();
+        record.awaited = None;
         if !record.go(Event::StepFailed) {
-            return;
+            return None;
         }
+        // Wishes from before the pause do not end it.
+        while self.retry.1.try_recv().is_ok() {}
         let reason = snapshot.and_then(|snapshot| snapshot.error);
         record.class = fault.class;
         if let Some(reason) = reason {
@@ -283,11 +325,44 @@ impl Active {
             record.host_key = reason.host_key.map(HostKey::from);
             record.detail = reason.message;
         }
+        let is_refusal = is_refusal(record.class, &fault.error);
+        record.awaited = pause.map(|pause| match is_refusal {
+            true => Awaited::Change,
+            false => Awaited::Moment(Instant::now() + pause),
+        });
         record.error = fault.error;
         record.hint = fault.hint;
         record.pause = None;
         record.local_url.clear();
         record.tunnel = None;
+        record.awaited
+    }
+
+    /// The next round begins, with what is saved of the application now; false where it was ended meanwhile.
+    pub(crate) fn begins_again(&self, app: &AppConfig, step: Step) -> bool {
+        let mut record = self.record();
+        record.awaited = None;
+        if !record.go(Event::RetryDue) {
+            return false;
+        }
+        record.made_from = app.clone();
+        record.step = step;
+        record.error.clear();
+        record.hint = "";
+        record.detail.clear();
+        (record.class, record.host_key) = (None, None);
+        true
+    }
+
+    /// Waits for nothing any more: it stays failed.
+    pub(crate) fn stays_failed(&self) {
+        self.record().awaited = None;
+    }
+
+    /// Whether it counts as one of the connections at once: also while it waits for the next round.
+    pub(crate) fn has_place(&self) -> bool {
+        let record = self.record();
+        record.state.is_active() || record.awaited.is_some()
     }
 
     /// Gives the stop signal; answers at once.
@@ -308,6 +383,32 @@ impl Active {
         let _ = self.retry.0.try_send(());
         if let Some(tunnel) = &self.record().tunnel {
             tunnel.retry_now();
+        }
+    }
+
+    /// A main tunnel of its server is up: whatever pauses tries at once, but what was refused would be refused again.
+    pub(crate) fn server_is_back(&self) {
+        let awaited = self.record().awaited;
+        if awaited != Some(Awaited::Change) {
+            self.retry();
+        }
+    }
+
+    /// Another host key of the tunnel server is trusted.
+    pub(crate) fn host_key_is_trusted(&self, server: &str) {
+        let was_refused_for = |key: &HostKey| key.server == server;
+        let is_its_own = self.record().host_key.as_ref().is_some_and(was_refused_for);
+        if is_its_own {
+            self.retry();
+        } else {
+            self.server_is_back();
+        }
+    }
+
+    /// Its application was changed: what has failed is tried with that.
+    pub(crate) fn application_has_changed(&self) {
+        if self.record().awaited.is_some() {
+            self.retry();
         }
     }
 
@@ -361,6 +462,9 @@ impl Record {
             next_retry_ms: pause.map(|pause| millis_until(pause.until)),
             ..ConnectResult::default()
         };
+        if let Some(Awaited::Moment(at)) = self.awaited {
+            result.next_retry_ms = Some(millis_until(at));
+        }
         if let Some(pause) = pause {
             result.error.clone_from(&pause.reason);
             result.error_class = Some("quick-setup");
@@ -386,10 +490,13 @@ mod tests {
     use super::*;
     use crate::manager::draft::Draft;
 
-    fn active() -> Arc<Active> {
+    fn app() -> AppConfig {
         let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
-        let app = app.unwrap().into_new().unwrap();
-        Active::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1)
+        app.unwrap().into_new().unwrap()
+    }
+
+    fn active() -> Arc<Active> {
+        Active::new(&app(), Step::QuickSetup, crossbeam_channel::bounded(0).1)
     }
 
     #[test]
@@ -399,7 +506,7 @@ mod tests {
         active.stop();
         assert!(active.is_stopped());
         active.completed(Site::default());
-        active.failed(Fault::new("x", "late"));
+        active.failed(Fault::new("x", "late"), None);
         assert_eq!(active.state(), State::Disconnected);
         assert_eq!(active.result().error, "");
     }
@@ -421,12 +528,40 @@ mod tests {
                 .next_retry_ms
                 .is_some_and(|ms| ms > 2000 && ms <= 3000)
         );
-        active.failed(Fault::new("quick-setup", "no"));
+        active.failed(Fault::new("quick-setup", "no"), None);
         let shown = active.result();
         assert_eq!(
             (shown.status, shown.error_class),
             (State::Failed, Some("quick-setup"))
         );
         assert_eq!((shown.error.as_str(), shown.next_retry_ms), ("no", None));
+    }
+
+    #[test]
+    fn what_was_refused_is_not_asked_again_because_the_server_is_back() {
+        let pause = Some(Duration::from_secs(5));
+        let has_wish = |active: &Active| active.retries().try_recv().is_ok();
+        let active = active();
+        active.retry();
+        let awaited = active.failed(Fault::new("network", "gone"), pause);
+        assert!(matches!(awaited, Some(Awaited::Moment(_))));
+        assert!(!has_wish(&active), "that wish was for an earlier pause");
+        assert!(active.has_place() && active.result().next_retry_ms.is_some());
+        active.server_is_back();
+        assert!(has_wish(&active));
+        assert!(active.begins_again(&app(), Step::QuickSetup));
+        assert_eq!(active.result().error, "");
+        let awaited = active.failed(Fault::new("forbidden", "not you"), pause);
+        assert_eq!(awaited, Some(Awaited::Change));
+        assert_eq!(active.result().next_retry_ms, None);
+        active.server_is_back();
+        active.host_key_is_trusted("t:1");
+        assert!(!has_wish(&active));
+        active.application_has_changed();
+        assert!(has_wish(&active));
+        active.retry();
+        assert!(has_wish(&active), "the user may always");
+        active.stop();
+        assert!(!active.begins_again(&app(), Step::QuickSetup));
     }
 }

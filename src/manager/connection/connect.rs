@@ -6,15 +6,18 @@
 //!       │    └───────── the server does not know the tunnel's user any more ──────────────┤
 //!       └─────────────────────────────────────────────────────────────────────────────────┘
 //! ```
+//!
+//! That is one round; [`rounds`] says when another follows one that failed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, select};
 
-use super::active::{Active, Fault, Site, Step};
+use super::active::{Active, Awaited, Fault, Site, Step};
 use super::call::Call;
 use super::health::{Over, Probe, Watch};
+use super::rounds::{self, Rounds};
 use crate::manager::app::AppConfig;
 use crate::manager::core::{Claim, Core};
 use crate::manager::main_tunnel;
@@ -84,22 +87,64 @@ pub(super) fn run(
         // One that takes longer loses its tunnel to this one.
         let _ = before.recv_timeout(PREDECESSOR_WAIT);
     }
-    let mut held = Held::default();
-    let work = Work {
-        core,
-        active,
-        app: &app,
-    };
-    if let Err(Ended::Failed(fault)) = work.keep_connected(&mut held) {
-        log::warn!("application {}: {}", app.id, fault.in_one_line());
-        active.failed(fault);
+    let (mut app, mut rounds) = (app, Rounds::new());
+    while let Some(fault) = round(core, active, &app, &mut rounds)
+        && let Some(awaited) = fail(core, active, &app, &mut rounds, fault)
+        && wait_for(core, active, &app, awaited)
+    {
+        app = core.apps.find(&app.id).unwrap_or(app);
+        if !rounds::comes_back(core, &app) {
+            active.stays_failed();
+            break;
+        }
+        if !active.begins_again(&app, Step::first_of(app.protocol)) {
+            break;
+        }
     }
-    log::debug!("application {}: giving back what it held", app.id);
-    drop(held);
     // Its server may be none that the application names now.
     if active.is_stopped() {
         main_tunnel::retire_unused(core);
     }
+}
+
+/// One round; gives back what it held. None at the stop signal.
+fn round(
+    core: &Arc<Core>,
+    active: &Arc<Active>,
+    app: &AppConfig,
+    rounds: &mut Rounds,
+) -> Option<Fault> {
+    let mut held = Held::default();
+    let ended = Work { core, active, app }.keep_connected(&mut held, rounds);
+    log::debug!("application {}: giving back what it held", app.id);
+    drop(held);
+    match ended {
+        Err(Ended::Failed(fault)) => Some(fault),
+        Ok(()) | Err(Ended::Stopped) => None,
+    }
+}
+
+/// A round has failed; answers what the next one waits for, where there is to be one.
+fn fail(
+    core: &Core,
+    active: &Active,
+    app: &AppConfig,
+    rounds: &mut Rounds,
+    fault: Fault,
+) -> Option<Awaited> {
+    let pause = rounds::comes_back(core, app).then(|| rounds.pause());
+    if rounds.is_told(&fault.error) {
+        log::debug!("application {}: {}", app.id, fault.in_one_line());
+    } else {
+        log::warn!("application {}: {}", app.id, fault.in_one_line());
+    }
+    active.failed(fault, pause)
+}
+
+fn wait_for(core: &Core, active: &Active, app: &AppConfig, awaited: Awaited) -> bool {
+    let url = core.server_of(app).ok();
+    let remote = url.map(|url| core.servers.of(url.origin()));
+    rounds::wait(active, remote.as_deref(), awaited)
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
@@ -107,10 +152,11 @@ struct Contained<'a>(&'a Active);
 
 impl Drop for Contained<'_> {
     fn drop(&mut self) {
-        self.0.failed(Fault::new(
+        let fault = Fault::new(
             "local",
             "the connection's work broke off: this is a fault of the program",
-        ));
+        );
+        self.0.failed(fault, None);
     }
 }
 
@@ -119,6 +165,11 @@ fn class_of(failure: &quick_setup::Failure) -> &'static str {
     match failure {
         quick_setup::Failure::Local(_) => "local",
         quick_setup::Failure::Unauthorized { .. } => "wrong-password",
+        quick_setup::Failure::Status { status: 403, .. } => "forbidden",
+        quick_setup::Failure::Refused { code, .. } if code == "401" => "wrong-password",
+        quick_setup::Failure::Refused { code, .. } if code == "403" => "forbidden",
+        quick_setup::Failure::TooManyRequests { .. } => "limit",
+        quick_setup::Failure::Unreachable { .. } => "network",
         _ => "quick-setup",
     }
 }
@@ -131,12 +182,13 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Ends with the stop signal, or with a step that fails.
-    fn keep_connected(&self, held: &mut Held) -> Result<(), Ended> {
+    fn keep_connected(&self, held: &mut Held, rounds: &mut Rounds) -> Result<(), Ended> {
         self.still_wanted()?;
         loop {
             let begun = Instant::now();
             let (site, tunnel, mut health) = self.sequence(held)?;
             self.completed(site);
+            rounds.reset();
             self.serve(&tunnel, &mut health)?;
             log::warn!(
                 "application {}: turned away; the server is asked again",
@@ -151,6 +203,7 @@ impl Work<'_> {
     /// Step 7.
     fn completed(&self, site: Site) {
         log::info!("application {}: connected", self.app.id);
+        self.core.connections.note_connected(&self.app.id);
         self.active.completed(site);
         if let Err(error) = self.core.apps.connected(&self.app.id) {
             log::warn!(
@@ -170,6 +223,8 @@ impl Work<'_> {
     }
 
     fn pause(&self, time: Duration) -> Result<(), Ended> {
+        // A wish from before the pause does not end it.
+        while self.active.retries().try_recv().is_ok() {}
         select! {
             recv(self.active.stopped()) -> _ => Err(Ended::Stopped),
             recv(self.active.retries()) -> _ => Ok(()),

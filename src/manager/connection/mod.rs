@@ -1,15 +1,17 @@
 //! The active connections: a guarded map, one entry an application, each with a thread of its own.
 //!
-//! [`state`] is the table of states, [`active`] one connection, [`connect`] the work of its thread.
+//! [`state`] is the table of states, [`active`] one connection, [`connect`] the work of its thread, [`rounds`] when one
+//! that failed is tried again.
 
 pub(crate) mod active;
 mod call;
 pub(crate) mod connect;
 pub(crate) mod health;
 pub(crate) mod result;
+mod rounds;
 pub(crate) mod state;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +23,7 @@ use active::{Active, Step};
 use result::{ConnectResult, HostKey};
 use state::{Event, State};
 
-/// Connections at once. Default 20: each holds a tunnel and some threads.
+/// Connections at once, with those that wait for their next round. Default 20: each holds a tunnel and some threads.
 pub const MAX_ACTIVE: usize = 20;
 /// Bytes of a connection thread's stack. Default 256 KiB: the store and its cipher; calls and TLS have threads of
 /// their own.
@@ -36,6 +38,8 @@ struct Map {
     active: HashMap<String, Arc<Active>>,
     /// Those that were ended and still give back what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
+    /// Applications that were connected since the program started.
+    were_connected: HashSet<String>,
     is_closed: bool,
 }
 
@@ -64,7 +68,7 @@ impl Connections {
         let Some(next) = state.on(Event::Connect) else {
             return Ok(state);
         };
-        if map.count_active() >= MAX_ACTIVE {
+        if map.count_places_but(&app.id) >= MAX_ACTIVE {
             return Err(Refused::TooMany);
         }
         map.begin(core, app).map_err(Refused::NoThread)?;
@@ -134,11 +138,42 @@ impl Connections {
             .collect()
     }
 
-    /// Ends the pauses of all tunnels: something has changed for them.
-    pub(crate) fn retry_all(&self) {
+    /// Another host key of this tunnel server is trusted: who waits for that need not wait longer.
+    pub(crate) fn host_key_is_trusted(&self, server: &str) {
         for active in self.all() {
-            active.retry();
+            active.host_key_is_trusted(server);
         }
+    }
+
+    /// A main tunnel of the server with this origin is up.
+    pub(crate) fn server_is_back(&self, origin: &str) {
+        for active in self.all() {
+            if active.is_through(origin) {
+                active.server_is_back();
+            }
+        }
+    }
+
+    /// An application was changed.
+    pub(crate) fn application_has_changed(&self, id: &str) {
+        if let Some(active) = self.find(id) {
+            active.application_has_changed();
+        }
+    }
+
+    /// Notes that an application is connected.
+    pub(crate) fn note_connected(&self, id: &str) {
+        self.map().were_connected.insert(id.to_owned());
+    }
+
+    /// Whether it was connected since the program started.
+    pub(crate) fn was_connected(&self, id: &str) -> bool {
+        self.map().were_connected.contains(id)
+    }
+
+    /// Forgets one that was removed.
+    pub(crate) fn forget(&self, id: &str) {
+        self.map().were_connected.remove(id);
     }
 
     /// Ends all connections and lets none begin. Does not wait.
@@ -175,25 +210,23 @@ impl Connections {
 }
 
 impl Map {
-    fn count_active(&self) -> usize {
-        self.active
-            .values()
-            .filter(|active| active.state().is_active())
-            .count()
+    /// Places that other applications than this one take.
+    fn count_places_but(&self, id: &str) -> usize {
+        let others = self.active.iter().filter(|(other, _)| *other != id);
+        others.filter(|(_, active)| active.has_place()).count()
     }
 
     fn begin(&mut self, core: &Arc<Core>, app: AppConfig) -> std::io::Result<()> {
         self.ending
             .retain(|_, done| done.try_recv() == Err(crossbeam_channel::TryRecvError::Empty));
-        let replaced = self.active.get(&app.id).map(|failed| failed.done().clone());
+        let replaced = self.active.get(&app.id).map(|failed| {
+            // It may be waiting for its next round.
+            failed.stop();
+            failed.done().clone()
+        });
         let before = replaced.or_else(|| self.ending.get(&app.id).cloned());
         let (working, done) = crossbeam_channel::bounded(0);
-        let first = if app.protocol.is_database() {
-            Step::WebClient
-        } else {
-            Step::QuickSetup
-        };
-        let active = Active::new(&app, first, done);
+        let active = Active::new(&app, Step::first_of(app.protocol), done);
         let (of_thread, core, id) = (Arc::clone(&active), Arc::clone(core), app.id.clone());
         // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
         // the work fails.

@@ -153,6 +153,7 @@ pub(crate) fn class_name(class: Class) -> &'static str {
     match class {
         Class::Network => "network",
         Class::Dns => "dns",
+        Class::AddressRefused => "address-refused",
         Class::Proxy => "proxy",
         Class::Tls => "tls",
         Class::NotATunnelServer => "not-a-tunnel-server",

@@ -5,7 +5,7 @@
 //! idle ─────────────> connecting ──────────> connected ──┐
 //!  ▲                   │  ▲ ▲  │ <──────────────┘        │ Disconnect
 //!  │            Failed │  │ │  │ TunnelLost, TunnelBack  │
-//!  │                   ▼  │ │  └─────────┐               │
+//!  │  Connect, RetryDue▼  │ │  └─────────┐               │
 //!  │                 failed │            ▼               │
 //!  └── record gone ─────────┴──── disconnected <─────────┘
 //! ```
@@ -41,11 +41,13 @@ pub(crate) enum Event {
     TunnelLost,
     /// It is up again.
     TunnelBack,
+    /// The pause after a round that failed is over, or what it waited for has changed.
+    RetryDue,
     /// The user asks for the end, wherever it is.
     Disconnect,
 }
 
-use Event::{Completed, Connect, Disconnect, StepFailed, TunnelBack, TunnelLost};
+use Event::{Completed, Connect, Disconnect, RetryDue, StepFailed, TunnelBack, TunnelLost};
 use State::{Connected, Connecting, Disconnected, Failed, Idle};
 
 impl State {
@@ -63,11 +65,14 @@ impl State {
             // The tunnel goes on trying by itself.
             (Connected, TunnelLost) => Some(Connecting),
             (Connecting, TunnelBack) => Some(Connected),
+            // Of one that comes back: the next round begins.
+            (Failed, RetryDue) => Some(Connecting),
             // The stop signal is closed, the tunnel too, the record removed; the main tunnel stays.
             (Connecting | Connected | Failed, Disconnect) => Some(Disconnected),
             // What comes late changes nothing.
             (Idle | Connected | Failed | Disconnected, Completed | StepFailed | TunnelBack) => None,
             (Idle | Connecting | Failed | Disconnected, TunnelLost) => None,
+            (Idle | Connecting | Connected | Disconnected, RetryDue) => None,
             (Idle | Disconnected, Disconnect) => None,
         }
     }
@@ -92,6 +97,7 @@ mod tests {
             (Connected, Disconnect, Disconnected),
             (Connecting, Disconnect, Disconnected),
             (Failed, Connect, Connecting),
+            (Failed, RetryDue, Connecting),
             (Failed, Disconnect, Disconnected),
             (Connected, TunnelLost, Connecting),
             (Connecting, TunnelBack, Connected),
@@ -105,14 +111,19 @@ mod tests {
     fn everything_else_changes_nothing() {
         let states = [Idle, Connecting, Connected, Failed, Disconnected];
         let events = [
-            Connect, Completed, StepFailed, TunnelLost, TunnelBack, Disconnect,
+            Connect, Completed, StepFailed, TunnelLost, TunnelBack, RetryDue, Disconnect,
         ];
         let pairs = states
             .iter()
             .flat_map(|state| events.iter().map(move |event| (state, event)));
         let changes = pairs.filter(|(state, event)| state.on(**event).is_some());
-        assert_eq!(changes.count(), 10, "the rows above, and no others");
+        assert_eq!(changes.count(), 11, "the rows above, and no others");
         assert_eq!(Connecting.on(Connect), None, "no second connection");
+        assert_eq!(
+            Disconnected.on(RetryDue),
+            None,
+            "what was disconnected is not tried"
+        );
         assert_eq!(
             Disconnected.on(Completed),
             None,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use crate::tunnel::link::Endpoint;
+use crate::tunnel::link::{AddressClass, Endpoint};
 
 /// Bytes of a URL or a server's address. Default 2048.
 const MAX_URL: usize = 2048;
@@ -27,6 +27,8 @@ pub struct Setup {
     pub app: App,
     /// What visitors of an invisible application need.
     pub api_key: ApiKey,
+    /// How far inside the network the server was reached; behind a proxy a name counts as public.
+    pub server_class: AddressClass,
 }
 
 /// How the connector reaches the tunnel server.
@@ -94,6 +96,29 @@ impl Setup {
     }
 }
 
+impl Connector {
+    /// Refuses a tunnel server that lies further inside the network than whoever names it; a name is judged when it
+    /// is resolved, but for those that stand for this machine.
+    pub(super) fn judged_by(self, server: AddressClass) -> Result<Self, Refusal> {
+        let is_permitted = match self.external_ip.parse::<IpAddr>() {
+            Ok(address) => server.permits(address),
+            Err(_) => {
+                let endpoint = Endpoint::parse(&format!("ws://{}", self.external_ip));
+                server == AddressClass::Loopback
+                    || !endpoint.is_ok_and(|endpoint| endpoint.is_loopback())
+            }
+        };
+        let wrong = format!(
+            "{} is no address for tunnels of a server that is reached at a {server} address",
+            self.external_ip
+        );
+        match is_permitted {
+            true => Ok(self),
+            false => Err(Refusal::Address(wrong)),
+        }
+    }
+}
+
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connector")
@@ -126,8 +151,20 @@ pub(super) enum Refusal {
     Code(String, String),
     /// A part is missing or has the wrong type: which. The parts that are there may hold secrets.
     Shape(String),
+    /// The tunnel server's address is not taken: why.
+    Address(String),
     /// A value that is not taken: its name and what is wrong with it.
     Value(&'static str, &'static str),
+}
+
+/// Reads an answer of a server that was reached at an address of this class.
+pub(super) fn read_from(server_class: AddressClass, body: &[u8]) -> Result<Setup, Refusal> {
+    let setup = read(body)?;
+    Ok(Setup {
+        connector: setup.connector.judged_by(server_class)?,
+        server_class,
+        ..setup
+    })
 }
 
 /// Reads an answer, bare or in an envelope.
@@ -284,6 +321,7 @@ impl Parts {
                 .map(RawApiKey::checked)
                 .transpose()?
                 .unwrap_or_default(),
+            server_class: AddressClass::Public,
         })
     }
 }

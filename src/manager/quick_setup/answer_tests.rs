@@ -227,3 +227,37 @@ fn the_auth_url_is_built_as_agreed() {
     assert!(setup.auth_url().unwrap().contains("app_id=a1&"));
     assert_eq!(with("/api_key/code", json!("")).unwrap().auth_url(), None);
 }
+
+/// A server decides where the tunnels lead, but not into the user's own network.
+#[test]
+fn a_tunnel_server_further_inside_than_the_server_is_refused() {
+    use AddressClass::{Loopback, Private, Public};
+    for (class, external_ip, is_taken) in [
+        (Public, "203.0.113.7", true),
+        (Public, "relay.example", true),
+        (Public, "10.0.0.1", false),
+        (Public, "127.0.0.1", false),
+        (Public, "localhost", false),
+        (Public, "a.localhost", false),
+        (Public, "::ffff:127.0.0.1", false),
+        (Public, "64:ff9b::7f00:1", false),
+        (Private, "10.0.0.1", true),
+        (Private, "::1", false),
+        (Private, "localhost", false),
+        (Loopback, "127.0.0.1", true),
+        (Loopback, "localhost", true),
+        (Loopback, "10.0.0.1", true),
+        (Loopback, "0.0.0.0", false),
+        (Loopback, "169.254.169.254", false),
+    ] {
+        let mut answer = whole();
+        answer["connector"]["external_ip"] = json!(external_ip);
+        let read = read_from(class, answer.to_string().as_bytes());
+        assert_eq!(read.is_ok(), is_taken, "{class} {external_ip}");
+        match read {
+            Ok(setup) => assert_eq!(setup.server_class, class),
+            Err(Refusal::Address(why)) => assert!(why.contains(external_ip), "{why}"),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}

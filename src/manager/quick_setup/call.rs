@@ -8,16 +8,17 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ureq::http::{Response, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::unversioned::transport::DefaultConnector;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector};
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
+use super::reached::{Noting, Reached};
 use super::resolve::Resolve;
 use super::retry_after;
 use super::shown::clean;
 use crate::manager::ServerUrl;
-use crate::tunnel::link::{self, Proxy};
+use crate::tunnel::link::{self, AddressClass, Proxy};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";
@@ -35,6 +36,8 @@ const LATE: &str = "it did not answer in time";
 /// What came back.
 pub(super) struct Reply {
     pub(super) status: u16,
+    /// How far inside the network the server was reached; behind a proxy a name counts as public.
+    pub(super) server_class: AddressClass,
     /// How long the server asks to wait.
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Zeroizing<Vec<u8>>,
@@ -52,7 +55,9 @@ pub(super) enum NoReply {
 pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
     let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
     let proxy = link::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
-    let agent = agent(server, proxy.as_ref(), timeout).map_err(local)?;
+    let reached = Reached::default();
+    let agent = agent(server, proxy.as_ref(), timeout, &reached).map_err(local)?;
+    let is_direct = proxy.is_none();
     let way = proxy.map(|proxy| format!(" (by the proxy {})", proxy.authority()));
     let explained = |error| classified(error, way.as_deref().unwrap_or_default());
     let request = agent
@@ -60,7 +65,16 @@ pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json");
     let response = request.send(body).map_err(explained)?;
-    reply(response).map_err(explained)
+    let mut reply = reply(response).map_err(explained)?;
+    // Behind a proxy, a server is only where its own address says.
+    let address = match is_direct {
+        true => reached.address(),
+        false => server.host().parse().ok(),
+    };
+    if let Some(class) = address.and_then(AddressClass::of) {
+        reply.server_class = class;
+    }
+    Ok(reply)
 }
 
 /// Gives back what a relay of ours holds for an application; the status of the answer. Other servers
@@ -73,7 +87,7 @@ pub(super) fn release(
 ) -> Result<u16, NoReply> {
     let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
     let proxy = link::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
-    let agent = agent(server, proxy.as_ref(), timeout).map_err(local)?;
+    let agent = agent(server, proxy.as_ref(), timeout, &Reached::default()).map_err(local)?;
     let account = Zeroizing::new(format!("{name}:{password}"));
     let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(account.as_bytes())));
     let request = agent
@@ -94,6 +108,7 @@ fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     };
     Ok(Reply {
         status: status.as_u16(),
+        server_class: AddressClass::Public,
         retry_after,
         body: Zeroizing::new(body),
     })
@@ -112,7 +127,12 @@ fn beginning(body: &mut Body) -> Vec<u8> {
 }
 
 /// One agent a call: no connection is kept between attempts, which may be seconds apart.
-fn agent(server: &ServerUrl, proxy: Option<&Proxy>, timeout: Duration) -> Result<Agent, String> {
+fn agent(
+    server: &ServerUrl,
+    proxy: Option<&Proxy>,
+    timeout: Duration,
+    reached: &Reached,
+) -> Result<Agent, String> {
     let config = Agent::config_builder()
         .timeout_global(Some(timeout))
         .http_status_as_error(false)
@@ -126,7 +146,9 @@ fn agent(server: &ServerUrl, proxy: Option<&Proxy>, timeout: Duration) -> Result
         .build();
     Ok(Agent::with_parts(
         config,
-        DefaultConnector::default(),
+        ConnectProxyConnector::default()
+            .chain(Noting::new(reached))
+            .chain(RustlsConnector::default()),
         Resolve::default(),
     ))
 }
@@ -176,9 +198,8 @@ fn classified(error: ureq::Error, way: &str) -> NoReply {
             Some(reason) => passing(reason),
             None => lasting(error.to_string()),
         },
-        ureq::Error::HostNotFound => {
-            lasting("the server's name is not known to the network".to_owned())
-        }
+        // A computer that has just been started has no network yet.
+        ureq::Error::HostNotFound => passing("the server's name is not known to the network"),
         ureq::Error::Protocol(error) => {
             lasting(format!("what answers there is no web server ({error})"))
         }
@@ -189,11 +210,12 @@ fn classified(error: ureq::Error, way: &str) -> NoReply {
     }
 }
 
-/// The rows of the retry table: the end of the stream, a timeout, a refused connection.
+/// The rows of the retry table: the end of the stream, a timeout, a refused connection; and what a computer without a
+/// network says at once.
 fn row(kind: io::ErrorKind) -> Option<&'static str> {
     use io::ErrorKind::{
-        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof,
-        WouldBlock,
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable,
+        NetworkDown, NetworkUnreachable, TimedOut, UnexpectedEof, WouldBlock,
     };
     match kind {
         UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe => {
@@ -201,6 +223,7 @@ fn row(kind: io::ErrorKind) -> Option<&'static str> {
         }
         TimedOut | WouldBlock => Some(LATE),
         ConnectionRefused => Some("connection refused"),
+        HostUnreachable | NetworkDown | NetworkUnreachable => Some("there is no way to it"),
         _ => None,
     }
 }

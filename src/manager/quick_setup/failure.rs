@@ -72,6 +72,9 @@ impl Failure {
                 said: message(&said, secrets),
             },
             Refusal::Shape(reason) => wrong(reason, shown(body)),
+            Refusal::Address(reason) => {
+                wrong(format!("connector.external_ip: {reason}"), String::new())
+            }
             Refusal::Value(name, reason) => wrong(format!("{name}: {reason}"), String::new()),
         }
     }

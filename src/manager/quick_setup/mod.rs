@@ -15,6 +15,7 @@ mod answer;
 mod body;
 mod call;
 mod failure;
+mod reached;
 mod release;
 mod resolve;
 mod retry_after;

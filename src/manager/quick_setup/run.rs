@@ -239,7 +239,7 @@ fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
         None => excerpt(&reply.body, &secrets),
     };
     match reply.status {
-        200..=299 => match answer::read(&reply.body) {
+        200..=299 => match answer::read_from(reply.server_class, &reply.body) {
             Ok(setup) => Outcome::Done(Box::new(setup)),
             Err(refusal) => Outcome::Failed(Failure::of(refusal, &reply.body, &secrets)),
         },

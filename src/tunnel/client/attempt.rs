@@ -5,9 +5,11 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::failure::{Class, Failure};
+use super::streams::Permit;
 use super::{HostKeyCheck, Settings, Shared};
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::line::{End, Handler, Line, Options};
@@ -47,6 +49,7 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
         settings,
         stage: Stage::HostKey,
         has_warned: false,
+        is_crowded: false,
         failure: None,
     };
     let end = line.run(reader, from, &mut client);
@@ -82,6 +85,8 @@ struct Client<'a> {
     stage: Stage,
     /// Of a target that was not offered: a server may ask without end.
     has_warned: bool,
+    /// The last stream was one too many.
+    is_crowded: bool,
     failure: Option<Failure>,
 }
 
@@ -164,6 +169,9 @@ impl Client<'_> {
         line.timed(trip);
         line.ready();
         self.shared.connected(trip);
+        if let Some(tell) = &self.settings.on_connected {
+            tell();
+        }
         Ok(())
     }
 
@@ -189,7 +197,15 @@ impl Client<'_> {
             }
             return line.refuse(channel, Refusal::Prohibited, "not a target of this client");
         };
-        line.serve_target(channel, &remote.remote_host, remote.remote_port)
+        let open = self.shared.traffic.streams.load(Ordering::Relaxed);
+        let Some(permit) = Permit::take(open) else {
+            if !std::mem::replace(&mut self.is_crowded, true) {
+                log::warn!("{open} streams of this tunnel are open: no further one is accepted");
+            }
+            return line.refuse(channel, Refusal::ResourceShortage, "too many streams");
+        };
+        self.is_crowded = false;
+        line.serve_target(channel, &remote.remote_host, remote.remote_port, permit)
             .map_err(End::Protocol)
     }
 }
@@ -206,10 +222,7 @@ fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
         HostKeyCheck::Fingerprint(known) => Err(changed(known, "give its new fingerprint")),
         HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.authority(), key) {
             Ok(Known::Same | Known::New) => Ok(()),
-            Ok(Known::Changed(known)) => Err(changed(
-                &known,
-                "trust the new key in place of the one in known_servers.json",
-            )),
+            Ok(Known::Changed(known)) => Err(changed(&known, store.advice())),
             Err(error) => Err(Failure::new(Class::Local, error.to_string())),
         },
     }

@@ -9,23 +9,52 @@ use super::timing::Retries;
 
 /// Pauses that double, each shortened by up to a quarter, so that the clients of a server
 /// that restarts do not come all at once.
-pub(super) struct Backoff {
+pub(crate) struct Pauses {
+    first: Duration,
     next: Duration,
     most: Duration,
+}
+
+impl Pauses {
+    /// From `first` up to `most`.
+    pub(crate) fn new(first: Duration, most: Duration) -> Self {
+        let first = first.min(most);
+        Self {
+            first,
+            next: first,
+            most,
+        }
+    }
+
+    /// Begins with the first again.
+    pub(crate) fn reset(&mut self) {
+        self.next = self.first;
+    }
+
+    /// The next one.
+    pub(crate) fn next(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (pause * 2).min(self.most);
+        pause - pause.mul_f64(jitter())
+    }
+}
+
+/// The pauses of a tunnel.
+pub(super) struct Backoff {
+    pauses: Pauses,
     retries: Retries,
 }
 
 impl Backoff {
     pub(super) fn new(most: Duration, retries: Retries) -> Self {
         Self {
-            next: retries.first.min(most),
-            most,
+            pauses: Pauses::new(retries.first, most),
             retries,
         }
     }
 
     pub(super) fn reset(&mut self) {
-        self.next = self.retries.first.min(self.most);
+        self.pauses.reset();
     }
 
     pub(super) fn next(&mut self, class: Class) -> Duration {
@@ -33,9 +62,7 @@ impl Backoff {
             let refused = self.retries.refused;
             return refused + refused.mul_f64(jitter());
         }
-        let pause = self.next;
-        self.next = (pause * 2).min(self.most);
-        pause - pause.mul_f64(jitter())
+        self.pauses.next()
     }
 }
 

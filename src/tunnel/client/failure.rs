@@ -17,6 +17,8 @@ pub enum Class {
     Network,
     /// The server's name has no address.
     Dns,
+    /// The server's address is none that may be dialled.
+    AddressRefused,
     /// The proxy does not let the connection through.
     Proxy,
     /// TLS, or the certificate.
@@ -42,7 +44,10 @@ pub enum Class {
 impl Class {
     /// Whether trying again soon would be hammering.
     pub(super) fn is_refusal(self) -> bool {
-        matches!(self, Self::WrongPassword | Self::HostKeyChanged)
+        matches!(
+            self,
+            Self::WrongPassword | Self::HostKeyChanged | Self::AddressRefused
+        )
     }
 
     /// Whether the server does not know this user any more, or what was assigned to it.
@@ -135,6 +140,7 @@ impl From<DialError> for Failure {
     fn from(error: DialError) -> Self {
         let class = match &error {
             DialError::Resolve { .. } => Class::Dns,
+            DialError::TooFarInside { .. } => Class::AddressRefused,
             DialError::ProxyCredentials { .. }
             | DialError::ProxyRefused { .. }
             | DialError::ProxyMalformed { .. } => Class::Proxy,

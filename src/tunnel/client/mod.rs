@@ -10,6 +10,7 @@
 mod attempt;
 mod backoff;
 mod failure;
+mod streams;
 mod timing;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,6 +26,7 @@ use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use super::ssh;
 use backoff::Backoff;
+pub(crate) use backoff::Pauses;
 pub use failure::{Class, Failure, HostKeyChange};
 pub use timing::{READY_WITHIN, Retries, Timeouts};
 
@@ -67,6 +69,8 @@ pub struct Settings {
     pub target_missed: Option<Sender<()>>,
     /// What the protocol offers and allows.
     pub ssh: ssh::Config,
+    /// Called each time that the tunnel is connected, on its own thread: it must not block.
+    pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Settings {
@@ -86,6 +90,7 @@ impl Settings {
             retries: Retries::default(),
             target_missed: None,
             ssh: ssh::Config::default(),
+            on_connected: None,
         }
     }
 }

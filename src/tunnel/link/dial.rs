@@ -1,9 +1,10 @@
 //! The client's way to a link.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use super::address_class::AddressClass;
 use super::cancel::{Cancel, Wake};
 use super::endpoint::{Endpoint, authority};
 use super::error::{DialError, Stage};
@@ -31,6 +32,9 @@ pub struct DialOptions {
     pub tls: Tls,
     /// How long each stage may take.
     pub timeouts: Timeouts,
+    /// How far inside the network the server may lie, where somebody else than the user has named it; none for
+    /// anywhere.
+    pub innermost: Option<AddressClass>,
 }
 
 /// Which proxy is used.
@@ -80,13 +84,50 @@ pub fn dial(
         Some(proxy) => (proxy.host(), proxy.port()),
         None => (target.host.as_str(), target.port),
     };
-    let addresses = resolve(host, port, options.timeouts.resolve, cancel)?;
+    if let Some(innermost) = options.innermost {
+        judge_literal(&target.host, innermost)?;
+    }
+    let mut addresses = resolve(host, port, options.timeouts.resolve, cancel)?;
+    // The names behind a proxy are the proxy's to resolve, and its network is what it leads to.
+    if let Some(innermost) = options.innermost.filter(|_| proxy.is_none()) {
+        addresses = judged(host, addresses, innermost)?;
+    }
     let to = authority(host, port);
     let socket = connect(&to, &addresses, options.timeouts.connect, &wake)?;
     let link = shake_hands(target, options, proxy.as_ref(), socket, &wake)?;
     match cancel.is_cancelled() {
         true => Err(DialError::Cancelled),
         false => Ok(link),
+    }
+}
+
+fn judge_literal(host: &str, innermost: AddressClass) -> Result<(), DialError> {
+    match host.parse::<IpAddr>() {
+        Ok(address) if !innermost.permits(address) => Err(DialError::TooFarInside {
+            host: host.to_owned(),
+            address,
+            innermost,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Those that may be dialled, of a name that has any: what is judged here is what is dialled.
+fn judged(
+    host: &str,
+    addresses: Vec<SocketAddr>,
+    innermost: AddressClass,
+) -> Result<Vec<SocketAddr>, DialError> {
+    let (permitted, refused): (Vec<_>, Vec<_>) = addresses
+        .into_iter()
+        .partition(|address| innermost.permits(address.ip()));
+    match refused.first() {
+        Some(refused) if permitted.is_empty() => Err(DialError::TooFarInside {
+            host: host.to_owned(),
+            address: refused.ip(),
+            innermost,
+        }),
+        _ => Ok(permitted),
     }
 }
 
@@ -204,5 +245,26 @@ fn explained(failure: Failure, stage: Stage, after: Duration) -> DialError {
         Failure::Head(refusal) => {
             DialError::BadUpgrade(format!("its answer is no HTTP: {}", refusal.message))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_judged_is_dialled() {
+        let all: [SocketAddr; 3] =
+            ["127.0.0.1:1", "8.8.8.8:1", "[fe80::1]:1"].map(|text| text.parse().unwrap());
+        let of = |innermost| judged("relay.example", all.to_vec(), innermost).unwrap();
+        assert_eq!(of(AddressClass::Public), [all[1]]);
+        assert_eq!(of(AddressClass::Loopback), [all[0], all[1]]);
+        let inside = judged("relay.example", vec![all[0], all[2]], AddressClass::Public);
+        let error = inside.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the server names relay.example (127.0.0.1) for tunnels, which is further inside the network than the \
+             server itself (public): not dialled"
+        );
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+
+use super::address_class::AddressClass;
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,15 @@ pub enum DialError {
         host: String,
         /// The resolver's words.
         reason: String,
+    },
+    /// Every address of the host lies further inside the network than whoever named it may lead.
+    TooFarInside {
+        /// The host.
+        host: String,
+        /// One of its addresses.
+        address: IpAddr,
+        /// How far inside it might lie.
+        innermost: AddressClass,
     },
     /// No address took the connection.
     Connect {
@@ -161,6 +172,11 @@ impl fmt::Display for DialError {
             Self::Resolve { host, reason } => {
                 write!(f, "cannot find the address of {host}: {reason}")
             }
+            Self::TooFarInside {
+                host,
+                address,
+                innermost,
+            } => too_far_inside(f, host, *address, *innermost),
             Self::Connect { to, tried } => connect(f, to, tried),
             Self::TimedOut { stage, after } => {
                 write!(f, "no {stage} within {} s", after.as_secs_f32())
@@ -208,6 +224,25 @@ impl fmt::Display for DialError {
             }
             Self::BadUpgrade(reason) => write!(f, "not a tunnel server: {reason}"),
         }
+    }
+}
+
+fn too_far_inside(
+    f: &mut fmt::Formatter<'_>,
+    host: &str,
+    address: IpAddr,
+    innermost: AddressClass,
+) -> fmt::Result {
+    write!(f, "the server names {host}")?;
+    if host.parse() != Ok(address) {
+        write!(f, " ({address})")?;
+    }
+    match AddressClass::of(address) {
+        None => write!(f, " for tunnels, which is no server's address: not dialled"),
+        Some(_) => write!(
+            f,
+            " for tunnels, which is further inside the network than the server itself ({innermost}): not dialled"
+        ),
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct State {
     opening: Opening,
     pending: Option<Pending>,
     guest: Option<Guest>,
+    /// Of a stream to a target: its share of what this process may open.
+    permit: Option<Box<dyn Send>>,
     pub(super) writable: bool,
     /// Gets a byte when the channel takes more: wakes who waits by polling.
     pub(super) waker: Option<UnixStream>,
@@ -112,14 +114,16 @@ impl State {
 
 impl Line {
     /// Client: accepts an offered channel and connects it to `target`, on a thread of its own where
-    /// that takes time. Never waits.
+    /// that takes time. Never waits. `permit` is kept as long as the stream is.
     pub(in crate::tunnel) fn serve_target(
         self: &Arc<Self>,
         channel: ChannelId,
         host: &str,
         port: u16,
+        permit: impl Send + 'static,
     ) -> Result<(), Error> {
         let stream = self.add(channel, None, None);
+        stream.state().permit = Some(Box::new(permit));
         let begun = match Begun::new(host, port) {
             Some(Begun::Ended(outcome)) => {
                 stream.accept(self);
@@ -453,8 +457,10 @@ impl Stream {
 
     /// It is counted no more, and neither is its visitor.
     fn leave(&self, line: &Line) {
-        let guest = self.state().guest.take();
-        drop(guest);
+        let mut state = self.state();
+        let (guest, permit) = (state.guest.take(), state.permit.take());
+        drop(state);
+        drop((guest, permit));
         line.count_down();
     }
 

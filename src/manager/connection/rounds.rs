@@ -1,0 +1,123 @@
+//! Coming back: what happens between a round that failed and the next one.
+//!
+//! A round is one connect sequence, with the specification's five calls. What is to be connected whenever the program
+//! runs, or was connected since it started, is tried for ever; what a user connected for the first time is not.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use crossbeam_channel::select;
+
+use super::active::{Active, Awaited};
+use crate::manager::app::AppConfig;
+use crate::manager::core::Core;
+use crate::manager::servers::RemoteServer;
+use crate::tunnel::client::Pauses;
+
+/// The pause after the first round that failed. Default 5 s: the round itself took some ten, unless it was refused.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause. Default 60 s: one call a minute is little to a server, and an hour's outage costs a minute more.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Time between two looks at the clocks and the credentials while it waits. Default 1 s.
+const LOOK: Duration = Duration::from_secs(1);
+/// How much further the wall clock must have gone than the other one for the machine to have slept. Default 10 s:
+/// corrections of the clock are smaller, and a try too many does no harm.
+const SLEPT: Duration = Duration::from_secs(10);
+
+/// The rounds of one connection.
+pub(super) struct Rounds {
+    pauses: Pauses,
+    /// What the last one failed with, so that an outage is told once.
+    told: String,
+}
+
+impl Rounds {
+    pub(super) fn new() -> Self {
+        Self {
+            pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
+            told: String::new(),
+        }
+    }
+
+    /// A round has succeeded: the next failure is a new one.
+    pub(super) fn reset(&mut self) {
+        self.pauses.reset();
+        self.told.clear();
+    }
+
+    /// The pause before the next round.
+    pub(super) fn pause(&mut self) -> Duration {
+        self.pauses.next()
+    }
+
+    /// Whether this failure was told already.
+    pub(super) fn is_told(&mut self, error: &str) -> bool {
+        let is_told = self.told == error;
+        error.clone_into(&mut self.told);
+        is_told
+    }
+}
+
+/// Whether the application is tried again by itself, as it is stored now.
+pub(super) fn comes_back(core: &Core, app: &AppConfig) -> bool {
+    let stored = core.apps.find(&app.id);
+    let autoconnect = stored.map_or(app.autoconnect, |stored| stored.autoconnect);
+    autoconnect || core.connections.was_connected(&app.id)
+}
+
+/// Waits for what the next round waits for; false when the stop signal came first.
+pub(super) fn wait(active: &Active, remote: Option<&RemoteServer>, awaited: Awaited) -> bool {
+    let (since, asleep_since) = (Instant::now(), SystemTime::now());
+    let identity = remote.map(RemoteServer::identity);
+    loop {
+        let left = match awaited {
+            Awaited::Moment(at) => at.saturating_duration_since(Instant::now()),
+            Awaited::Change => LOOK,
+        };
+        select! {
+            recv(active.stopped()) -> _ => return false,
+            recv(active.retries()) -> _ => return !active.is_stopped(),
+            default(left.min(LOOK)) => {}
+        }
+        let is_over = match awaited {
+            Awaited::Moment(at) => {
+                let by_wall = asleep_since.elapsed().unwrap_or_default();
+                Instant::now() >= at || has_slept(since.elapsed(), by_wall)
+            }
+            Awaited::Change => remote.map(RemoteServer::identity) != identity,
+        };
+        if is_over {
+            return true;
+        }
+    }
+}
+
+/// Whether the machine slept in between: the monotonic clock stands still then, the wall clock does not.
+fn has_slept(by_monotonic: Duration, by_wall: Duration) -> bool {
+    by_wall.saturating_sub(by_monotonic) >= SLEPT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_five_seconds_to_a_minute() {
+        let mut rounds = Rounds::new();
+        for seconds in [5, 10, 20, 40, 60, 60] {
+            let whole = Duration::from_secs(seconds);
+            let pause = rounds.pause();
+            assert!(pause <= whole && pause >= whole * 3 / 4, "{pause:?}");
+        }
+        rounds.reset();
+        assert!(rounds.pause() <= FIRST_PAUSE);
+        assert!(!rounds.is_told("gone") && rounds.is_told("gone") && !rounds.is_told("other"));
+    }
+
+    #[test]
+    fn a_gap_between_the_clocks_is_a_sleep() {
+        let seconds = Duration::from_secs;
+        assert!(has_slept(seconds(3), seconds(3 + 3600)));
+        assert!(!has_slept(seconds(60), seconds(61)));
+        assert!(!has_slept(seconds(60), seconds(0)), "it was set back");
+    }
+}

@@ -1,0 +1,65 @@
+//! How many streams to targets the tunnels of this process may have open: a server opens as many as it likes, and a
+//! process without open files left answers nobody, its own user least of all.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::http::fence::raise_open_files;
+
+/// Streams of all tunnels. Default 8192, an open file each; fewer where this process may not open so many.
+const MOST: usize = 8192;
+/// Open files that are left for the rest of the program. Default 128: pages, databases, the tunnels themselves.
+const RESERVED: usize = 128;
+/// Which part of the other open files streams may have. Default a half: pages and web clients have connections too.
+const PART: usize = 2;
+/// Streams that there is room for whatever the limit is.
+const LEAST: usize = 16;
+/// Which part of all streams one tunnel may have: another one's visitors must get in too. Default a half.
+const SHARE_OF_TUNNEL: usize = 2;
+
+/// Streams that are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// How many there may be.
+static ROOM: OnceLock<usize> = OnceLock::new();
+
+/// One stream's room; it is free again when this is dropped.
+pub(super) struct Permit;
+
+impl Permit {
+    /// For a tunnel that has `of_tunnel` streams; none where that, or the process, has too many.
+    pub(super) fn take(of_tunnel: u64) -> Option<Self> {
+        let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
+        if usize::try_from(of_tunnel).map_or(true, |count| count >= room / SHARE_OF_TUNNEL) {
+            return None;
+        }
+        let step = |open: usize| (open < room).then_some(open + 1);
+        OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)
+            .ok()
+            .map(|_| Self)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Streams that a limit of so many open files leaves room for.
+fn within(files: usize) -> usize {
+    (files.saturating_sub(RESERVED) / PART).clamp(LEAST, MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_low_limit_leaves_room_for_the_rest() {
+        assert_eq!(within(RESERVED + 2 * MOST), MOST);
+        assert_eq!(within(100_000), MOST);
+        assert_eq!(within(1024), 448);
+        assert_eq!(within(256), 64);
+        assert_eq!(within(0), LEAST);
+    }
+}
