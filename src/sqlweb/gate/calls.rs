@@ -135,6 +135,21 @@ fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
     !constructor || ahead.next().is_some_and(|token| token.kind != Kind::Close)
 }
 
+/// Functions whose second argument is a path. MariaDB's parser of paths goes deeper with each sign, up to a stack
+/// overflow, so the path must be there to be seen.
+pub(super) const XPATH: &[&str] = &["EXTRACTVALUE", "UPDATEXML"];
+
+/// Longest path, in bytes; 3,600 signs end the server.
+const MAX_PATH: usize = 1_000;
+
+/// Whether a short text follows as a whole argument.
+pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
+    let mut ahead = lexer.clone();
+    let (path, end) = (ahead.next(), ahead.next());
+    path.is_some_and(|p| p.kind == Kind::Text && p.end - p.start <= MAX_PATH)
+        && end.is_some_and(|e| matches!(e.kind, Kind::Comma | Kind::Close))
+}
+
 /// A table, and not a call, only with `COLUMNS` in its parentheses.
 pub(super) const JSON_TABLE: &str = "JSON_TABLE";
 

@@ -21,12 +21,14 @@
 //! ```text
 //! lexer  bytes → tokens, comments dropped
 //! verdict  tokens → Passed or Refusal      calls  which "name (" is a call
+//! nesting  how deep a server goes for it
 //! words, functions, spatial  the lists     split  where statements end
 //! ```
 
 mod calls;
 mod functions;
 mod lexer;
+mod nesting;
 mod spatial;
 mod split;
 mod verdict;
