@@ -34,6 +34,22 @@ fn ask(client: &mut Client, db: &str, sql: &str) -> (u16, Value) {
     (answer.status(), answer.json())
 }
 
+/// A read-only web client of `user`.
+fn at(target: &str, user: &str) -> Postern {
+    let password = support::mariadb::PASSWORD;
+    Postern::start(
+        &[
+            target,
+            "--db-user",
+            user,
+            "--db-pass",
+            password,
+            "--readonly",
+        ],
+        &[],
+    )
+}
+
 fn fingerprint(db: &MariaDb, name: &str) -> Vec<String> {
     db.column(&format!(
         "SELECT CONCAT(id, v) FROM {name}.t UNION ALL SELECT next_not_cached_value FROM {name}.s \
@@ -338,7 +354,8 @@ fn a_called_name_that_somebody_has_made_a_function_of_is_refused() {
         let message = body["message"].as_str().unwrap_or_default();
         assert_eq!(status, 403, "{sql}: {body}");
         assert!(
-            message.starts_with("read-only mode: function md5") && message.contains("layer: connection"),
+            message.starts_with("read-only mode: function md5")
+                && message.contains("layer: connection"),
             "{message}"
         );
         assert_eq!(body["layer"], "connection");
@@ -372,8 +389,10 @@ fn a_function_granted_to_everybody_is_found_by_an_account_that_cannot_list_it() 
     db.exec("CREATE FUNCTION pub.md5(a INT) RETURNS INT RETURN 1");
     db.exec("GRANT EXECUTE ON FUNCTION pub.md5 TO PUBLIC");
     let reader = support::mariadb::READER;
-    db.exec(&format!("REVOKE ALL ON *.* FROM {reader}@'%'; GRANT SELECT ON pub.* TO {reader}@'%'"));
-    let postern = Postern::as_user(&db, reader, &["--readonly"]);
+    db.exec(&format!(
+        "REVOKE ALL ON *.* FROM {reader}@'%'; GRANT SELECT ON pub.* TO {reader}@'%'"
+    ));
+    let postern = at(&db.target(), reader);
     let mut client = postern.client();
     let (status, body) = ask(&mut client, "pub", "SELECT MD5('a')");
     assert_eq!(status, 403, "{body}");
@@ -391,8 +410,7 @@ fn another_server_at_the_same_address_is_noticed() {
     };
     let (old, new) = (start("10.6.18-MariaDB"), start("10.11.6-MariaDB"));
     let address = Exchange::new(old.port());
-    let target = address.target();
-    let postern = Postern::at(&target, &["--readonly"]);
+    let postern = at(&address.target(), support::mariadb::USER);
     let mut client = postern.client();
     let overlaps = "SELECT JSON_OVERLAPS('[1]', '[1]')";
     let (status, body) = ask(&mut client, "mysql", overlaps);
@@ -431,7 +449,8 @@ impl Exchange {
         let (serving, held) = (now.clone(), open.clone());
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let server = TcpStream::connect(("127.0.0.1", serving.load(Ordering::SeqCst))).unwrap();
+                let server =
+                    TcpStream::connect(("127.0.0.1", serving.load(Ordering::SeqCst))).unwrap();
                 held.lock().unwrap().push(client.try_clone().unwrap());
                 for (mut from, mut to) in [
                     (client.try_clone().unwrap(), server.try_clone().unwrap()),
@@ -484,7 +503,11 @@ fn no_expression_is_deep_enough_to_end_the_server() {
             format!("SELECT {}1{}", "(".repeat(depth), ",1)".repeat(depth)),
             format!("SELECT id FROM t ORDER BY id{}", "+id".repeat(depth)),
             format!("SELECT id FROM t ORDER BY {}id", "- ".repeat(depth)),
-            format!("SELECT {}1{}", "SUM(".repeat(depth), ") OVER ()".repeat(depth)),
+            format!(
+                "SELECT {}1{}",
+                "SUM(".repeat(depth),
+                ") OVER ()".repeat(depth)
+            ),
             format!("SELECT EXTRACTVALUE('<a/>', '{}1')", "-".repeat(depth)),
             format!("SELECT EXTRACTVALUE('<a/>', CONCAT(REPEAT('-', {depth}), '1'))"),
         ] {
