@@ -494,7 +494,9 @@ fn a_session_commits_each_statement_by_itself() {
 /// Constructs that end MariaDB 10.11 and 11.8 from 3,600 levels on.
 #[test]
 fn no_expression_is_deep_enough_to_end_the_server() {
-    let db = database("ro_deep");
+    // One of its own, since its end would end the other tests.
+    let db = &MariaDb::start(support::mariadb::Options::default());
+    db.exec("CREATE DATABASE ro_deep; CREATE TABLE ro_deep.t (id INT); INSERT INTO ro_deep.t VALUES (1)");
     let postern = Postern::on(db, &["--readonly"]);
     let mut client = postern.client();
     let alive = |db: &MariaDb| db.value("SELECT 1") == "1";

@@ -325,7 +325,7 @@ class Checker {
       case "COLUMNS": return kind === "text";
       case "ESCAPE": return operand || kind === "text" || kind === "number" || kind === "variable";
       case "OF": return before === "AS" || before === "MEMBER";
-      case "ROLLUP": return before === "BY" || before === "WITH";
+      case "ROLLUP": return before === "WITH" || (before === "BY" && this.server?.mariadb !== true && isFrom(this.server?.version ?? [9, 7, 0], [9, 7, 0]));
       default: return !name.startsWith("SQL_") || this.selectOptions;
     }
   }

@@ -202,6 +202,12 @@ pub fn names_passed(dialect: &Dialect) -> Vec<&'static str> {
     functions::passed(dialect)
 }
 
+/// Words of that list that no server takes for a function's name, for a test that asks the server.
+#[doc(hidden)]
+pub fn names_reserved() -> &'static [&'static str] {
+    words::RESERVED
+}
+
 /// Built-in functions that are known and refused, with the reason.
 #[doc(hidden)]
 pub fn names_refused() -> Vec<&'static str> {
