@@ -523,3 +523,18 @@ fn no_expression_is_deep_enough_to_end_the_server() {
         }
     }
 }
+
+#[test]
+fn too_many_columns_are_told_as_that() {
+    let postern = Postern::on(MariaDb::shared(), &["--readonly"]);
+    let mut client = postern.client();
+    for more in [0, 1, 300] {
+        let sql = format!("SELECT 1{}", ",1".repeat(65_535 + more));
+        let (status, body) = ask(&mut client, "mysql", &sql);
+        assert_eq!(status, 400, "{body}");
+        let message = body["message"].as_str().unwrap();
+        assert!(message.contains("65,535 columns"), "{message}");
+        let (status, _) = ask(&mut client, "mysql", "SELECT 1");
+        assert_eq!(status, 200);
+    }
+}
