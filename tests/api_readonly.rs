@@ -34,6 +34,22 @@ fn ask(client: &mut Client, db: &str, sql: &str) -> (u16, Value) {
     (answer.status(), answer.json())
 }
 
+/// A read-only web client of `user`.
+fn at(target: &str, user: &str) -> Postern {
+    let password = support::mariadb::PASSWORD;
+    Postern::start(
+        &[
+            target,
+            "--db-user",
+            user,
+            "--db-pass",
+            password,
+            "--readonly",
+        ],
+        &[],
+    )
+}
+
 fn fingerprint(db: &MariaDb, name: &str) -> Vec<String> {
     db.column(&format!(
         "SELECT CONCAT(id, v) FROM {name}.t UNION ALL SELECT next_not_cached_value FROM {name}.s \
@@ -285,5 +301,265 @@ fn nothing_stays_between_two_statements() {
         let open = "SELECT COUNT(*) FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST \
                     ON ID = trx_mysql_thread_id WHERE USER = 'app'";
         assert_eq!(db.value(open), "0", "{sql}");
+    }
+}
+
+/// MariaDB runs a deterministic function with constant arguments while it resolves a view.
+#[test]
+fn a_look_at_a_view_writes_nothing() {
+    let db = database("ro_look");
+    db.exec(
+        "CREATE OR REPLACE TABLE ro_look.log (a INT) ENGINE=MyISAM; \
+         CREATE OR REPLACE FUNCTION ro_look.dm(a INT) RETURNS INT DETERMINISTIC BEGIN \
+         INSERT INTO ro_look.log VALUES (NEXTVAL(ro_look.s)); RETURN a; END",
+    );
+    // Made where it runs, so the log is emptied after it.
+    db.exec(
+        "CREATE OR REPLACE VIEW ro_look.zdm AS SELECT REPEAT('x', ro_look.dm(1)) a, ROUND(1.2, ro_look.dm(1)) b",
+    );
+    db.exec("TRUNCATE ro_look.log; SELECT SETVAL(ro_look.s, 5)");
+    let state = || {
+        db.column(
+            "SELECT COUNT(*) FROM ro_look.log UNION ALL SELECT next_not_cached_value FROM ro_look.s",
+        )
+    };
+    let before = state();
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    let mut answers = Vec::new();
+    // On a connection that nothing ran on yet, and on one that a statement has used just before.
+    for _ in 0..2 {
+        let schema = client.get("/api/schema?db=ro_look&table=zdm");
+        assert_eq!(schema.status(), 200, "{}", schema.text());
+        answers.push(schema.data());
+        let tables = client.get("/api/tables?db=ro_look&detail=1").data();
+        let kinds = tables.as_array().unwrap().iter();
+        let view = kinds.filter(|t| t["name"] == "zdm" && t["kind"] == "view");
+        assert_eq!(view.count(), 1, "{tables}");
+        for path in ["/api/tables?db=ro_look", "/api/databases"] {
+            assert_eq!(client.get(path).status(), 200);
+        }
+        assert_eq!(state(), before);
+        let one = client.post("/api/query", &json!({"sql": "SELECT 1"}));
+        assert_eq!(one.status(), 200);
+    }
+    assert_eq!(answers[0], answers[1]);
+    let create = answers[0]["create_statement"].as_str().unwrap();
+    assert!(
+        create.starts_with("CREATE ") && create.contains("VIEW `ro_look`.`zdm` AS select repeat("),
+        "{create}"
+    );
+    let note = answers[0]["note"].as_str().unwrap();
+    assert!(note.contains("would write"), "{note}");
+    let table = client.get("/api/schema?db=ro_look&table=t").data();
+    assert_eq!(
+        (&table["note"], table["columns"].as_array().unwrap().len()),
+        (&Value::Null, 2)
+    );
+    assert_eq!(state(), before);
+}
+
+/// A later server may take a name out that is built in today, as MySQL 9.6 did with `MD5`.
+#[test]
+fn a_called_name_that_somebody_has_made_a_function_of_is_refused() {
+    let db = database("ro_taken");
+    db.exec(
+        "CREATE OR REPLACE FUNCTION ro_taken.`Md5`(a INT) RETURNS INT RETURN 1; \
+         CREATE OR REPLACE FUNCTION ro_taken.`granted_to_public`(a INT) RETURNS INT RETURN 1",
+    );
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    for sql in [
+        "SELECT MD5('a')",
+        "SELECT 1 FROM t WHERE v = md5 ('a')",
+        "EXPLAIN SELECT MD5(1)",
+        "SHOW TABLES WHERE MD5('a')",
+    ] {
+        let (status, body) = ask(&mut client, "ro_taken", sql);
+        let message = body["message"].as_str().unwrap_or_default();
+        assert_eq!(status, 403, "{sql}: {body}");
+        assert!(
+            message.starts_with("read-only mode: function md5")
+                && message.contains("layer: connection"),
+            "{message}"
+        );
+        assert_eq!(body["layer"], "connection");
+    }
+    // Elsewhere the name means the built-in one, and what calls nothing is not looked at.
+    for (name, sql) in [
+        ("ro_taken", "SELECT 'MD5(1)', SHA1('a'), 1 IN (1)"),
+        ("mysql", "SELECT MD5('a')"),
+    ] {
+        let (status, body) = ask(&mut client, name, sql);
+        assert_eq!(status, 200, "{sql}: {body}");
+    }
+    let nowhere = client.post("/api/query", &json!({"sql": "SELECT MD5('a')"}));
+    assert_eq!(nowhere.status(), 200);
+    // The database that USE chose counts, not the one that the session began in.
+    let there = |client: &mut Client, sql: &str| {
+        client
+            .post("/api/query", &json!({"sql": sql, "session": "moving"}))
+            .status()
+    };
+    assert_eq!(there(&mut client, "SELECT MD5('a')"), 200);
+    assert_eq!(there(&mut client, "USE ro_taken"), 200);
+    assert_eq!(there(&mut client, "SELECT MD5('a')"), 403);
+}
+
+/// The list of routines shows an account what it may run, but not by a grant on one function to everybody.
+#[test]
+fn a_function_granted_to_everybody_is_found_by_an_account_that_cannot_list_it() {
+    let db = MariaDb::start(support::mariadb::Options::default());
+    db.exec("CREATE DATABASE pub");
+    db.exec("CREATE FUNCTION pub.md5(a INT) RETURNS INT RETURN 1");
+    db.exec("GRANT EXECUTE ON FUNCTION pub.md5 TO PUBLIC");
+    let reader = support::mariadb::READER;
+    db.exec(&format!(
+        "REVOKE ALL ON *.* FROM {reader}@'%'; GRANT SELECT ON pub.* TO {reader}@'%'"
+    ));
+    let postern = at(&db.target(), reader);
+    let mut client = postern.client();
+    let (status, body) = ask(&mut client, "pub", "SELECT MD5('a')");
+    assert_eq!(status, 403, "{body}");
+    let (status, body) = ask(&mut client, "pub", "SELECT SHA1('a')");
+    assert_eq!(status, 200, "{body}");
+}
+
+#[test]
+fn another_server_at_the_same_address_is_noticed() {
+    let start = |version: &str| {
+        MariaDb::start(support::mariadb::Options {
+            args: vec![format!("--version={version}")],
+            ..support::mariadb::Options::default()
+        })
+    };
+    let (old, new) = (start("10.6.18-MariaDB"), start("10.11.6-MariaDB"));
+    let address = Exchange::new(old.port());
+    let postern = at(&address.target(), support::mariadb::USER);
+    let mut client = postern.client();
+    let overlaps = "SELECT JSON_OVERLAPS('[1]', '[1]')";
+    let (status, body) = ask(&mut client, "mysql", overlaps);
+    assert_eq!((status, &body["layer"]), (403, &json!("gate")), "{body}");
+    address.exchange(new.port());
+    let noticed = support::holds_within(std::time::Duration::from_secs(30), || {
+        let (status, body) = ask(&mut client, "mysql", "SELECT 1");
+        let message = body["message"].as_str().unwrap_or_default();
+        // The connections to the old server are lost first.
+        assert!(matches!(status, 403 | 502), "{body}");
+        status == 403 && message.contains("10.11.6-MariaDB")
+    });
+    assert!(noticed);
+    let (status, body) = ask(&mut client, "mysql", overlaps);
+    assert_eq!(status, 200, "{body}");
+    let version = client.get("/api/info").data()["version"].clone();
+    assert_eq!(version, "10.11.6-MariaDB");
+}
+
+/// An address behind which one server can be put in place of another.
+struct Exchange {
+    port: u16,
+    now: std::sync::Arc<std::sync::atomic::AtomicU16>,
+    open: std::sync::Arc<std::sync::Mutex<Vec<std::net::TcpStream>>>,
+}
+
+impl Exchange {
+    fn new(first: u16) -> Self {
+        use std::net::{TcpListener, TcpStream};
+        use std::sync::atomic::{AtomicU16, Ordering};
+        use std::sync::{Arc, Mutex};
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let now = Arc::new(AtomicU16::new(first));
+        let open = Arc::new(Mutex::new(Vec::new()));
+        let (serving, held) = (now.clone(), open.clone());
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let server =
+                    TcpStream::connect(("127.0.0.1", serving.load(Ordering::SeqCst))).unwrap();
+                held.lock().unwrap().push(client.try_clone().unwrap());
+                for (mut from, mut to) in [
+                    (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                    (server, client),
+                ] {
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(std::net::Shutdown::Both);
+                    });
+                }
+            }
+        });
+        Self { port, now, open }
+    }
+
+    fn target(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// From now on the other server answers; what was open ends.
+    fn exchange(&self, other: u16) {
+        self.now.store(other, std::sync::atomic::Ordering::SeqCst);
+        for connection in self.open.lock().unwrap().drain(..) {
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+#[test]
+fn a_session_commits_each_statement_by_itself() {
+    let db = MariaDb::start(support::mariadb::Options {
+        args: vec!["--autocommit=0".into()],
+        ..support::mariadb::Options::default()
+    });
+    let postern = Postern::on(&db, &["--readonly"]);
+    let mut client = postern.client();
+    let (status, body) = ask(&mut client, "mysql", "SELECT @@session.autocommit AS a");
+    assert_eq!((status, &body["data"]["rows"][0]["a"]), (200, &json!(1)));
+}
+
+/// Constructs that end MariaDB 10.11 and 11.8 from 3,600 levels on.
+#[test]
+fn no_expression_is_deep_enough_to_end_the_server() {
+    // One of its own, since its end would end the other tests.
+    let db = &MariaDb::start(support::mariadb::Options::default());
+    db.exec("CREATE DATABASE ro_deep; CREATE TABLE ro_deep.t (id INT); INSERT INTO ro_deep.t VALUES (1)");
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    let alive = |db: &MariaDb| db.value("SELECT 1") == "1";
+    for depth in [240, 990, 6_000, 100_000] {
+        for sql in [
+            format!("SELECT {}1{}", "(".repeat(depth), ",1)".repeat(depth)),
+            format!("SELECT id FROM t ORDER BY id{}", "+id".repeat(depth)),
+            format!("SELECT id FROM t ORDER BY {}id", "- ".repeat(depth)),
+            format!(
+                "SELECT {}1{}",
+                "SUM(".repeat(depth),
+                ") OVER ()".repeat(depth)
+            ),
+            format!("SELECT EXTRACTVALUE('<a/>', '{}1')", "-".repeat(depth)),
+            format!("SELECT EXTRACTVALUE('<a/>', CONCAT(REPEAT('-', {depth}), '1'))"),
+        ] {
+            let (status, body) = ask(&mut client, "ro_deep", &sql);
+            let shown: String = sql.chars().take(60).collect();
+            assert!(matches!(status, 200 | 400 | 403), "{shown} {depth}: {body}");
+            assert!(alive(db), "{shown} {depth} ended the server");
+            if depth > 1_000 {
+                assert_eq!((status, &body["layer"]), (403, &json!("gate")), "{shown}");
+            }
+        }
+    }
+}
+
+#[test]
+fn too_many_columns_are_told_as_that() {
+    let postern = Postern::on(MariaDb::shared(), &["--readonly"]);
+    let mut client = postern.client();
+    for more in [0, 1, 300] {
+        let sql = format!("SELECT 1{}", ",1".repeat(65_535 + more));
+        let (status, body) = ask(&mut client, "mysql", &sql);
+        assert_eq!(status, 400, "{body}");
+        let message = body["message"].as_str().unwrap();
+        assert!(message.contains("65,535 columns"), "{message}");
+        let (status, _) = ask(&mut client, "mysql", "SELECT 1");
+        assert_eq!(status, 200);
     }
 }

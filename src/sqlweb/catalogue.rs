@@ -69,10 +69,10 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, Db
         conn,
         &format!("SHOW FULL COLUMNS FROM {table_name} FROM {db_name}"),
     ))?;
-    let indexes = rows(
+    let indexes = unless_it_writes(rows(
         conn,
         &format!("SHOW INDEX FROM {table_name} FROM {db_name}"),
-    )?;
+    ))?;
     // Needs a privilege of its own for views, without which the rest is still worth showing.
     let create = unless_it_writes(rows(
         conn,

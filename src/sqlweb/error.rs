@@ -44,6 +44,8 @@ pub(crate) enum DbError {
     ReadOnly(String, Option<MySqlError>),
     /// The server is another one than it was, or the account may do less. Nothing was sent.
     Changed(String),
+    /// More columns than a prepared statement can count, after which the connection is of no use.
+    TooWide,
     /// The statement was stopped: by the person, by the time limit, or since its client left.
     Stopped(Cause),
     /// The request was wrong in a way that only the session could tell.
@@ -114,6 +116,9 @@ impl fmt::Display for DbError {
                 "the large rows that are being sent take more than {} MiB together; read them faster, or select fewer at once",
                 super::budget::ROWS_IN_FLIGHT >> 20
             ),
+            Self::TooWide => f.write_str(
+                "the result has more than 65,535 columns, the most that read-only mode can take; select fewer",
+            ),
             Self::Stopped(cause) => f.write_str(cause.sentence()),
             Self::Client(error) => write!(f, "the client could not be written to: {error}"),
         }
@@ -134,6 +139,7 @@ impl DbError {
             | Self::Endless
             | Self::GivenUp(..) => 502,
             Self::Statement(_)
+            | Self::TooWide
             | Self::Request(_)
             | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
             Self::ReadOnly(..) | Self::Changed(_) => 403,

@@ -152,6 +152,15 @@ pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T,
     }
 }
 
+/// Tells a result of more than 65,535 columns as what it is. The answer to COM_STMT_PREPARE counts columns in 16 bits, so
+/// the driver takes too few of them, and the next packet is none that it can expect.
+pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>) -> Result<T, DbError> {
+    match outcome {
+        Err(DbError::Lost(why)) if why.contains("out of sync") => Err(DbError::TooWide),
+        other => other,
+    }
+}
+
 /// Has the server prepare `sql`, and drops the result: it refuses more than one statement in the text.
 pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     let outcome = contained(|| {

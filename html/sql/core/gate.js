@@ -3,6 +3,7 @@
 
 import * as LISTS from "./functions.js";
 import { Lexer } from "./lexer.js";
+import { Nesting } from "./nesting.js";
 
 /**
  * @typedef {import("./lexer.js").RawToken} RawToken
@@ -15,6 +16,10 @@ const words = (text) => new Set(text.split(" "));
 const DENIED = words(LISTS.DENIED);
 const SHOWN = words(LISTS.SHOWN);
 const SHOWN_CREATE = words(LISTS.SHOWN_CREATE);
+const SELECT_OPTIONS = words(LISTS.SELECT_OPTIONS);
+const RESETTING = LISTS.RESETTING.split(" ");
+const XPATH = words("EXTRACTVALUE UPDATEXML");
+const MAX_PATH = 1000;
 const QUERIES = words("SELECT WITH VALUES TABLE");
 const CONSTRUCTORS = words("GEOMETRYCOLLECTION LINESTRING MULTILINESTRING MULTIPOINT MULTIPOLYGON POLYGON");
 const PLAIN = new Set(["word", "name", "quoted", "number", "variable"]);
@@ -36,7 +41,7 @@ const FAULTS = {
 const READERS = "only SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE, EXPLAIN, USE and HELP may run";
 const ONE = "one statement at a time; send them one by one";
 
-/** @type {Map<string, {mariadb: number[]|null, mysql: number[]|null, adjacent: boolean}>} */
+/** @type {Map<string, {mariadb: number[]|null, mysql: number[]|null, until: number[]|null, adjacent: boolean}>} */
 const FUNCTIONS = new Map();
 for (const group of LISTS.GROUPS) {
   for (const name of group.names.split(" ")) FUNCTIONS.set(name, group);
@@ -93,11 +98,24 @@ class Checker {
     /** @type {RawToken|null} */
     this.previous = null;
     this.depth = 0;
+    this.nesting = new Nesting();
+    /** Only options of SELECT stand between that word and here. */
+    this.selectOptions = false;
+    /** Parentheses around each call whose second argument must be a short path. */
+    this.paths = [];
+    /** @type {{depth: number, hasColumns: boolean}[]} each JSON_TABLE whose parenthesis is open */
+    this.jsonTables = [];
   }
 
   statement() {
+    this.#kind();
+    if (this.jsonTables.some((table) => !table.hasColumns)) noJsonTable();
+  }
+
+  #kind() {
     const first = this.#firstWord();
     const word = this.#upper(first);
+    this.selectOptions = word === "SELECT";
     if (this.depth === 0) {
       if (word === "SHOW") return this.#show();
       if (word === "DESC" || word === "DESCRIBE" || word === "EXPLAIN") return this.#explain();
@@ -135,10 +153,33 @@ class Checker {
       case "executable": return refuse("executable comment", "whether the server runs what is inside depends on its version; write it out or leave it out");
       case "colon": return refuse("placeholder", "nothing fills in a placeholder here, and labels start compound statements");
       case "open": this.depth += 1; break;
-      case "close": this.depth = Math.max(0, this.depth - 1); break;
+      case "close": this.#close(); break;
+      case "comma": this.#path(); break;
       default:
     }
+    if (token && !this.nesting.take(token.kind, asciiUpper(this.lexer.text(token)))) {
+      refuse("nesting", "so deep an expression can end the server; write it with fewer parentheses or operators");
+    }
     return token;
+  }
+
+  #close() {
+    this.depth = Math.max(0, this.depth - 1);
+    if (this.paths.at(-1) >= this.depth) this.paths.pop();
+    if (this.jsonTables.at(-1)?.depth >= this.depth && !this.jsonTables.pop().hasColumns) noJsonTable();
+  }
+
+  /** Behind the first comma of a call that takes a path. */
+  #path() {
+    if (this.paths.at(-1) + 1 !== this.depth) return;
+    this.paths.pop();
+    const ahead = this.lexer.clone();
+    const path = ahead.next();
+    const end = ahead.next()?.kind;
+    const short = path?.kind === "text" && utf8Length(ahead.text(path)) <= MAX_PATH;
+    if (!short || (end !== "comma" && end !== "close")) {
+      refuse("XPath", "a path made for that ends a MariaDB server; write it as one text, at most 1,000 bytes long");
+    }
   }
 
   #upper(token) {
@@ -174,8 +215,14 @@ class Checker {
         return;
       }
       this.#part(token, statement);
-      this.previous = token;
+      this.#pass(token);
     }
+  }
+
+  #pass(token) {
+    const word = this.#upper(token);
+    this.selectOptions = word === "SELECT" || (this.selectOptions && SELECT_OPTIONS.has(word));
+    this.previous = token;
   }
 
   /** MySQL also takes `WITH … DELETE`: a query must follow the list. */
@@ -185,7 +232,7 @@ class Checker {
       this.#part(token, statement);
       const main = this.depth === outer && ["SELECT", "VALUES", "TABLE"].includes(this.#upper(token));
       const opens = token.kind === "open" && this.depth === outer + 1 && this.previous?.kind === "close";
-      this.previous = token;
+      this.#pass(token);
       if (main || opens) {
         this.#query(statement);
         return;
@@ -196,7 +243,10 @@ class Checker {
 
   #part(token, statement) {
     if (token.kind === "word") this.#keyword(token, statement);
-    if (NAMES.has(token.kind)) this.#call(token);
+    if (NAMES.has(token.kind)) {
+      this.#table(token);
+      this.#call(token);
+    }
   }
 
   #keyword(token, statement) {
@@ -228,6 +278,14 @@ class Checker {
     refuse(`${statement} … ${what}`, reason);
   }
 
+  /** A name that may be a table's. */
+  #table(token) {
+    const name = unquoted(this.lexer.text(token));
+    if (RESETTING.some((table) => readsAs(name, table))) {
+      refuse(`table ${excerpt(name).replace(/[A-Z]+/g, (part) => part.toLowerCase())}`, "reading it sets counters of the whole server to zero; read the one without RESET in its name");
+    }
+  }
+
   // Calls
 
   #call(token) {
@@ -246,8 +304,29 @@ class Checker {
     if (this.server?.mariadb !== false && !this.#isConstructorCall(asciiUpper(text))) {
       stop("with these arguments MariaDB may take it for a stored function; use ST_GeomFromText");
     }
+    const name = asciiUpper(text);
+    if (!this.#isInPlace(name)) stop("in this place it is no keyword, so it may be a stored function, which may write");
     if (known.adjacent && open.start !== token.end) {
       stop("with a space before ( it is a stored function; remove the space");
+    }
+    if (name === "JSON_TABLE") this.jsonTables.push({ depth: this.depth, hasColumns: false });
+    if (XPATH.has(name) && this.server?.mariadb !== false) this.paths.push(this.depth);
+    const table = this.jsonTables.at(-1);
+    if (name === "COLUMNS" && table?.depth + 1 === this.depth) table.hasColumns = true;
+  }
+
+  /** Whether a keyword that is not reserved, and so may be a function's name, stands where it is the keyword. */
+  #isInPlace(name) {
+    const kind = this.previous?.kind;
+    const before = this.#upper(this.previous);
+    const operand = kind === "close" || kind === "name" || kind === "quoted";
+    switch (name) {
+      case "AGAINST": return operand;
+      case "COLUMNS": return kind === "text";
+      case "ESCAPE": return operand || kind === "text" || kind === "number" || kind === "variable";
+      case "OF": return before === "AS" || before === "MEMBER";
+      case "ROLLUP": return before === "WITH" || (before === "BY" && this.server?.mariadb !== true && isFrom(this.server?.version ?? [9, 7, 0], [9, 7, 0]));
+      default: return !name.startsWith("SQL_") || this.selectOptions;
     }
   }
 
@@ -297,7 +376,7 @@ class Checker {
     if (this.#take("FOR")) return this.#explainConnection();
     const first = this.#firstWord();
     const word = this.#upper(first);
-    this.previous = first;
+    this.#pass(first);
     if (word === "WITH") return this.#with("EXPLAIN");
     if (QUERIES.has(word)) return this.#query("EXPLAIN");
     if (word === "ANALYZE") return refuse("EXPLAIN ANALYZE", "it runs the statement");
@@ -370,6 +449,32 @@ function onServer(group, server) {
   if (!server) return true;
   const since = server.mariadb ? group.mariadb : group.mysql;
   if (!since) return false;
-  const differs = since.findIndex((part, i) => part !== server.version[i]);
-  return differs < 0 || server.version[differs] > since[differs];
+  const until = server.mariadb ? null : group.until;
+  return isFrom(server.version, since) && !(until && isFrom(server.version, until));
+}
+
+function isFrom(version, since) {
+  const differs = since.findIndex((part, i) => part !== version[i]);
+  return differs < 0 || version[differs] > since[differs];
+}
+
+function noJsonTable() {
+  refuse("function json_table", "without COLUMNS it may be a stored function, which may write");
+}
+
+/** Servers compare letters beyond ASCII by rules of their own, so such a letter counts as any. */
+function readsAs(name, table) {
+  const letters = [...name.trimEnd()];
+  const same = (letter, i) => letter > "\x7f" || asciiUpper(letter) === table[i];
+  return letters.length === table.length && letters.every(same);
+}
+
+function unquoted(text) {
+  const quote = text[0];
+  if (quote !== "`" && quote !== '"') return text;
+  return text.slice(1, -1).replaceAll(quote + quote, quote);
+}
+
+function utf8Length(text) {
+  return new TextEncoder().encode(text).length;
 }

@@ -21,7 +21,7 @@ async function load(host, options, fresh) {
   if (!host.firstChild) fill(host, h('p', { class: 'schema-note dim', text: 'Loading …' }));
   try {
     const schema = await options.load(fresh);
-    fill(host, header(host, options), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? []), foreignKeys(schema.foreign_keys ?? [], options), createStatement(schema.create_statement, options));
+    fill(host, header(host, options), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? []), foreignKeys(schema.foreign_keys ?? [], options), createStatement(schema.create_statement, options));
   } catch (error) {
     const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => load(host, options, true) } });
     fill(host, h('p', { class: 'schema-note bad', role: 'alert', text: error.message }), again);
@@ -94,6 +94,10 @@ function foreignKeys(keys, { db, jump }) {
     return row(key.name, code(names(key.columns)), link, key.on_update, key.on_delete);
   });
   return section('Foreign keys', keys.length, table('Foreign keys', ['Name', 'Columns', 'References', 'On update', 'On delete'], rows));
+}
+
+function note(text) {
+  return text ? h('p', { class: 'schema-note', role: 'note', text }) : null;
 }
 
 function createStatement(sql, { notify }) {

@@ -50,7 +50,7 @@ pub(super) fn check(
             "with these arguments MariaDB may take it for a stored function; use ST_GeomFromText",
         );
     }
-    if !is_in_place(lexer, name, before) {
+    if !is_in_place(lexer, name, before, dialect) {
         return refuse(
             "in this place it is no keyword, so it may be a stored function, which may write",
         );
@@ -71,8 +71,11 @@ pub(super) fn check(
     }
 }
 
+/// A MySQL that was seen to take `GROUP BY ROLLUP (a, b)`.
+const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
+
 /// Whether a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
-fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Before) -> bool {
+fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Before, dialect: &Dialect) -> bool {
     let after = |list: &[&str]| {
         let word = before.token.filter(|token| token.kind == Kind::Word);
         word.is_some_and(|word| words::contains(list, lexer.text(word)))
@@ -93,6 +96,7 @@ fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Before) -> bool {
             )
         ),
         "OF" => after(&["AS", "MEMBER"]),
+        "ROLLUP" if dialect.mariadb || dialect.version < ROLLUP_LISTS => after(&["WITH"]),
         "ROLLUP" => after(&["BY", "WITH"]),
         option if option.starts_with("SQL_") => before.select_options,
         _ => true,
@@ -133,6 +137,21 @@ fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
     }
     let constructor = words::contains(CONSTRUCTORS, name);
     !constructor || ahead.next().is_some_and(|token| token.kind != Kind::Close)
+}
+
+/// Functions whose second argument is a path. MariaDB's parser of paths goes deeper with each sign, up to a stack
+/// overflow, so the path must be there to be seen.
+pub(super) const XPATH: &[&str] = &["EXTRACTVALUE", "UPDATEXML"];
+
+/// Longest path, in bytes; 3,600 signs end the server.
+const MAX_PATH: usize = 1_000;
+
+/// Whether a short text follows as a whole argument.
+pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
+    let mut ahead = lexer.clone();
+    let (path, end) = (ahead.next(), ahead.next());
+    path.is_some_and(|p| p.kind == Kind::Text && p.end - p.start <= MAX_PATH)
+        && end.is_some_and(|e| matches!(e.kind, Kind::Comma | Kind::Close))
 }
 
 /// A table, and not a call, only with `COLUMNS` in its parentheses.

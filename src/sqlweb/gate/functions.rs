@@ -63,13 +63,14 @@ pub(super) fn standing(name: &str, dialect: &Dialect) -> Standing {
             (false, _) => elsewhere = true,
         }
     }
-    if elsewhere {
-        return Standing::NotOnThisServer;
-    }
     let refused = REFUSED
         .iter()
         .find(|(refused, _)| refused.eq_ignore_ascii_case(name));
-    refused.map_or(Standing::Unknown, |(_, reason)| Standing::Refused(reason))
+    match refused {
+        Some((_, reason)) => Standing::Refused(reason),
+        None if elsewhere => Standing::NotOnThisServer,
+        None => Standing::Unknown,
+    }
 }
 
 /// All groups.
@@ -107,7 +108,8 @@ pub(super) fn as_javascript() -> String {
     let lists = [
         ("DENIED", words::DENIED),
         ("SELECT_OPTIONS", words::SELECT_OPTIONS),
-        ("PREFIXES", words::PREFIXES),
+        ("OPERATORS", words::OPERATORS),
+        ("CLAUSES", words::CLAUSES),
         ("RESETTING", words::RESETTING),
         ("SHOWN", words::SHOWN),
         ("SHOWN_CREATE", words::SHOWN_CREATE),
@@ -180,7 +182,7 @@ const GROUPS: &[Group] = &[
         "COMPRESS", "CONCAT", "CONCAT_WS", "CONNECTION_ID", "CONV", "CONVERT", "CONVERT_TZ", "COS",
         "COT", "CRC32", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER",
         "DATABASE", "DATE", "DATEDIFF", "DATE_FORMAT", "DAY", "DAYNAME", "DAYOFMONTH", "DAYOFWEEK",
-        "DAYOFYEAR", "DEGREES", "ELT", "EXP", "EXPORT_SET", "EXTRACTVALUE", "FIELD", "FIND_IN_SET",
+        "DAYOFYEAR", "DEGREES", "ELT", "EXP", "EXPORT_SET", "FIELD", "FIND_IN_SET",
         "FLOOR", "FORMAT", "FOUND_ROWS", "FROM_DAYS", "FROM_UNIXTIME", "GET_FORMAT", "GREATEST",
         "HEX", "HOUR", "IF", "IFNULL", "INET_ATON", "INET_NTOA", "INSERT", "INSTR", "INTERVAL",
         "ISNULL", "LAST_DAY", "LAST_INSERT_ID", "LCASE", "LEAST", "LEFT", "LENGTH", "LN",
@@ -193,9 +195,13 @@ const GROUPS: &[Group] = &[
         "STRCMP", "STR_TO_DATE", "SUBSTRING_INDEX", "SUBTIME", "TAN", "TIME", "TIMEDIFF",
         "TIMESTAMP", "TIMESTAMPADD", "TIMESTAMPDIFF", "TIME_FORMAT", "TIME_TO_SEC", "TO_DAYS",
         "TO_SECONDS", "TRUNCATE", "UCASE", "UNCOMPRESS", "UNCOMPRESSED_LENGTH", "UNHEX",
-        "UNIX_TIMESTAMP", "UPDATEXML", "UPPER", "USER", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
+        "UNIX_TIMESTAMP", "UPPER", "USER", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
         "UUID", "UUID_SHORT", "VALUES", "VERSION", "WEEK", "WEEKDAY", "WEEKOFYEAR",
         "WEIGHT_STRING", "YEAR", "YEARWEEK",
+    ] },
+    // XPath, see `XPATH` in the module of calls.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
+        "EXTRACTVALUE", "UPDATEXML",
     ] },
     // Digests that MySQL moved from the server into a component.
     Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some((9, 6, 0)), adjacent: false, names: &[

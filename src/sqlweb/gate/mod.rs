@@ -21,12 +21,14 @@
 //! ```text
 //! lexer  bytes → tokens, comments dropped
 //! verdict  tokens → Passed or Refusal      calls  which "name (" is a call
+//! nesting  how deep a server goes for it
 //! words, functions, spatial  the lists     split  where statements end
 //! ```
 
 mod calls;
 mod functions;
 mod lexer;
+mod nesting;
 mod spatial;
 mod split;
 mod verdict;
@@ -198,6 +200,12 @@ pub fn functions_as_javascript() -> String {
 #[doc(hidden)]
 pub fn names_passed(dialect: &Dialect) -> Vec<&'static str> {
     functions::passed(dialect)
+}
+
+/// Words of that list that no server takes for a function's name, for a test that asks the server.
+#[doc(hidden)]
+pub fn names_reserved() -> &'static [&'static str] {
+    words::RESERVED
 }
 
 /// Built-in functions that are known and refused, with the reason.

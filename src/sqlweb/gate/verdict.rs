@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use super::calls::{self, Before, JSON_TABLE};
 use super::lexer::{Kind, Lexer, Token};
-use super::words::{self, DENIED, PREFIXES, SELECT_OPTIONS, SHOWN, SHOWN_CREATE};
+use super::nesting::Nesting;
+use super::words::{self, DENIED, SELECT_OPTIONS, SHOWN, SHOWN_CREATE};
 use super::{Dialect, Passed, Refusal, StatementKind};
 
 /// Longest piece of a statement that an error names, in characters: enough to find it again.
 const EXCERPT: usize = 40;
-
-/// Deepest nesting of parentheses and `CASE`, and most operators in a row before an operand. MariaDB 10.11 and 11.8 end
-/// with a stack overflow at 5,000 nested rows, and refuse most else from 300 to 1,000 on.
-const MAX_NESTING: usize = 250;
 
 pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     if let Some(offset) = sql.find('\0') {
@@ -39,19 +36,18 @@ struct Checker<'a> {
     dialect: &'a Dialect,
     previous: Option<Token>,
     depth: usize,
-    /// `CASE` without its `END`.
-    cases: usize,
-    /// Operators in a row before an operand.
-    prefixes: usize,
+    nesting: Nesting,
     /// Whether only options of `SELECT` stand between that word and here.
     select_options: bool,
+    /// Parentheses around each call whose second argument must be a short path.
+    paths: Vec<usize>,
     /// Each `JSON_TABLE` whose parenthesis is open.
     json_tables: Vec<JsonTable>,
     calls: BTreeSet<&'static str>,
     end: usize,
 }
 
-/// A `JSON_TABLE (`, at most [`MAX_NESTING`] within each other.
+/// A `JSON_TABLE (`, as many within each other as [`Nesting`] allows.
 struct JsonTable {
     /// Where the word stands.
     start: usize,
@@ -68,9 +64,9 @@ impl<'a> Checker<'a> {
             dialect,
             previous: None,
             depth: 0,
-            cases: 0,
-            prefixes: 0,
+            nesting: Nesting::new(),
             select_options: false,
+            paths: Vec::new(),
             json_tables: Vec::new(),
             calls: BTreeSet::new(),
             end: sql.len(),
@@ -138,41 +134,36 @@ impl<'a> Checker<'a> {
             Kind::Colon => return Err(placeholder(token.start)),
             Kind::Open => self.depth += 1,
             Kind::Close => self.close()?,
+            Kind::Comma => self.path(token)?,
             _ => {}
         }
-        self.nest(token)?;
+        if !self.nesting.take(token, self.lexer.text(token)) {
+            let reason = "so deep an expression can end the server; write it with fewer parentheses or operators";
+            return Err(refusal("nesting", reason, token.start));
+        }
         Ok(Some(token))
-    }
-
-    /// Counts what makes the server's parser go deeper.
-    fn nest(&mut self, token: Token) -> Result<(), Refusal> {
-        let text = self.lexer.text(token);
-        let is_word = token.kind == Kind::Word;
-        let is_prefix = match token.kind {
-            Kind::Operator => matches!(text, "-" | "+" | "~" | "!"),
-            _ => is_word && words::contains(PREFIXES, text),
-        };
-        self.prefixes = if is_prefix { self.prefixes + 1 } else { 0 };
-        if self.is(Some(token), "CASE") {
-            self.cases += 1;
-        } else if self.is(Some(token), "END") {
-            self.cases = self.cases.saturating_sub(1);
-        }
-        if self.depth + self.cases <= MAX_NESTING && self.prefixes <= MAX_NESTING {
-            return Ok(());
-        }
-        let reason = format!(
-            "more than {MAX_NESTING} levels, which can end the server; write it with fewer parentheses"
-        );
-        Err(refusal("nesting", &reason, token.start))
     }
 
     fn close(&mut self) -> Result<(), Refusal> {
         self.depth = self.depth.saturating_sub(1);
+        self.paths.pop_if(|depth| *depth >= self.depth);
         match self.json_tables.pop_if(|table| table.depth >= self.depth) {
             Some(table) if !table.has_columns => Err(no_json_table(&table)),
             _ => Ok(()),
         }
+    }
+
+    /// Behind the first comma of a call that takes a path.
+    fn path(&mut self, comma: Token) -> Result<(), Refusal> {
+        let is_path = self
+            .paths
+            .pop_if(|depth| *depth + 1 == self.depth)
+            .is_some();
+        if is_path && !calls::is_short_path(&self.lexer) {
+            let reason = "a path made for that ends a MariaDB server; write it as one text, at most 1,000 bytes long";
+            return Err(refusal("XPath", reason, comma.end));
+        }
+        Ok(())
     }
 
     /// A `JSON_TABLE` whose end has not come may be a call.
@@ -321,6 +312,9 @@ impl<'a> Checker<'a> {
                 depth: self.depth,
                 has_columns: false,
             });
+        }
+        if self.dialect.mariadb && calls::XPATH.contains(&name) {
+            self.paths.push(self.depth);
         }
         if name == "COLUMNS" {
             let inner = self.json_tables.last_mut();

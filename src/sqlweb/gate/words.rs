@@ -35,8 +35,18 @@ pub(super) const SELECT_OPTIONS: &[&str] = &[
     "SQL_CALC_FOUND_ROWS", "SQL_NO_CACHE", "SQL_SMALL_RESULT", "STRAIGHT_JOIN",
 ];
 
-/// Operators that stand before their operand, in words.
-pub(super) const PREFIXES: &[&str] = &["BINARY", "NOT"];
+/// Operators that are words and bind more than `AND`.
+#[rustfmt::skip]
+pub(super) const OPERATORS: &[&str] = &[
+    "BINARY", "COLLATE", "DIV", "ESCAPE", "IN", "INTERVAL", "IS", "LIKE", "MEMBER", "MOD", "NOT", "REGEXP", "RLIKE",
+    "SOUNDS",
+];
+
+/// Reserved words between two expressions, none of which stands in one other than in parentheses.
+#[rustfmt::skip]
+pub(super) const CLAUSES: &[&str] = &[
+    "AS", "BY", "HAVING", "JOIN", "LIMIT", "ON", "SELECT", "UNION", "WHERE",
+];
 
 /// Words that may stand before a parenthesis and are reserved on MySQL and MariaDB alike, so never an unquoted name.
 #[rustfmt::skip]
@@ -96,7 +106,8 @@ mod tests {
             SHOWN,
             SHOWN_CREATE,
             SELECT_OPTIONS,
-            PREFIXES,
+            OPERATORS,
+            CLAUSES,
             RESERVED,
             RESETTING,
         ] {
