@@ -203,7 +203,7 @@ const NOT_REPEATED: &str = "; the statement was not repeated";
 
 const CHECK_EFFECT: &str = ", so check whether it took effect";
 
-const SESSION_LOST: &str = "the session's database connection was lost between two statements, and with it its transaction, variables and temporary tables; nothing was run: run it again to go on with a new connection";
+const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes), and with it the session's transaction, variables and temporary tables; nothing was run: run it again to go on with a new connection";
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";

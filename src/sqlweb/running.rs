@@ -289,7 +289,7 @@ pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Con
     };
     let spawned = std::thread::Builder::new()
         .name("db-kill".into())
-        .stack_size(128 << 10)
+        .stack_size(256 << 10)
         .spawn(stopping);
     if let Err(error) = spawned {
         log::warn!("no thread to stop a statement: {error}");
