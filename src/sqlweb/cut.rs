@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::connect::{Connector, Link, Permit, lock};
 use super::error::DbError;
-use super::kill::{KILL_TIMEOUT, field, listed};
+use super::kill::{KILL_TIMEOUT, field, is_ours, listed};
 use super::statement::run_silently;
 
 /// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
@@ -45,7 +45,9 @@ impl Cut {
         let over = self.since.elapsed() > LISTED || self.seen.elapsed() > UNSEEN;
         if over {
             let id = self.id;
-            log::warn!("connection {id} was cut and may still be at work on its server, but counts no more");
+            log::warn!(
+                "connection {id} was cut and may still be at work on its server, but counts no more"
+            );
         }
         over
     }
@@ -147,7 +149,7 @@ fn is_listed(second: &mut Link, id: u64) -> Result<bool, DbError> {
     let Some(row) = listed.first() else {
         return Ok(false);
     };
-    if field(row, "COMMAND").as_deref() != Some("Killed") {
+    if is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
         match run_silently(&mut second.conn, &format!("KILL {id}")) {
             Err(error) if !error.leaves_connection_usable() => return Err(error),
             Err(error) => log::debug!("connection {id}, which was cut, is not ended: {error}"),

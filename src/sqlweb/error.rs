@@ -99,7 +99,11 @@ impl fmt::Display for DbError {
                 f,
                 "{}, but {}, so its connection was closed; the server may go on with it",
                 cause.sentence(),
-                if *told { "the server did not obey" } else { "its server could not be told" }
+                if *told {
+                    "the server did not obey"
+                } else {
+                    "its server could not be told"
+                }
             ),
             Self::Busy => write!(
                 f,
@@ -196,8 +200,7 @@ impl DbError {
 
 const LOST: &str = "the database connection was lost";
 
-const STATE_LOST: &str =
-    ", and with it the session's transaction, variables and temporary tables";
+const STATE_LOST: &str = ", and with it the session's transaction, variables and temporary tables";
 
 const NOT_REPEATED: &str = "; the statement was not repeated";
 
@@ -224,7 +227,10 @@ impl From<mysql::Error> for DbError {
 /// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
-        let (most, shared) = (super::connect::MAX_PACKET, super::connect::MAX_PACKET_SHARED);
+        let (most, shared) = (
+            super::connect::MAX_PACKET,
+            super::connect::MAX_PACKET_SHARED,
+        );
         return format!(
             "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
             most >> 20,

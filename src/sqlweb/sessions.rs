@@ -214,7 +214,10 @@ impl Sessions {
             .filter(|(_, slot)| slot.is_old())
             .map(|(owner, _)| owner.clone())
             .collect();
-        let closed: Vec<_> = aged.into_iter().filter_map(|o| state.put_to_sleep(o)).collect();
+        let closed: Vec<_> = aged
+            .into_iter()
+            .filter_map(|o| state.put_to_sleep(o))
+            .collect();
         state.forget_some();
         drop(state);
         drop((old, closed));
@@ -378,10 +381,13 @@ impl Sessions {
                     None if database.is_some() => Ok(Slot::Asleep(database, now)),
                     None => Err(None),
                 };
-                slot.map_or_else(|left| left, |slot| {
-                    state.sessions.insert(owner, slot);
-                    None
-                })
+                slot.map_or_else(
+                    |left| left,
+                    |slot| {
+                        state.sessions.insert(owner, slot);
+                        None
+                    },
+                )
             }
             (None, Some(link)) if state.spares.len() < SPARES => {
                 state.spares.push(Parked::now(link, database));
