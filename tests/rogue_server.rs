@@ -448,13 +448,29 @@ fn a_connection_is_given_up_whatever_is_asked_on_it() {
     fn silent(wire: &mut Wire) -> io::Result<bool> {
         wire.wait_for_end().map(|()| true)
     }
-    type Stuck = (fn(&Command) -> bool, fn(&mut Wire) -> io::Result<bool>, &'static [&'static str]);
+    type Stuck = (
+        fn(&Command) -> bool,
+        fn(&mut Wire) -> io::Result<bool>,
+        &'static [&'static str],
+    );
     let cases: [Stuck; 5] = [
         (|c| *c == Command::Reset, silent, &["--readonly"]),
         (|c| *c == Command::InitDb("stuck".into()), silent, &[]),
-        (|c| matches!(c, Command::Query(q) if q.starts_with("SET NAMES utf8mb4, sql_mode")), dribble, &["--readonly"]),
-        (|c| *c == Command::Prepare("SELECT 'stuck'".into()), dribble, &["--readonly"]),
-        (|c| matches!(c, Command::Query(q) if q.starts_with("SHOW WARNINGS")), dribble, &[]),
+        (
+            |c| matches!(c, Command::Query(q) if q.starts_with("SET NAMES utf8mb4, sql_mode")),
+            dribble,
+            &["--readonly"],
+        ),
+        (
+            |c| *c == Command::Prepare("SELECT 'stuck'".into()),
+            dribble,
+            &["--readonly"],
+        ),
+        (
+            |c| matches!(c, Command::Query(q) if q.starts_with("SHOW WARNINGS")),
+            dribble,
+            &[],
+        ),
     ];
     std::thread::scope(|scope| {
         for (is_it, stick, mode) in cases {
@@ -470,6 +486,7 @@ fn a_connection_is_given_up_whatever_is_asked_on_it() {
                     _ => Ok(false),
                 }));
                 let mut postern = on(&fake, mode);
+                assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
                 let before = Baseline::of(&postern);
                 fake.forget();
                 armed.store(true, Ordering::SeqCst);
@@ -491,6 +508,7 @@ fn a_connection_is_given_up_whatever_is_asked_on_it() {
                 let ended = Event::Ended(number.unwrap());
                 assert!(fake.sees(PATIENCE, |event| *event == ended), "{:?}", fake.commands());
                 armed.store(false, Ordering::SeqCst);
+                assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
                 before.regained(&postern);
                 assert!(postern.alive());
             });

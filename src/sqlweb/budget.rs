@@ -72,7 +72,9 @@ impl Drop for Place<'_> {
 
 /// Whether a row of these columns may be larger than what is not counted.
 pub(crate) fn may_be_large(columns: &[Column]) -> bool {
-    let widths = columns.iter().map(|column| u64::from(column.column_length()));
+    let widths = columns
+        .iter()
+        .map(|column| u64::from(column.column_length()));
     usize::try_from(widths.sum::<u64>()).unwrap_or(usize::MAX) > SMALL
 }
 

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use super::connect::{Connector, Link, Permit, lock};
 use super::error::DbError;
-use super::kill::{KILL_TIMEOUT, field, listed};
+use super::kill::{KILL_TIMEOUT, field, is_ours, listed};
 use super::statement::run_silently;
 
-/// How long a connection counts whose server could not be asked: it may have been restarted, or is out of reach.
-const UNSEEN: Duration = Duration::from_secs(60);
+/// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
+const UNSEEN: Duration = Duration::from_secs(120);
 
 /// How long one counts that is still listed.
-const SEEN: Duration = Duration::from_secs(3600);
+const LISTED: Duration = Duration::from_secs(3600);
 
 /// Longest pause between two looks.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Stack of the thread that looks: the driver over TLS.
 const STACK: usize = 256 << 10;
@@ -35,18 +35,19 @@ struct Cut {
     server: Option<Arc<str>>,
     since: Instant,
     next: Instant,
-    /// Whether it was listed at the last look.
-    seen: bool,
+    /// When it was last listed; at first, when it was cut.
+    seen: Instant,
     _permit: Permit,
 }
 
 impl Cut {
     fn is_over(&self) -> bool {
-        let most = if self.seen { SEEN } else { UNSEEN };
-        let over = self.since.elapsed() > most;
+        let over = self.since.elapsed() > LISTED || self.seen.elapsed() > UNSEEN;
         if over {
             let id = self.id;
-            log::warn!("connection {id} was cut and may still be at work on its server, but counts no more");
+            log::warn!(
+                "connection {id} was cut and may still be at work on its server, but counts no more"
+            );
         }
         over
     }
@@ -61,12 +62,12 @@ impl Cuts {
             server,
             since: now,
             next: now,
-            seen: false,
+            seen: now,
             _permit: permit,
         });
     }
 
-    /// Those on `server`; or, of all, the ids of which a look is due.
+    /// Whether a look is due.
     fn due(&self) -> bool {
         let now = Instant::now();
         let mut all = lock(&self.all);
@@ -74,6 +75,7 @@ impl Cuts {
         all.iter().any(|cut| cut.next <= now)
     }
 
+    /// The ids of those on `server`.
     fn on(&self, server: Option<&Arc<str>>) -> Vec<u64> {
         let all = lock(&self.all);
         let there = all
@@ -88,7 +90,7 @@ impl Cuts {
         let mut all = lock(&self.all);
         all.retain(|cut| is_listed || !is_it(cut));
         for cut in all.iter_mut().filter(|cut| is_it(cut)) {
-            cut.seen = true;
+            cut.seen = Instant::now();
         }
     }
 
@@ -147,7 +149,7 @@ fn is_listed(second: &mut Link, id: u64) -> Result<bool, DbError> {
     let Some(row) = listed.first() else {
         return Ok(false);
     };
-    if field(row, "COMMAND").as_deref() != Some("Killed") {
+    if is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
         match run_silently(&mut second.conn, &format!("KILL {id}")) {
             Err(error) if !error.leaves_connection_usable() => return Err(error),
             Err(error) => log::debug!("connection {id}, which was cut, is not ended: {error}"),

@@ -103,7 +103,11 @@ impl fmt::Display for DbError {
                 f,
                 "{}, but {}, so its connection was closed; the server may go on with it",
                 cause.sentence(),
-                if *told { "the server did not obey" } else { "its server could not be told" }
+                if *told {
+                    "the server did not obey"
+                } else {
+                    "its server could not be told"
+                }
             ),
             Self::Busy => write!(
                 f,
@@ -204,14 +208,13 @@ impl DbError {
 
 const LOST: &str = "the database connection was lost";
 
-const STATE_LOST: &str =
-    ", and with it the session's transaction, variables and temporary tables";
+const STATE_LOST: &str = ", and with it the session's transaction, variables and temporary tables";
 
 const NOT_REPEATED: &str = "; the statement was not repeated";
 
 const CHECK_EFFECT: &str = ", so check whether it took effect";
 
-const SESSION_LOST: &str = "the session's database connection was lost between two statements, and with it its transaction, variables and temporary tables; nothing was run: run it again to go on with a new connection";
+const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes), and with it the session's transaction, variables and temporary tables; nothing was run: run it again to go on with a new connection";
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
@@ -232,7 +235,10 @@ impl From<mysql::Error> for DbError {
 /// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
-        let (most, shared) = (super::connect::MAX_PACKET, super::connect::MAX_PACKET_SHARED);
+        let (most, shared) = (
+            super::connect::MAX_PACKET,
+            super::connect::MAX_PACKET_SHARED,
+        );
         return format!(
             "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
             most >> 20,

@@ -161,8 +161,8 @@ impl Running {
         (state.phase, state.held) = (Phase::Done, None);
     }
 
-    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept; a
-    /// server that could not be told is told at the next stop.
+    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept; at
+    /// each further stop the server is told again, where its process list does not say that it was.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
         self.stop_by(cause, |sent| self.kill(connector, sent))
     }
@@ -185,14 +185,11 @@ impl Running {
             return false;
         }
         let _sending = lock(&self.killing);
-        let untold = {
-            let state = lock(&self.state);
-            match (&state.phase, &state.stop) {
-                (Phase::On(sent), Some(stop)) if !stop.told => Some(sent.clone()),
-                _ => None,
-            }
+        let running = match &lock(&self.state).phase {
+            Phase::On(sent) => Some(sent.clone()),
+            Phase::Waiting | Phase::Done => None,
         };
-        if let Some(sent) = untold {
+        if let Some(sent) = running {
             match kill(&sent) {
                 Some(Told::Yes) => {
                     if let Some(stop) = &mut lock(&self.state).stop {
@@ -252,6 +249,16 @@ impl Running {
         lock(&self.state).stop.is_some()
     }
 
+    /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes
+    /// between two statements of a procedure.
+    pub(crate) fn goes_on(&self) -> Option<Cause> {
+        let state = lock(&self.state);
+        match (&state.phase, state.stop) {
+            (Phase::On(_), Some(stop)) => Some(stop.cause),
+            _ => None,
+        }
+    }
+
     /// Whether the statement was told to stop and has not for longer than it may.
     pub(crate) fn is_overdue(&self) -> bool {
         lock(&self.state).is_overdue()
@@ -289,7 +296,7 @@ pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Con
     };
     let spawned = std::thread::Builder::new()
         .name("db-kill".into())
-        .stack_size(128 << 10)
+        .stack_size(256 << 10)
         .spawn(stopping);
     if let Err(error) = spawned {
         log::warn!("no thread to stop a statement: {error}");
@@ -410,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_that_the_server_did_not_hear_is_tried_again() {
+    fn a_stop_is_told_again_until_the_statement_has_ended() {
         let running = begun();
         let mut told = Vec::new();
         let mut tell = |heard: bool| {
@@ -420,7 +427,7 @@ mod tests {
             })
         };
         assert!(tell(false) && tell(true) && tell(true));
-        assert_eq!(told, [7, 7]);
+        assert_eq!(told, [7, 7, 7]);
         let stop = running.pause(true).unwrap();
         assert!(stop.told && stop.cause == Cause::Cancelled);
         running.end();

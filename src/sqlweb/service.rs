@@ -192,6 +192,11 @@ impl Service {
                 stop_apart(running, Cause::TimedOut, self.connector.clone());
             }
         }
+        for running in self.running.filter(|_, _| true) {
+            if let Some(cause) = running.goes_on() {
+                stop_apart(running, cause, self.connector.clone());
+            }
+        }
         for running in self.running.filter(|_, running| running.is_overdue()) {
             running.sever_if_overdue();
         }

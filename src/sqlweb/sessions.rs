@@ -67,12 +67,12 @@ enum Slot {
 }
 
 impl Slot {
-    /// What is left of it after a long time, where that is not all.
-    fn aged(self) -> Option<Self> {
+    /// Whether it changes by being left alone.
+    fn is_old(&self) -> bool {
         match self {
-            Self::Idle(parked) if parked.since.elapsed() > SESSION_IDLE => Some(parked.put_to_sleep()),
-            Self::Asleep(_, since) | Self::Gone(since) if since.elapsed() > REMEMBERED => None,
-            other => Some(other),
+            Self::Busy { .. } => false,
+            Self::Idle(parked) => parked.since.elapsed() > SESSION_IDLE,
+            Self::Asleep(_, since) | Self::Gone(since) => since.elapsed() > REMEMBERED,
         }
     }
 
@@ -100,12 +100,14 @@ impl Parked {
         }
     }
 
-    /// Closes the connection.
-    fn put_to_sleep(self) -> Slot {
-        match self.link.at_stake {
-            true => Slot::Gone(Instant::now()),
-            false => Slot::Asleep(self.database, Instant::now()),
-        }
+    /// What is remembered of the session without the connection, which is to be closed.
+    fn put_to_sleep(self) -> (Slot, Link) {
+        let now = Instant::now();
+        let slot = match self.link.at_stake {
+            true => Slot::Gone(now),
+            false => Slot::Asleep(self.database, now),
+        };
+        (slot, self.link)
     }
 
     /// Whether the connection can be used: a statement is only ever sent on one that was just there.
@@ -207,12 +209,18 @@ impl Sessions {
             .into_iter()
             .partition::<Vec<_>, _>(|p| p.since.elapsed() > SPARE_IDLE);
         state.spares = kept;
-        let aged = |(owner, slot): (Owner, Slot)| slot.aged().map(|slot| (owner, slot));
-        let sessions = std::mem::take(&mut state.sessions);
-        state.sessions = sessions.into_iter().filter_map(aged).collect();
+        let sessions = state.sessions.iter();
+        let aged: Vec<Owner> = sessions
+            .filter(|(_, slot)| slot.is_old())
+            .map(|(owner, _)| owner.clone())
+            .collect();
+        let closed: Vec<_> = aged
+            .into_iter()
+            .filter_map(|o| state.put_to_sleep(o))
+            .collect();
         state.forget_some();
         drop(state);
-        drop(old);
+        drop((old, closed));
     }
 
     /// Closes everything that is idle; what is busy is closed when it ends.
@@ -281,9 +289,9 @@ impl Sessions {
         let Some((_, owner)) = idle.min_by_key(|(since, _)| *since) else {
             return false;
         };
-        if let Some(Slot::Idle(parked)) = state.sessions.remove(&owner) {
-            state.sessions.insert(owner, parked.put_to_sleep());
-        }
+        let closed = state.put_to_sleep(owner);
+        drop(state);
+        drop(closed);
         true
     }
 
@@ -373,10 +381,13 @@ impl Sessions {
                     None if database.is_some() => Ok(Slot::Asleep(database, now)),
                     None => Err(None),
                 };
-                slot.map_or_else(|left| left, |slot| {
-                    state.sessions.insert(owner, slot);
-                    None
-                })
+                slot.map_or_else(
+                    |left| left,
+                    |slot| {
+                        state.sessions.insert(owner, slot);
+                        None
+                    },
+                )
             }
             (None, Some(link)) if state.spares.len() < SPARES => {
                 state.spares.push(Parked::now(link, database));
@@ -395,6 +406,16 @@ impl Sessions {
 }
 
 impl State {
+    /// Takes a session's idle connection, to be closed, or forgets a session that has none.
+    fn put_to_sleep(&mut self, owner: Owner) -> Option<Link> {
+        let Some(Slot::Idle(parked)) = self.sessions.remove(&owner) else {
+            return None;
+        };
+        let (slot, link) = parked.put_to_sleep();
+        self.sessions.insert(owner, slot);
+        Some(link)
+    }
+
     /// Bounds what is remembered of sessions without a connection; the oldest go first.
     fn forget_some(&mut self) {
         let known = |(owner, slot): (&Owner, &Slot)| Some((slot.remembered()?, owner.clone()));

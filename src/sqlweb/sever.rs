@@ -165,9 +165,11 @@ mod tests {
         theirs.set_nonblocking(true).unwrap();
         while theirs.write(&[0; 4096]).is_ok() {}
         theirs.set_nonblocking(false).unwrap();
-        let writer = std::thread::spawn(move || loop {
-            if let Err(error) = theirs.write(&[0; 4096]) {
-                return error.kind();
+        let writer = std::thread::spawn(move || {
+            loop {
+                if let Err(error) = theirs.write(&[0; 4096]) {
+                    return error.kind();
+                }
             }
         });
         socket.shut_down();

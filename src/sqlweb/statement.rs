@@ -90,6 +90,7 @@ pub(crate) fn run(
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(stop.cause))
         }
+        (Err(DbError::NoRoom), Some(stop)) => Err(DbError::Stopped(stop.cause)),
         (Err(error), stop) => match Stop::explains(stop, error) {
             lost @ DbError::Lost(_) if !stops.harmless => Err(lost.with_effect()),
             error => Err(error),
@@ -142,14 +143,14 @@ fn pump(
             one_set(&mut result, sink, stops)
         };
         if let Err(error) = ended {
-            match error {
+            let error = match error {
                 DbError::Client(_) => {
                     stops.running.stop(Cause::ClientLeft, stops.connector);
-                    drain(&mut result, stops)?;
+                    drain(&mut result, stops).err().unwrap_or(error)
                 }
-                DbError::NoRoom => decline_all(&mut result, stops)?,
-                _ => {}
-            }
+                DbError::NoRoom => decline_all(&mut result, stops).err().unwrap_or(error),
+                _ => error,
+            };
             if error.leaves_connection_usable() {
                 drop(ManuallyDrop::into_inner(result));
             }

@@ -48,10 +48,7 @@ impl Balancer {
 }
 
 fn join(a: TcpStream, b: TcpStream) {
-    for (mut from, mut to) in [
-        (a.try_clone().unwrap(), b.try_clone().unwrap()),
-        (b, a),
-    ] {
+    for (mut from, mut to) in [(a.try_clone().unwrap(), b.try_clone().unwrap()), (b, a)] {
         std::thread::spawn(move || {
             let _ = io::copy(&mut from, &mut to);
             let _ = to.shutdown(Shutdown::Both);
@@ -78,10 +75,17 @@ fn cancelled(postern: &Postern, at: impl FnOnce()) -> (u16, Value) {
     let asked = std::thread::spawn(move || post(&mut asking, "/api/query", body));
     at();
     let asked_to_stop = Instant::now();
-    let (status, _) = post(&mut postern.client(), "/api/cancel", json!({"query_id": "aim"}));
+    let (status, _) = post(
+        &mut postern.client(),
+        "/api/cancel",
+        json!({"query_id": "aim"}),
+    );
     assert_eq!(status, 200);
     let answer = asked.join().unwrap();
-    assert!(asked_to_stop.elapsed() < Duration::from_secs(30), "{answer:?}");
+    assert!(
+        asked_to_stop.elapsed() < Duration::from_secs(30),
+        "{answer:?}"
+    );
     answer
 }
 
@@ -100,7 +104,9 @@ fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
     let postern = Postern::start(&[&target, "--db-user", USER, "--db-pass", PASSWORD], &[]);
     let on_ours = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%AS aim%' AND INFO NOT LIKE '%PROCESSLIST%'";
     let start_victim = || {
-        wait_until(PATIENCE, "the statement runs", || ours.running("AS aim") == 1);
+        wait_until(PATIENCE, "the statement runs", || {
+            ours.running("AS aim") == 1
+        });
         let id = count(ours, on_ours);
         let mut victim = app(others);
         while u64::from(victim.connection_id()) < id {
@@ -108,7 +114,9 @@ fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
         }
         assert_eq!(u64::from(victim.connection_id()), id);
         let running = std::thread::spawn(move || victim.query_drop(AIM));
-        wait_until(PATIENCE, "so does the other", || others.running("AS aim") == 1);
+        wait_until(PATIENCE, "so does the other", || {
+            others.running("AS aim") == 1
+        });
         running
     };
 
@@ -118,10 +126,17 @@ fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
         victim = Some(start_victim());
         balancer.lead_to(1);
     });
-    assert_eq!(others.running("AS aim"), 1, "nobody else is touched: {told}");
+    assert_eq!(
+        others.running("AS aim"),
+        1,
+        "nobody else is touched: {told}"
+    );
     assert_eq!(status, 502, "{told}");
     let message = told["message"].as_str().unwrap();
-    assert!(message.contains("cancelled, but its server could not be told"), "{message}");
+    assert!(
+        message.contains("cancelled, but its server could not be told"),
+        "{message}"
+    );
     assert!(message.contains("may go on with it"), "{message}");
     // As soon as the statement's own server is reached again, it is told there.
     balancer.lead_to(0);
@@ -159,11 +174,26 @@ fn every_kind_of_statement_is_cancelled_on_the_server() {
         ("SELECT f()", "SLEEP(62)"),
         ("SELECT * FROM v", "FROM v"),
         (&long, "SLEEP(64)"),
-        ("\n\t/* first */ SELECT SUM(SLEEP(65)), 'é 😀 ?' FROM t ; \n", "SLEEP(65)"),
-        ("BEGIN NOT ATOMIC SELECT SUM(SLEEP(66)) FROM t; END", "SLEEP(66)"),
-        ("EXECUTE IMMEDIATE 'SELECT SUM(SLEEP(67)) FROM t'", "SLEEP(67)"),
-        ("INSERT INTO t (v) SELECT SUM(SLEEP(68)) FROM t", "SLEEP(68)"),
-        ("SELECT SUM(SLEEP(69)) AS `IDENTIFIED BY 'x'` FROM t", "SLEEP(69)"),
+        (
+            "\n\t/* first */ SELECT SUM(SLEEP(65)), 'é 😀 ?' FROM t ; \n",
+            "SLEEP(65)",
+        ),
+        (
+            "BEGIN NOT ATOMIC SELECT SUM(SLEEP(66)) FROM t; END",
+            "SLEEP(66)",
+        ),
+        (
+            "EXECUTE IMMEDIATE 'SELECT SUM(SLEEP(67)) FROM t'",
+            "SLEEP(67)",
+        ),
+        (
+            "INSERT INTO t (v) SELECT SUM(SLEEP(68)) FROM t",
+            "SLEEP(68)",
+        ),
+        (
+            "SELECT SUM(SLEEP(69)) AS `IDENTIFIED BY 'x'` FROM t",
+            "SLEEP(69)",
+        ),
     ];
     let postern = Postern::on(db, &[]);
     for (sql, runs) in cases {
@@ -172,12 +202,22 @@ fn every_kind_of_statement_is_cancelled_on_the_server() {
         let asked = std::thread::spawn(move || post(&mut asking, "/api/query", body));
         wait_until(PATIENCE, runs, || db.running(runs) == 1);
         assert_eq!(
-            post(&mut postern.client(), "/api/cancel", json!({"query_id": "k"})).0,
+            post(
+                &mut postern.client(),
+                "/api/cancel",
+                json!({"query_id": "k"})
+            )
+            .0,
             200
         );
         let (status, body) = asked.join().unwrap();
-        let noted = body["data"]["warnings"].to_string().contains("told to stop");
-        assert!((status == 400 && body["error"]["errno"] == 1317) || noted, "{runs}: {body}");
+        let noted = body["data"]["warnings"]
+            .to_string()
+            .contains("told to stop");
+        assert!(
+            (status == 400 && body["error"]["errno"] == 1317) || noted,
+            "{runs}: {body}"
+        );
         assert_eq!(db.running(runs), 0, "{runs}");
     }
 }

@@ -178,7 +178,11 @@ fn a_statement_that_may_have_taken_effect_is_to_be_checked() {
     let mut client = postern.client();
     let waiting = std::thread::spawn(move || {
         let sql = "INSERT INTO t (v) SELECT SLEEP(60) AS unsure";
-        post(&mut client, "/api/query", json!({"sql": sql, "db": "api_unsure"}))
+        post(
+            &mut client,
+            "/api/query",
+            json!({"sql": sql, "db": "api_unsure"}),
+        )
     });
     wait_until(SOON, "the statement runs", || db.running("AS unsure") == 1);
     let id = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'INSERT%AS unsure'";
@@ -186,7 +190,10 @@ fn a_statement_that_may_have_taken_effect_is_to_be_checked() {
     let (status, body) = waiting.join().unwrap();
     assert_eq!(status, 502, "{body}");
     let message = body["message"].as_str().unwrap();
-    assert!(message.contains("check whether it took effect"), "{message}");
+    assert!(
+        message.contains("check whether it took effect"),
+        "{message}"
+    );
 }
 
 /// Ends a connection from the server's side, as an idle time-out does.

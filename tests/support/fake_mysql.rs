@@ -346,7 +346,11 @@ fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result
         if !twisted {
             wire.usual(&command)?;
         }
-        shared.running.lock().unwrap().insert(number, ("Sleep", String::new()));
+        shared
+            .running
+            .lock()
+            .unwrap()
+            .insert(number, ("Sleep", String::new()));
     }
 }
 
@@ -465,10 +469,10 @@ impl Wire {
         let id: String = digits.chars().take_while(char::is_ascii_digit).collect();
         let asked = id.parse().ok();
         let found = asked.and_then(|id: u32| self.shared.running.lock().unwrap().get(&id).cloned());
-        self.head(&[b"ID", b"USER", b"COMMAND", b"TIME", b"INFO"])?;
+        self.head(&[b"ID", b"USER", b"COMMAND", b"TIME", b"IS_OURS", b"INFO"])?;
         if let Some((name, text)) = found {
             let text = (name != "Sleep").then_some(text.as_bytes());
-            let row = [id.as_bytes(), USER.as_bytes(), name.as_bytes(), b"0"];
+            let row = [id.as_bytes(), USER.as_bytes(), name.as_bytes(), b"0", b"1"];
             let row: Vec<Option<&[u8]>> = row.into_iter().map(Some).chain([text]).collect();
             self.row(&row)?;
         }

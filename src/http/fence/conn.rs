@@ -224,7 +224,11 @@ impl<'a> Connection<'a> {
             gone: None,
         }
         .run();
-        watch.disarm();
+        match outcome {
+            Outcome::Done { .. } => watch.disarm(),
+            // Whatever became of the answer, nobody waits for it any more.
+            _ => watch.fire(),
+        }
         after(outcome, head.version)
     }
 
