@@ -133,7 +133,7 @@ fn looking_at_another_database_leaves_the_tab_where_it_runs() {
     client.write("DELETE FROM emp WHERE id = 999");
     look_at(&client, "sidebar_other");
     assert_eq!(runs_in(&client), "sidebar_here");
-    client.until_ended(|| page.press("Ctrl+Enter"));
+    client.until_ended(|| page.click("#run"));
     let sent = page
         .requests()
         .into_iter()

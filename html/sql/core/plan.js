@@ -53,7 +53,7 @@ export function isNotMade(result) {
 
 /** The same EXPLAIN in the tabular form, which the server has for every statement. @param {string} sql @returns {string} */
 export function inTabularForm(sql) {
-  return sql.replace(/^(\s*EXPLAIN\s+)(?:FORMAT\s*=\s*\w+\s+)?/i, '$1FORMAT=TRADITIONAL ');
+  return sql.replace(/^(\s*EXPLAIN\s+)(?:FORMAT\s*=\s*\w+\s+)?(?!ANALYZE\b)/i, '$1FORMAT=TRADITIONAL ');
 }
 
 /** The labels of steps that are not understood here: nothing can be said of a plan that has one. @param {PlanNode[]} nodes @returns {string[]} */

@@ -7,6 +7,7 @@ import { statementAt } from '../core/lexer.js';
 const PAUSE_MS = 90;
 /** Characters looked at around the caret in a long script; a longer statement is completed without its far end. */
 const WINDOW = 60_000;
+const MODIFIERS = new Set(['Control', 'Shift', 'Alt', 'Meta', 'AltGraph', 'CapsLock']);
 const ICONS = { keyword: 'keyword', function: 'function', column: 'column', table: 'table', view: 'view', sequence: 'sequence', database: 'database' };
 
 /** Completion for one editor. */
@@ -46,7 +47,10 @@ export class Completion {
 
   /** To be called after typing. */
   edited() {
-    if (!this.#source.enabled()) return;
+    if (!this.#source.enabled()) {
+      this.close();
+      return;
+    }
     this.#asked = false;
     this.#moved = false;
     if (this.isOpen) this.#open();
@@ -58,10 +62,10 @@ export class Completion {
     if (event.isComposing) return false;
     const ask = (event.key === ' ' && event.ctrlKey) || (event.code === 'Slash' && event.altKey);
     if (ask) return this.#ask();
-    // The statement runs: a list that is open or still on its way has come too late.
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) this.close();
+    if (MODIFIERS.has(event.key)) return false;
     if (!this.isOpen || event.ctrlKey || event.metaKey || event.altKey) {
-      this.#soon.cancel();
+      // A chord may move the caret away from the word.
+      this.close();
       return false;
     }
     return this.#listKey(event);

@@ -51,6 +51,7 @@ export class Execution {
    * @param {QueryTab} tab
    * @param {import('./runner.js').Statement[]} statements
    * @param {{plan?: boolean}} [options]
+   * @returns {Promise<{failed: number, cancelled: boolean, elapsedMs: number, done: number}|undefined>} undefined where nothing was sent
    */
   async run(tab, statements, { plan = false } = {}) {
     if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
@@ -108,6 +109,7 @@ export class Execution {
     const { run } = tab;
     const end = await run.start().catch((error) => this.#broke(error));
     if (tab.run === run) this.#ended(tab, end, statements.length);
+    return end;
   }
 
   /** A mistake of ours must not leave the tab running for ever. */

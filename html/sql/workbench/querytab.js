@@ -123,17 +123,16 @@ export class QueryTab {
   /** Shows the open transaction with its two ends, which wait for a statement under way. */
   drawTransaction() {
     const hadFocus = this.transaction.contains(document.activeElement);
-    const end = (label, kind) => h('button', { type: 'button', class: `button ${kind}`, text: label, disabled: this.run !== null, on: { click: () => this.app.endTransaction(this, label.toUpperCase()) } });
+    const end = (label) => h('button', { type: 'button', class: 'button', text: label, disabled: this.run !== null, on: { click: () => this.app.endTransaction(this, label.toUpperCase()) } });
     this.transaction.hidden = !this.inTransaction;
-    if (this.inTransaction) fill(this.transaction, icon('transaction'), h('span', {}, h('b', { text: 'Transaction open' }), h('span', { class: 'transaction-hint', text: ': nothing of it is saved before a commit' })), end('Commit', 'primary'), end('Rollback', ''));
-    if (hadFocus && !this.transaction.contains(document.activeElement)) this.editor.area.focus();
+    if (this.inTransaction) fill(this.transaction, icon('transaction'), h('span', {}, h('b', { text: 'Transaction open' }), h('span', { class: 'transaction-hint', text: ': nothing of it is saved before a commit' })), end('Commit'), end('Rollback'));
+    if (hadFocus && !(this.inTransaction && this.transaction.contains(document.activeElement))) this.editor.area.focus();
   }
 
   #giveUpWhenIdle() {
     if (this.run || Date.now() - this.lastAnswer < TRANSACTION_IDLE_MS) return;
     this.app.api.closeSession(this.session);
     this.renewSession();
-    this.drawTransaction();
     this.showMessage({ text: 'The transaction was rolled back, since nothing was run in it for 10 minutes. Temporary tables and variables of the session are gone too.', kind: 'warn' });
   }
 

@@ -232,11 +232,11 @@ export class Workbench {
     });
     // Closing the session rolls back.
     if (choice !== 'COMMIT') return choice === 'ROLLBACK';
-    await this.endTransaction(tab, choice);
-    return !tab.inTransaction && !tab.run;
+    const end = await this.endTransaction(tab, choice);
+    return end?.failed === 0 && !end.cancelled;
   }
 
-  /** Ends the transaction of a tab in its session. @param {QueryTab} tab @param {'COMMIT'|'ROLLBACK'} sql */
+  /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {'COMMIT'|'ROLLBACK'} sql */
   endTransaction(tab, sql) {
     return this.execution.run(tab, [{ start: 0, end: 0, sql }]);
   }
@@ -356,14 +356,19 @@ export class Workbench {
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
   runTable(db, table) {
     const sql = selectAll(table);
-    const { active } = this;
-    const fits = active.isReplaceable && (active.db === db || !active.inTransaction);
-    const tab = fits ? active : this.newTab({ db });
+    const tab = this.#tabFor(db);
     if (!tab) return;
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
     this.execution.run(tab, [{ start: 0, end: sql.length, sql }]);
+  }
+
+  /** The tab for a statement that belongs in `db`: the active one, unless something typed or an open transaction is in the way. */
+  #tabFor(db) {
+    const { active } = this;
+    const moves = db && db !== active.db;
+    return active.isReplaceable && !(moves && active.inTransaction) ? active : this.newTab({ db });
   }
 
   // --- files, links, history
@@ -410,7 +415,7 @@ export class Workbench {
   async #showHistory() {
     const entry = await showHistory({ list: () => this.#history, clear: () => { this.#history = []; this.workspace.saveHistory([]); } });
     if (!entry) return;
-    const tab = this.active.isReplaceable ? this.active : this.newTab({ db: entry.db });
+    const tab = this.#tabFor(entry.db);
     if (!tab) return;
     tab.editor.replaceAll(entry.sql);
     if (entry.db) tab.db = entry.db;
