@@ -67,8 +67,6 @@ pub(crate) struct Site {
 
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct Active {
-    /// What it is made from, whatever is saved meanwhile.
-    made_from: AppConfig,
     record: Mutex<Record>,
     /// Dropped to give the stop signal.
     stop: Mutex<Option<Sender<()>>>,
@@ -79,6 +77,8 @@ pub(crate) struct Active {
 }
 
 struct Record {
+    /// What it is made from, whatever is saved meanwhile.
+    made_from: AppConfig,
     state: State,
     step: Step,
     /// The remote server's origin, once it is known.
@@ -136,8 +136,8 @@ impl Active {
     pub(crate) fn new(app: &AppConfig, step: Step, done: Receiver<()>) -> Arc<Self> {
         let (stop, stopped) = crossbeam_channel::bounded(0);
         Arc::new(Self {
-            made_from: app.clone(),
             record: Mutex::new(Record {
+                made_from: app.clone(),
                 state: State::Connecting,
                 step,
                 server: String::new(),
@@ -191,18 +191,22 @@ impl Active {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut record = self.record();
         let snapshot = record.look();
-        let mut result = record.result(snapshot.as_ref());
-        if result.status.is_active() {
-            result.exposed = Some(Exposed::of(&self.made_from));
-        }
-        result
+        record.result(snapshot.as_ref())
     }
 
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
-        let mut result = self.result();
-        result.pending_changes = result.exposed.is_some() && self.made_from.differs_in_force(saved);
+        let mut record = self.record();
+        let snapshot = record.look();
+        let mut result = record.result(snapshot.as_ref());
+        result.pending_changes =
+            result.exposed.is_some() && record.made_from.differs_in_force(saved);
         result
+    }
+
+    /// From now on it is made from this.
+    pub(super) fn is_made_from(&self, app: &AppConfig) {
+        self.record().made_from = app.clone();
     }
 
     /// Whether the application answers.
@@ -364,6 +368,9 @@ impl Record {
         if let Some(pause) = pause {
             result.error.clone_from(&pause.reason);
             result.error_class = Some("quick-setup");
+        }
+        if self.state.is_active() {
+            result.exposed = Some(Exposed::of(&self.made_from));
         }
         if self.state == State::Connected {
             result.health = Some(self.health.clone());

@@ -132,6 +132,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Ends with the stop signal, or with a step that fails.
     fn keep_connected(&self, held: &mut Held) -> Result<(), Ended> {
+        self.active.is_made_from(self.app);
         self.still_wanted()?;
         loop {
             let begun = Instant::now();
