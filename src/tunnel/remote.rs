@@ -16,6 +16,8 @@ const VERSION: &str = "0.0.0-src";
 pub const MAX_REMOTES: usize = 128;
 /// Bytes of a host (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
+/// Characters of a remote in a message. Default 600: more than any that is one, two hosts and two ports.
+const TEXT_CAP: usize = 600;
 /// Every interface of the server: where a remote listens that names no host.
 const ANY: &str = "0.0.0.0";
 /// The client itself: where a remote leads that names no host.
@@ -227,10 +229,15 @@ fn address(host: &str, port: u16) -> String {
     }
 }
 
-/// What a stranger sent, fit for a log line.
+/// What was given, fit for a message; the mark at its end says that there was more.
 fn shown(text: &str) -> String {
-    let short: String = text.chars().take(100).collect();
-    short.escape_default().to_string()
+    let short: String = text.chars().take(TEXT_CAP).collect();
+    let mark = if short.len() < text.len() {
+        "… (cut)"
+    } else {
+        ""
+    };
+    short.escape_default().to_string() + mark
 }
 
 /// The data of the `config` request.

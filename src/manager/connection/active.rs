@@ -87,7 +87,7 @@ pub(crate) struct Active {
 }
 
 struct Record {
-    /// What it is made from, whatever is saved meanwhile: each round takes what is saved when it begins.
+    /// What it is made from, whatever is saved meanwhile.
     made_from: AppConfig,
     state: State,
     step: Step,
@@ -228,19 +228,22 @@ impl Active {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut record = self.record();
         let snapshot = record.look();
-        let mut result = record.result(snapshot.as_ref());
-        if result.status.is_active() {
-            result.exposed = Some(Exposed::of(&record.made_from));
-        }
-        result
+        record.result(snapshot.as_ref())
     }
 
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
-        let mut result = self.result();
-        let differs = self.record().made_from.differs_in_force(saved);
-        result.pending_changes = result.exposed.is_some() && differs;
+        let mut record = self.record();
+        let snapshot = record.look();
+        let mut result = record.result(snapshot.as_ref());
+        result.pending_changes =
+            result.exposed.is_some() && record.made_from.differs_in_force(saved);
         result
+    }
+
+    /// From now on it is made from this.
+    pub(super) fn is_made_from(&self, app: &AppConfig) {
+        self.record().made_from = app.clone();
     }
 
     /// Whether the application answers.
@@ -338,14 +341,13 @@ impl Active {
         record.awaited
     }
 
-    /// The next round begins, with what is saved of the application now; false where it was ended meanwhile.
-    pub(crate) fn begins_again(&self, app: &AppConfig, step: Step) -> bool {
+    /// The next round begins; false where it was ended meanwhile.
+    pub(crate) fn begins_again(&self, step: Step) -> bool {
         let mut record = self.record();
         record.awaited = None;
         if !record.go(Event::RetryDue) {
             return false;
         }
-        record.made_from = app.clone();
         record.step = step;
         record.error.clear();
         record.hint = "";
@@ -469,6 +471,9 @@ impl Record {
             result.error.clone_from(&pause.reason);
             result.error_class = Some("quick-setup");
         }
+        if self.state.is_active() {
+            result.exposed = Some(Exposed::of(&self.made_from));
+        }
         if self.state == State::Connected {
             result.health = Some(self.health.clone());
         }
@@ -549,7 +554,7 @@ mod tests {
         assert!(active.has_place() && active.result().next_retry_ms.is_some());
         active.server_is_back();
         assert!(has_wish(&active));
-        assert!(active.begins_again(&app(), Step::QuickSetup));
+        assert!(active.begins_again(Step::QuickSetup));
         assert_eq!(active.result().error, "");
         let awaited = active.failed(Fault::new("forbidden", "not you"), pause);
         assert_eq!(awaited, Some(Awaited::Change));
@@ -562,6 +567,6 @@ mod tests {
         active.retry();
         assert!(has_wish(&active), "the user may always");
         active.stop();
-        assert!(!active.begins_again(&app(), Step::QuickSetup));
+        assert!(!active.begins_again(Step::QuickSetup));
     }
 }

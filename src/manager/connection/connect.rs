@@ -97,7 +97,7 @@ pub(super) fn run(
             active.stays_failed();
             break;
         }
-        if !active.begins_again(&app, Step::first_of(app.protocol)) {
+        if !active.begins_again(Step::first_of(app.protocol)) {
             break;
         }
     }
@@ -183,6 +183,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Ends with the stop signal, or with a step that fails.
     fn keep_connected(&self, held: &mut Held, rounds: &mut Rounds) -> Result<(), Ended> {
+        self.active.is_made_from(self.app);
         self.still_wanted()?;
         loop {
             let begun = Instant::now();
