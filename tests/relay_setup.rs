@@ -7,13 +7,14 @@
 
 mod support;
 
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use support::openapi::{mismatch, resolve};
 use support::relay::{PASSWORD, Relay, body, refusal, texts_below, with};
-use support::{Home, PATIENCE};
+use support::{Home, PATIENCE, wait_until};
 
 /// What makes a relay one for others, on loopback all the same.
 const PUBLIC: &str = "--public-url=https://localhost";
@@ -219,6 +220,74 @@ fn a_flood_is_429_and_says_how_long_to_wait() {
     let wait: u64 = last.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(client.get("/health").json(), json!({"status": "OK"}));
+}
+
+/// A connector that comes back after a flood, from wherever.
+#[test]
+fn a_known_connector_with_its_password_is_never_counted() {
+    let relay = Relay::start(&[]);
+    let shop = body("one", "shop", "http", 1);
+    let wrong = with(
+        shop.clone(),
+        json!({"password": "another-password-of-43-characters-012345678"}),
+    );
+    assert!((0..40).all(|_| relay.call(&shop).status() == 200));
+    let statuses: Vec<u16> = (0..40).map(|_| relay.call(&wrong).status()).collect();
+    // One more was counted as it was enrolled.
+    assert_eq!(statuses.iter().filter(|status| **status == 401).count(), 29);
+    assert_eq!(statuses.last(), Some(&429));
+    assert_eq!(relay.call(&body("two", "shop", "http", 1)).status(), 429);
+    assert_eq!(relay.call(&shop).status(), 200);
+    assert_eq!(relay.release("one", PASSWORD, "shop").status(), 200);
+    assert_eq!(relay.release("one", "wrong", "shop").status(), 429);
+}
+
+/// A token that a person chose takes long to compare, and whoever likes can have that done.
+#[test]
+fn slow_comparisons_keep_nobody_waiting() {
+    let args = [
+        PUBLIC,
+        "--trust-proxy=127.0.0.1",
+        "--enroll-token=chosen-by-a-person",
+    ];
+    let relay = Relay::start(&args);
+    let wrong = with(
+        body("one", "shop", "http", 1),
+        json!({"enroll_token": "not-the-right-one"}),
+    );
+    let wrong = wrong.to_string();
+    let calls: Vec<_> = (0..16)
+        .map(|number| {
+            let mut socket = TcpStream::connect(relay.address).unwrap();
+            write!(
+                socket,
+                "POST /api/public/quick-setup HTTP/1.1\r\nHost: {}\r\nX-Forwarded-For: 192.0.2.{number}\r\n\
+                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{wrong}",
+                relay.address,
+                wrong.len()
+            )
+            .unwrap();
+            socket
+        })
+        .collect();
+    assert_eq!(relay.client().get("/health").status(), 200);
+    let is_answered = |socket: &&TcpStream| {
+        socket.set_nonblocking(true).unwrap();
+        socket.peek(&mut [0]).is_ok()
+    };
+    // Three workers in turn would have done at least 13 of them first.
+    let answered = calls.iter().filter(is_answered).count();
+    assert!(answered < 13, "{answered} were answered before");
+    wait_until(PATIENCE, "all of them", || {
+        calls.iter().filter(is_answered).count() == 16
+    });
+    let token = json!({"enroll_token": "chosen-by-a-person"});
+    assert_eq!(
+        relay
+            .call(&with(body("one", "shop", "http", 1), token))
+            .status(),
+        200
+    );
 }
 
 #[test]

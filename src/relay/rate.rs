@@ -9,8 +9,8 @@ use crate::http;
 
 /// The time that calls are counted in.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Sources that are remembered. Default 10,000: some megabytes. While all of them are recent, a new
-/// one counts as one too many.
+/// Sources that are remembered. Default 10,000: some megabytes. For one more, the one that has been
+/// silent for longest is forgotten: a flood from many addresses must not keep others out.
 const MAX_SOURCES: usize = 10_000;
 
 /// Counts calls a source (an IPv4 address, an IPv6 /64) over the last minute.
@@ -48,9 +48,9 @@ impl Rate {
         let source = http::source(source);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() >= MAX_SOURCES && !calls.contains_key(&source) {
-            calls.retain(|_, times| times.back().is_some_and(|at| is_recent(at, now)));
-            if calls.len() >= MAX_SOURCES {
-                return Err(WINDOW);
+            let longest = calls.iter().min_by_key(|(_, times)| times.back());
+            if let Some(longest) = longest.map(|(source, _)| *source) {
+                calls.remove(&longest);
             }
         }
         let times = calls.entry(source).or_default();
@@ -98,11 +98,24 @@ mod tests {
         let now = Instant::now();
         for number in 0..MAX_SOURCES {
             let source = Ipv4Addr::from_bits(u32::try_from(number).unwrap() + 256);
-            assert_eq!(rate.count_at(source.into(), now), Ok(()));
+            let at = now + Duration::from_millis(number.try_into().unwrap());
+            assert_eq!(rate.count_at(source.into(), at), Ok(()));
         }
+        let later = now + Duration::from_secs(11);
+        let source = |number: u32| Ipv4Addr::from_bits(number + 256).into();
         let one_more = Ipv6Addr::from_bits(1 << 100).into();
-        assert_eq!(rate.count_at(one_more, now), Err(WINDOW));
-        assert_eq!(rate.count_at(one_more, now + WINDOW), Ok(()));
-        assert!(rate.calls.lock().unwrap().len() <= MAX_SOURCES);
+        assert_eq!(
+            rate.count_at(one_more, later),
+            Ok(()),
+            "nobody is kept out by others"
+        );
+        assert!(rate.count_at(one_more, later).is_err());
+        assert!(rate.count_at(source(1), later).is_err(), "remembered");
+        assert_eq!(
+            rate.count_at(source(0), later),
+            Ok(()),
+            "forgotten, as the oldest"
+        );
+        assert_eq!(rate.calls.lock().unwrap().len(), MAX_SOURCES);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -21,6 +22,12 @@ use crate::http::{ApiError, Method, Request, Response, Router, assets};
 const OPENAPI: &str = include_str!("openapi.json");
 /// Addresses of `X-Forwarded-For` that are looked at. Default 16: more proxies than anybody has in a row.
 const MAX_CHAIN: usize = 16;
+/// Bytes of a quick-setup call from a connector that is known. Default 16 KiB: names, a password, a token.
+const SMALL_CALL: usize = 16 * 1024;
+/// Calls that wait for a slow comparison at once; they are made one at a time. Default 16: a second.
+const SLOW_CALLS: usize = 16;
+/// Bytes of the stack of such a call's thread. Default 256 KiB; code that is not optimised needs more.
+const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;
 
 /// What the routes work with.
 pub(super) struct Desk {
@@ -48,11 +55,15 @@ pub(super) fn routes(desk: &Arc<Desk>) -> Router {
         move |request: Request| f(&desk, request)
     };
     Router::new()
-        .on(Method::Post, "/api/public/quick-setup", on(quick_setup))
+        .on(
+            Method::Post,
+            "/api/public/quick-setup",
+            of_connectors(desk, from_body, quick_setup),
+        )
         .on(
             Method::Delete,
             "/api/public/applications/{client_app_id}",
-            on(release),
+            of_connectors(desk, basic, release),
         )
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));
@@ -81,46 +92,107 @@ pub(super) fn routes(desk: &Arc<Desk>) -> Router {
         .on(Method::Get, "/assets/*", assets::asset)
 }
 
-fn quick_setup(desk: &Desk, request: Request) {
-    let source = source(&request, &desk.trust_proxy);
-    if let Err(wait) = desk.service.count_call(source) {
-        return request.respond(too_many(
-            "too many quick-setup calls from here: 30 a minute are taken",
-            wait,
-        ));
+/// A connector's name and password.
+type Credentials = (String, Zeroizing<String>);
+
+/// A route that connectors call. Who is known by a password that is quick to compare is not counted;
+/// what takes a slow comparison is answered by a thread of its own, so that it keeps nobody waiting.
+fn of_connectors(
+    desk: &Arc<Desk>,
+    credentials: fn(&Request) -> Option<Credentials>,
+    answer: fn(&Desk, &Request) -> Result<Response, ApiError>,
+) -> impl Fn(Request) + use<> {
+    let desk = Arc::clone(desk);
+    let slow: Arc<AtomicUsize> = Arc::default();
+    move |request| {
+        let of = credentials(&request);
+        let of = of
+            .as_ref()
+            .map(|(name, password)| (name, password.as_str()));
+        let is_known = of.is_some_and(|(name, password)| desk.service.is_known(name, password));
+        if !is_known && let Err(wait) = desk.service.count_call(source(&request, &desk.trust_proxy))
+        {
+            let message = "too many calls from here: 30 a minute are taken";
+            return request.respond(too_many(message, wait));
+        }
+        let is_slow = match of {
+            Some((name, password)) => !is_known && desk.service.is_slow(name, password),
+            None => request.body().len() > SMALL_CALL,
+        };
+        if is_slow {
+            return slowly(&desk, &slow, request, answer);
+        }
+        let outcome = answer(&desk, &request);
+        respond(request, outcome);
     }
-    let outcome = request.json::<Value>().and_then(|body| {
-        let token = body.get("enroll_token").and_then(Value::as_str);
-        // The operator's own processes have that token from a file of the operator's.
-        let is_vouched_for = token.is_some_and(|token| desk.operator.has(token));
-        desk.service.quick_setup(&body, source, is_vouched_for)
-    });
-    respond(request, outcome.map(Response::ok));
+}
+
+/// A place among the calls that wait for a slow comparison.
+struct SlowCall(Arc<AtomicUsize>);
+
+impl Drop for SlowCall {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers on another thread, which ends with that.
+fn slowly(
+    desk: &Arc<Desk>,
+    now: &Arc<AtomicUsize>,
+    request: Request,
+    answer: fn(&Desk, &Request) -> Result<Response, ApiError>,
+) {
+    let place = SlowCall(Arc::clone(now));
+    if now.fetch_add(1, Ordering::Relaxed) >= SLOW_CALLS {
+        let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
+        return request.respond(Response::error(&busy).header("Retry-After", "2"));
+    }
+    let desk = Arc::clone(desk);
+    let spawned = std::thread::Builder::new()
+        .name("relay-slow-call".into())
+        .stack_size(SLOW_STACK)
+        .spawn(move || {
+            let outcome = answer(&desk, &request);
+            drop(place);
+            respond(request, outcome);
+        });
+    if let Err(error) = spawned {
+        // The request has answered itself as it was dropped.
+        log::warn!("no thread for a call: {error}");
+    }
+}
+
+/// Of a quick-setup call. A large body is not looked into before it is counted.
+fn from_body(request: &Request) -> Option<Credentials> {
+    if request.body().len() > SMALL_CALL {
+        return None;
+    }
+    let body = request.json::<Value>().ok()?;
+    let text = |name| Some(body.get(name)?.as_str()?.to_owned());
+    Some((text("connector_name")?, Zeroizing::new(text("password")?)))
+}
+
+fn quick_setup(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
+    let body = request.json::<Value>()?;
+    let token = body.get("enroll_token").and_then(Value::as_str);
+    // The operator's own processes have that token from a file of the operator's.
+    let is_vouched_for = token.is_some_and(|token| desk.operator.has(token));
+    let source = source(request, &desk.trust_proxy);
+    let answer = desk.service.quick_setup(&body, source, is_vouched_for)?;
+    Ok(Response::ok(answer))
 }
 
 /// `Authorization: Basic` with the connector's name and password.
-fn release(desk: &Desk, request: Request) {
-    let source = source(&request, &desk.trust_proxy);
-    if let Err(wait) = desk.service.count_call(source) {
-        return request.respond(too_many(
-            "too many calls from here: 30 a minute are taken",
-            wait,
-        ));
-    }
+fn release(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
     let key = request.param("client_app_id").unwrap_or_default();
-    let outcome = match basic(&request) {
-        Some((name, password)) => desk.service.release(&name, &password, key),
-        None => Err(ApiError::unauthorized(
-            "send the connector's name and password with 'Authorization: Basic'",
-        )),
-    };
-    respond(
-        request,
-        outcome.map(|()| Response::ok(json!({"released": true}))),
-    );
+    let missing = "send the connector's name and password with 'Authorization: Basic'";
+    let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
+    desk.service.release(&name, &password, key)?;
+    Ok(Response::ok(json!({"released": true})))
 }
 
-fn basic(request: &Request) -> Option<(String, Zeroizing<String>)> {
+fn basic(request: &Request) -> Option<Credentials> {
     let value = request.header("authorization")?;
     let (scheme, credentials) = value.split_once(' ')?;
     let decoded = Zeroizing::new(STANDARD.decode(credentials.trim()).ok()?);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -50,6 +51,7 @@ impl Kept {
         let rounds = NonZeroU32::new(rounds).unwrap_or(NonZeroU32::MIN);
         let salt: [u8; SALT] = random()?;
         let mut hash = [0; HASH];
+        let _turn = turn(rounds);
         pbkdf2::derive(ALGORITHM, rounds, &salt, secret.as_bytes(), &mut hash);
         Ok(Self {
             rounds,
@@ -63,6 +65,7 @@ impl Kept {
         let decoded = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
         match (decoded(&self.salt), decoded(&self.hash)) {
             (Some(salt), Some(hash)) if hash.len() == HASH && self.rounds.get() <= ROUNDS => {
+                let _turn = turn(self.rounds);
                 pbkdf2::verify(ALGORITHM, self.rounds, &salt, secret.as_bytes(), &hash).is_ok()
             }
             _ => false,
@@ -73,6 +76,17 @@ impl Kept {
     pub(super) fn is_slow(&self) -> bool {
         self.rounds.get() > 1
     }
+}
+
+/// Slow ones are done one at a time: whoever has many of them done takes one processor and no more.
+fn turn(rounds: NonZeroU32) -> Option<MutexGuard<'static, ()>> {
+    static SLOW: Mutex<()> = Mutex::new(());
+    (rounds.get() > 1).then(|| SLOW.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Whether keeping a secret takes that long.
+pub(super) fn is_slow(secret: &str) -> bool {
+    secret.len() < GENERATED
 }
 
 static ALGORITHM: pbkdf2::Algorithm = pbkdf2::PBKDF2_HMAC_SHA256;

@@ -14,7 +14,7 @@ use super::book::{Application, Book, Connector, RESERVED_FOR};
 use super::enrolment::{self, Enrolment, Standing, Turned};
 use super::place::Place;
 use super::rate::Rate;
-use super::secret::{Kept, NoRandom, sha256, token};
+use super::secret::{self, Kept, NoRandom, sha256, token};
 use super::sites::SiteTable;
 use super::store::{self, Saving, Store};
 use super::wanted::Wanted;
@@ -108,6 +108,23 @@ impl Service {
             assigned.target
         );
         Ok(self.answer(&wanted, api_port, &assigned, &code))
+    }
+
+    /// Whether this is the password of a connector that is known, found out at no cost.
+    pub(super) fn is_known(&self, connector: &str, password: &str) -> bool {
+        let kept = self.password(connector);
+        kept.is_some_and(|kept| !kept.is_slow() && kept.is(password))
+    }
+
+    /// Whether a call with this name and password may take a slow comparison.
+    pub(super) fn is_slow(&self, connector: &str, password: &str) -> bool {
+        let by_book = self
+            .store
+            .look(|book| match book.connectors.get(connector) {
+                Some(connector) => Some(connector.password.is_slow()),
+                None => book.enroll_token.as_ref().map(Kept::is_slow),
+            });
+        by_book.unwrap_or(false) || secret::is_slow(password)
     }
 
     /// Counts a call; 429 with the time to wait where it is one too many.
