@@ -85,11 +85,13 @@ fn the_gateways_pages_are_accessible_in_every_look() {
 #[test]
 fn the_operators_page_is_accessible_in_every_look() {
     let site = SmallSite::start();
-    let relay = Relay::start(&[]);
-    let manager = Manager::start(&["--server", &relay.url()]);
+    let token = ["--enroll-token", "chosen-by-the-operator"];
+    let relay = Relay::start(&token);
+    let url = relay.url();
+    let manager = Manager::start(&[&["--server", &url], &token[..]].concat());
     let page = Browser::shared().page();
     page.expect_error("401");
-    page.goto(&format!("{}/", relay.url()));
+    page.goto(&format!("{url}/"));
     page.wait_for("document.querySelector('form')");
     look(&page, "operator-signin");
     let link = relay.said("Status page: ");
@@ -100,5 +102,18 @@ fn the_operators_page_is_accessible_in_every_look() {
     page.reload();
     page.wait_for_text("shown.localhost");
     look(&page, "operator");
+    page.click("[data-name]");
+    page.wait_for("document.querySelector('#confirm').open");
+    page.click("#confirm text=Revoke");
+    page.wait_for("document.querySelector('#renewed').open");
+    let token = page.text("#token");
+    assert_eq!(token.len(), 40, "the new enrol token: {token}");
+    look(&page, "operator-renewed");
+    page.click("#renewed text=Done");
+    page.wait_for("document.querySelector('#token').textContent === ''");
+    page.wait_for_text("0 enrolled");
+    look(&page, "operator-revoked");
+    page.click("#revoked text=Allow");
+    page.wait_for_text("1 enrolled");
     assert_eq!(page.errors(), Vec::<String>::new());
 }

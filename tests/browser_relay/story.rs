@@ -88,6 +88,14 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     stranger.expect_error("401");
     stranger.goto(&url(&page, id, "site"));
     stranger.wait_for_text("Authorization code");
+    // What he asked for is what he gets, and the whole link is as good as the code in it.
+    stranger.expect_error("401");
+    stranger.goto(&format!("{}deep/page?x=%2F1", url(&page, id, "site")));
+    stranger.wait_for_text("Authorization code");
+    enter(&stranger, &url(&page, id, "auth"));
+    stranger.wait_for_text(GREETING);
+    let path = stranger.eval("location.pathname + location.search");
+    assert_eq!(path, "/deep/page?x=%2F1");
     assert_quiet(&page);
 }
 

@@ -71,6 +71,7 @@ impl HostPolicy {
         self.allow(host)?;
         let name = Name::parse(host.as_bytes());
         let mut https = self.https.write().unwrap_or_else(PoisonError::into_inner);
+        https.retain(|known| Some(known) != name.as_ref());
         https.extend(name);
         Ok(())
     }

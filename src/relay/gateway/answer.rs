@@ -279,11 +279,12 @@ impl<'a> Answer<'a> {
                 line(&mut out, name, &confined);
             }
         }
-        if self.afresh.is_private {
+        let is_interim = answer.status < 200;
+        if self.afresh.is_private && !is_interim {
             let told = answer.headers.all("cache-control");
             line(&mut out, "Cache-Control", &caching::private(told));
         }
-        if self.afresh.is_https {
+        if self.afresh.is_https && !is_interim {
             line(&mut out, "Strict-Transport-Security", HSTS.as_bytes());
         }
         out
