@@ -21,7 +21,7 @@ pub(super) fn private<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     for directive in values.flat_map(directives) {
         let name = directive.split(|b| *b == b'=').next().unwrap_or_default();
         let is = |shared: &&str| name.trim_ascii().eq_ignore_ascii_case(shared.as_bytes());
-        if !directive.is_empty() && !SHARED.iter().any(|shared| is(shared)) {
+        if !directive.is_empty() && !SHARED.iter().any(is) {
             out.extend_from_slice(b", ");
             out.extend_from_slice(directive);
         }

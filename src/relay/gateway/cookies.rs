@@ -40,7 +40,7 @@ pub(super) fn confined(header: &[u8], ours: &[&str]) -> Option<Vec<u8>> {
     // A cookie without a name is sent back as its value alone.
     let nameless = pair.strip_prefix(b"=").unwrap_or_default();
     let sets = |name: &&str| value(pair, name).is_some() || value(nameless, name).is_some();
-    if ours.iter().any(|name| sets(name)) {
+    if ours.iter().any(sets) {
         return None;
     }
     let is_domain = |part: &[u8]| {
