@@ -80,8 +80,7 @@ pub(crate) fn execute(
             Err(_) => before,
         });
     }
-    entry.running.end();
-    lease.give_back(&outcome);
+    lease.give_back(&outcome, &entry.running);
     log_end(&examined.kind, job.sql.len(), &entry, &outcome);
     outcome.map_err(|error| api_error(&error))
 }

@@ -138,8 +138,7 @@ impl Service {
         let outcome = lease
             .link()
             .and_then(|link| stoppable(&entry.running, link, |link| ask(&mut link.conn)));
-        entry.running.end();
-        lease.give_back(&outcome);
+        lease.give_back(&outcome, &entry.running);
         outcome.map_err(|error| api_error(&error))
     }
 
