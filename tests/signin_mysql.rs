@@ -197,10 +197,10 @@ fn mysql_8_is_made_read_only_before_each_statement() {
         assert_eq!(cell(&postern, &sql), round.to_string());
         let commands = fake.commands();
         let from = commands.iter().position(|c| *c == Command::Reset).unwrap();
-        let [reset, set, prepare, close, run] = &commands[from..] else {
+        let [reset, set, prepare, close, run, after] = &commands[from..] else {
             panic!("{commands:?}");
         };
-        assert_eq!(*reset, Command::Reset);
+        assert_eq!((reset, after), (&Command::Reset, &Command::Reset));
         let Command::Query(set) = set else {
             panic!("{set:?}");
         };

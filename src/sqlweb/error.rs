@@ -101,7 +101,7 @@ impl fmt::Display for DbError {
             ),
             Self::GivenUp(cause, told) => write!(
                 f,
-                "{}, but {}, so its connection was closed; the server may go on with it",
+                "{}, but {}, so its connection was closed, with all that the session held on it; the server may go on with the statement",
                 cause.sentence(),
                 if *told {
                     "the server did not obey"

@@ -92,9 +92,8 @@ pub(crate) fn execute(
             Err(_) => before,
         });
     }
-    entry.running.end();
     let in_transaction = leaves_transaction(service, job, &mut lease, outcome.as_ref().err());
-    lease.give_back(&outcome);
+    lease.give_back(&outcome, &entry.running);
     log_end(&examined.kind, job.sql.len(), &entry, &outcome);
     outcome
         .map(|warnings| Told {

@@ -122,15 +122,10 @@ impl Running {
         }
     }
 
-    /// A connection was taken for the statement; until [`Running::let_go`] it is shut down when a stop is overdue,
+    /// A connection was taken for the statement; until [`Running::end`] it is shut down when a stop is overdue,
     /// whatever is done on it.
     pub(crate) fn hold(&self, socket: &Socket) {
         lock(&self.state).held = Some(socket.clone());
-    }
-
-    /// The connection is about to serve others.
-    pub(crate) fn let_go(&self) {
-        lock(&self.state).held = None;
     }
 
     /// The statement is about to be sent; fails when it was stopped before.
@@ -155,7 +150,7 @@ impl Running {
         state.stop
     }
 
-    /// Nothing more comes: a stop finds nothing.
+    /// Nothing more comes: a stop finds nothing, and the connection may serve others.
     pub(crate) fn end(&self) {
         let mut state = lock(&self.state);
         (state.phase, state.held) = (Phase::Done, None);
@@ -483,7 +478,7 @@ mod tests {
         running.hold(&socket);
         running.note(Cause::ClientLeft);
         running.pause(true);
-        running.let_go();
+        running.end();
         if let Some(stop) = &mut lock(&running.state).stop {
             stop.since -= 2 * GRACE_WATCHED;
         }

@@ -171,9 +171,8 @@ impl Service {
                 ask(&mut link.conn)
             })
         });
-        entry.running.end();
         let outcome = readonly::told(outcome, "this look");
-        lease.give_back(&outcome);
+        lease.give_back(&outcome, &entry.running);
         outcome.map_err(|error| api_error(&error))
     }
 

@@ -176,10 +176,9 @@ impl Sessions {
         match lease.enter(database) {
             Ok(()) => Ok(lease),
             Err(error) => {
-                wanted.running.let_go();
                 let error = lease.explain(error);
                 // An unknown database must not cost the session its connection.
-                lease.give_back_after(Some(&error));
+                lease.give_back_after(Some(&error), wanted.running);
                 Err(error.into())
             }
         }
@@ -489,17 +488,19 @@ impl Lease<'_> {
         Ok(())
     }
 
-    /// Keeps the connection for the next statement when `outcome` left it usable.
-    pub(crate) fn give_back<T>(self, outcome: &Result<T, DbError>) {
-        self.give_back_after(outcome.as_ref().err());
+    /// Keeps the connection for the next statement when `outcome` left it usable; that of `running` has ended.
+    pub(crate) fn give_back<T>(self, outcome: &Result<T, DbError>, running: &Running) {
+        self.give_back_after(outcome.as_ref().err(), running);
     }
 
-    fn give_back_after(mut self, error: Option<&DbError>) {
+    fn give_back_after(mut self, error: Option<&DbError>, running: &Running) {
         let (owner, database) = (self.owner.take(), self.database.take());
         let link = self.link.take();
         let at_stake = link.as_ref().is_some_and(|link| link.at_stake);
         let untold = at_stake && matches!(error, Some(DbError::GivenUp(Cause::ClientLeft, _)));
         let link = link.and_then(|link| self.usable(link, error));
+        // From here on the connection is another statement's.
+        running.end();
         self.sessions.put_back(owner, link, database, untold);
     }
 
@@ -510,6 +511,8 @@ impl Lease<'_> {
             return None;
         }
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
+            // Whoever else has a handle on it.
+            link.socket.shut_down();
             return None;
         }
         // Nothing that a statement has left, such as a lock, may outlive it.
