@@ -6,6 +6,8 @@
 import { fill, h, icon } from '../../common/dom.js';
 import { greatestCost, unknownSteps } from '../core/plan.js';
 
+export { inTabularForm, isNotMade, planOf } from '../core/plan.js';
+
 /**
  * Shows plan nodes in `host`.
  * @param {Element} host

@@ -5,14 +5,15 @@
 
 import { fill, h, icon } from '../../common/dom.js';
 import { formatBytes } from '../core/binary.js';
-import { planOf } from '../core/plan.js';
 import { Messages, rowsText, summary } from './messages.js';
-import { showPlan } from './planview.js';
 import { ResultView } from './resultview.js';
 import { Tabs } from './tabs.js';
 
 /** Results of one run that are kept; each holds its rows. */
 const MAX_RESULTS = 100;
+
+/** Names of columns that a plan comes in. */
+const PLAN_COLUMNS = /^(?:explain|analyze|select_type)/i;
 
 /** Order of the tabs: results first, what the workbench opened last. */
 const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
@@ -154,7 +155,7 @@ class ResultArea {
     const id = `result-${this.#serial}`;
     this.#addView(id, `Results ${this.#serial}`, run, result);
     if (this.#serial === 1) this.#chartOf(result);
-    this.#showPlan(result);
+    this.#showPlan(run, result);
     if (this.#serial === 1 && !['chart', 'plan'].includes(this.tabs.active)) this.tabs.activate(id);
     return this.#countMessages();
   }
@@ -171,11 +172,13 @@ class ResultArea {
     this.tabs.remove('home');
   }
 
-  #showPlan(result) {
-    const nodes = planOf(result);
-    if (!nodes) return;
+  async #showPlan(run, result) {
+    if (!result.columns.some((name) => PLAN_COLUMNS.test(name))) return;
+    const module = await this.#load(import('./planview.js'));
+    const nodes = module?.planOf(result);
+    if (!nodes || !this.#isCurrent(run)) return;
     const element = h('div', { class: 'plan', tabindex: 0, role: 'region', 'aria-label': 'Plan' });
-    showPlan(element, nodes);
+    module.showPlan(element, nodes);
     this.tabs.add('plan', { title: 'Plan', icon: 'plan', element, rank: RANK.plan });
     this.tabs.activate('plan');
   }

@@ -4,7 +4,6 @@ import { errorSpan } from '../core/errors.js';
 import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
-import { inTabularForm, isNotMade } from '../core/plan.js';
 import { readQuery } from '../core/stream.js';
 import { randomId } from './store.js';
 
@@ -126,8 +125,10 @@ export class Run {
   /** Sends a statement; a plan that the server does not make in the form asked for is asked for in the one that it has. */
   async #ask(sql) {
     const answer = await this.#send(sql);
-    const again = this.#options.plan && answer.code === 200 && !this.#cancelled && answer.results.some(isNotMade) ? inTabularForm(sql) : sql;
-    if (again === sql) return { sql, answer };
+    // Loaded when it is asked for, as in the results.
+    const plans = this.#options.plan && answer.code === 200 ? await import('../results/planview.js').catch(() => null) : null;
+    const again = plans && answer.results.some(plans.isNotMade) ? plans.inTabularForm(sql) : sql;
+    if (again === sql || this.#cancelled) return { sql, answer };
     const second = await this.#send(again);
     return second.code === 200 ? { sql: again, answer: second } : { sql, answer };
   }
