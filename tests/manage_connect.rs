@@ -353,3 +353,48 @@ fn a_fingerprint_in_the_answer_is_pinned_first_and_does_not_replace_a_pin() {
         result["error_class"] == "host-key-changed"
     });
 }
+
+/// A tcp application that leads to the page itself would hand it to every visitor, codes and all.
+#[test]
+fn what_this_program_listens_on_is_no_target() {
+    let (manager, target) = (support::manager::Manager::start(&[]), Target::start());
+    let id = manager.add(&target.app());
+    manager.connected(&id);
+    let port_of = |url: &str| -> u16 { url.rsplit(':').next().unwrap().parse().unwrap() };
+    let version = manager.client().get("/api/version").data();
+    let local_port = manager.client().get("/api/tunnel").data()[0]["local_port"].as_u64();
+    let ports = std::fs::read(manager.home().path().join("relay/embedded.json")).unwrap();
+    let ports: Value = serde_json::from_slice(&ports).unwrap();
+    let page = port_of(manager.authority());
+    for (ip, port, what) in [
+        ("127.0.0.1", page, "the management page"),
+        ("localhost", page, "the management page"),
+        ("0.0.0.0", page, "the management page"),
+        ("::ffff:127.0.0.1", page, "the management page"),
+        (
+            "127.0.0.1",
+            port_of(version["server"].as_str().unwrap()),
+            "the relay",
+        ),
+        (
+            "127.0.0.1",
+            u16::try_from(ports["tunnel"].as_u64().unwrap()).unwrap(),
+            "the relay's tunnel server",
+        ),
+        (
+            "127.0.0.1",
+            u16::try_from(local_port.unwrap()).unwrap(),
+            "the local API",
+        ),
+    ] {
+        let id = manager.add(&json!({"protocol": "tcp", "ip": ip, "port": port}));
+        manager.connect(&id);
+        let failed = manager.wait_status(&id, "failed");
+        let error = failed["error"].as_str().unwrap();
+        assert!(error.contains(what), "{ip}:{port}: {error}");
+        assert_eq!(failed["error_class"], "own-listener");
+    }
+    // The same port of another address is somebody else's.
+    let id = manager.add(&json!({"protocol": "tcp", "ip": "127.0.0.2", "port": page}));
+    manager.connected(&id);
+}

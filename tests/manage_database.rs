@@ -232,3 +232,36 @@ fn a_database_that_cannot_be_had_fails_in_the_specifications_words() {
     assert!(!error.contains("planted") && !manager.stderr().contains("planted"));
     assert!(far.quick.requests().is_empty());
 }
+
+/// Whoever shared a web client once more as a port would share it without its code.
+#[test]
+fn the_web_client_of_one_application_is_no_target_of_another() {
+    let (far, db) = (Far::new(), MariaDb::shared());
+    let manager = manager(&far);
+    let id = manager.add(&app(db));
+    far.assign();
+    let shown = manager.connected(&id);
+    let local_url = shown["local_url"].as_str().unwrap();
+    let authority = local_url.split('/').nth(2).unwrap();
+    let port: u16 = authority.rsplit(':').next().unwrap().parse().unwrap();
+    let again = manager.add(&json!({"protocol": "tcp", "ip": "localhost", "port": port}));
+    manager.connect(&again);
+    let failed = manager.wait_status(&again, "failed");
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("a database's web client"), "{error}");
+}
+
+/// Some databases lock an account that is tried too often.
+#[test]
+fn a_password_that_the_database_refuses_is_not_tried_again() {
+    let (far, db) = (Far::new(), MariaDb::shared());
+    let manager = manager(&far);
+    let mut wrong = app(db);
+    wrong["db_pass"] = json!("wrong");
+    wrong["autoconnect"] = json!(true);
+    let id = manager.add(&wrong);
+    manager.connect(&id);
+    let failed = manager.wait_status(&id, "failed");
+    assert!(failed["error"].as_str().unwrap().contains("Access denied"));
+    assert_eq!(failed["next_retry_ms"], json!(null));
+}

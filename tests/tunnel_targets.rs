@@ -140,3 +140,29 @@ fn targets_that_refuse_leave_nothing() {
     tunnel.stop();
     before.are_back();
 }
+
+/// The main tunnel's end is on 127.0.0.1; whoever has its port on `::1` is somebody else.
+#[test]
+fn localhost_can_be_one_address() {
+    let _alone = alone();
+    let server = serve(Users::default());
+    let stranger = TcpListener::bind("[::1]:0").unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    let to = stranger.local_addr().unwrap().port();
+    let port = free_port();
+    let mut settings = settings_for(server.address(), port, to);
+    settings.remotes = vec![
+        format!("R:127.0.0.1:{port}:localhost:{to}")
+            .parse()
+            .unwrap(),
+    ];
+    settings.localhost = Some("127.0.0.1".parse().unwrap());
+    let tunnel = Tunnel::start(settings).unwrap();
+    assert!(tunnel.wait(WAIT));
+    for _ in 0..5 {
+        assert_eq!(visit(port).read(&mut [0]).unwrap_or(0), 0);
+    }
+    let nobody = stranger.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    tunnel.stop();
+}

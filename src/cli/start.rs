@@ -161,6 +161,7 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         run_dir: run_dir.path().to_owned(),
         server: through.server,
         embedded: embedded.is_some(),
+        own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),
         enroll_token: through.enroll_token,
         insecure: settings.insecure,
         allow_hosts: parsed.values(&ALLOW_HOST),

@@ -1,6 +1,7 @@
 //! What all parts of the manager share.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) server: Option<ServerUrl>,
     /// Whether that is a part of this program.
     pub(crate) embedded: bool,
+    /// Where this program listens from its start on, and what each is.
+    pub(crate) listeners: Vec<(SocketAddr, &'static str)>,
     pub(crate) enroll_token: Option<Zeroizing<String>>,
     /// Whether remote servers may be reached without TLS.
     pub(crate) insecure: bool,

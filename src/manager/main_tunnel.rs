@@ -294,6 +294,11 @@ impl MainTunnel {
         self.starting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Where the local API service listens, or is about to.
+    pub(crate) fn local_port(&self) -> Option<u16> {
+        self.lock().door.port()
+    }
+
     /// Ends the local API service.
     pub(crate) fn close(&self) {
         let door = std::mem::take(&mut self.lock().door);
@@ -369,6 +374,8 @@ impl Keeper {
             .connector
             .settings(self.remote.known(&self.core.known), forward)
             .map_err(|fault| fault.error)?;
+        // Whoever has the same port of `::1` is somebody else.
+        settings.localhost = Some(Ipv4Addr::LOCALHOST.into());
         settings.on_connected = Some(self.on_connected());
         let started = self.core.tunnels.start(key(&self.remote), settings);
         started

@@ -22,6 +22,7 @@ mod connection;
 mod core;
 mod local_api;
 mod main_tunnel;
+mod own_listeners;
 mod reset;
 mod routes;
 mod servers;
@@ -63,6 +64,8 @@ pub struct Options {
     pub server: Option<ServerUrl>,
     /// Whether that server is a part of this program.
     pub embedded: bool,
+    /// Where this program listens beside the manager, and what each is: no application may lead there.
+    pub own_listeners: Vec<(SocketAddr, &'static str)>,
     /// What lets an unknown connector enroll at `server`.
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whether remote servers off this machine may be reached without TLS.
@@ -99,6 +102,9 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     for host in &options.allow_hosts {
         hosts.allow(host).map_err(StartError::Host)?;
     }
+    let mut options = options;
+    let own = options.listener.local_addr().map_err(StartError::System)?;
+    options.own_listeners.push((own, "the management page"));
     let (core, listener) = core_of(options);
     let config = ServerConfig {
         listener,
@@ -129,6 +135,7 @@ fn core_of(options: Options) -> (Arc<Core>, TcpListener) {
         home: options.home,
         server: options.server,
         embedded: options.embedded,
+        listeners: options.own_listeners,
         enroll_token: options.enroll_token,
         insecure: options.insecure,
         check_other_users: options.check_other_users,

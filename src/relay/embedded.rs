@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -129,6 +129,14 @@ impl Embedded {
     /// The server that the manager asks, by address: `localhost` may be IPv6 first.
     pub fn server(&self) -> String {
         format!("http://{}", self.running.address())
+    }
+
+    /// Where it listens, and what each is.
+    pub fn listeners(&self) -> [(SocketAddr, &'static str); 2] {
+        [
+            (self.running.address(), "the relay"),
+            (self.running.tunnel_address(), "the relay's tunnel server"),
+        ]
     }
 
     /// The form of the sites' addresses, with `name` for the name of one.

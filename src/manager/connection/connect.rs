@@ -21,6 +21,7 @@ use super::rounds::{self, Rounds};
 use crate::manager::app::AppConfig;
 use crate::manager::core::{Claim, Core};
 use crate::manager::main_tunnel;
+use crate::manager::own_listeners;
 use crate::manager::quick_setup::{self, Setup};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::servers::{Connector, RemoteServer};
@@ -241,6 +242,7 @@ impl Work<'_> {
             .map_err(|error| Fault::new("no-server", error))?;
         let remote = self.core.servers.of(url.origin());
         self.active.goes_through(url.origin());
+        own_listeners::check(self.core, self.app)?;
         let was_there = held.web_client.is_some();
         let (ip, port) = self.target(held)?;
         let (setup, connector) = self.quick_setup(&url, &remote, &ip, port)?;

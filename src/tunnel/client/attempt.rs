@@ -205,7 +205,12 @@ impl Client<'_> {
             return line.refuse(channel, Refusal::ResourceShortage, "too many streams");
         };
         self.is_crowded = false;
-        line.serve_target(channel, &remote.remote_host, remote.remote_port, permit)
+        let host = &remote.remote_host;
+        let local = self.settings.localhost.map(|address| address.to_string());
+        let host = local
+            .filter(|_| host.eq_ignore_ascii_case("localhost"))
+            .unwrap_or_else(|| host.clone());
+        line.serve_target(channel, &host, remote.remote_port, permit)
             .map_err(End::Protocol)
     }
 }

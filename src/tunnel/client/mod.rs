@@ -13,6 +13,7 @@ mod failure;
 mod streams;
 mod timing;
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -53,6 +54,8 @@ pub struct Settings {
     pub password: Zeroizing<String>,
     /// What to forward.
     pub remotes: Vec<Remote>,
+    /// The address that `localhost` in a remote means; none for all that the name leads to.
+    pub localhost: Option<IpAddr>,
     /// Which host keys are accepted.
     pub host_key: HostKeyCheck,
     /// The pause between keep-alive requests; none for no keep-alive.
@@ -82,6 +85,7 @@ impl Settings {
             user: String::new(),
             password: Zeroizing::default(),
             remotes,
+            localhost: None,
             host_key: HostKeyCheck::Any,
             keepalive: Some(KEEPALIVE),
             max_retry_interval: MAX_RETRY_INTERVAL,
