@@ -101,8 +101,12 @@ fn a_websocket_passes() {
     let manager = manager(&relay);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Ends with the listener's process, or with its only visitor.
-    std::thread::spawn(move || echo_after_upgrade(&listener));
+    // Ends with the process; whoever asks whether it is there comes too.
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || echo_after_upgrade(stream));
+        }
+    });
     let id = manager.add(&json!({"protocol": "http", "port": port, "name": "socket"}));
     manager.connected(&id);
     let mut visitor = TcpStream::connect(relay.address).unwrap();
@@ -122,8 +126,7 @@ fn a_websocket_passes() {
     assert_eq!(&echoed, b"\x81\x04ping");
 }
 
-fn echo_after_upgrade(listener: &TcpListener) {
-    let (mut stream, _) = listener.accept().unwrap();
+fn echo_after_upgrade(mut stream: TcpStream) {
     read_head(&mut stream);
     let answer =
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
@@ -529,12 +532,16 @@ fn it_ends_in_two_seconds_with_visitors_at_work() {
     let manager = manager(&relay);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Ends with its only visitor.
+    // Ends with the process; whoever asks whether it is there comes too.
     std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        read_head(&mut stream);
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
-        while stream.write_all(&[0; 65536]).is_ok() {}
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                read_head(&mut stream);
+                let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n";
+                let _ = stream.write_all(head);
+                while stream.write_all(&[0; 65536]).is_ok() {}
+            });
+        }
     });
     let id = manager.add(&json!({"protocol": "http", "port": port, "name": "endless"}));
     manager.connected(&id);
