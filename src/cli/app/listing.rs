@@ -23,7 +23,11 @@ fn line(app: &Value) -> String {
     let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
     let site = site.unwrap_or_else(|| "-".to_owned());
     let (access, health) = (access(app), health(app));
-    let [id, status, protocol, name] = ["/id", "/conn_status", protocol, "/name"].map(shown);
+    let [id, mut status, protocol, name] = ["/id", "/conn_status", protocol, "/name"].map(shown);
+    let wait = app.pointer("/connection/next_retry_ms");
+    if let Some(wait) = wait.and_then(Value::as_u64).filter(|_| status == "failed") {
+        status = format!("failed, next try in {} s", wait.div_ceil(1000));
+    }
     format!("{id}\t{status}\t{protocol}\t{address}\t{access}\t{health}\t{site}\t{name}\n")
 }
 
