@@ -1,6 +1,6 @@
 //! Read-only mode through the real binary: what is refused, by which layer, and that nothing changes.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

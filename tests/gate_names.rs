@@ -4,7 +4,7 @@
 //! The installed MariaDB is always asked; `POSTERN_TEST_SERVERS` names others, as `mysql://root@127.0.0.1:3307`, with
 //! spaces between. They need an account that may create and drop the database `postern_names`.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
 

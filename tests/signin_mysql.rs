@@ -218,14 +218,15 @@ fn mysql_8_is_made_read_only_before_each_statement() {
 
 #[test]
 fn nothing_runs_unless_the_session_is_read_only() {
-    // What the server says of: read-only, sql_mode, character set, connection id (its own where empty).
-    let answers: [[&str; 4]; 6] = [
-        ["0", "STRICT_TRANS_TABLES", "utf8mb4", ""],
-        ["1", "STRICT_TRANS_TABLES,ANSI_QUOTES", "utf8mb4", ""],
-        ["1", "STRICT_TRANS_TABLES", "gbk", ""],
-        ["1", "STRICT_TRANS_TABLES", "utf8mb4", "4294967295"],
-        ["", "", "", ""],
-        ["yes", "STRICT_TRANS_TABLES", "utf8mb4", ""],
+    // What the server says of: read-only, sql_mode, character set, connection id (its own where empty), autocommit.
+    let answers: [[&str; 5]; 7] = [
+        ["0", "STRICT_TRANS_TABLES", "utf8mb4", "", "1"],
+        ["1", "STRICT_TRANS_TABLES,ANSI_QUOTES", "utf8mb4", "", "1"],
+        ["1", "STRICT_TRANS_TABLES", "gbk", "", "1"],
+        ["1", "STRICT_TRANS_TABLES", "utf8mb4", "4294967295", "1"],
+        ["1", "STRICT_TRANS_TABLES", "utf8mb4", "", "0"],
+        ["", "", "", "", ""],
+        ["yes", "STRICT_TRANS_TABLES", "utf8mb4", "", "1"],
     ];
     for answer in answers {
         // Honest at the start, so that the program runs.
@@ -244,7 +245,11 @@ fn nothing_runs_unless_the_session_is_read_only() {
             };
             wire.further_ok()?;
             wire.further_ok()?;
-            wire.rows(&[answer[0], answer[1], answer[2], id].map(Some))?;
+            let (autocommit, version) = (answer[4], "8.0.36");
+            let told = [
+                answer[0], answer[1], answer[2], id, autocommit, version, "mysql",
+            ];
+            wire.rows(&told.map(Some))?;
             Ok(true)
         }));
         let postern = let_in(start_fake(&fake, &["--readonly"]));

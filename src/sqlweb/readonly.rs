@@ -54,25 +54,31 @@ pub(crate) fn make_read_only(
     contained(|| Ok(conn.reset()?))?;
     let answer = match rows(conn, &setting(facts, calls)) {
         // A variable or a mode that this server does not know, a table that the account may not read any more.
-        Err(DbError::Statement(error)) => return Err(changed(&error.message)),
+        Err(DbError::Statement(error)) => {
+            return Err(changed(&format!(
+                "the server does not take what makes a connection read-only: {}",
+                error.message
+            )));
+        }
         answer => answer?,
     };
     let mut answer = answer.iter();
     let row = answer.next();
     let text = |i: usize| row?.get_opt::<String, _>(i)?.ok();
-    let version = text(0).unwrap_or_default();
-    if dialect_of(&version) != facts.dialect {
+    if let Some(version) = text(5).filter(|version| dialect_of(version) != facts.dialect) {
         return Err(changed(&format!(
-            "it was {} and is {version}",
+            "the server is not the one that was there before: it was {} and is {version}",
             facts.version
         )));
     }
     let own = conn.connection_id().to_string();
-    let confirmed = text(1).as_deref() == Some("1")
-        && text(2).is_some_and(|modes| same_modes(&modes, &facts.pinned_mode))
-        && text(3).as_deref() == Some("utf8mb4")
-        && text(4).as_deref() == Some("1")
-        && text(5) == Some(own);
+    let columns = if calls.is_empty() { 7 } else { 9 };
+    let confirmed = row.is_some_and(|row| row.len() == columns)
+        && text(0).as_deref() == Some("1")
+        && text(1).is_some_and(|modes| same_modes(&modes, &facts.pinned_mode))
+        && text(2).as_deref() == Some("utf8mb4")
+        && text(3) == Some(own)
+        && text(4).as_deref() == Some("1");
     if !confirmed {
         return Err(DbError::ReadOnly(
             "the server did not confirm that the connection is read-only, so nothing was sent (layer: connection)".into(),
@@ -95,8 +101,8 @@ fn setting(facts: &Facts, calls: &[&str]) -> String {
     let (variable, mode) = (facts.read_only_variable(), &facts.pinned_mode);
     let set = format!(
         "SET NAMES utf8mb4, sql_mode = '{mode}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
-         SELECT VERSION(), @@session.{variable}, @@session.sql_mode, @@session.character_set_client, \
-         @@session.autocommit, CONNECTION_ID(), DATABASE()"
+         SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID(), \
+         @@session.autocommit, VERSION(), DATABASE()"
     );
     match calls {
         [] => set,
@@ -106,7 +112,7 @@ fn setting(facts: &Facts, calls: &[&str]) -> String {
 
 fn changed(how: &str) -> DbError {
     DbError::Changed(format!(
-        "the server is not the one that was there before ({how}), so nothing was sent; it has been asked anew, so run the statement again (layer: connection)"
+        "{how}; nothing was sent, and the server has been asked what it is, so run the statement again (layer: connection)"
     ))
 }
 

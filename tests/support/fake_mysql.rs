@@ -513,7 +513,13 @@ impl Wire {
             self.further_ok()?;
             self.further_ok()?;
             let id = self.number.to_string();
-            return self.rows(&["1", "STRICT_TRANS_TABLES", "utf8mb4", &id].map(Some));
+            let version = self.shared.script.version.clone();
+            let known = ["1", "STRICT_TRANS_TABLES", "utf8mb4", &id, "1", &version];
+            let mut row = known.map(Some).to_vec();
+            // The current database, and functions of the called names where it was asked for them.
+            let unknown = if sql.contains("ROUTINES") { 3 } else { 1 };
+            row.extend(std::iter::repeat_n(None, unknown));
+            return self.rows(&row);
         }
         if let Some(literal) = sql.strip_prefix("SELECT '") {
             return self.rows(&[literal.strip_suffix('\'')]);

@@ -137,6 +137,7 @@ fn version(version: Since) -> String {
 
 const LOCKS: &str = "it touches locks that other connections see";
 const SEQUENCES: &str = "it reads or moves a sequence";
+const ENDLESS: &str = "it can be made to compute for hours, and the server cannot interrupt it";
 const WAITS: &str = "it waits for replication";
 const LATE: &str = "servers that people still run take this name for a stored function";
 
@@ -146,13 +147,11 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "DEFAULT",
         "it runs the column's default expression, which may move a sequence",
     ),
-    (
-        "ENCRYPT",
-        "it can be made to compute for hours, and the server cannot interrupt it",
-    ),
+    ("ENCRYPT", ENDLESS),
     ("GET_LOCK", LOCKS),
     ("IS_FREE_LOCK", LOCKS),
     ("IS_USED_LOCK", LOCKS),
+    ("KDF", ENDLESS),
     ("LASTVAL", SEQUENCES),
     ("LOAD_FILE", "it reads files of the server's host"),
     ("MASTER_GTID_WAIT", WAITS),
@@ -345,9 +344,6 @@ const GROUPS: &[Group] = &[
     ] },
     Group { mariadb: Some((10, 8, 1)), mysql: None, until: None, adjacent: false, names: &[
         "CRC32C",
-    ] },
-    Group { mariadb: Some((11, 3, 1)), mysql: None, until: None, adjacent: false, names: &[
-        "KDF",
     ] },
     Group { mariadb: Some((11, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
         "UUID_V4", "UUID_V7", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN", "VEC_FROMTEXT",
