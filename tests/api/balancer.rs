@@ -1,4 +1,9 @@
 //! Stopping a statement: on its own server and nowhere else, also where a balancer leads each connection elsewhere.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "test code: a panic is how a test reports"
+)]
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -137,7 +142,10 @@ fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
         message.contains("cancelled, but its server could not be told"),
         "{message}"
     );
-    assert!(message.contains("may go on with the statement"), "{message}");
+    assert!(
+        message.contains("may go on with the statement"),
+        "{message}"
+    );
     // As soon as the statement's own server is reached again, it is told there.
     balancer.lead_to(0);
     wait_until(PATIENCE, "it is ended", || ours.running("AS aim") == 0);

@@ -1,4 +1,9 @@
 //! What bounds connections that were given up, and the memory of large rows.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "test code: a panic is how a test reports"
+)]
 
 use serde_json::json;
 
