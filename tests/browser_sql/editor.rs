@@ -179,6 +179,10 @@ fn the_history_is_searched_and_fills_in() {
     client.wait_until_ready();
     client.press_function_key(4, false);
     page.wait_for("eyes.all('.history-entry').length === 3");
+    // One Escape closes it, whatever is searched for.
+    page.type_text("hay");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
 }
 
 #[test]
