@@ -5,6 +5,7 @@
 mod client;
 mod connecting;
 mod listing;
+mod opened;
 mod trust;
 
 use serde_json::{Map, Value};
@@ -253,34 +254,13 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
         None => AppStore::new(home).add(draft).map_err(of_store)?.shown(),
     };
-    if let Some(opened) = opened(&added) {
+    if let Some(opened) = opened::by(&added) {
         warn(&opened);
     }
     match parsed.has(&JSON) {
         true => print(&format!("{added:#}\n")),
         false => print(&format!("{}\n", text(&added, "/id"))),
     }
-}
-
-/// What less protection than usual lets visitors of a database do.
-fn opened(app: &Value) -> Option<String> {
-    let protocol = Protocol::named(text(app, "/protocol"))?;
-    let is = |name: &str| app.get(name).and_then(Value::as_bool) == Some(true);
-    let what = match (is("invisible"), is("db_readonly")) {
-        _ if !protocol.is_database() => return None,
-        (true, true) => return None,
-        (true, false) => {
-            "whoever has its code will be able to change and delete data: --readwrite is given"
-        }
-        (false, true) => {
-            "whoever knows its address will be able to read the database without a code: --visible is given"
-        }
-        (false, false) => {
-            "whoever knows its address will be able to read, change and delete data without a code: \
-             --visible and --readwrite are given"
-        }
-    };
-    Some(format!("once it is connected, {what}"))
 }
 
 /// The application's JSON form; whether its values can be used is for the draft to say.

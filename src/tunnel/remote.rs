@@ -16,8 +16,8 @@ const VERSION: &str = "0.0.0-src";
 pub const MAX_REMOTES: usize = 128;
 /// Bytes of a host (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
-/// Characters of a remote in a message. Default 600: more than any that is one, two hosts and two ports.
-const TEXT_CAP: usize = 600;
+/// Characters of a remote in a message. Default 300: a long host name and what belongs to it.
+const TEXT_CAP: usize = 300;
 /// Every interface of the server: where a remote listens that names no host.
 const ANY: &str = "0.0.0.0";
 /// The client itself: where a remote leads that names no host.

@@ -256,7 +256,9 @@ impl Work<'_> {
         let tunnel = self.open_tunnel(held, &remote, &connector, &setup, (ip, port), tell)?;
         let mut health = self.ask(held, missed, was_there);
         self.await_tunnel(&tunnel)?;
-        health.first(self.active);
+        if !health.first(self.active) {
+            return Err(Ended::Stopped);
+        }
         Ok((self.site(setup), tunnel, health))
     }
 

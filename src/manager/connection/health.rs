@@ -159,16 +159,17 @@ impl Watch {
         watch
     }
 
-    /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question.
-    pub(super) fn first(&mut self, active: &Active) {
+    /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question; false where the stop
+    /// signal came first.
+    pub(super) fn first(&mut self, active: &Active) -> bool {
         let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
         let answer = self.answer.clone().unwrap_or_else(never);
         select! {
-            // Whoever comes next looks at that himself.
-            recv(active.stopped()) -> _ => {}
-            recv(answer) -> answer => self.note(active, answer.unwrap_or(Ok(()))),
+            recv(active.stopped()) -> _ => return false,
+            recv(answer) -> answer => self.heard(active, answer.ok()),
             default(left) => {}
         }
+        true
     }
 
     /// Until the connection is to end.
@@ -181,11 +182,7 @@ impl Watch {
             select! {
                 recv(active.stopped()) -> _ => return Over::Stopped,
                 recv(ended) -> _ => return Over::TunnelEnded,
-                recv(answer) -> answer => match answer {
-                    Ok(answer) => self.note(active, answer),
-                    // The thread broke off: the next visit that fails asks again.
-                    Err(_) => self.answer = None,
-                },
+                recv(answer) -> answer => self.heard(active, answer.ok()),
                 recv(due) -> _ => self.ask(),
                 recv(active.retries()) -> _ => self.hasten(active, State::Failing),
                 recv(self.missed) -> missed => match missed {
@@ -222,8 +219,12 @@ impl Watch {
         }
     }
 
-    fn note(&mut self, active: &Active, answer: Result<(), String>) {
+    /// The question is over. There is no answer where its thread broke off: the next visit that fails asks again.
+    fn heard(&mut self, active: &Active, answer: Option<Result<(), String>>) {
         self.answer = None;
+        let Some(answer) = answer else {
+            return;
+        };
         self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
         let error = answer.as_ref().err().cloned();
         if active.answered(answer) {
