@@ -205,7 +205,10 @@ fn read_only(
         prepared
     })
     .and_then(|()| run(job, sink, stops, link));
-    readonly::told(readonly::not_too_wide(outcome), passed.kind.name())
+    readonly::told(
+        readonly::not_too_wide(outcome, &job.sql),
+        passed.kind.name(),
+    )
 }
 
 fn run(

@@ -159,10 +159,14 @@ pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T,
 }
 
 /// Tells a result of more than 65,535 columns as what it is. The answer to COM_STMT_PREPARE counts columns in 16 bits, so
-/// the driver takes too few of them, and the next packet is none that it can expect.
-pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>) -> Result<T, DbError> {
+/// the driver takes too few of them, and the next packet is none that it can expect. Of a text that cannot have so many
+/// it is the server's own nonsense.
+pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>, sql: &str) -> Result<T, DbError> {
+    let can_be_wide = || sql.contains('*') || sql.matches(',').count() >= usize::from(u16::MAX);
     match outcome {
-        Err(DbError::Lost(why)) if why.contains("out of sync") => Err(DbError::TooWide),
+        Err(DbError::Lost(why)) if why.contains("out of sync") && can_be_wide() => {
+            Err(DbError::TooWide)
+        }
         other => other,
     }
 }
