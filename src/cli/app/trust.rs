@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::client::{Manager, text};
 use super::{CONNECT, running, typed};
 use crate::cli::command::{Command, Flag, Parsed};
-use crate::cli::failure::{Failure, REFUSED, quoted, printable};
+use crate::cli::failure::{Failure, REFUSED, printable, quoted};
 use crate::cli::output::print;
 
 pub(super) const YES: Flag = Flag {

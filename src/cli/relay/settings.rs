@@ -8,7 +8,8 @@ use zeroize::Zeroizing;
 
 use super::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN, EXTERNAL_IP,
-    LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN, of_vault, usage,
+    LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN, of_vault,
+    usage,
 };
 use crate::cli::command::{Flag, Parsed};
 use crate::cli::failure::{Failure, quoted};

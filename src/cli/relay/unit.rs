@@ -3,8 +3,7 @@
 use super::settings::Settings;
 use super::{
     ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL,
-    SHARED_HOST_PORTS, TRUST_PROXY,
-    TUNNEL_LISTEN,
+    SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::command::{Flag, Parsed};
 use crate::cli::systemd::{Kind, Unit, escaped, program};
