@@ -72,10 +72,14 @@ fn two_relays_that_lead_to_each_other_end_it_too() {
     let (to_two, first) = leading_to(two.addr);
     let (to_one, second) = leading_to(one.addr);
     let _shared = (one.share("loop", to_two), two.share("loop", to_one));
-    assert_eq!(get(&one, "").status, 508);
+    // A Host that names the first one's port is another server's to the second one.
+    assert_eq!(get(&one, "").status, 421);
+    let mut client = one.connect();
+    client.send(b"GET /x HTTP/1.1\r\nHost: loop.localhost\r\n\r\n");
+    assert_eq!(client.answer(false).unwrap().status, 508);
     assert_eq!(
         (first.load(Ordering::SeqCst), second.load(Ordering::SeqCst)),
-        (1, 1)
+        (2, 1)
     );
 }
 

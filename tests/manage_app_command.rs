@@ -178,7 +178,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
         "postern: the server answered 403: {said}\n\
          give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it\n"
     );
-    assert_eq!((failed.code, failed.stderr), (Some(1), expected));
+    assert_eq!((failed.code, failed.stderr), (Some(4), expected));
     far.quick
         .script([Act::json(400, &json!({"message": "no\u{1b}[2Jroom\nhere"}))]);
     let failed = manager.home().run(&["app", "connect", "printer"]);

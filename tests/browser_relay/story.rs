@@ -116,8 +116,12 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
         ("db_pass", PASSWORD),
     ];
     let id = add(&page, "mysql", &fields);
-    assert_eq!(page.texts(".badge"), ["Invisible", "Read-Only"]);
+    assert_eq!(
+        page.texts(".badge"),
+        ["Will be invisible", "Will be read-only"]
+    );
     let tab = connect(&page, &id);
+    assert_eq!(page.texts(".badge"), ["Invisible", "Read-Only"]);
     look_at_sql(&tab);
     tab.expect_error("401");
     tab.wait_for_text("Authorization code");

@@ -139,21 +139,35 @@ fn failed(result: &Value, name: &str) -> Failure {
     }
     let class = text(result, "/error_class");
     let failure = Failure::operation(why(result)).exit_status(status_of(class));
-    let hint = match class {
-        _ if !text(result, "/hint").is_empty() => printable(text(result, "/hint")),
+    let hints = [again(result, name), advice(result, class)];
+    let hints: Vec<String> = hints.into_iter().flatten().collect();
+    match hints.is_empty() {
+        true => failure,
+        false => failure.hint(hints.join("; ")),
+    }
+}
+
+/// That it is tried again, where it is.
+fn again(result: &Value, name: &str) -> Option<String> {
+    let wait = next_try(result)?.div_ceil(1000);
+    Some(format!(
+        "it is tried again by itself in {wait} s ('postern app disconnect {name}' ends that)"
+    ))
+}
+
+/// What a person can try.
+fn advice(result: &Value, class: &str) -> Option<String> {
+    let hint = text(result, "/hint");
+    match class {
+        _ if !hint.is_empty() => Some(printable(hint)),
         "plugin" if text(result, "/error").starts_with("unsupported protocol") => {
-            "run 'postern plugin add mysql' first".to_owned()
+            Some("run 'postern plugin add mysql' first".to_owned())
         }
-        "plugin" => "check the database's address, user and password in the application".to_owned(),
-        _ => match next_try(result) {
-            Some(wait) => format!(
-                "it is tried again by itself in {} s; 'postern app disconnect {name}' ends that",
-                wait.div_ceil(1000)
-            ),
-            None => return failure,
-        },
-    };
-    failure.hint(hint)
+        "plugin" => {
+            Some("check the database's address, user and password in the application".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// The exit status that a class of failure stands for.
