@@ -93,6 +93,7 @@ pub(super) fn assign(
     if let Some(before) = before.filter(|before| gave_up(before, &assigned)) {
         book.reserve(connector, &before, outside.now);
     }
+    book.use_again(connector, &assigned);
     if let Some(connector) = book.connectors.get_mut(connector) {
         connector
             .applications
@@ -339,6 +340,30 @@ mod tests {
             ssh.port,
             "the last that is left"
         );
+    }
+
+    /// One name that is shared and given back again and again.
+    #[test]
+    fn what_is_used_again_is_kept_no_more_and_drives_out_nothing() {
+        let mut book = book();
+        let mut ask = |connector: &str, app: &str, protocol: &str, name: &str, release: bool| {
+            let call = json!({"connector_name": connector, "client_app_id": app,
+                "protocol": protocol, "site_name": name});
+            let given = assigned(&mut book, call).unwrap();
+            if release {
+                book.release(connector, app, "2026-01-01").unwrap();
+            }
+            (given, book.reserved.len())
+        };
+        ask("a", "1", "http", "shop", true);
+        let (ssh, _) = ask("a", "2", "ssh", "", true);
+        for _ in 0..101 {
+            ask("a", "3", "http", "store", true);
+        }
+        assert_eq!(ask("a", "4", "http", "store", false).1, 2);
+        assert_eq!(site(&ask("b", "1", "http", "shop", false).0), "shop-2");
+        let (again, kept) = ask("a", "5", "ssh", "", false);
+        assert_eq!((again.port, kept), (ssh.port, 1));
     }
 
     #[test]

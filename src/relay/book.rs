@@ -18,6 +18,7 @@ const MAX_REVOKED: usize = 1000;
 /// Enrol tokens that are remembered as forbidden; the oldest is forgotten first.
 const MAX_FORBIDDEN: usize = 1000;
 /// Names and ports that stay one connector's after it gave them up; the oldest is given away first.
+/// Default 100: as many as it may have at once.
 const MAX_RESERVED: usize = 100;
 /// Time that what a connector gave up, or was turned out with, is given to nobody else. Default 30
 /// days: browsers keep cookies of the name, and people the address.
@@ -56,6 +57,15 @@ pub(super) struct Revocation {
     /// What it was, for as long as that is kept for it.
     #[serde(default)]
     pub(super) connector: Option<Connector>,
+}
+
+/// Why a revocation is not undone; all stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotAllowed {
+    /// Nobody of that name was turned out.
+    NotRevoked,
+    /// There are as many connectors as the relay takes, and what it had is still kept for it.
+    Full,
 }
 
 /// A site's name or a public port, kept for the connector that had it.
@@ -174,18 +184,23 @@ impl Book {
         now.clone_into(&mut self.enroll_token_since);
     }
 
-    /// Undoes a revocation; `None` where there is none. The connector is back where what it had is
-    /// still kept for it, else it may enrol again.
-    pub(super) fn allow(&mut self, name: &str) -> Option<Option<Connector>> {
-        let at = self.revoked.iter().position(|revoked| revoked == name)?;
+    /// Undoes a revocation. The connector is back where what it had is still kept for it, else it may
+    /// enrol again.
+    pub(super) fn allow(&mut self, name: &str) -> Result<Option<Connector>, NotAllowed> {
+        let at = self.revoked.iter().position(|revoked| revoked == name);
+        let at = at.ok_or(NotAllowed::NotRevoked)?;
+        let kept = self.revocations.get(name);
+        let is_kept = kept.is_some_and(|revocation| revocation.connector.is_some());
+        if is_kept && self.connectors.len() >= MAX_CONNECTORS {
+            return Err(NotAllowed::Full);
+        }
         self.revoked.remove(at);
         let revocation = self.revocations.remove(name);
         let connector = revocation.and_then(|revocation| revocation.connector);
-        let connector = connector.filter(|_| self.connectors.len() < MAX_CONNECTORS);
         if let Some(connector) = &connector {
             self.connectors.insert(name.to_owned(), connector.clone());
         }
-        Some(connector)
+        Ok(connector)
     }
 
     /// Gives away what was kept since before `cutoff`, RFC 3339.
@@ -202,6 +217,9 @@ impl Book {
         let site = given_up.site.as_ref().map(|site| site.name.clone());
         // The number of a site means nothing to anybody.
         let port = site.is_none().then_some(given_up.port);
+        // One that comes and goes takes the place of none that went.
+        self.reserved
+            .retain(|kept| !kept.is_of(connector, site.as_deref(), port));
         let is_its_own = |kept: &&Reservation| kept.connector == connector;
         if self.reserved.iter().filter(is_its_own).count() >= MAX_RESERVED
             && let Some(at) = self.reserved.iter().position(|kept| is_its_own(&kept))
@@ -214,6 +232,14 @@ impl Book {
             port,
             since: now.to_owned(),
         });
+    }
+
+    /// Keeps no more what an application of the connector has: it is held by that.
+    pub(super) fn use_again(&mut self, connector: &str, used: &Application) {
+        let site = used.site.as_ref().map(|site| site.name.as_str());
+        let port = site.is_none().then_some(used.port);
+        self.reserved
+            .retain(|kept| !kept.is_of(connector, site, port));
     }
 
     /// Connectors that were turned out and for whom all is still kept.
@@ -234,6 +260,12 @@ impl Book {
         let released = applications.remove(at);
         self.reserve(connector, &released, now);
         Some(released)
+    }
+}
+
+impl Reservation {
+    fn is_of(&self, connector: &str, site: Option<&str>, port: Option<u16>) -> bool {
+        self.connector == connector && self.site.as_deref() == site && self.port == port
     }
 }
 
@@ -315,7 +347,45 @@ mod tests {
         book.sweep("2026-01-31T00:00:00Z");
         assert_eq!(book.turned_out().count(), 0);
         assert!(book.is_revoked("one"), "that lasts");
-        assert!(book.allow("one").unwrap().is_none() && book.allow("one").is_none());
+        assert!(book.allow("one").unwrap().is_none());
+        assert_eq!(book.allow("one").err(), Some(NotAllowed::NotRevoked));
+    }
+
+    #[test]
+    fn what_is_kept_for_one_is_not_thrown_away_for_want_of_room() {
+        let mut book = book();
+        let connector = book.connectors["one"].clone();
+        book.revoke("one", "2026-01-01T00:00:00Z").unwrap();
+        for number in 0..MAX_CONNECTORS {
+            let other = connector.clone();
+            book.connectors.insert(number.to_string(), other);
+        }
+        assert_eq!(book.allow("one").err(), Some(NotAllowed::Full));
+        assert!(book.is_revoked("one"));
+        book.revoke("7", "2026-01-01T00:00:00Z").unwrap();
+        let back = book.allow("one").unwrap().unwrap();
+        assert_eq!(back.applications, connector.applications);
+    }
+
+    #[test]
+    fn one_that_comes_and_goes_takes_the_place_of_no_other() {
+        let mut book = book();
+        book.reserve("one", &application("x", 1, Some("old")), "2026-01-01");
+        for _ in 0..2 * MAX_RESERVED {
+            book.reserve("one", &application("y", 2, Some("shop")), "2026-01-02");
+            book.reserve("one", &application("z", 3, None), "2026-01-03");
+        }
+        let kept = |book: &Book| -> Vec<Option<String>> {
+            book.reserved.iter().map(|kept| kept.site.clone()).collect()
+        };
+        let (old, shop) = (Some("old".to_owned()), Some("shop".to_owned()));
+        assert_eq!(kept(&book), [old.clone(), shop, None]);
+        assert_eq!(book.reserved.last().unwrap().port, Some(3));
+        book.use_again("one", &application("a", 9, Some("shop")));
+        book.use_again("two", &application("a", 3, None));
+        assert_eq!(kept(&book), [old.clone(), None], "another's is not its own");
+        book.use_again("one", &application("a", 3, None));
+        assert_eq!(kept(&book), [old]);
     }
 
     #[test]

@@ -42,6 +42,7 @@ use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 use crate::vault::time::rfc3339;
 use crate::vault::{self, Home, Instance};
+use book::NotAllowed;
 pub use enrolment::Enrolment;
 use gateway::{Cidr, Gateway, GatewayConfig};
 use operator::Operator;
@@ -342,11 +343,14 @@ pub fn revoke(data: Home, name: &str) -> Result<Option<Revoked>, StartError> {
 /// the connector is back with what it had, false when it is to enrol again.
 pub fn allow(data: Home, name: &str) -> Result<Option<bool>, StateError> {
     let store = Store::open(data, &mut Vec::new())?;
-    let back = store.change(|book| {
+    store.change(|book| {
         book.sweep(&service::cutoff());
-        Ok::<_, StateError>(book.allow(name))
-    })?;
-    Ok(back.map(|connector| connector.is_some()))
+        match book.allow(name) {
+            Ok(back) => Ok(Some(back.is_some())),
+            Err(NotAllowed::NotRevoked) => Ok(None),
+            Err(NotAllowed::Full) => Err(StateError::Full),
+        }
+    })
 }
 
 /// One connector, as it stands in the state.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::assignments::{self, Outside, Refused};
-use super::book::{Application, Book, Connector, RESERVED_FOR};
+use super::book::{Application, Book, Connector, NotAllowed, RESERVED_FOR};
 use super::enrolment::{self, Enrolment, Standing, Turned};
 use super::place::Place;
 use super::rate::Rate;
@@ -279,9 +279,8 @@ impl Service {
     pub(super) fn allow(&self, name: &str) -> Result<bool, ApiError> {
         let _following = self.following();
         let back = self.store.change(|book| {
-            let missing = || ApiError::not_found("no connector of this name was revoked");
             book.sweep(&cutoff());
-            book.allow(name).ok_or_else(missing)
+            book.allow(name).map_err(not_allowed)
         })?;
         let applications = back.iter().flat_map(|connector| &connector.applications);
         if let Some(opener) = self.opener.get() {
@@ -395,6 +394,13 @@ fn enrolled(
 
 fn turned(why: Turned) -> ApiError {
     ApiError::new(why.status(), why.message())
+}
+
+fn not_allowed(why: NotAllowed) -> ApiError {
+    match why {
+        NotAllowed::NotRevoked => ApiError::not_found("no connector of this name was revoked"),
+        NotAllowed::Full => turned(Turned::Full),
+    }
 }
 
 fn refused(why: Refused) -> ApiError {

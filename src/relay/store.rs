@@ -196,6 +196,8 @@ pub enum Error {
     Aside(PathBuf, std::io::Error),
     /// Something has no form in which it could be kept.
     Form(String),
+    /// There are as many connectors as a relay takes.
+    Full,
 }
 
 impl Error {
@@ -207,6 +209,7 @@ impl Error {
                 "run the version that wrote it, or name another directory with --data"
             }
             Self::Aside(..) | Self::Form(_) => "name another directory with --data",
+            Self::Full => "'postern relay revoke NAME' makes room",
         }
     }
 }
@@ -233,6 +236,7 @@ impl std::fmt::Display for Error {
                 write!(f, "cannot set {} aside: {error}", path.display())
             }
             Self::Form(text) => f.write_str(text),
+            Self::Full => f.write_str("the relay has as many connectors as it takes (1000)"),
         }
     }
 }
