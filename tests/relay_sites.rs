@@ -509,6 +509,23 @@ fn without_a_server_the_relay_is_embedded_and_naming_one_later_needs_nothing_els
     assert_eq!(relay.visit("shop", "/").text(), HELLO);
 }
 
+/// A revocation ends the enrol token, which the manager of the same process never needed.
+#[test]
+fn who_revokes_his_own_connector_at_the_embedded_relay_can_start_afresh() {
+    let (home, target) = (Arc::new(Home::new()), Target::start());
+    let manager = Manager::start_in(&home, &[]);
+    let id = add(&manager, &target, json!({"name": "shop"}));
+    let server = manager.connected(&id)["server"].clone();
+    let listed = home.run(&["relay", "list"]).stdout;
+    let name = listed.lines().nth(1).unwrap().split('\t').next().unwrap();
+    let revoked = home.run(&["relay", "revoke", name]);
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    let wanted = json!({"server": server, "disconnect": true});
+    let reset = manager.client().post("/api/reset", &wanted);
+    assert_eq!(reset.status(), 200, "{}", reset.text());
+    manager.connected(&id);
+}
+
 /// Who runs a relay already needs no second one, nor its token.
 #[test]
 fn a_relay_that_runs_already_is_used_without_being_named() {

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::secret::{self, NoRandom};
 use super::{Enrolment, Options, PublicPorts, Running, StartError, Whereabouts};
 use crate::vault::{self, Claimed, Home, Instance};
 
@@ -34,7 +33,8 @@ struct Ports {
 /// The relay at work.
 pub struct Embedded {
     running: Running,
-    /// What lets the manager of this process in, and nobody else. A secret.
+    /// What lets the manager of this process in, and nobody else, whatever enrol token a revocation
+    /// ended: its operator's. A secret.
     pub token: Zeroizing<String>,
     _instance: Instance,
 }
@@ -78,12 +78,6 @@ impl From<io::Error> for NotEmbedded {
     }
 }
 
-impl From<NoRandom> for NotEmbedded {
-    fn from(error: NoRandom) -> Self {
-        Self::Start(error.into())
-    }
-}
-
 /// Starts it in `relay/` of the per-user directory.
 pub fn start(
     home: &Home,
@@ -96,7 +90,6 @@ pub fn start(
         Claimed::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
     })?;
     let (listener, tunnel_listener) = listeners(&data)?;
-    let token = secret::token()?;
     let running = super::start(Options {
         data,
         listener,
@@ -107,7 +100,7 @@ pub fn start(
         public_url: None,
         external_ip: Ipv4Addr::LOCALHOST.to_string(),
         enrolment: Enrolment::WithToken,
-        enroll_token: Some(token.clone()),
+        enroll_token: None,
         trust_proxy: Vec::new(),
         connections: None,
         answer_time: None,
@@ -118,6 +111,7 @@ pub fn start(
         log::warn!("unreadable, and kept aside: {}", path.display());
     }
     running.announce(&instance)?;
+    let token = running.operator_token().clone();
     Ok(Embedded {
         running,
         token,
