@@ -215,14 +215,19 @@ impl Watch {
             });
         match spawned {
             Ok(_) => self.answer = Some(answer),
-            Err(error) => log::warn!("no thread to ask an application: {error}"),
+            Err(error) => {
+                log::warn!("no thread to ask an application: {error}");
+                self.due = Some(self.asked + FAILING_PAUSE);
+            }
         }
     }
 
-    /// The question is over. There is no answer where its thread broke off: the next visit that fails asks again.
+    /// The question is over. There is no answer where its thread broke off: it is asked again.
     fn heard(&mut self, active: &Active, answer: Option<Result<(), String>>) {
         self.answer = None;
         let Some(answer) = answer else {
+            log::warn!("application {}: a question broke off", self.id);
+            self.due = Some(self.asked + FAILING_PAUSE);
             return;
         };
         self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
@@ -386,8 +391,11 @@ fn refusal(name: &str, error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::sync::Arc;
 
     use super::*;
+    use crate::manager::connection::active::Step;
+    use crate::manager::draft::Draft;
 
     /// The answer about something that says this to whoever comes, and its address.
     fn about(protocol: Protocol, said: &'static [u8]) -> (Result<(), String>, String) {
@@ -457,6 +465,21 @@ mod tests {
             let answer = Probe::Target(protocol, "127.0.0.1".into(), port).ask();
             assert_eq!(answer, Err(format!("127.0.0.1:{port} refuses connections")));
         }
+    }
+
+    /// Nobody else would ask one that fails: no visit that finds nobody does.
+    #[test]
+    fn a_question_that_breaks_off_is_asked_again() {
+        let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = app.unwrap().into_new().unwrap();
+        let active = Active::new(&app, Step::QuickSetup, bounded(0).1);
+        active.answered(Err("it failed before".into()));
+        let breaks_off = Probe::Database(Arc::new(|| panic!("as a fault of the driver would")));
+        let mut watch = Watch::begin("x", breaks_off, never(), false);
+        let answer = watch.answer.clone().unwrap().recv();
+        assert!(answer.is_err() && watch.due.is_none());
+        watch.heard(&active, answer.ok());
+        assert_eq!(watch.due, Some(watch.asked + FAILING_PAUSE));
     }
 
     #[test]
