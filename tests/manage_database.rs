@@ -251,6 +251,26 @@ fn the_web_client_of_one_application_is_no_target_of_another() {
     assert!(error.contains("a database's web client"), "{error}");
 }
 
+/// Its number says that it is a refusal, in whatever language its text is.
+#[test]
+fn a_refusal_in_another_language_is_one_too() {
+    let far = Far::new();
+    let db = MariaDb::start(support::mariadb::Options {
+        args: vec!["--lc-messages=de_DE".into()],
+        ..Default::default()
+    });
+    let manager = manager(&far);
+    let mut wrong = app(&db);
+    wrong["db_pass"] = json!("wrong");
+    wrong["autoconnect"] = json!(true);
+    let id = manager.add(&wrong);
+    manager.connect(&id);
+    let failed = manager.wait_status(&id, "failed");
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("keine Zugriffsberechtigung"), "{error}");
+    assert_eq!(failed["next_retry_ms"], json!(null));
+}
+
 /// Some databases lock an account that is tried too often.
 #[test]
 fn a_password_that_the_database_refuses_is_not_tried_again() {

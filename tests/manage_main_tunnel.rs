@@ -11,6 +11,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use postern::vault::{self, CredentialStore};
 use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Far, Manager, Target, free_port};
@@ -124,6 +125,25 @@ fn at_the_start_it_is_set_up_from_what_was_saved_at_the_same_port() {
     let _taken = TcpListener::bind(("127.0.0.1", taken)).unwrap();
     let manager = far.manager_in(&home);
     assert_ne!(wait_up(&manager)[0]["local_port"], port);
+}
+
+/// An earlier version did not keep how far inside the network the server was; its URL says that it is here.
+#[test]
+fn at_the_start_it_is_set_up_from_what_an_earlier_version_saved() {
+    let (far, target) = (Far::new(), Target::start());
+    let home = Arc::new(Home::new());
+    let manager = far.manager_in(&home);
+    let id = manager.add(&target.app());
+    far.assign();
+    manager.connected(&id);
+    drop(manager);
+    let store = CredentialStore::new(vault::Home::at(home.path()));
+    let known = store.with_connector_info().unwrap();
+    let changed = store.change(&known[0].0, |saved| saved.server_class.take());
+    assert_eq!(changed.unwrap().as_deref(), Some("loopback"));
+    let manager = far.manager_in(&home);
+    wait_up(&manager);
+    assert_eq!(far.quick.requests().len(), 1, "no call is needed for it");
 }
 
 #[test]

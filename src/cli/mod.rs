@@ -25,7 +25,7 @@ mod tunnel_server;
 
 use std::process::ExitCode;
 
-use crate::plugin::{Database, Plugin, Served, WebClients};
+use crate::plugin::{Database, NotServed, Plugin, Served, WebClients};
 use failure::{Failure, quoted};
 use output::print;
 use suggest::nearest;
@@ -40,7 +40,11 @@ static PLUGINS: &[&BuiltIn] = &[&mysql::MySql];
 struct BuiltIns;
 
 impl WebClients for BuiltIns {
-    fn serve(&self, protocol: &str, database: Database) -> Option<Result<Box<dyn Served>, String>> {
+    fn serve(
+        &self,
+        protocol: &str,
+        database: Database,
+    ) -> Option<Result<Box<dyn Served>, NotServed>> {
         serving(protocol).map(|plugin| plugin.serve(database))
     }
 }

@@ -13,7 +13,7 @@ use super::share::{self, Sharing};
 use super::signals::Watch;
 use super::{browser, ending, logging};
 use crate::http::InvalidHost;
-use crate::plugin::{Database, Plugin, Served, SignIn};
+use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, Running, Target, TlsMode};
 use crate::vault::{Home, RunDir};
 
@@ -70,7 +70,7 @@ impl Plugin for MySql {
         serve(running, readonly, shared, opens, &watch)
     }
 
-    fn serve(&self, database: Database) -> Result<Box<dyn Served>, String> {
+    fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
         let running = sqlweb::start(Options {
             target: Target::Tcp {
                 host: database.host,
@@ -90,7 +90,10 @@ impl Plugin for MySql {
         });
         match running {
             Ok(running) => Ok(Box::new(Client(running))),
-            Err(error) => Err(printable(&error.to_string())),
+            Err(error) => Err(NotServed {
+                message: printable(&error.to_string()),
+                is_denied: error.is_denied(),
+            }),
         }
     }
 }

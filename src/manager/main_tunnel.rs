@@ -22,10 +22,11 @@ use super::connection::connect::Ended;
 use super::connection::result::{HostKey, class_name, latency_ms};
 use super::core::Core;
 use super::local_api::LocalApi;
-use super::servers::{Connector, RemoteServer};
+use super::servers::{self, Connector, RemoteServer};
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 use crate::tunnel::registry::{Key, Which};
 use crate::tunnel::remote::Remote;
+use crate::vault::Credentials;
 
 /// Time for the main tunnel to connect. 30 s by the specification.
 const MAIN_WAIT: Duration = Duration::from_secs(30);
@@ -104,7 +105,10 @@ pub(crate) fn ensure(
             active.awaits(Step::MainTunnel, core.tunnels.find(&key(remote)));
             select! {
                 recv(active.stopped()) -> _ => return Err(Ended::Stopped),
-                recv(timeout) -> _ => return Err(Fault::new("timeout", "Main tunnel connect timeout").into()),
+                recv(timeout) -> _ => {
+                    let late = Fault::new("timeout", "Main tunnel connect timeout");
+                    return Err(late.of_tunnel().into());
+                }
                 recv(stage) -> _ => {}
             }
         }
@@ -114,8 +118,20 @@ pub(crate) fn ensure(
     }
 }
 
-/// Sets it up in the background where saved connector info exists.
-pub(crate) fn begin_at_start(core: &Arc<Core>, remote: &Arc<RemoteServer>) {
+/// Sets it up in the background where saved connector info exists. Where that is of an earlier version, which did not
+/// keep how far inside the network the server was, the next answer may have to come first.
+pub(crate) fn begin_at_start(
+    core: &Arc<Core>,
+    remote: &Arc<RemoteServer>,
+    credentials: &Credentials,
+) {
+    if servers::class_of(remote.origin(), credentials).is_none() {
+        log::info!(
+            "main tunnel to {}: set up with the server's next answer",
+            remote.origin()
+        );
+        return;
+    }
     if let Err(fault) = begin(core, remote) {
         log::warn!("main tunnel to {}: {}", remote.origin(), fault.error);
     }
@@ -273,8 +289,9 @@ fn info(core: &Core, remote: &RemoteServer) -> Result<Info, Fault> {
     let credentials = remote
         .credentials(&core.credentials, false)
         .map_err(|error| local(error.to_string()))?;
-    let (connector, api_port) = (Connector::of(&credentials), credentials.api_port);
-    let (Some(connector), Some(api_port)) = (connector, api_port) else {
+    let class = servers::class_of(remote.origin(), &credentials);
+    let connector = class.and_then(|class| Connector::of(&credentials, class));
+    let (Some(connector), Some(api_port)) = (connector, credentials.api_port) else {
         return Err(local(
             "the connector info is not complete: connect again".into(),
         ));

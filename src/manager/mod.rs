@@ -163,9 +163,9 @@ fn begin(core: &Arc<Core>) {
 fn begin_main_tunnels(core: &Arc<Core>) {
     match core.credentials.with_connector_info() {
         Ok(known) => {
-            let origins = known.into_iter().map(|(origin, _)| origin);
-            for origin in origins.filter(|origin| core.is_in_use(origin)) {
-                main_tunnel::begin_at_start(core, &core.servers.of(&origin));
+            let in_use = known.iter().filter(|(origin, _)| core.is_in_use(origin));
+            for (origin, credentials) in in_use {
+                main_tunnel::begin_at_start(core, &core.servers.of(origin), credentials);
             }
         }
         Err(error) => log::warn!("no main tunnel is set up at the start: {error}"),

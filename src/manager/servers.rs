@@ -11,6 +11,7 @@ use super::app::address;
 use super::connection::active::Fault;
 use super::main_tunnel::MainTunnel;
 use super::quick_setup::{self, Setup};
+use super::server_url::ServerUrl;
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::link::{AddressClass, Endpoint};
@@ -235,19 +236,29 @@ fn take(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Optio
     port
 }
 
+/// How far inside the network a server was when it named the address for tunnels. Where an earlier version did not keep
+/// that, its URL may tell; none where only the next call does.
+pub(crate) fn class_of(origin: &str, credentials: &Credentials) -> Option<AddressClass> {
+    let kept = credentials.server_class.as_deref();
+    kept.and_then(AddressClass::named).or_else(|| {
+        // What is kept was allowed once, whatever is allowed now.
+        let url = ServerUrl::parse(origin, true).ok()?;
+        match url.is_loopback() {
+            true => Some(AddressClass::Loopback),
+            false => AddressClass::of(url.host().parse().ok()?),
+        }
+    })
+}
+
 impl Connector {
-    /// That of complete connector info.
-    pub(crate) fn of(credentials: &Credentials) -> Option<Self> {
+    /// That of complete connector info, from a server of this class.
+    pub(crate) fn of(credentials: &Credentials, server_class: AddressClass) -> Option<Self> {
         if !credentials.has_connector_info() {
             return None;
         }
         Some(Self {
             external_ip: credentials.external_ip.clone()?,
-            server_class: credentials
-                .server_class
-                .as_deref()
-                .and_then(AddressClass::named)
-                .unwrap_or(AddressClass::Public),
+            server_class,
             tunnel_port: credentials.tunnel_port?,
             user: credentials.conn_username.clone()?,
             password: credentials.conn_password.clone()?,
@@ -303,6 +314,31 @@ mod tests {
             },
             api_key: ApiKey::default(),
             server_class: AddressClass::Loopback,
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_version_did_not_keep_is_told_by_the_url_or_not_known() {
+        use AddressClass::{Loopback, Private, Public};
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let mut credentials = store.load("https://a.example:443").unwrap();
+        for (origin, class) in [
+            ("http://127.0.0.1:8180", Some(Loopback)),
+            ("http://localhost:8180", Some(Loopback)),
+            ("https://relay.localhost:443", Some(Loopback)),
+            ("http://[::1]:8180", Some(Loopback)),
+            ("http://192.168.0.2:8180", Some(Private)),
+            ("https://[fd00::1]:443", Some(Private)),
+            ("https://8.8.8.8:443", Some(Public)),
+            ("https://169.254.169.254:443", None),
+            ("https://relay.example:443", None),
+        ] {
+            assert_eq!(class_of(origin, &credentials), class, "{origin}");
+        }
+        credentials.server_class = Some("private".into());
+        for origin in ["https://relay.example:443", "http://127.0.0.1:8180"] {
+            assert_eq!(class_of(origin, &credentials), Some(Private), "it was seen");
         }
     }
 

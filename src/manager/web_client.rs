@@ -11,7 +11,7 @@ use super::connection::active::Fault;
 use super::connection::connect::Ended;
 use super::core::Core;
 use super::quick_setup::Setup;
-use crate::plugin::{Database, Served, SignIn};
+use crate::plugin::{Database, NotServed, Served, SignIn};
 
 /// Bytes of the stack of the thread that starts one. Default 512 KiB: the driver's TLS.
 const STACK: usize = 512 * 1024;
@@ -31,7 +31,7 @@ pub(crate) struct WebClient {
     host: Option<String>,
 }
 
-type Outcome = Option<Result<Box<dyn Served>, String>>;
+type Outcome = Option<Result<Box<dyn Served>, NotServed>>;
 
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
@@ -51,7 +51,10 @@ impl WebClient {
         };
         match outcome {
             None => Err(Fault::new("plugin", format!("unsupported protocol '{protocol}'")).into()),
-            Some(Err(error)) => Err(Fault::new("plugin", error).into()),
+            Some(Err(error)) => {
+                let fault = Fault::new("plugin", error.message);
+                Err(fault.refused(error.is_denied).into())
+            }
             Some(Ok(served)) => Ok(Self {
                 served: Some(served),
                 is_invisible: app.invisible,

@@ -32,13 +32,26 @@ pub trait Plugin: Sync {
     fn run(&self, protocol: &str, arguments: &[String]) -> Result<(), Self::Failure>;
 
     /// Serves a web client for a database within this process. Blocks while it connects; the error is for the person.
-    fn serve(&self, database: Database) -> Result<Box<dyn Served>, String>;
+    fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed>;
 }
 
 /// Finds the plugin for a protocol and lets it serve.
 pub trait WebClients: Send + Sync {
     /// As [`Plugin::serve`]; none where no plugin speaks `protocol`.
-    fn serve(&self, protocol: &str, database: Database) -> Option<Result<Box<dyn Served>, String>>;
+    fn serve(
+        &self,
+        protocol: &str,
+        database: Database,
+    ) -> Option<Result<Box<dyn Served>, NotServed>>;
+}
+
+/// Why a database is not served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotServed {
+    /// For the person.
+    pub message: String,
+    /// Whether the database refused the account or its password, and does so again until one of them is another.
+    pub is_denied: bool,
 }
 
 /// A database, and how a web client for it is served.

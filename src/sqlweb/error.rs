@@ -81,6 +81,12 @@ impl Cause {
     }
 }
 
+/// Wrong name or password, no right to the database, no password where one is needed, and accounts that are locked
+/// (3118 and 3955 of MySQL, 4151 of MariaDB).
+const DENIALS: [u16; 6] = [1045, 1044, 1698, 3118, 3955, 4151];
+/// "Invalid authorization specification" (SQL:2016 part 2, table 41).
+const DENIED_STATE: &str = "28000";
+
 impl fmt::Display for DbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -130,6 +136,15 @@ impl fmt::Display for DbError {
 }
 
 impl DbError {
+    /// Whether the server refused the account or its password. By number or SQLSTATE: the text is in the server's
+    /// language.
+    pub(crate) fn is_denied(&self) -> bool {
+        match self {
+            Self::Denied(error) => DENIALS.contains(&error.code) || error.state == DENIED_STATE,
+            _ => false,
+        }
+    }
+
     /// The HTTP status that stands for this failure.
     pub(crate) fn status(&self) -> u16 {
         match self {

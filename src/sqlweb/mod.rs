@@ -93,6 +93,8 @@ pub enum StartError {
         message: String,
         /// What to try.
         hint: Option<&'static str>,
+        /// Whether the account was refused.
+        is_denied: bool,
     },
     /// The address to listen on cannot be had.
     Listen(String),
@@ -120,6 +122,17 @@ impl StartError {
             Self::System(_) => None,
         }
     }
+
+    /// Whether the database refused the account or its password.
+    pub fn is_denied(&self) -> bool {
+        matches!(
+            self,
+            Self::Database {
+                is_denied: true,
+                ..
+            }
+        )
+    }
 }
 
 impl From<DbError> for StartError {
@@ -135,6 +148,7 @@ impl From<DbError> for StartError {
         Self::Database {
             message: error.to_string(),
             hint,
+            is_denied: error.is_denied(),
         }
     }
 }

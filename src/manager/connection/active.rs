@@ -126,13 +126,6 @@ const REFUSALS: [&str; 4] = [
     "no-server",
 ];
 
-/// Also a database's refusal, in its own words: some lock an account that is tried too often.
-fn is_refusal(class: Option<&str>, error: &str) -> bool {
-    class.is_some_and(|class| {
-        REFUSALS.contains(&class) || (class == "plugin" && error.contains("Access denied"))
-    })
-}
-
 /// Why the work ended without success.
 #[derive(Debug, Default)]
 pub(crate) struct Fault {
@@ -140,6 +133,11 @@ pub(crate) struct Fault {
     pub(crate) error: String,
     /// Its kind, where no tunnel tells it.
     pub(crate) class: Option<&'static str>,
+    /// Whether it came from waiting for a tunnel, which knows more of it.
+    is_of_tunnel: bool,
+    /// Whether the same call can only be refused again, whatever its kind: some databases lock an account that is tried
+    /// too often.
+    is_refusal: bool,
     /// What to try; empty where the kind says it.
     pub(crate) hint: &'static str,
 }
@@ -149,8 +147,21 @@ impl Fault {
         Self {
             error: error.into(),
             class: Some(class),
-            hint: "",
+            ..Self::default()
         }
+    }
+
+    /// The same, from waiting for a tunnel.
+    pub(crate) fn of_tunnel(self) -> Self {
+        Self {
+            is_of_tunnel: true,
+            ..self
+        }
+    }
+
+    /// The same, which is only tried again where something has changed.
+    pub(crate) fn refused(self, is_refusal: bool) -> Self {
+        Self { is_refusal, ..self }
     }
 
     /// What happened and what to try, for a log.
@@ -321,6 +332,8 @@ impl Active {
         }
         // Wishes from before the pause do not end it.
         while self.retry.1.try_recv().is_ok() {}
+        // Of any other fault, the tunnel's last error is not the reason.
+        let snapshot = snapshot.filter(|_| fault.is_of_tunnel);
         let reason = snapshot.and_then(|snapshot| snapshot.error);
         record.class = fault.class;
         if let Some(reason) = reason {
@@ -328,7 +341,8 @@ impl Active {
             record.host_key = reason.host_key.map(HostKey::from);
             record.detail = reason.message;
         }
-        let is_refusal = is_refusal(record.class, &fault.error);
+        let by_class = record.class.is_some_and(|class| REFUSALS.contains(&class));
+        let is_refusal = fault.is_refusal || by_class;
         record.awaited = pause.map(|pause| match is_refusal {
             true => Awaited::Change,
             false => Awaited::Moment(Instant::now() + pause),
@@ -494,6 +508,8 @@ pub(crate) fn millis_until(at: Instant) -> u64 {
 mod tests {
     use super::*;
     use crate::manager::draft::Draft;
+    use crate::tunnel::client::Settings;
+    use crate::tunnel::link::Endpoint;
 
     fn app() -> AppConfig {
         let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
@@ -540,6 +556,49 @@ mod tests {
             (State::Failed, Some("quick-setup"))
         );
         assert_eq!((shown.error.as_str(), shown.next_retry_ms), ("no", None));
+    }
+
+    /// A tunnel that has tried in vain, and says why.
+    fn failing_tunnel() -> Arc<Tunnel> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("ws://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let remote = "R:127.0.0.1:1:127.0.0.1:1".parse().unwrap();
+        let settings = Settings::new(Endpoint::parse(&endpoint).unwrap(), vec![remote]);
+        let tunnel = Arc::new(Tunnel::start(settings).unwrap());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while tunnel.snapshot().error.is_none() {
+            assert!(Instant::now() < deadline, "it has not failed");
+            std::thread::yield_now();
+        }
+        tunnel
+    }
+
+    #[test]
+    fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
+        let tunnel = failing_tunnel();
+        let failed = |step: Step, fault: Fault| {
+            let active = active();
+            active.awaits(step, Some(Arc::clone(&tunnel)));
+            let awaited = active.failed(fault, Some(Duration::from_secs(5)));
+            (active.result(), awaited)
+        };
+        let late = Fault::new("timeout", "App tunnel connect timeout").of_tunnel();
+        let (shown, awaited) = failed(Step::Signal, late);
+        assert_eq!(shown.error_class, Some("network"));
+        assert!(!shown.detail.is_empty());
+        assert!(matches!(awaited, Some(Awaited::Moment(_))));
+        let local = Fault::new("own-listener", "not shared");
+        let (shown, _) = failed(Step::Serving, local);
+        assert_eq!(
+            (shown.error_class, shown.detail.as_str()),
+            (Some("own-listener"), "")
+        );
+        let refused = Fault::new("no-server", "no server is named");
+        let (_, awaited) = failed(Step::Serving, refused);
+        assert_eq!(awaited, Some(Awaited::Change));
+        let denied = Fault::new("plugin", "in any words").refused(true);
+        assert_eq!(failed(Step::WebClient, denied).1, Some(Awaited::Change));
     }
 
     #[test]

@@ -400,7 +400,7 @@ impl Work<'_> {
     /// Step 5.
     fn await_tunnel(&self, tunnel: &Arc<Tunnel>) -> Result<(), Ended> {
         self.active.awaits(Step::Signal, Some(Arc::clone(tunnel)));
-        let timeout = || Fault::new("timeout", "App tunnel connect timeout");
+        let timeout = || Fault::new("timeout", "App tunnel connect timeout").of_tunnel();
         let over = crossbeam_channel::after(TUNNEL_WAIT);
         loop {
             select! {
@@ -412,7 +412,10 @@ impl Work<'_> {
                 Status::Connected => return Ok(()),
                 // It was lost again at once, and goes on trying.
                 Status::Connecting => {}
-                _ => return Err(Fault::new("local", "the tunnel was closed").into()),
+                _ => {
+                    let closed = Fault::new("local", "the tunnel was closed");
+                    return Err(closed.of_tunnel().into());
+                }
             }
         }
     }
