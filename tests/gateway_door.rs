@@ -335,6 +335,23 @@ fn every_answer_of_an_https_gateway_keeps_browsers_on_https_on_every_port() {
 }
 
 #[test]
+fn who_is_turned_away_from_an_https_gateway_is_kept_on_https_too() {
+    for secure in [true, false] {
+        let mut limits = Limits::default();
+        limits.per_source = 1;
+        let relay = Relay::start_with(limits, |config| config.secure = secure);
+        let mut first = relay.connect();
+        first.send(format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", relay.addr).as_bytes());
+        assert_eq!(first.answer(false).unwrap().status, 200);
+        // It keeps its connection, and there is room for one.
+        let away = relay.connect().answer(false).unwrap();
+        assert_eq!(away.status, 503, "{}", away.head);
+        let stamp = away.header("strict-transport-security").is_some();
+        assert_eq!(stamp, secure, "{}", away.head);
+    }
+}
+
+#[test]
 fn answers_of_an_invisible_site_are_kept_by_no_cache_in_front() {
     let relay = Relay::start();
     let lines = "Cache-Control: public, max-age=60\r\nCache-Control: s-maxage=600\r\n\

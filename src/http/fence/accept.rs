@@ -163,7 +163,7 @@ fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
     let is_counted = !shared.is_proxy(peer.ip());
     let entry = match shared.table.admit(socket, peer, is_counted) {
         Ok(entry) => entry,
-        Err(socket) => return conn::turn_away(&socket),
+        Err(socket) => return conn::turn_away(shared, &socket),
     };
     let theirs = Arc::clone(shared);
     let served = Arc::clone(&entry);

@@ -54,9 +54,10 @@ pub(super) fn serve(shared: &Shared, entry: &Entry) {
 }
 
 /// Tells a client that there is no room for it, as far as that goes without waiting.
-pub(super) fn turn_away(mut socket: &TcpStream) {
+pub(super) fn turn_away(shared: &Shared, mut socket: &TcpStream) {
     let refusal = Refusal::new(503, "too many connections: try again later");
-    let _ = socket.write(&response_bytes(refused(refusal), false, true));
+    let response = shared.stamped(refused(refusal));
+    let _ = socket.write(&response_bytes(response, false, true));
     let _ = socket.shutdown(Shutdown::Write);
 }
 
