@@ -303,6 +303,17 @@ fn calls_behind_a_trusted_proxy_are_counted_by_visitor() {
     };
     assert!((0..30).all(|_| from("192.0.2.1") == 400));
     assert_eq!((from("192.0.2.1"), from("192.0.2.2")), (429, 400));
+    // As the gateway reads it: some proxies add the port, some a line of their own.
+    assert_eq!((from("192.0.2.1:4711"), from("192.0.2.3:80")), (429, 400));
+    let lines = [
+        json,
+        ("X-Forwarded-For", "192.0.2.4"),
+        ("X-Forwarded-For", "[::ffff:192.0.2.1]"),
+    ];
+    let answer = relay
+        .client()
+        .send("POST", "/api/public/quick-setup", &lines, b"{}");
+    assert_eq!(answer.status(), 429);
 }
 
 #[test]

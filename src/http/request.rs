@@ -120,13 +120,19 @@ impl Request {
         first(&self.headers, |key| key.eq_ignore_ascii_case(name))
     }
 
+    /// Every value of a header, in order; names compare without case.
+    pub fn header_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.headers
+            .iter()
+            .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
     /// Every cookie of this name: a page of another site below the same domain can put one of its
     /// own in front.
     pub fn cookies<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.headers
-            .iter()
-            .filter(|(key, _)| key.eq_ignore_ascii_case("cookie"))
-            .flat_map(|(_, value)| value.split(';'))
+        self.header_values("cookie")
+            .flat_map(|value| value.split(';'))
             .filter_map(|pair| pair.trim().split_once('='))
             .filter(move |(key, _)| *key == name)
             .map(|(_, value)| value)

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::gateway::Cidr;
+use super::gateway::{Cidr, forwarded};
 use super::operator::Operator;
 use super::service::Service;
 use super::status;
@@ -20,8 +20,6 @@ use crate::http::{ApiError, Method, Request, Response, Router, assets};
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
-/// Addresses of `X-Forwarded-For` that are looked at. Default 16: more proxies than anybody has in a row.
-const MAX_CHAIN: usize = 16;
 /// Bytes of a quick-setup call from a connector that is known. Default 16 KiB: names, a password, a token.
 const SMALL_CALL: usize = 16 * 1024;
 /// Calls that wait for a slow comparison at once; they are made one at a time. Default 16: a second.
@@ -42,7 +40,7 @@ pub(super) struct Desk {
 impl Desk {
     /// Whether a request comes by `https`; in doubt it does.
     fn is_secure(&self, request: &Request) -> bool {
-        let is_trusted = is_trusted(request.peer(), &self.trust_proxy);
+        let is_trusted = forwarded::is_trusted(request.peer(), &self.trust_proxy);
         let told = request.header("x-forwarded-proto") == Some("https");
         self.service.place.is_secure || (told && is_trusted)
     }
@@ -294,47 +292,8 @@ fn too_many(message: &str, wait: Duration) -> Response {
     Response::error(&ApiError::too_many(message)).header("Retry-After", seconds.to_string())
 }
 
-/// Who asks: the peer, or whom a trusted proxy names. Of the list only what trusted proxies wrote
-/// counts, which is its end.
+/// Who asks, as the gateway reads it too.
 fn source(request: &Request, trusted: &[Cidr]) -> IpAddr {
-    let list = request.header("x-forwarded-for").unwrap_or_default();
-    source_of(request.peer(), list, trusted)
-}
-
-fn is_trusted(address: IpAddr, trusted: &[Cidr]) -> bool {
-    trusted.iter().any(|network| network.contains(address))
-}
-
-fn source_of(peer: IpAddr, list: &str, trusted: &[Cidr]) -> IpAddr {
-    let mut source = peer;
-    for address in list.rsplit(',').take(MAX_CHAIN) {
-        match address.trim().parse() {
-            Ok(before) if is_trusted(source, trusted) => source = before,
-            _ => break,
-        }
-    }
-    source
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_trusted_proxies_are_believed() {
-        let trusted: Vec<Cidr> = ["127.0.0.1", "10.0.0.0/8"]
-            .map(|text| text.parse().unwrap())
-            .into();
-        for (peer, list, expected) in [
-            ("192.0.2.1", "198.51.100.7", "192.0.2.1"),
-            ("127.0.0.1", "", "127.0.0.1"),
-            ("127.0.0.1", "198.51.100.7", "198.51.100.7"),
-            ("127.0.0.1", "1.1.1.1, 198.51.100.7", "198.51.100.7"),
-            ("127.0.0.1", "198.51.100.7, 10.1.1.1", "198.51.100.7"),
-            ("127.0.0.1", "198.51.100.7, junk", "127.0.0.1"),
-        ] {
-            let source = source_of(peer.parse().unwrap(), list, &trusted);
-            assert_eq!(source, expected.parse::<IpAddr>().unwrap(), "{list}");
-        }
-    }
+    let values = request.header_values(forwarded::FORWARDED_FOR);
+    forwarded::source(values.map(str::as_bytes), request.peer(), trusted)
 }

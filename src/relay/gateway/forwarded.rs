@@ -10,6 +10,8 @@ use std::str::FromStr;
 use super::host::Host;
 use crate::http::fence::head::Headers;
 
+/// The header that proxies add the address to that they have a request from.
+pub(in crate::relay) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Addresses of a chain that are passed on. Default 16: more proxies than anybody has in a row.
 const MAX_CHAIN: usize = 16;
 
@@ -77,7 +79,7 @@ impl Cidr {
 }
 
 /// Whether one of these networks holds the address.
-pub(super) fn is_trusted(address: IpAddr, trusted: &[Cidr]) -> bool {
+pub(in crate::relay) fn is_trusted(address: IpAddr, trusted: &[Cidr]) -> bool {
     trusted.iter().any(|network| network.contains(address))
 }
 
@@ -131,7 +133,7 @@ impl Origin {
             (false, false) => 80,
         };
         Origin {
-            chain: chain(headers, peer, place.trusted),
+            chain: chain(headers.all(FORWARDED_FOR), peer, place.trusted),
             secure,
             port: port.or(of_host).unwrap_or(usual),
             host,
@@ -145,10 +147,7 @@ impl Origin {
 
     /// The visitor's own address, as far as anybody trusted said it.
     pub(super) fn source(&self) -> IpAddr {
-        self.chain
-            .first()
-            .copied()
-            .unwrap_or(IpAddr::from([0, 0, 0, 0]))
+        first(&self.chain)
     }
 
     /// The visitor, then the proxies that he came through.
@@ -184,10 +183,28 @@ impl Origin {
     }
 }
 
+/// Who asks: the peer, or whom a trusted proxy names in the values of `X-Forwarded-For`, in their
+/// order. Of these only what trusted proxies wrote counts, which is their end.
+pub(in crate::relay) fn source<'a>(
+    values: impl Iterator<Item = &'a [u8]>,
+    peer: IpAddr,
+    trusted: &[Cidr],
+) -> IpAddr {
+    first(&chain(values, peer, trusted))
+}
+
+/// A chain is never empty.
+fn first(chain: &[IpAddr]) -> IpAddr {
+    chain.first().copied().unwrap_or(IpAddr::from([0, 0, 0, 0]))
+}
+
 /// From the peer backwards, as long as it is a trusted proxy that says where it has it from.
-fn chain(headers: &Headers, peer: IpAddr, trusted: &[Cidr]) -> Vec<IpAddr> {
-    let told: Vec<&[u8]> = headers
-        .all("x-forwarded-for")
+fn chain<'a>(
+    values: impl Iterator<Item = &'a [u8]>,
+    peer: IpAddr,
+    trusted: &[Cidr],
+) -> Vec<IpAddr> {
+    let told: Vec<&[u8]> = values
         .flat_map(|value| value.split(|b| *b == b','))
         .collect();
     let mut told = told.into_iter().rev().map(address);
@@ -282,6 +299,32 @@ mod tests {
             origin("X-Forwarded-For: junk\r\n", "10.0.0.1").0,
             "10.0.0.1"
         );
+    }
+
+    #[test]
+    fn a_source_is_read_in_every_form_that_proxies_write() {
+        let trusted: Vec<Cidr> = ["127.0.0.1", "10.0.0.0/8"]
+            .map(|text| text.parse().unwrap())
+            .into();
+        for (peer, values, expected) in [
+            ("192.0.2.1", &["198.51.100.7"][..], "192.0.2.1"),
+            ("127.0.0.1", &[], "127.0.0.1"),
+            ("127.0.0.1", &[""], "127.0.0.1"),
+            ("127.0.0.1", &["198.51.100.7"], "198.51.100.7"),
+            ("127.0.0.1", &["1.1.1.1, 198.51.100.7"], "198.51.100.7"),
+            ("127.0.0.1", &["198.51.100.7, 10.1.1.1"], "198.51.100.7"),
+            ("127.0.0.1", &["198.51.100.7, junk"], "127.0.0.1"),
+            ("127.0.0.1", &["198.51.100.7:4711"], "198.51.100.7"),
+            ("127.0.0.1", &["[2001:db8::7]"], "2001:db8::7"),
+            ("127.0.0.1", &["[2001:db8::7]:4711"], "2001:db8::7"),
+            ("127.0.0.1", &["1.1.1.1", "198.51.100.7"], "198.51.100.7"),
+            ("127.0.0.1", &["198.51.100.7", "10.1.1.1"], "198.51.100.7"),
+            ("127.0.0.1", &["::ffff:198.51.100.7"], "198.51.100.7"),
+        ] {
+            let bytes = values.iter().map(|value| value.as_bytes());
+            let found = source(bytes, peer.parse().unwrap(), &trusted);
+            assert_eq!(found, expected.parse::<IpAddr>().unwrap(), "{values:?}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod caching;
 mod cookies;
 mod door;
 mod exchange;
-mod forwarded;
+pub(super) mod forwarded;
 mod host;
 mod limits;
 mod pages;
