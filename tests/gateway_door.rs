@@ -5,12 +5,15 @@
 mod gateway_support;
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, Once};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, Once, mpsc};
 
-use gateway_support::{Answer, Client, Relay, Shared, application, read_request, wait_until};
+use gateway_support::{
+    Answer, Client, Relay, Shared, Table, application, read_request, wait_until,
+};
 use log::{LevelFilter, Log, Metadata, Record};
-use postern::http::Limits;
-use postern::relay::gateway::Code;
+use postern::http::{HostPolicy, Limits, Request, Response, Server, ServerConfig};
+use postern::relay::gateway::{Code, Gateway, GatewayConfig};
 
 const CODE: &str = "correct horse";
 
@@ -334,20 +337,54 @@ fn every_answer_of_an_https_gateway_keeps_browsers_on_https_on_every_port() {
     }
 }
 
+/// A gateway for 8 connections, the fewest, whose own pages answer when `released` is closed.
+fn busy_gateway(secure: bool, released: mpsc::Receiver<()>) -> (Server, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut limits = Limits::default();
+    limits.connections = 8;
+    let config = ServerConfig {
+        listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+        hosts: HostPolicy::loopback(),
+        check_other_users: false,
+        run_dir: dir.path().join("run"),
+        workers: 2,
+        limits,
+    };
+    let mut gateway = GatewayConfig::new("localhost", config.listener.local_addr().unwrap().port());
+    gateway.secure = secure;
+    let gateway = Gateway::new(gateway, Arc::new(Table::default()));
+    let released = Mutex::new(released);
+    let own = move |request: Request| {
+        let _ = released.lock().unwrap().recv();
+        request.respond(Response::text(200, "late"));
+    };
+    let server = Server::start_with_gateway(Arc::new(gateway), config, Arc::new(own));
+    (server.unwrap(), dir)
+}
+
 #[test]
 fn who_is_turned_away_from_an_https_gateway_is_kept_on_https_too() {
     for secure in [true, false] {
-        let mut limits = Limits::default();
-        limits.per_source = 1;
-        let relay = Relay::start_with(limits, |config| config.secure = secure);
-        let mut first = relay.connect();
-        first.send(format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", relay.addr).as_bytes());
-        assert_eq!(first.answer(false).unwrap().status, 200);
-        // It keeps its connection, and there is room for one.
-        let away = relay.connect().answer(false).unwrap();
-        assert_eq!(away.status, 503, "{}", away.head);
+        let (release, released) = mpsc::channel();
+        let (server, _dir) = busy_gateway(secure, released);
+        let (mut clients, mut away) = (Vec::<Client>::new(), None);
+        // One that is not at work yet gives way to the next.
+        wait_until("there is no room", || {
+            let mut client = Client::connect(server.addr());
+            let request = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", server.addr());
+            client.send(request.as_bytes());
+            clients.push(client);
+            let heard = clients.iter_mut().filter(|client| client.has_heard());
+            let answers = heard.filter_map(|client| client.answer(false));
+            away = answers
+                .filter(|answer| answer.text().contains("too many connections"))
+                .last();
+            away.is_some()
+        });
+        let away = away.unwrap();
         let stamp = away.header("strict-transport-security").is_some();
-        assert_eq!(stamp, secure, "{}", away.head);
+        assert_eq!((away.status, stamp), (503, secure), "{}", away.head);
+        drop(release);
     }
 }
 
