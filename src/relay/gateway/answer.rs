@@ -17,8 +17,8 @@ const MAX_INTERIM: usize = 16;
 
 /// Header lines of one connection only (RFC 9110 section 7.6.1), those written afresh, and orders
 /// to a web server in front of the gateway: nginx would send a file of its own in place of the
-/// answer.
-const DROPPED: [&str; 13] = [
+/// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
+const DROPPED: &[&str] = &[
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -28,7 +28,11 @@ const DROPPED: [&str; 13] = [
     "upgrade",
     "transfer-encoding",
     "content-length",
+    "set-cookie2",
+    "x-accel-expires",
     "x-accel-redirect",
+    "x-litespeed-location",
+    "x-reproxy-url",
     "x-sendfile",
     "x-sendfile2",
     "x-lighttpd-send-file",
