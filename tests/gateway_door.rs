@@ -393,7 +393,7 @@ fn answers_of_an_invisible_site_are_kept_by_no_cache_in_front() {
     let relay = Relay::start();
     let lines = "Cache-Control: public, max-age=60\r\nCache-Control: s-maxage=600\r\n\
                  CDN-Cache-Control: max-age=600\r\nSurrogate-Control: max-age=600\r\n\
-                 X-Accel-Expires: 600\r\n";
+                 X-Accel-Expires: 600\r\nX-LiteSpeed-Cache-Control: public\r\nX-Reverse-Proxy-TTL: 9\r\n";
     let _veiled = relay.share_as("veiled", answering(lines), |site| {
         site.code = Some(Code::new(CODE));
     });
@@ -405,7 +405,15 @@ fn answers_of_an_invisible_site_are_kept_by_no_cache_in_front() {
         head.contains("Cache-Control: private, max-age=60\r\n"),
         "{head}"
     );
-    for gone in ["public", "s-maxage", "CDN-", "Surrogate", "X-Accel"] {
+    for gone in [
+        "public",
+        "s-maxage",
+        "CDN-",
+        "Surrogate",
+        "X-Accel",
+        "LiteSpeed",
+        "TTL",
+    ] {
         assert!(!head.contains(gone), "{gone}: {head}");
     }
     let open = relay.get("shop", "/").head;
@@ -413,6 +421,20 @@ fn answers_of_an_invisible_site_are_kept_by_no_cache_in_front() {
         open.contains("Cache-Control: public, max-age=60\r\n"),
         "{open}"
     );
+}
+
+/// What a server in front would obey, and cookies of a form that nothing here confines.
+#[test]
+fn orders_to_a_server_in_front_do_not_pass() {
+    let relay = Relay::start();
+    let lines = "X-Reproxy-URL: http://127.0.0.1/\r\nX-Accel-Expires: 600\r\nX-Accel-Buffering: no\r\n\
+                 Set-Cookie2: a=b; Version=1\r\nX-LiteSpeed-Location: /etc\r\n";
+    let _shop = relay.share("shop", answering(lines));
+    let head = relay.get("shop", "/").head;
+    for gone in ["Reproxy", "X-Accel-Expires", "Set-Cookie2", "LiteSpeed"] {
+        assert!(!head.contains(gone), "{gone}: {head}");
+    }
+    assert!(head.contains("X-Accel-Buffering: no\r\n"), "{head}");
 }
 
 #[test]

@@ -49,7 +49,16 @@ fn ask(
 /// the next request on its connection.
 #[test]
 fn a_body_that_is_left_unread_never_meets_another_visitors_request() {
-    let relay = behind_a_proxy();
+    never_meets_anothers(&behind_a_proxy());
+}
+
+/// The gateway cannot know it for a proxy.
+#[test]
+fn nor_does_it_behind_a_proxy_that_was_not_named() {
+    never_meets_anothers(&Relay::start());
+}
+
+fn never_meets_anothers(relay: &Relay) {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let theirs = Arc::clone(&seen);
     let port = application(move |mut stream| {
@@ -71,7 +80,7 @@ fn a_body_that_is_left_unread_never_meets_another_visitors_request() {
         proxy.send(request.as_bytes());
         assert_eq!(proxy.answer(false).unwrap().status, 200);
         let cookie = "Cookie: session=VICTIM\r\n";
-        let answer = ask(&relay, &mut proxy, "GET", "/account", victim, cookie);
+        let answer = ask(relay, &mut proxy, "GET", "/account", victim, cookie);
         assert_eq!(answer.status, 200);
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         let of_victim: Vec<_> = seen.iter().filter(|head| head.contains("VICTIM")).collect();
@@ -115,22 +124,64 @@ fn a_stream_is_one_visitors_and_kept_for_him() {
     assert_eq!(on(VICTIM, "Content-Length: 0\r\n"), "003", "no body");
 }
 
-/// Without a proxy a connection is its visitor's own.
 #[test]
-fn a_visitors_own_connection_keeps_its_stream_after_a_body() {
+fn no_stream_is_kept_after_a_body_whoever_sends_it() {
     let relay = Relay::start();
     let _shared = relay.share("shop", numbered(&[]));
     let mut client = relay.connect();
-    for _ in 0..3 {
-        let body = relay.request("POST", "shop", "/", "Content-Length: 2\r\n") + "hi";
-        client.send(body.as_bytes());
-        assert_eq!(client.answer(false).unwrap().text(), "000");
+    let mut send = |method: &str, lines: &str, body: &str| {
+        let request = relay.request(method, "shop", "/", lines) + body;
+        client.send(request.as_bytes());
+        client.answer(false).unwrap().text()
+    };
+    assert_eq!(send("GET", "", ""), "000");
+    assert_eq!(send("POST", "Content-Length: 2\r\n", "hi"), "000");
+    assert_eq!(send("GET", "Content-Length: 2\r\n", "hi"), "001");
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    assert_eq!(send("POST", chunked, "2\r\nhi\r\n0\r\n\r\n"), "002");
+    assert_eq!(send("POST", chunked, "0\r\n\r\n"), "003");
+    assert_eq!(send("GET", "", ""), "004");
+    assert_eq!(send("GET", "", ""), "004", "no body");
+}
+
+/// What an application sends late would be the answer to whoever of them is next.
+#[test]
+fn a_proxy_that_does_not_say_whom_it_speaks_for_keeps_no_stream() {
+    let relay = behind_a_proxy();
+    let _shared = relay.share("shop", numbered(&[]));
+    let mut proxy = relay.connect();
+    let unnamed = [
+        "",
+        "X-Forwarded-For: unknown\r\n",
+        "X-Forwarded-For: 127.0.0.9\r\n",
+    ];
+    for (number, lines) in unnamed.iter().flat_map(|lines| [lines; 2]).enumerate() {
+        proxy.send(relay.request("GET", "shop", "/", lines).as_bytes());
+        let text = proxy.answer(false).unwrap().text();
+        assert_eq!(text, format!("{number:03}"), "{lines}");
     }
 }
 
-/// An application that announces a body where none may be will send it, sooner or later.
+/// Visitors come by https, which the gateway does not speak: whoever connects is a proxy.
 #[test]
-fn an_answer_that_may_be_followed_by_a_body_ends_its_stream() {
+fn where_visitors_come_by_https_a_peer_that_was_not_named_keeps_no_stream() {
+    for (is_named, expected) in [(false, ["000", "001"]), (true, ["000", "000"])] {
+        let relay = Relay::start_with(Limits::default(), |config| {
+            config.secure = true;
+            if is_named {
+                config.trust_proxy = vec!["127.0.0.0/8".parse().unwrap()];
+            }
+        });
+        let _shared = relay.share("shop", numbered(&[]));
+        let mut proxy = relay.connect();
+        let mut get = || ask(&relay, &mut proxy, "GET", "/", VICTIM, "").text();
+        assert_eq!([get(), get()], expected);
+    }
+}
+
+/// An application that sends a body where none may be sends it sooner or later, announced or not.
+#[test]
+fn an_answer_that_has_no_body_ends_its_stream() {
     let relay = Relay::start();
     let port = numbered(&[
         (
@@ -146,6 +197,8 @@ fn an_answer_that_may_be_followed_by_a_body_ends_its_stream() {
             "/chunks-head",
             "HTTP/1.1 200 O\r\nTransfer-Encoding: chunked\r\n\r\n",
         ),
+        ("/empty-205", "HTTP/1.1 205 R\r\nContent-Length: 0\r\n\r\n"),
+        ("/empty-200", "HTTP/1.1 200 O\r\nContent-Length: 0\r\n\r\n"),
         ("/empty-204", "HTTP/1.1 204 N\r\nContent-Length: 0\r\n\r\n"),
         ("/length-304", "HTTP/1.1 304 N\r\nContent-Length: 5\r\n\r\n"),
         (
@@ -165,11 +218,14 @@ fn an_answer_that_may_be_followed_by_a_body_ends_its_stream() {
         ("GET", "/length-204", false),
         ("GET", "/chunks-304", false),
         ("HEAD", "/chunks-head", false),
-        ("GET", "/empty-204", true),
-        ("GET", "/length-304", true),
-        ("HEAD", "/length-head", true),
+        ("GET", "/empty-204", false),
+        ("GET", "/empty-205", false),
+        ("GET", "/length-304", false),
+        ("HEAD", "/length-head", false),
+        ("HEAD", "/empty-200", false),
+        ("GET", "/empty-200", true),
     ] {
-        assert!([200, 204, 304].contains(&get(method, path).status));
+        assert!([200, 204, 205, 304].contains(&get(method, path).status));
         let next: u32 = get("GET", "/").text().parse().unwrap();
         assert_eq!(next == number, is_kept, "{path}: {number}, then {next}");
         number = next;

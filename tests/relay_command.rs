@@ -241,7 +241,7 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
     let revoked = operator.send("DELETE", "/api/connectors/known-connector", &[], b"");
     assert_eq!(
         revoked.data(),
-        json!({"revoked": "known-connector", "enroll_token": null})
+        json!({"revoked": "known-connector", "enroll_token": null, "saved": true})
     );
     for _ in 0..4 {
         stranger.get("/auth?code=wrong");
@@ -253,6 +253,20 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
         "a right one passes"
     );
     assert!(!relay.stderr().contains(&token));
+}
+
+/// Who ends TLS in front is a proxy; unnamed, all visitors are one to the relay.
+#[test]
+fn a_proxy_in_front_that_was_not_named_is_warned_of() {
+    const PUBLIC: &str = "--public-url=https://localhost";
+    let warned = |args: &[&str]| {
+        let mut relay = Relay::start(args);
+        relay.stop();
+        relay.stderr().matches("--trust-proxy is missing").count()
+    };
+    assert_eq!(warned(&[PUBLIC]), 1);
+    assert_eq!(warned(&[PUBLIC, "--trust-proxy=127.0.0.1"]), 0);
+    assert_eq!(warned(&["--public-url=http://localhost"]), 0);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use postern::tunnel::client::Status;
 use serde_json::json;
 use support::Home;
 use support::relay::{PASSWORD, Relay, body, with};
@@ -95,11 +96,28 @@ fn a_full_disk_stops_nobody_who_is_known() {
     known_connectors_are_served(&home, &data, &Filled);
 }
 
+/// Who is revoked is out, though it can only be said for as long as the relay runs.
+fn is_out_at_once(relay: &Relay, flag: &str) {
+    let tunnel = relay.tunnel("out", PASSWORD, &[]);
+    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    let revoked = relay.home().run(&["relay", "revoke", "out", flag]);
+    assert_eq!(revoked.code, Some(1), "{revoked:?}");
+    for said in ["is revoked", "not saved", "restarts"] {
+        assert!(revoked.stderr.contains(said), "{said}: {revoked:?}");
+    }
+    wait_until(PATIENCE, "its tunnel ends", || {
+        tunnel.snapshot().status != Status::Connected
+    });
+    assert_eq!(relay.visit("outs", "/").status(), 404);
+    assert_eq!(relay.call(&body("out", "outs", "http", 1)).status(), 403);
+}
+
 fn known_connectors_are_served(home: &Arc<Home>, data: &Path, obstacle: &dyn Obstacle) {
     let flag = format!("--data={}", data.display());
     let relay = Relay::start_in(home, &[PORTS[0], PORTS[1], &flag]);
     let shop = body("one", "shop", "http", 3000);
     let hidden = with(body("one", "hidden", "http", 1), json!({"invisible": true}));
+    relay.assign(&body("out", "outs", "http", 1));
     let before = [relay.assign(&shop), relay.assign(&hidden)];
     obstacle.put(data);
     for _ in 0..3 {
@@ -124,6 +142,7 @@ fn known_connectors_are_served(home: &Arc<Home>, data: &Path, obstacle: &dyn Obs
         "{}",
         relay.stderr()
     );
+    is_out_at_once(&relay, &flag);
     obstacle.remove(data);
     relay.assign(&body("one", "new", "http", 1));
     wait_until(PATIENCE, "it is said that it is over", || {
@@ -131,6 +150,8 @@ fn known_connectors_are_served(home: &Arc<Home>, data: &Path, obstacle: &dyn Obs
     });
     let relay = relay.restart(&[&flag]);
     assert_eq!(relay.assign(&shop)["app"], before[0]["app"]);
+    let out = relay.call(&body("out", "outs", "http", 1)).status();
+    assert_eq!(out, 403, "it was saved with what came after");
     assert_eq!(
         relay.status()["connectors"][0]["applications"]
             .as_array()

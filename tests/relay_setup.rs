@@ -222,6 +222,29 @@ fn a_flood_is_429_and_says_how_long_to_wait() {
     assert_eq!(client.get("/health").json(), json!({"status": "OK"}));
 }
 
+/// From ever new addresses nobody is over the limit of one, and the disk must not fill all the same.
+#[test]
+fn those_who_are_turned_away_get_so_many_lines_a_minute() {
+    let relay = Relay::start(&[PUBLIC, "--trust-proxy=127.0.0.1"]);
+    let call = body("one", "shop", "http", 1).to_string();
+    let mut client = relay.client();
+    for number in 0..200 {
+        let source = format!("198.51.100.{number}");
+        let headers = [
+            ("X-Forwarded-For", source.as_str()),
+            ("Content-Type", "application/json"),
+        ];
+        let path = "/api/public/quick-setup";
+        let answer = client.send("POST", path, &headers, call.as_bytes());
+        assert_eq!(answer.status(), 403, "{}", answer.text());
+    }
+    let said = |text: &str| relay.stderr().matches(text).count();
+    assert!(said("is turned away") > 0);
+    // The window may have ended once meanwhile.
+    let more = said("more calls were turned away and are not shown");
+    assert!(said("'one' is turned away") <= 120 * (1 + more));
+}
+
 /// A connector that comes back after a flood, from wherever.
 #[test]
 fn a_known_connector_with_its_password_is_never_counted() {

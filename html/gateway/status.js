@@ -29,6 +29,10 @@ async function refresh() {
 
 async function revoke(name) {
   const done = await change(`/api/connectors/${encodeURIComponent(name)}`);
+  if (done?.saved === false) {
+    byId('unsaved').textContent = `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.`;
+  }
+  byId('unsaved').hidden = done?.saved !== false;
   if (!done?.enroll_token) return;
   byId('token').textContent = done.enroll_token;
   byId('renewed').showModal();

@@ -14,6 +14,7 @@ pub mod gateway;
 mod assignments;
 mod book;
 mod enrolment;
+mod lines;
 mod names;
 mod operator;
 mod place;

@@ -2,18 +2,36 @@
 
 /// Bytes of a name: a label of a host name has at most 63 (RFC 1035 §2.3.4).
 const LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
-/// Names that are the relay's own, or that programs ask for by themselves and would believe.
-const RESERVED: [&str; 14] = [
+/// Names that are the relay's own, that programs ask for by themselves and would believe, or that people
+/// take for the operator's. With a number behind they are reserved too.
+const RESERVED: &[&str] = &[
     "admin",
     "api",
     "auth",
     "autoconfig",
     "autodiscover",
+    "dns",
+    "doh",
+    "enterpriseenrollment",
+    "enterpriseregistration",
+    "gateway",
+    "imap",
     "isatap",
+    "ldap",
     "localhost",
+    "login",
+    "lyncdiscover",
+    "mail",
     "mta-sts",
+    "ns", // with a number alone: it is too short without
+    "openpgpkey",
+    "pop",
     "postern",
+    "proxy",
     "relay",
+    "sip",
+    "smtp",
+    "sso",
     "status",
     "tunnel",
     "wpad",
@@ -31,7 +49,8 @@ pub(super) fn check(name: &str) -> Result<(), &'static str> {
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         return Err("no hyphen at its ends, and no two together");
     }
-    match RESERVED.contains(&name) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    match RESERVED.contains(&stem) {
         true => Err("this name is reserved"),
         false => Ok(()),
     }
@@ -79,7 +98,16 @@ mod tests {
 
     #[test]
     fn a_name_is_a_label_of_a_host_that_is_nobodys() {
-        for name in ["abc", "a1-b2", "123", &"a".repeat(63), "wwww"] {
+        for name in [
+            "abc",
+            "a1-b2",
+            "123",
+            &"a".repeat(63),
+            "wwww",
+            "autodiscover-2",
+            "nsx",
+            "mailing",
+        ] {
             assert_eq!(check(name), Ok(()), "{name}");
         }
         for name in [
@@ -97,6 +125,13 @@ mod tests {
             "www",
             "api",
             "wpad",
+            "mail",
+            "mail2",
+            "ns1",
+            "ns12",
+            "openpgpkey",
+            "enterpriseregistration",
+            "sso",
             &"a".repeat(64),
             "abc\n",
         ] {

@@ -15,6 +15,13 @@ pub struct PublicUrl {
     port: u16,
 }
 
+impl PublicUrl {
+    /// Whether it is one of `https`.
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+}
+
 /// What is wrong with a text that is no such address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidUrl(&'static str);

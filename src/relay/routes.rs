@@ -232,10 +232,10 @@ fn show(desk: &Desk, _: &Request) -> Result<Response, ApiError> {
 
 fn revoke(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    let token = desk.service.revoke(name)?;
-    let token = token.as_deref();
+    let done = desk.service.revoke(name)?;
+    let token = done.enroll_token.as_deref();
     Ok(Response::ok(
-        json!({"revoked": name, "enroll_token": token}),
+        json!({"revoked": name, "enroll_token": token, "saved": done.is_saved}),
     ))
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::assignments::{self, Outside, Refused};
 use super::book::{Application, Book, Connector, NotAllowed, RESERVED_FOR};
 use super::enrolment::{self, Enrolment, Standing, Turned};
+use super::lines::Lines;
 use super::place::Place;
 use super::rate::Rate;
 use super::secret::{self, Kept, NoRandom, sha256, token};
@@ -44,6 +45,7 @@ pub(super) struct Service {
     enrolment: Enrolment,
     calls: Rate,
     wrong_logins: Rate,
+    turned_away: Lines,
     /// Set once the tunnel server stands, which needs this service first.
     opener: OnceLock<Opener>,
     /// Held while the book changes and while what follows from that is done: in another order, a
@@ -60,6 +62,7 @@ impl Service {
             enrolment,
             calls: Rate::new(CALLS),
             wrong_logins: Rate::new(WRONG_LOGINS),
+            turned_away: Lines::default(),
             opener: OnceLock::new(),
             following: Mutex::new(()),
         }
@@ -93,12 +96,10 @@ impl Service {
             true => Enrolment::Open,
             false => self.enrolment,
         };
-        let standing = self.admit(&wanted, rule).inspect_err(|error| {
-            log::info!(
-                "{source}: '{}' is turned away: {error}",
-                wanted.connector_name
-            );
-        })?;
+        let name = &wanted.connector_name;
+        let standing = self
+            .admit(&wanted, rule)
+            .inspect_err(|error| self.tell_turned_away(source, name, error))?;
         let code = token().map_err(no_random)?;
         let (api_port, assigned) = self.assign(&wanted, &standing, &code)?;
         let url = self.place.application_url(&assigned);
@@ -130,6 +131,17 @@ impl Service {
     /// Counts a call; 429 with the time to wait where it is one too many.
     pub(super) fn count_call(&self, source: IpAddr) -> Result<(), Duration> {
         self.calls.count(source)
+    }
+
+    /// Whoever is not let in can come as often as he likes, and does not get to fill the disk.
+    fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
+        let (may, more) = self.turned_away.count(Instant::now());
+        if let Some(more) = more {
+            log::info!("{more} more calls were turned away and are not shown");
+        }
+        if may {
+            log::info!("{source}: '{name}' is turned away: {error}");
+        }
     }
 
     /// What lets the call in, which has been proved.
@@ -255,12 +267,13 @@ impl Service {
         Ok(())
     }
 
-    /// Turns a connector out: at once, and until it is allowed again. The enrol token, which it
-    /// knows, lets nobody in any more; the one in its place, where one is needed, is to be shown.
-    pub(super) fn revoke(&self, name: &str) -> Result<Option<Zeroizing<String>>, ApiError> {
+    /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The enrol
+    /// token, which it knows, lets nobody in any more; the one in its place, where one is needed, is to
+    /// be shown.
+    pub(super) fn revoke(&self, name: &str) -> Result<TurnedOut, ApiError> {
         let fresh = FreshToken::new().map_err(no_random)?;
         let _following = self.following();
-        let (connector, token) = self.store.change(|book| {
+        let ((connector, enroll_token), saved) = self.store.change_at_once(|book| {
             let missing = || ApiError::not_found("there is no connector of this name");
             turn_out(book, name, fresh).ok_or_else(missing)
         })?;
@@ -270,8 +283,16 @@ impl Service {
         for application in &connector.applications {
             self.forget(name, application);
         }
-        log::info!("'{name}' is revoked");
-        Ok(token)
+        match &saved {
+            Ok(()) => log::info!("'{name}' is revoked"),
+            Err(error) => log::error!(
+                "'{name}' is revoked, and that is not saved: it lasts until the relay restarts: {error}"
+            ),
+        }
+        Ok(TurnedOut {
+            enroll_token,
+            is_saved: saved.is_ok(),
+        })
     }
 
     /// Undoes a revocation. True when the connector is back with what it had, false when it is to
@@ -316,6 +337,14 @@ impl Service {
         self.store
             .look(|book| Some(book.connectors.get(connector)?.password.clone()))
     }
+}
+
+/// What came of a revocation.
+pub(super) struct TurnedOut {
+    /// The enrol token that holds from now on, where one is needed; a secret.
+    pub(super) enroll_token: Option<Zeroizing<String>>,
+    /// Whether it outlasts the relay.
+    pub(super) is_saved: bool,
 }
 
 /// An enrol token that may come to hold.

@@ -87,12 +87,25 @@ impl Store {
         let mut changed = book.clone();
         let (outcome, saving) = change(&mut changed)?;
         let saved = self.write(&changed);
-        self.tell(&saved);
         if saving == Saving::Must {
             saved?;
         }
         *book = changed;
         Ok(outcome)
+    }
+
+    /// The same for what must not wait for a disk: it is made in memory whatever that says. Whether it
+    /// was saved comes with the outcome; if not, it is with the next change that is.
+    pub(super) fn change_at_once<T, E>(
+        &self,
+        change: impl FnOnce(&mut Book) -> Result<T, E>,
+    ) -> Result<(T, Result<(), Error>), E> {
+        let mut book = self.book();
+        let mut changed = book.clone();
+        let outcome = change(&mut changed)?;
+        let saved = self.write(&changed);
+        *book = changed;
+        Ok((outcome, saved))
     }
 
     fn tell(&self, saved: &Result<(), Error>) {
@@ -108,9 +121,14 @@ impl Store {
     }
 
     fn write(&self, book: &Book) -> Result<(), Error> {
-        let bytes =
-            serde_json::to_vec_pretty(book).map_err(|error| Error::Form(error.to_string()))?;
-        Ok(self.home.lock()?.write(BOOK, &bytes)?)
+        let write = || {
+            let form = |error: serde_json::Error| Error::Form(error.to_string());
+            let bytes = serde_json::to_vec_pretty(book).map_err(form)?;
+            Ok(self.home.lock()?.write(BOOK, &bytes)?)
+        };
+        let saved = write();
+        self.tell(&saved);
+        saved
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

@@ -8,7 +8,7 @@ use crate::site::SmallSite;
 use crate::support::Browser;
 use crate::support::chromium::Page;
 use crate::support::manager::Manager;
-use crate::support::relay::Relay;
+use crate::support::relay::{Relay, body};
 
 const LOOKS: [(&str, bool, u32, u32); 4] = [
     ("light-wide", false, 1280, 800),
@@ -115,5 +115,26 @@ fn the_operators_page_is_accessible_in_every_look() {
     look(&page, "operator-revoked");
     page.click("#revoked text=Allow");
     page.wait_for_text("1 enrolled");
+    assert_eq!(page.errors(), Vec::<String>::new());
+}
+
+/// A directory where the state's file was: nothing can be renamed onto it.
+#[test]
+fn a_revocation_that_is_not_saved_is_said_on_the_operators_page() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    std::fs::remove_file(relay.data().join("relay.json")).unwrap();
+    std::fs::create_dir_all(relay.data().join("relay.json/full")).unwrap();
+    let page = Browser::shared().page();
+    page.goto(relay.said("Status page: ").trim());
+    page.wait_for_text("1 enrolled");
+    page.click("[data-name]");
+    page.wait_for("document.querySelector('#confirm').open");
+    page.click("#confirm text=Revoke");
+    page.wait_for_text("0 enrolled");
+    page.wait_for("!document.querySelector('#unsaved').hidden");
+    let said = page.text("#unsaved");
+    assert!(said.contains("lasts until the relay restarts"), "{said}");
+    look(&page, "operator-unsaved");
     assert_eq!(page.errors(), Vec::<String>::new());
 }

@@ -37,19 +37,21 @@ pub(super) fn list(data: &Home) -> Result<(), Failure> {
 
 /// Turns a connector out, and prints the enrol token that holds from then on.
 pub(super) fn revoke(data: &Home, name: &str) -> Result<(), Failure> {
-    let enroll_token = match find(data)? {
+    let (enroll_token, is_saved) = match find(data)? {
         Some(running) => {
             let path = format!("/api/connectors/{}", encoded(name));
             let done = ask(&running, "DELETE", &path)?;
             let token = done.get("enroll_token").and_then(Value::as_str);
-            token.map(|token| Zeroizing::new(token.to_owned()))
+            let token = token.map(|token| Zeroizing::new(token.to_owned()));
+            let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
+            (token, is_saved)
         }
         None => {
             // So that none starts meanwhile and writes what it has read.
             let _instance = claim(data)?;
             let done = relay::revoke(data.clone(), name).map_err(|error| of_start(&error))?;
-            done.ok_or_else(|| unknown("there is no connector", name))?
-                .enroll_token
+            let done = done.ok_or_else(|| unknown("there is no connector", name))?;
+            (done.enroll_token, true)
         }
     };
     let name = printable(name);
@@ -67,7 +69,18 @@ pub(super) fn revoke(data: &Home, name: &str) -> Result<(), Failure> {
     };
     print(&format!(
         "revoked {name}: it is out, until 'postern relay allow {name}'; its names and ports stay its own for 30 days.\n{token}"
+    ))?;
+    match is_saved {
+        true => Ok(()),
+        false => Err(not_saved(&name)),
+    }
+}
+
+fn not_saved(name: &str) -> Failure {
+    Failure::operation(format!(
+        "{name} is revoked, but that is not saved: it lasts until the relay restarts"
     ))
+    .hint("the relay's log says why; once that is mended, it is saved with the relay's next change, such as a connector's call")
 }
 
 /// Undoes that.

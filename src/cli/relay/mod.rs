@@ -185,7 +185,10 @@ fn serve(settings: Settings) -> Result<(), Failure> {
     }
     let run_dir = RunDir::create(Some(&settings.data)).map_err(|error| of_vault(&error))?;
     watch.removes(run_dir.path());
-    let is_exposed = settings.is_exposed_without_tls();
+    let (is_exposed, lacks_proxy) = (
+        settings.is_exposed_without_tls(),
+        settings.lacks_trusted_proxy(),
+    );
     let running =
         relay::start(settings.options(listener, tunnel_listener, &run_dir)).map_err(|error| {
             let failure = Failure::operation(error.to_string());
@@ -203,6 +206,12 @@ fn serve(settings: Settings) -> Result<(), Failure> {
     if is_exposed {
         log::warn!(
             "connectors' passwords and visitors' codes cross the network unprotected: {TLS_HINT}"
+        );
+    }
+    if lacks_proxy {
+        log::warn!(
+            "--trust-proxy is missing: the proxy that ends TLS for --public-url is not believed, so visitors' addresses are \
+             unknown, and all of them share the limits of one"
         );
     }
     running

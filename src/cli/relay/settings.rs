@@ -95,6 +95,12 @@ impl Settings {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
+    /// Whether visitors come by `https`, which the relay does not speak, and the proxy that does is not named.
+    pub(super) fn lacks_trusted_proxy(&self) -> bool {
+        let is_secure = self.public_url.as_ref().is_some_and(PublicUrl::is_secure);
+        is_secure && self.trust_proxy.is_empty()
+    }
+
     /// Whether public ports are at the address that connectors dial, which often is the sites' too.
     pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
         matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())

@@ -7,13 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::relay::lines::Window;
+
 /// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB, and does not get to fill
 /// the disk with them. Methods, sites and addresses are short where they come from.
 const SHOWN_PATH: usize = 500;
-/// Lines a minute about requests that failed. Default 120: anybody can make as many as he likes.
-const FAILED_LINES: usize = 120;
-/// The time that those are counted in.
-const WINDOW: Duration = Duration::from_secs(60);
 
 /// What a line tells.
 pub(super) struct Line<'a> {
@@ -53,41 +51,8 @@ impl AccessLog {
             log::info!(target: "postern::access", "{more} more requests failed and are not shown");
         }
         let may = !has_failed || failed.count();
-        self.holds_back.store(failed.more > 0, Ordering::Relaxed);
-        may
-    }
-}
-
-/// Failures since a moment.
-#[derive(Debug, Default)]
-struct Window {
-    since: Option<Instant>,
-    told: usize,
-    more: usize,
-}
-
-impl Window {
-    /// Begins anew where the time has passed; how many were not told, if any.
-    fn roll(&mut self, now: Instant) -> Option<usize> {
-        let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
-        if !self.since.is_none_or(is_over) {
-            return None;
-        }
-        let before = std::mem::replace(
-            self,
-            Window {
-                since: Some(now),
-                told: 0,
-                more: 0,
-            },
-        );
-        (before.more > 0).then_some(before.more)
-    }
-
-    /// Whether this failure may be told.
-    fn count(&mut self) -> bool {
-        let may = self.told < FAILED_LINES;
-        *(if may { &mut self.told } else { &mut self.more }) += 1;
+        self.holds_back
+            .store(failed.holds_back(), Ordering::Relaxed);
         may
     }
 }
@@ -111,27 +76,5 @@ fn shown(path: &str) -> Cow<'_, str> {
     match path.get(..SHOWN_PATH) {
         Some(begin) if path.len() > SHOWN_PATH => Cow::Owned(format!("{begin}…")),
         _ => Cow::Borrowed(path),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_beyond_a_minutes_are_counted_and_summed_up() {
-        let mut window = Window::default();
-        let start = Instant::now();
-        assert_eq!(window.roll(start), None);
-        assert!((0..FAILED_LINES).all(|_| window.count()));
-        assert!((0..7).all(|_| !window.count()));
-        assert_eq!(window.roll(start + WINDOW / 2), None);
-        assert_eq!(window.roll(start + WINDOW), Some(7), "said once");
-        assert!(window.count());
-        assert_eq!(
-            window.roll(start + WINDOW * 2),
-            None,
-            "nothing was left out"
-        );
     }
 }

@@ -17,8 +17,8 @@ const MAX_INTERIM: usize = 16;
 
 /// Header lines of one connection only (RFC 9110 section 7.6.1), those written afresh, and orders
 /// to a web server in front of the gateway: nginx would send a file of its own in place of the
-/// answer.
-const DROPPED: [&str; 13] = [
+/// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
+const DROPPED: &[&str] = &[
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -28,7 +28,11 @@ const DROPPED: [&str; 13] = [
     "upgrade",
     "transfer-encoding",
     "content-length",
+    "set-cookie2",
+    "x-accel-expires",
     "x-accel-redirect",
+    "x-litespeed-location",
+    "x-reproxy-url",
     "x-sendfile",
     "x-sendfile2",
     "x-lighttpd-send-file",
@@ -237,7 +241,7 @@ impl<'a> Answer<'a> {
         self.keeps_stream = answer.version == Version::Http11
             && answer.framing != Framing::UntilClose
             && !answer.headers.lists("connection", "close")
-            && !self.may_go_on(answer);
+            && !self.is_bodiless(answer);
         let mut out = self.status_and_lines(answer);
         self.write_framing(answer, mode, &mut out);
         if !self.keeps_visitor {
@@ -249,19 +253,10 @@ impl<'a> Answer<'a> {
         out
     }
 
-    /// Whether a body may follow that HTTP has no place for (RFC 9112 section 6.3): it would be read as
-    /// the answer to the next request.
-    fn may_go_on(&self, answer: &AnswerHead) -> bool {
-        let has_length = || {
-            let mut lengths = answer.headers.all("content-length");
-            lengths.any(|length| length != b"0")
-        };
-        let is_chunked = answer.headers.all("transfer-encoding").next().is_some();
-        match answer.status {
-            204 => is_chunked || has_length(),
-            304 => is_chunked,
-            _ => is_chunked && self.request.method == "HEAD",
-        }
+    /// Whether HTTP has no place for a body (RFC 9110 section 6.4.1, and 15.3.6 of 205). Some applications send
+    /// one all the same, sooner or later: it would be read as the answer to the next request.
+    fn is_bodiless(&self, answer: &AnswerHead) -> bool {
+        self.request.method == "HEAD" || matches!(answer.status, 204 | 205 | 304)
     }
 
     fn status_and_lines(&self, answer: &AnswerHead) -> Vec<u8> {

@@ -2,7 +2,12 @@
 
 /// Header lines that tell caches in front what `Cache-Control` tells all others (RFC 9213), or in
 /// place of it.
-const FOR_CACHES: [&str; 3] = ["surrogate-control", "edge-control", "x-accel-expires"];
+const FOR_CACHES: [&str; 4] = [
+    "edge-control",
+    "surrogate-control",
+    "x-litespeed-cache-control",
+    "x-reverse-proxy-ttl",
+];
 /// The same, by how their names end.
 const FOR_CACHES_SUFFIX: &str = "cdn-cache-control";
 /// Directives that let caches in front keep an answer, or that `private` says already.

@@ -6,9 +6,9 @@ use crate::http::fence::body::Framing;
 use crate::http::fence::head::{Head, Headers, Version};
 
 /// Header lines of one connection only (RFC 9110 section 7.6.1), those that are written afresh,
-/// and those that only proxies may write: applications believe them about a visitor's address, or
-/// about what he asked for. `Proxy` is what some applications take for a setting of their own.
-const DROPPED: [&str; 35] = [
+/// and those that only proxies may write: applications believe them about a visitor's address or
+/// name, or about what he asked for. `Proxy` is what some applications take for a setting of their own.
+const DROPPED: &[&str] = &[
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -44,6 +44,26 @@ const DROPPED: [&str; 35] = [
     "x-rewrite-url",
     "x-azure-clientip",
     "x-envoy-external-address",
+    "proxy-client-ip",
+    "wl-proxy-client-ip",
+    "http-client-ip",
+    "x-proxyuser-ip",
+    "x-appengine-user-ip",
+    "x-vercel-forwarded-for",
+    "do-connecting-ip",
+    "x-nf-client-connection-ip",
+    "x-forward-for",
+    "forwarded-host",
+    "x-host",
+    "x-http-host-override",
+    "x-scheme",
+    "x-url-scheme",
+    "x-proto",
+    "front-end-https",
+    "x-original-uri",
+    "base-url",
+    "remote-user",
+    "x-remote-user",
 ];
 /// The same, by how their names begin.
 const DROPPED_PREFIX: &str = "x-forwarded-";
@@ -171,6 +191,26 @@ mod tests {
             "X-Original-URL",
             "X~Rewrite!URL",
             "X-Forwarded",
+            "Proxy-Client-IP",
+            "WL_Proxy_Client_IP",
+            "HTTP-Client-IP",
+            "X-ProxyUser-Ip",
+            "X-Appengine-User-Ip",
+            "X-Vercel-Forwarded-For",
+            "DO-Connecting-IP",
+            "X-Nf-Client-Connection-Ip",
+            "X-Forward-For",
+            "Forwarded-Host",
+            "X-Host",
+            "X-HTTP-Host-Override",
+            "X-Scheme",
+            "X-Url-Scheme",
+            "X-Proto",
+            "Front-End-Https",
+            "X-Original-Uri",
+            "Base-Url",
+            "Remote-User",
+            "X-Remote-User",
         ] {
             assert!(!passes(name, &named), "{name}");
         }

@@ -246,11 +246,19 @@ impl<'g> Visiting<'g> {
         (!is_many).then_some(source)
     }
 
-    /// A proxy's connection is many visitors', and many of those may share an address: what an
-    /// application has left unread of a body must not be the beginning of another's request.
+    /// A connection may be many visitors', as a proxy that was not named looks like one of them. So no
+    /// stream is kept after a body: what an application leaves unread of it would be the beginning of the
+    /// next one's request. And none where nobody says whose it is, as what an application sends late would
+    /// be the next one's answer: behind a trusted proxy that names no visitor, and where all come by
+    /// `https`, which only proxies end, from a peer that is not trusted.
     fn may_keep(&self, request: &Request<'_>) -> bool {
-        let is_shared = is_trusted(self.peer, &self.gateway.config.trust_proxy);
-        !is_shared || request.head.framing == Framing::Length(0)
+        let config = &self.gateway.config;
+        let is_proxy = is_trusted(self.peer, &config.trust_proxy);
+        let is_one_visitors = match is_proxy {
+            true => !is_trusted(request.origin.source(), &config.trust_proxy),
+            false => !config.secure,
+        };
+        is_one_visitors && request.head.framing == Framing::Length(0)
     }
 
     /// The kept stream, if it still stands and this request may use it.

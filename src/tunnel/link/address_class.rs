@@ -17,7 +17,7 @@ pub enum AddressClass {
 
 impl AddressClass {
     /// The class of an address at which a server can be; none for link-local, multicast, unspecified and reserved
-    /// ones. An IPv4 address within an IPv6 one counts as what it is.
+    /// ones, and for those of a translator whose layout is its network's own (RFC 8215). An IPv4 address within an IPv6 one counts as what it is.
     pub fn of(address: IpAddr) -> Option<Self> {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -77,7 +77,8 @@ fn of_v6(address: Ipv6Addr) -> Option<AddressClass> {
         return of_v4(within);
     }
     match address.segments() {
-        // Unspecified, link-local, multicast.
+        // Unspecified, local-use translation, link-local, multicast.
+        [0x64, 0xff9b, 1, ..] => None,
         [0, 0, 0, 0, 0, 0, 0, 0] | [0xfe80..=0xfebf, ..] | [0xff00..=0xffff, ..] => None,
         // Unique local, and the site-local ones of before (RFC 3879).
         [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(AddressClass::Private),
@@ -85,7 +86,7 @@ fn of_v6(address: Ipv6Addr) -> Option<AddressClass> {
     }
 }
 
-/// The IPv4 address that an IPv6 one leads to: mapped, compatible (RFC 4291), translated (RFC 6052, RFC 8215),
+/// The IPv4 address that an IPv6 one leads to: mapped, compatible (RFC 4291), translated (RFC 6052),
 /// 6to4 (RFC 3056), Teredo (RFC 4380).
 fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
@@ -93,7 +94,7 @@ fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0, 0, 0] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
-        | [0x64, 0xff9b, 0 | 1, _, _, _, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => Some(v4(high, low)),
         [0x2001, 0, _, _, _, _, high, low] => Some(v4(!high, !low)),
         _ => None,
@@ -164,8 +165,12 @@ mod tests {
             ("64:ff9b::192.168.0.1", Some(Private)),
             ("64:ff9b::127.0.0.1", Some(Loopback)),
             ("64:ff9b::169.254.169.254", None),
-            ("64:ff9b:1::10.0.0.1", Some(Private)),
-            ("64:ff9b:1:2:3:4:127.0.0.1", Some(Loopback)),
+            // Where in one of these the IPv4 address is, only its network knows.
+            ("64:ff9b:1::8.8.8.8", None),
+            ("64:ff9b:1::10.0.0.1", None),
+            ("64:ff9b:1:7f00:0:100::", None),
+            ("64:ff9b:1:ffff:3:4:127.0.0.1", None),
+            ("64:ff9b:2::1", Some(Public)),
             ("2002:7f00:1::", Some(Loopback)),
             ("2002:a00:1::1", Some(Private)),
             ("2002:a9fe:a9fe::1", None),
