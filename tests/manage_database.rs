@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use support::http::Client;
-use support::manager::{CODE, Far, Manager};
+use support::manager::{CODE, Far, Manager, visit};
 use support::mariadb::{PASSWORD, USER};
 use support::{Home, MariaDb, PATIENCE, wait_until};
 
@@ -269,6 +269,49 @@ fn a_refusal_in_another_language_is_one_too() {
     let error = failed["error"].as_str().unwrap();
     assert!(error.contains("keine Zugriffsberechtigung"), "{error}");
     assert_eq!(failed["next_retry_ms"], json!(null));
+}
+
+/// The look at the connect is not enough: nobody listened there then.
+#[test]
+fn a_web_client_that_starts_later_is_no_target_of_an_earlier_connection() {
+    let (far, db) = (Far::new(), MariaDb::shared());
+    let manager = manager(&far);
+    let database = manager.add(&app(db));
+    let port_now = || -> u16 {
+        let shown = manager.connected(&database);
+        let authority = shown["local_url"].as_str().unwrap().split('/').nth(2);
+        authority
+            .unwrap()
+            .rsplit(':')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    far.assign();
+    let mut web_client = port_now();
+    // Somebody else may take the port meanwhile: then it is tried with the next.
+    let (id, site, own_site) = (0..10)
+        .find_map(|_| {
+            manager.disconnect(&database);
+            let id =
+                manager.add(&json!({"protocol": "tcp", "ip": "127.0.0.1", "port": web_client}));
+            let site = far.assign();
+            manager.connected(&id);
+            let own_site = far.assign();
+            let before = std::mem::replace(&mut web_client, port_now());
+            (before == web_client).then_some((id, site, own_site))
+        })
+        .expect("the port is had again");
+    assert!(visit(own_site).is_some_and(|page| !page.is_empty()));
+    assert_eq!(visit(site), None);
+    let shown = manager.wait_for(&id, "failing", |result| {
+        let error = result["health"]["error"].as_str().unwrap_or_default();
+        manager.post(&format!("/api/retry/{id}"));
+        error.contains("leads to postern itself")
+    });
+    assert_eq!(shown["health"]["state"], "failing");
+    assert_eq!(visit(site), None);
 }
 
 /// Some databases lock an account that is tried too often.

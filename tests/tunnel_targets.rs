@@ -166,3 +166,33 @@ fn localhost_can_be_one_address() {
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
     tunnel.stop();
 }
+
+/// A target that may not be dialled is not, however it is spelled, and who watches its health is told.
+#[test]
+fn an_address_that_may_not_be_dialled_is_refused() {
+    let _alone = alone();
+    let server = serve(Users::default());
+    let before = Counts::before(1);
+    let forbidden = TcpListener::bind("127.0.0.1:0").unwrap();
+    forbidden.set_nonblocking(true).unwrap();
+    let to = forbidden.local_addr().unwrap().port();
+    for host in ["127.0.0.1", "localhost"] {
+        let port = free_port();
+        let mut settings = settings_for(server.address(), port, to);
+        settings.remotes = vec![format!("R:127.0.0.1:{port}:{host}:{to}").parse().unwrap()];
+        settings.may_dial = Some(std::sync::Arc::new(move |address| address.port() != to));
+        let (tell, missed) = crossbeam_channel::bounded(1);
+        settings.target_missed = Some(tell);
+        let tunnel = Tunnel::start(settings).unwrap();
+        assert!(tunnel.wait(WAIT));
+        for _ in 0..5 {
+            assert_eq!(visit(port).read(&mut [0]).unwrap_or(0), 0);
+        }
+        missed.recv_timeout(WAIT).unwrap();
+        no_streams(&tunnel, 0);
+        tunnel.stop();
+    }
+    let nobody = forbidden.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    before.are_back();
+}

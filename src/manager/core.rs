@@ -1,7 +1,6 @@
 //! What all parts of the manager share.
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use super::app::AppConfig;
 use super::connection::Connections;
 use super::connection::active::Fault;
 use super::connection::connect::Ended;
+use super::own_listeners::OwnListeners;
 use super::server_url::ServerUrl;
 use super::servers::Servers;
 use super::store::AppStore;
@@ -45,8 +45,8 @@ pub(crate) struct Core {
     pub(crate) server: Option<ServerUrl>,
     /// Whether that is a part of this program.
     pub(crate) embedded: bool,
-    /// Where this program listens from its start on, and what each is.
-    pub(crate) listeners: Vec<(SocketAddr, &'static str)>,
+    /// Where this program listens.
+    pub(crate) listeners: OwnListeners,
     pub(crate) enroll_token: Option<Zeroizing<String>>,
     /// Whether remote servers may be reached without TLS.
     pub(crate) insecure: bool,

@@ -22,6 +22,7 @@ use super::connection::connect::Ended;
 use super::connection::result::{HostKey, class_name, latency_ms};
 use super::core::Core;
 use super::local_api::LocalApi;
+use super::own_listeners::Registered;
 use super::servers::{self, Connector, RemoteServer};
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 use crate::tunnel::registry::{Key, Which};
@@ -64,9 +65,10 @@ enum Door {
     #[default]
     None,
     /// The port is taken, and the tunnel not up yet.
-    Bound(TcpListener, u16),
+    Bound(TcpListener, Registered, u16),
     Open {
         _api: LocalApi,
+        _registered: Registered,
         port: u16,
     },
 }
@@ -311,11 +313,6 @@ impl MainTunnel {
         self.starting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the local API service listens, or is about to.
-    pub(crate) fn local_port(&self) -> Option<u16> {
-        self.lock().door.port()
-    }
-
     /// Ends the local API service.
     pub(crate) fn close(&self) {
         let door = std::mem::take(&mut self.lock().door);
@@ -327,7 +324,7 @@ impl Door {
     fn port(&self) -> Option<u16> {
         match self {
             Self::None => None,
-            Self::Bound(_, port) | Self::Open { port, .. } => Some(*port),
+            Self::Bound(_, _, port) | Self::Open { port, .. } => Some(*port),
         }
     }
 }
@@ -423,11 +420,11 @@ impl Keeper {
             return Ok(Some(port));
         }
         let bound = |port| {
-            TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-                .ok()
-                .map(|listener| (listener, port))
+            let address = (Ipv4Addr::LOCALHOST, port).into();
+            let bound = self.core.listeners.bind(address, "the local API").ok();
+            bound.map(|(listener, registered)| (listener, registered, port))
         };
-        let (listener, port) = saved
+        let (listener, registered, port) = saved
             .filter(|port| *port != 0)
             .into_iter()
             .chain(LOCAL_PORTS)
@@ -439,7 +436,7 @@ impl Keeper {
                     LOCAL_PORTS.end()
                 )
             })?;
-        main.door = Door::Bound(listener, port);
+        main.door = Door::Bound(listener, registered, port);
         Ok(Some(port))
     }
 
@@ -451,10 +448,14 @@ impl Keeper {
             return Ok(());
         }
         main.door = match std::mem::take(&mut main.door) {
-            Door::Bound(listener, port) => {
+            Door::Bound(listener, _registered, port) => {
                 let api = LocalApi::start(&self.core, listener);
                 let _api = api.map_err(|error| format!("cannot start the local API: {error}"))?;
-                Door::Open { _api, port }
+                Door::Open {
+                    _api,
+                    _registered,
+                    port,
+                }
             }
             other => other,
         };

@@ -135,7 +135,7 @@ fn core_of(options: Options) -> (Arc<Core>, TcpListener) {
         home: options.home,
         server: options.server,
         embedded: options.embedded,
-        listeners: options.own_listeners,
+        listeners: own_listeners::OwnListeners::new(options.own_listeners),
         enroll_token: options.enroll_token,
         insecure: options.insecure,
         check_other_users: options.check_other_users,

@@ -1,26 +1,106 @@
 //! What this process listens on itself: as the target of an application, it would let visitors in where only its user
-//! may come.
+//! may come. Looked at when an application is connected, and at each dial: a name may lead here later, and so may an
+//! address where nobody listened.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::app::AppConfig;
 use super::connection::active::Fault;
 use super::core::Core;
-use super::web_client::site_host;
+use crate::tunnel::target::MayDial;
+
+/// All of them now, and what each is.
+#[derive(Clone, Default)]
+pub(crate) struct OwnListeners(Arc<Mutex<Vec<Listener>>>);
+
+type Listener = (SocketAddr, &'static str);
+
+/// A listener among them, until this is dropped: after the listener was closed.
+pub(crate) struct Registered {
+    all: OwnListeners,
+    address: SocketAddr,
+}
+
+impl OwnListeners {
+    /// Those that stay to the end.
+    pub(super) fn new(fixed: Vec<Listener>) -> Self {
+        Self(Arc::new(Mutex::new(fixed)))
+    }
+
+    /// Listens on `address`. Nobody connects to it from here before it is registered.
+    pub(super) fn bind(
+        &self,
+        address: SocketAddr,
+        what: &'static str,
+    ) -> io::Result<(TcpListener, Registered)> {
+        // Held over the bind: who looks waits.
+        let mut all = self.all();
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        all.push((address, what));
+        drop(all);
+        Ok((listener, self.registered(address)))
+    }
+
+    /// Registers one that listens.
+    pub(super) fn add(&self, address: SocketAddr, what: &'static str) -> Registered {
+        self.all().push((address, what));
+        self.registered(address)
+    }
+
+    /// For a tunnel or a question of the application's health: any address but theirs. `own` may be dialled all the same.
+    pub(super) fn may_dial(&self, own: Option<SocketAddr>) -> MayDial {
+        let all = self.clone();
+        Arc::new(move |address| own == Some(address) || all.at(address).is_none())
+    }
+
+    /// What a connection to `address` reaches, where that is one of them.
+    fn at(&self, address: SocketAddr) -> Option<&'static str> {
+        let all = self.all();
+        let found = all.iter().find(|(own, _)| leads_to(address, *own));
+        found.map(|(_, what)| *what)
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        self.all().iter().any(|(own, _)| own.port() == port)
+    }
+
+    fn registered(&self, address: SocketAddr) -> Registered {
+        Registered {
+            all: self.clone(),
+            address,
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Listener>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let mut all = self.all.all();
+        let found = all.iter().position(|(own, _)| *own == self.address);
+        if let Some(index) = found {
+            all.swap_remove(index);
+        }
+    }
+}
 
 /// Refuses an application that leads to a listener of this process's own.
 pub(super) fn check(core: &Core, app: &AppConfig) -> Result<(), Fault> {
-    let own = of(core);
     // A name is asked for only where its port is in question.
-    if own.iter().all(|(address, _)| address.port() != app.port) {
+    if !core.listeners.has_port(app.port) {
         return Ok(());
     }
-    // What cannot be resolved here cannot be reached either.
+    // What cannot be resolved now is looked at when it is dialled.
     let targets = (app.ip.as_str(), app.port).to_socket_addrs();
-    let targets: Vec<SocketAddr> = targets.into_iter().flatten().map(reached).collect();
-    match own.iter().find(|(address, _)| targets.contains(address)) {
+    let mut targets = targets.into_iter().flatten();
+    match targets.find_map(|target| core.listeners.at(target)) {
         None => Ok(()),
-        Some((_, what)) => Err(Fault::new(
+        Some(what) => Err(Fault::new(
             "own-listener",
             format!(
                 "{} is {what} of this 'postern start', which is not shared: name another address",
@@ -30,50 +110,86 @@ pub(super) fn check(core: &Core, app: &AppConfig) -> Result<(), Fault> {
     }
 }
 
-/// All of them now, and what each is.
-fn of(core: &Core) -> Vec<(SocketAddr, &'static str)> {
-    let on_loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let fixed = core.listeners.iter().copied();
-    let servers = core.servers.all();
-    let local_apis = servers.iter().filter_map(|server| server.main.local_port());
-    let local_apis = local_apis.map(|port| (on_loopback(port), "the local API"));
-    let web_clients = core.connections.local_urls();
-    let web_clients = web_clients
-        .iter()
-        .filter_map(|url| site_host(url)?.parse::<SocketAddr>().ok());
-    let web_clients = web_clients.map(|address| (address, "a database's web client"));
-    fixed
-        .chain(local_apis)
-        .chain(web_clients)
-        .map(|(address, what)| (reached(address), what))
-        .collect()
+/// Whether a connection to `dialled` reaches what listens on `own`.
+fn leads_to(dialled: SocketAddr, own: SocketAddr) -> bool {
+    if dialled.port() != own.port() {
+        return false;
+    }
+    let (dialled, own) = (reached(dialled), own.ip().to_canonical());
+    match own.is_unspecified() {
+        true => is_of_this_machine(dialled),
+        false => dialled.ip() == own,
+    }
+}
+
+/// An address is this machine's where a socket can have it; nothing is sent.
+fn is_of_this_machine(mut address: SocketAddr) -> bool {
+    address.set_port(0);
+    address.ip().is_loopback() || UdpSocket::bind(address).is_ok()
 }
 
 /// The address that a connection to this one reaches: an unspecified one is this machine's.
-fn reached(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip().to_canonical() {
+fn reached(mut address: SocketAddr) -> SocketAddr {
+    address.set_ip(match address.ip().to_canonical() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
+    });
+    address
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn each_spelling_of_this_machine_is_one_address() {
-        for (spelled, address) in [
+        for (spelled, expected) in [
             ("0.0.0.0:1", "127.0.0.1:1"),
             ("[::ffff:0.0.0.0]:1", "127.0.0.1:1"),
             ("[::ffff:127.0.0.1]:1", "127.0.0.1:1"),
             ("[::]:1", "[::1]:1"),
             ("127.0.0.2:1", "127.0.0.2:1"),
         ] {
-            let expected: SocketAddr = address.parse().unwrap();
-            assert_eq!(reached(spelled.parse().unwrap()), expected, "{spelled}");
+            assert_eq!(reached(address(spelled)), address(expected), "{spelled}");
         }
+    }
+
+    #[test]
+    fn a_listener_is_reached_by_its_address_and_on_a_wildcard_by_each_of_this_machine() {
+        for (dialled, own, is_reached) in [
+            ("127.0.0.1:1", "127.0.0.1:1", true),
+            ("[::ffff:127.0.0.1]:1", "127.0.0.1:1", true),
+            ("0.0.0.0:1", "127.0.0.1:1", true),
+            ("127.0.0.1:2", "127.0.0.1:1", false),
+            ("127.0.0.2:1", "127.0.0.1:1", false),
+            ("[::1]:1", "127.0.0.1:1", false),
+            ("127.0.0.2:1", "0.0.0.0:1", true),
+            ("127.0.0.2:1", "[::]:1", true),
+            ("[::1]:1", "[::]:1", true),
+            ("[::]:1", "[::]:1", true),
+            ("127.0.0.2:2", "0.0.0.0:1", false),
+            ("192.0.2.1:1", "0.0.0.0:1", false),
+        ] {
+            let found = leads_to(address(dialled), address(own));
+            assert_eq!(found, is_reached, "{dialled} and {own}");
+        }
+    }
+
+    #[test]
+    fn what_listens_is_no_target_until_it_is_closed() {
+        let all = OwnListeners::new(vec![(address("127.0.0.1:1"), "fixed")]);
+        let may_dial = all.may_dial(None);
+        assert!(!may_dial(address("127.0.0.1:1")));
+        let (listener, registered) = all.bind(address("127.0.0.1:0"), "ours").unwrap();
+        let own = listener.local_addr().unwrap();
+        assert!(!may_dial(own) && all.may_dial(Some(own))(own));
+        assert_eq!(all.at(own), Some("ours"));
+        drop((listener, registered));
+        assert!(may_dial(own) && !may_dial(address("127.0.0.1:1")));
     }
 }

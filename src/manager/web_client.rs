@@ -1,5 +1,6 @@
 //! The web client of a database application: it is there for as long as the connection.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,6 +11,7 @@ use super::app::AppConfig;
 use super::connection::active::Fault;
 use super::connection::connect::Ended;
 use super::core::Core;
+use super::own_listeners::Registered;
 use super::quick_setup::Setup;
 use crate::plugin::{Database, NotServed, Served, SignIn};
 
@@ -29,9 +31,11 @@ pub(crate) struct WebClient {
     is_invisible: bool,
     /// The site's name that it is served under.
     host: Option<String>,
+    /// After what it is of: it goes when nobody listens any more.
+    _registered: Registered,
 }
 
-type Outcome = Option<Result<Box<dyn Served>, NotServed>>;
+type Outcome = Option<Result<(Box<dyn Served>, Registered), NotServed>>;
 
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
@@ -55,10 +59,11 @@ impl WebClient {
                 let fault = Fault::new("plugin", error.message);
                 Err(fault.refused(error.is_denied).into())
             }
-            Some(Ok(served)) => Ok(Self {
+            Some(Ok((served, registered))) => Ok(Self {
                 served: Some(served),
                 is_invisible: app.invisible,
                 host: None,
+                _registered: registered,
             }),
         }
     }
@@ -69,10 +74,14 @@ impl WebClient {
         Some((served.sign_in(), served.missed()))
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.served.as_ref().map(|served| served.address())
+    }
+
     /// The address and port to expose.
     pub(crate) fn target(&self) -> (String, u16) {
-        let address = self.served.as_ref().map(|served| served.address());
-        address.map_or_else(Default::default, |address| {
+        self.address().map_or_else(Default::default, |address| {
             (address.ip().to_string(), address.port())
         })
     }
@@ -122,11 +131,17 @@ fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<
     let (sender, outcome) = crossbeam_channel::bounded(0);
     let (clients, protocol, database) =
         (core.web_clients, app.protocol.name(), database(core, app));
+    let listeners = core.listeners.clone();
     let spawned = std::thread::Builder::new()
         .name("web-client".into())
         .stack_size(STACK)
         .spawn(move || {
-            let outcome = clients.serve(protocol, database);
+            let outcome = clients.serve(protocol, database).map(|outcome| {
+                outcome.map(|served| {
+                    let registered = listeners.add(served.address(), "a database's web client");
+                    (served, registered)
+                })
+            });
             drop(counted);
             hand_over(&sender, outcome);
         });
@@ -163,7 +178,7 @@ impl Drop for Counted {
 
 fn hand_over(to: &Sender<Outcome>, outcome: Outcome) {
     if let Err(unwanted) = to.send(outcome)
-        && let Some(Ok(served)) = unwanted.into_inner()
+        && let Some(Ok((served, _registered))) = unwanted.into_inner()
     {
         served.stop();
     }

@@ -279,7 +279,11 @@ impl Work<'_> {
             Some((sign_in, missed)) => {
                 Watch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
             }
-            None => Watch::begin(&self.app.id, Probe::of(self.app), missed, false),
+            None => {
+                let may_dial = self.core.listeners.may_dial(None);
+                let probe = Probe::of(self.app, may_dial);
+                Watch::begin(&self.app.id, probe, missed, false)
+            }
         }
     }
 
@@ -387,6 +391,9 @@ impl Work<'_> {
         let mut settings = connector.settings(remote.known(&self.core.known), forward)?;
         settings.retries.end_when_disowned = true;
         settings.target_missed = Some(missed);
+        // A database's web client is what its tunnel leads to.
+        let own = held.web_client.as_ref().and_then(WebClient::address);
+        settings.may_dial = Some(self.core.listeners.may_dial(own));
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;

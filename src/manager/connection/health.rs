@@ -19,7 +19,7 @@ use crate::manager::app::{AppConfig, address};
 use crate::manager::protocol::Protocol;
 use crate::plugin::SignIn;
 use crate::tunnel::link::Tls;
-use crate::tunnel::target;
+use crate::tunnel::target::{self, MayDial};
 use crate::vault::time::rfc3339;
 
 /// The longest that the first question delays `connected`. 1 s by the contract.
@@ -86,24 +86,26 @@ pub(super) enum Probe {
     /// A database: by its web client's own sign-in.
     Database(SignIn),
     /// Anything else: by one connection to it, and where HTTP is spoken, `HEAD /`.
-    Target(Protocol, String, u16),
+    Target(Protocol, String, u16, Option<MayDial>),
 }
 
 impl Probe {
     /// That of an application with its own address.
-    pub(super) fn of(app: &AppConfig) -> Self {
-        Self::Target(app.protocol, app.ip.clone(), app.port)
+    pub(super) fn of(app: &AppConfig, may_dial: MayDial) -> Self {
+        Self::Target(app.protocol, app.ip.clone(), app.port, Some(may_dial))
     }
 
     /// Asks, and waits for the answer: for [`ANSWER_WITHIN`], or the sign-in's own time.
     fn ask(&self) -> Result<(), String> {
-        let (protocol, host, port) = match self {
+        let (protocol, host, port, may_dial) = match self {
             Self::Database(sign_in) => return sign_in(),
-            Self::Target(protocol, host, port) => (*protocol, host, *port),
+            Self::Target(protocol, host, port, may_dial) => {
+                (*protocol, host, *port, may_dial.as_ref())
+            }
         };
         let deadline = Instant::now() + ANSWER_WITHIN;
         let name = address(host, port);
-        let socket = target::connect(host, port, ANSWER_WITHIN, || false)
+        let socket = target::connect(host, port, ANSWER_WITHIN, may_dial, || false)
             .map_err(|error| refusal(&name, &error))?;
         let timed = Timed { socket, deadline };
         match protocol {
@@ -372,6 +374,9 @@ fn refusal(name: &str, error: &io::Error) -> String {
         TimedOut, UnexpectedEof, WouldBlock,
     };
     match error.kind() {
+        _ if target::is_forbidden(error) => {
+            format!("{name} leads to postern itself, which is not shared")
+        }
         ConnectionRefused => format!("{name} refuses connections"),
         TimedOut | WouldBlock => {
             format!(
@@ -409,7 +414,7 @@ mod tests {
             let _ = socket.shutdown(std::net::Shutdown::Write);
             let _ = socket.read(&mut [0; 1024]);
         });
-        let answer = Probe::Target(protocol, "127.0.0.1".into(), port).ask();
+        let answer = Probe::Target(protocol, "127.0.0.1".into(), port, None).ask();
         target.join().unwrap();
         (answer, name)
     }
@@ -462,7 +467,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         drop(listener);
         for protocol in [Protocol::Http, Protocol::Https, Protocol::Tcp] {
-            let answer = Probe::Target(protocol, "127.0.0.1".into(), port).ask();
+            let answer = Probe::Target(protocol, "127.0.0.1".into(), port, None).ask();
             assert_eq!(answer, Err(format!("127.0.0.1:{port} refuses connections")));
         }
     }

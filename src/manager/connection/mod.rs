@@ -161,15 +161,6 @@ impl Connections {
         }
     }
 
-    /// Where the web clients of all connections are.
-    pub(crate) fn local_urls(&self) -> Vec<String> {
-        let urls = self
-            .all()
-            .into_iter()
-            .map(|active| active.result().local_url);
-        urls.filter(|url| !url.is_empty()).collect()
-    }
-
     /// Notes that an application is connected.
     pub(crate) fn note_connected(&self, id: &str) {
         self.map().were_connected.insert(id.to_owned());

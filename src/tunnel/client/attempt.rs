@@ -38,6 +38,7 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
             answer_within: settings.timeouts.answer,
             target_within: settings.timeouts.target,
             target_missed: settings.target_missed.clone(),
+            may_dial: settings.may_dial.clone(),
             traffic: Arc::clone(&shared.traffic),
         },
     );

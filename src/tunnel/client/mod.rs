@@ -26,6 +26,7 @@ use super::line::{FAREWELL, Line, Traffic};
 use super::link::{Cancel, DialOptions, Endpoint};
 use super::remote::Remote;
 use super::ssh;
+use super::target::MayDial;
 use backoff::Backoff;
 pub(crate) use backoff::Pauses;
 pub use failure::{Class, Failure, HostKeyChange};
@@ -70,6 +71,9 @@ pub struct Settings {
     pub retries: Retries,
     /// Is told, as far as there is room, when a stream found nobody at its target.
     pub target_missed: Option<Sender<()>>,
+    /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
+    /// is refused.
+    pub may_dial: Option<MayDial>,
     /// What the protocol offers and allows.
     pub ssh: ssh::Config,
     /// Called each time that the tunnel is connected, on its own thread: it must not block.
@@ -93,6 +97,7 @@ impl Settings {
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             target_missed: None,
+            may_dial: None,
             ssh: ssh::Config::default(),
             on_connected: None,
         }

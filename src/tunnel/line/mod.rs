@@ -42,6 +42,7 @@ use crossbeam_channel::Sender;
 
 use super::link::{LinkReader, LinkWriter};
 use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Writer};
+use super::target::MayDial;
 use buffers::Buffers;
 pub(super) use clock::ANSWER_WITHIN;
 use clock::Clock;
@@ -112,6 +113,7 @@ pub(super) struct Line {
     watch: OnceLock<Option<Arc<watch::Watch>>>,
     target_within: Duration,
     target_missed: Option<Sender<()>>,
+    may_dial: Option<MayDial>,
     traffic: Arc<Traffic>,
 }
 
@@ -127,6 +129,8 @@ pub(super) struct Options {
     pub(super) target_within: Duration,
     /// Is told, as far as there is room, when a stream found nobody at its target.
     pub(super) target_missed: Option<Sender<()>>,
+    /// Whether a target's address may be connected to; none for all.
+    pub(super) may_dial: Option<MayDial>,
     /// Where to count.
     pub(super) traffic: Arc<Traffic>,
 }
@@ -152,6 +156,7 @@ impl Line {
             watch: OnceLock::new(),
             target_within: options.target_within,
             target_missed: options.target_missed,
+            may_dial: options.may_dial,
             traffic: options.traffic,
         })
     }

@@ -55,6 +55,7 @@ fn serve(
             // A server connects to no targets.
             target_within: Duration::ZERO,
             target_missed: None,
+            may_dial: None,
             traffic: Arc::clone(&shared.traffic),
         },
     );

@@ -124,7 +124,10 @@ impl Line {
     ) -> Result<(), Error> {
         let stream = self.add(channel, None, None);
         stream.state().permit = Some(Box::new(permit));
-        let begun = match Begun::new(host, port) {
+        let begun = match Begun::new(host, port, self.may_dial.as_ref()) {
+            Some(Begun::Ended(Err(error))) if target::is_forbidden(&error) => {
+                return stream.forbid(self);
+            }
             Some(Begun::Ended(outcome)) => {
                 stream.accept(self);
                 stream.with_target(self, outcome);
@@ -162,6 +165,13 @@ impl Line {
         self.streams().insert(channel, Arc::clone(&stream));
         self.traffic.streams.fetch_add(1, Ordering::Relaxed);
         stream
+    }
+
+    fn target_missed(&self) {
+        if let Some(missed) = &self.target_missed {
+            // One message is enough.
+            let _ = missed.try_send(());
+        }
     }
 
     pub(super) fn count_down(&self) {
@@ -361,27 +371,48 @@ impl Stream {
         host: &str,
         port: u16,
     ) {
+        let (deadline, may_dial) = (Instant::now() + line.target_within, line.may_dial.as_ref());
+        let found = match begun {
+            Some(_) => Ok(Vec::new()),
+            None => target::resolve(host, port, may_dial),
+        };
+        if found.as_ref().is_err_and(target::is_forbidden) {
+            // The connection may have ended.
+            let _ = self.forbid(line);
+            return line.flush();
+        }
         // Confirmed before the target answers, as the visitor's first bytes are then on their way.
         self.accept(line);
         line.flush();
         let unwanted = || self.state().dead || self.state().peer_closed;
         let outcome = match begun {
-            Some(begun) => begun.finish(Instant::now() + line.target_within, unwanted),
-            None => target::connect(host, port, line.target_within, unwanted),
+            Some(begun) => begun.finish(deadline, unwanted),
+            None => {
+                found.and_then(|found| target::connect_to(&found, deadline, may_dial, unwanted))
+            }
         };
         self.with_target(line, outcome);
         line.flush();
     }
 
+    /// The channel is refused: where it leads may not be dialled.
+    fn forbid(&self, line: &Line) -> Result<(), Error> {
+        log::warn!("a stream is refused: its target is this program itself");
+        line.target_missed();
+        line.streams().remove(&self.channel);
+        self.leave(line);
+        let reason = "not a target of this client";
+        line.session()
+            .refuse(self.channel, Refusal::Prohibited, reason)
+    }
+
     fn with_target(self: &Arc<Self>, line: &Arc<Line>, outcome: std::io::Result<TcpStream>) {
-        match outcome {
+        let may_dial = line.may_dial.as_ref();
+        match outcome.and_then(|socket| target::still_permitted(socket, may_dial)) {
             Ok(socket) => self.with_socket(line, socket),
             Err(error) => {
                 log::debug!("no stream to a target: {error}");
-                if let Some(missed) = &line.target_missed {
-                    // One message is enough.
-                    let _ = missed.try_send(());
-                }
+                line.target_missed();
                 self.fail(line);
             }
         }
