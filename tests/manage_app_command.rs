@@ -130,6 +130,26 @@ fn a_wrong_line_is_refused() {
         (&["app", "add", "http", "0"], 2, "not a port"),
         (&["app", "add", "tcp"], 2, "port is required"),
         (&["app", "add", "ssh", "--invisible"], 2, "invisible"),
+        (
+            &["app", "add", "http", "http://127.0.0.1:80/"],
+            2,
+            "give HOST:PORT, without http://\n",
+        ),
+        (
+            &["app", "add", "http", "::1"],
+            2,
+            "an IPv6 address needs brackets: [::1]\n",
+        ),
+        (
+            &["app", "add", "http", "22", "--readonly"],
+            2,
+            "--readonly is for databases, not for http\n",
+        ),
+        (
+            &["app", "add", "ssh", "--db-user", "x"],
+            2,
+            "--db-user is for databases, not for ssh\n",
+        ),
         (&["app", "connect"], 2, "ID"),
         (&["app", "connect", "a", "b"], 2, "unexpected argument"),
         (&["app", "connect", "a"], 1, "there is no application"),

@@ -100,6 +100,15 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
         (&exposed, &json!(true))
     );
     assert_eq!(manager.status(&id)["pending_changes"], true);
+    let again = manager.home().run(&["app", "connect", "files"]);
+    let hint = "'postern app disconnect files', then 'postern app connect files'";
+    assert_eq!(
+        (again.code, again.stderr),
+        (
+            Some(0),
+            format!("postern: saved changes are not in force\n{hint}\n")
+        )
+    );
     let listed = manager.home().run(&["app", "list"]).stdout;
     let line = listed.lines().nth(1).unwrap();
     assert!(
@@ -127,8 +136,8 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
 }
 
 #[test]
-fn while_it_is_connecting_the_settings_of_that_connect_are_shown() {
-    let (far, target) = (Far::new(), Target::start());
+fn nothing_is_shown_as_exposed_before_it_is() {
+    let (mut far, target) = (Far::new(), Target::start());
     let manager = far.manager();
     let mut app = target.app();
     let id = manager.add(&app);
@@ -140,16 +149,28 @@ fn while_it_is_connecting_the_settings_of_that_connect_are_shown() {
     assert_eq!(
         (
             &result["status"],
-            &result["exposed"]["target"],
+            &result["exposed"],
             &result["pending_changes"]
         ),
-        (
-            &json!("connecting"),
-            &json!(format!("127.0.0.1:{}", target.port())),
-            &json!(true)
-        )
+        (&json!("connecting"), &json!(null), &json!(true))
     );
     assert_eq!(result["health"], json!(null));
+    let listed = manager.home().run(&["app", "list"]).stdout;
+    assert!(
+        listed.contains("\twill be public at the next connect\t"),
+        "{listed}"
+    );
+    // What was exposed, and whose tunnel is lost, is so when it is back.
+    manager.disconnect(&id);
+    far.assign();
+    app["port"] = json!(target.port());
+    put(&manager, &id, &app);
+    manager.connected(&id);
+    far.close();
+    let lost = manager.wait_status(&id, "connecting");
+    assert_eq!(lost["exposed"]["invisible"], false, "{lost}");
+    let listed = manager.home().run(&["app", "list"]).stdout;
+    assert!(listed.contains("\tpublic\t"), "{listed}");
 }
 
 /// A badge "Read-Only" over a client that writes would be the worse of the two lies.

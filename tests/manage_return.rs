@@ -62,7 +62,7 @@ fn what_is_connected_at_the_start_comes_when_the_relay_does() {
     let wait = failed["next_retry_ms"].as_u64();
     assert!(wait.is_some_and(|ms| ms <= 5_000), "{failed}");
     let listed = home.run(&["app", "list"]).stdout;
-    assert!(listed.contains("\tfailed, next try in "), "{listed}");
+    assert!(listed.contains("\tfailed: not reached, next try in "), "{listed}");
     let _relay = Relay::start_in(
         &Arc::new(Home::new()),
         &["--listen", &gateway, "--tunnel-listen", &tunnel],
@@ -118,21 +118,96 @@ fn what_was_refused_waits_for_a_change() {
         (&json!("forbidden"), &json!(null))
     );
     assert_eq!(far.quick.requests().len(), 3);
-    // Neither by time nor because the server is back.
+    // Not by time; once when the server takes the credentials again, which the main tunnel shows.
     a_pause_passes(&manager, &target);
+    assert_eq!(far.quick.requests().len(), 3);
     far.close();
     manager.wait_status(&other, "connecting");
     far.open();
     manager.wait_status(&other, "connected");
-    assert_eq!(far.quick.requests().len(), 3);
-    manager.post(&format!("/api/retry/{id}"));
     far.quick.wait_for(4);
+    manager.wait_status(&id, "failed");
+    a_pause_passes(&manager, &target);
+    assert_eq!(far.quick.requests().len(), 4);
+    manager.post(&format!("/api/retry/{id}"));
+    far.quick.wait_for(5);
     manager.wait_status(&id, "failed");
     far.assign();
     let mut changed = target.app();
     changed["display_name"] = json!("another");
     put(&manager, &id, &changed);
     manager.wait_status(&id, "connected");
+}
+
+/// A revocation that is taken back needs nobody on this side.
+#[test]
+fn what_a_relay_lets_in_again_comes_back() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let url = relay.said("Relay: ");
+    let manager = Manager::start_in(&Arc::new(Home::new()), &["--server", &url]);
+    let ids = [autoconnected(&target), target.app()].map(|app| manager.add(&app));
+    for id in &ids {
+        manager.connected(id);
+    }
+    let listed = relay.home().run(&["relay", "list"]).stdout;
+    let line = listed.lines().nth(1).unwrap();
+    let name = line.split('\t').next().unwrap();
+    assert_eq!(relay.home().run(&["relay", "revoke", name]).code, Some(0));
+    let all_are = |status: &str| ids.iter().all(|id| manager.status(id)["status"] == status);
+    wait_until(ROUNDS, "the refusals", || all_are("failed"));
+    for id in &ids {
+        assert_eq!(manager.status(id)["error_class"], "forbidden");
+    }
+    let listed = manager.home().run(&["app", "list"]).stdout;
+    assert_eq!(listed.matches("\tfailed: revoked\t").count(), 2, "{listed}");
+    let refused = manager.home().run(&["app", "connect", &ids[0]]);
+    let hint = "ask who runs the server to let it in again ('postern relay allow')\n";
+    assert!(
+        refused.code == Some(4) && refused.stderr.ends_with(hint),
+        "{refused:?}"
+    );
+    assert_eq!(relay.home().run(&["relay", "allow", name]).code, Some(0));
+    wait_until(ROUNDS, "the return", || all_are("connected"));
+}
+
+/// It may last for days, and the attempts go on.
+#[test]
+fn a_changed_host_key_is_logged_once_and_tried_until_the_known_one_is_back() {
+    let (mut far, target) = (Far::new(), Target::start());
+    let manager = Manager::start(&["--server", &far.quick.url(), "-v"]);
+    let id = manager.add(&target.app());
+    far.assign();
+    manager.connected(&id);
+    far.close();
+    let known = far.keys();
+    far.change_key();
+    far.open();
+    let told = |level: &str| {
+        let log = manager.stderr();
+        let of_key = log
+            .lines()
+            .filter(|line| line.contains("host key is not the known one"));
+        of_key.filter(|line| line.contains(level)).count()
+    };
+    wait_until(ROUNDS, "the attempts after the first", || {
+        told("DEBUG") >= 2
+    });
+    // That of the application and that of the server.
+    assert_eq!(told("WARN"), 2, "{}", manager.stderr());
+    let shown = manager.status(&id);
+    assert_eq!(shown["error_class"], "host-key-changed", "{shown}");
+    let listed = manager.home().run(&["app", "list"]).stdout;
+    assert!(
+        listed.contains("\tconnecting: host key changed\t"),
+        "{listed}"
+    );
+    far.close();
+    far.set_keys(known);
+    far.open();
+    wait_until(ROUNDS, "the return", || {
+        manager.status(&id)["status"] == "connected"
+            && manager.stderr().contains("shows the known host key again")
+    });
 }
 
 #[test]

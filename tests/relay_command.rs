@@ -177,13 +177,29 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
         "{listed}"
     );
     assert!(!listed.contains("shop"), "{listed}");
-    let empty = home.run(&[
-        "relay",
-        "list",
-        "--data",
-        &home.path().join("none").to_string_lossy(),
-    ]);
-    assert_eq!(empty.code, Some(0), "{empty:?}");
+    let none = home.path().join("none");
+    let dir = none.to_str().unwrap();
+    for line in [&["list"][..], &["revoke", "one"], &["allow", "one"]] {
+        let empty = home.run(&[&["relay"], line, &["--data", dir]].concat());
+        let expected = format!("postern: no relay's state in {dir}\n");
+        assert_eq!(empty.code, Some(1), "{empty:?}");
+        assert!(empty.stderr.starts_with(&expected), "{empty:?}");
+        assert!(!none.exists(), "{line:?}");
+    }
+}
+
+#[test]
+fn a_running_relay_knows_no_such_name_and_says_where_names_are() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    for line in [["relay", "revoke", "nobody"], ["relay", "allow", "one"]] {
+        let failed = relay.home().run(&line);
+        assert_eq!(failed.code, Some(1), "{failed:?}");
+        let hint = failed.stderr.lines().nth(1);
+        assert_eq!(hint, Some("'postern relay list' shows their names"));
+    }
+    let help = relay.home().run(&["--help"]).stdout;
+    assert!(help.contains("relay list|revoke|allow "), "{help}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod listing;
 mod opened;
 mod trust;
 
+use std::net::Ipv6Addr;
+
 use serde_json::{Map, Value};
 
 use super::command::{Command, Flag, Parsed};
@@ -38,7 +40,7 @@ Commands:
   remove ID                   disconnect and remove it
 An application is meant by its ID, or by its name where only one has it.
 Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached, 4 refused,
-5 over a limit.",
+5 over a limit, 130 the waiting was interrupted.",
 };
 const JSON: Flag = Flag {
     long: "json",
@@ -182,6 +184,9 @@ const SWITCHES: [(&Flag, &str, bool); 5] = [
     (&AUTOCONNECT, "autoconnect", true),
 ];
 
+/// Flags that mean nothing for other protocols.
+const OF_DATABASES: [&Flag; 5] = [&DB_USER, &DB_PASS, &DB_NAME, &READONLY, &READWRITE];
+
 /// What a subcommand does.
 type Action = fn(&Parsed) -> Result<(), Failure>;
 
@@ -279,6 +284,18 @@ fn body(parsed: &Parsed) -> Result<Value, Failure> {
         ));
     };
     fields.insert("protocol".into(), protocol.name().into());
+    if !protocol.is_database()
+        && let Some(flag) = OF_DATABASES.iter().find(|flag| parsed.has(flag))
+    {
+        return Err(usage(
+            &ADD,
+            format!(
+                "--{} is for databases, not for {}",
+                flag.long,
+                protocol.name()
+            ),
+        ));
+    }
     if let Some(address) = operands.next() {
         let (host, port) = address_of(address)?;
         fields.extend(host.map(|host| ("ip".to_owned(), Value::from(host))));
@@ -315,6 +332,17 @@ fn address_of(text: &str) -> Result<(Option<String>, Option<u16>), Failure> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok((None, Some(number(text)?)));
     }
+    let wrong = |how: &str| {
+        let text = quoted(&target::redacted(text));
+        usage(&ADD, format!("{text} is not an address: {how}"))
+    };
+    if let Some((scheme, _)) = text.split_once("://") {
+        let scheme = printable(scheme);
+        return Err(wrong(&format!("give HOST:PORT, without {scheme}://")));
+    }
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(wrong(&format!("an IPv6 address needs brackets: [{text}]")));
+    }
     let end = match text.strip_prefix('[') {
         Some(rest) => rest.find(']').map_or(text.len(), |end| end + 2),
         None => text.find(':').unwrap_or(text.len()),
@@ -323,10 +351,7 @@ fn address_of(text: &str) -> Result<(Option<String>, Option<u16>), Failure> {
     match rest.strip_prefix(':') {
         Some(port) => Ok((Some(host.to_owned()), Some(number(port)?))),
         None if rest.is_empty() => Ok((Some(host.to_owned()), None)),
-        None => Err(usage(
-            &ADD,
-            format!("{} is not an address", quoted(&target::redacted(text))),
-        )),
+        None => Err(wrong("give PORT, HOST or HOST:PORT")),
     }
 }
 
@@ -351,6 +376,12 @@ fn connect(parsed: &Parsed) -> Result<(), Failure> {
         true => manager.call("GET", &format!("/api/status/{id}"), None)?,
         false => connecting::wait_connected(&manager, &id, &typed(parsed, &id))?,
     };
+    if result.get("pending_changes") == Some(&Value::Bool(true)) {
+        let name = typed(parsed, &id);
+        warn(&format!(
+            "saved changes are not in force\n'postern app disconnect {name}', then 'postern app connect {name}'"
+        ));
+    }
     if text(&result, "/health/state") == "failing" {
         let error = printable(text(&result, "/health/error"));
         warn(&format!("connected, but {error}"));

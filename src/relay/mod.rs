@@ -331,6 +331,11 @@ impl fmt::Debug for Revoked {
     }
 }
 
+/// Whether the directory has a relay's state; nothing is created.
+pub fn has_state(data: &Home) -> bool {
+    store::exists(data)
+}
+
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
 pub fn revoke(data: Home, name: &str) -> Result<Option<Revoked>, StartError> {
     let store = Store::open(data, &mut Vec::new())?;

@@ -146,6 +146,15 @@ impl Store {
     }
 }
 
+/// Whether a relay was ever started there: it has made its keys, if nothing else.
+pub(super) fn exists(home: &Home) -> bool {
+    let names = KEYS.into_iter().map(|(_, name)| name).chain([BOOK]);
+    // One that cannot be looked at is told of by whoever reads it.
+    names
+        .map(|name| home.dir().join(name))
+        .any(|path| path.try_exists().unwrap_or(true))
+}
+
 /// The book as it is on disk, without the right to change it.
 pub(super) fn peek(home: &Home) -> Result<Option<Book>, Error> {
     match home.read(BOOK, BOOK_CAP)? {

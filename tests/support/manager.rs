@@ -328,6 +328,16 @@ impl Far {
         self.fingerprint()
     }
 
+    /// The host keys, for [`Far::set_keys`].
+    pub fn keys(&self) -> Arc<[ServerKey]> {
+        Arc::clone(&self.keys)
+    }
+
+    /// These host keys from the next [`Far::open`] on.
+    pub fn set_keys(&mut self, keys: Arc<[ServerKey]>) {
+        self.keys = keys;
+    }
+
     /// The host key's fingerprint.
     pub fn fingerprint(&self) -> String {
         self.keys[0].public().fingerprint()

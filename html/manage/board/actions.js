@@ -40,11 +40,11 @@ export class Actions {
   }
 
   /** Whether an application is shared on this computer only. @param {object} app */
-  isHere({ server, connection }) {
+  isHere({ server, connection, conn_status: status }) {
     const { embedded, server: own } = this.#store.version;
     if (embedded !== true) return false;
     // Of a connection counts what it goes through, not what was saved since.
-    return connection?.exposed && connection.server ? hostOf(connection.server) === hostOf(own) : !server;
+    return ['connecting', 'connected'].includes(status) && connection?.server ? hostOf(connection.server) === hostOf(own) : !server;
   }
 
   /** Connects and follows the connection. @param {object} app */

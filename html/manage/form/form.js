@@ -75,7 +75,7 @@ class Form {
     this.problem = h('p', { class: 'form-problem bad', role: 'alert' });
     const lost = draft && (draft.has_auth_pass || draft.has_db_pass);
     const form = h('form', { class: 'form', novalidate: true, id: 'app-form' },
-      !this.isNew && h('p', { class: 'form-note', text: this.app.conn_status === 'idle' ? 'Changes apply at the next connect.' : 'It is connected with what was saved before; changes apply at the next connect.' }),
+      !this.isNew && h('p', { class: 'form-note', text: this.app.connection?.exposed ? 'It is connected with what was saved before; changes apply at the next connect.' : 'Changes apply at the next connect.' }),
       lost && h('p', { class: 'form-note', text: 'Passwords are not copied; enter them again.' }),
       h('div', { class: 'form-field' }, h('label', { for: 'field-protocol', text: 'Protocol' }), this.protocol, h('p', { class: 'field-line dim', id: 'field-protocol-line' })),
       ...at('name'), h('div', { class: 'form-row' }, ...at('ip', 'port')),

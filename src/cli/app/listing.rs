@@ -23,12 +23,56 @@ fn line(app: &Value) -> String {
     let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
     let site = site.unwrap_or_else(|| "-".to_owned());
     let (access, health) = (access(app), health(app));
-    let [id, mut status, protocol, name] = ["/id", "/conn_status", protocol, "/name"].map(shown);
-    let wait = app.pointer("/connection/next_retry_ms");
-    if let Some(wait) = wait.and_then(Value::as_u64).filter(|_| status == "failed") {
-        status = format!("failed, next try in {} s", wait.div_ceil(1000));
-    }
+    let [id, protocol, name] = ["/id", protocol, "/name"].map(shown);
+    let status = status(app);
     format!("{id}\t{status}\t{protocol}\t{address}\t{access}\t{health}\t{site}\t{name}\n")
+}
+
+/// Where it is, why in a few words, and when it is tried again.
+fn status(app: &Value) -> String {
+    let mut status = printable(text(app, "/conn_status"));
+    let has_failed = status == "failed";
+    if !has_failed && status != "connecting" {
+        return status;
+    }
+    let of_connection = |name: &str| app.pointer("/connection")?.get(name);
+    let class = of_connection("error_class").and_then(Value::as_str);
+    if let Some(class) = class {
+        status = format!(
+            "{status}: {}",
+            reason(class, text(app, "/connection/error"))
+        );
+    }
+    let wait = of_connection("next_retry_ms").and_then(Value::as_u64);
+    match wait.filter(|_| has_failed) {
+        Some(wait) => format!("{status}, next try in {} s", wait.div_ceil(1000)),
+        None => status,
+    }
+}
+
+/// A class of failure in words; the whole error is for `--json`.
+fn reason(class: &str, error: &str) -> String {
+    let words = match class {
+        "network" | "proxy" => "not reached",
+        "dns" => "name not found",
+        "timeout" => "no answer in time",
+        "wrong-password" => "wrong password",
+        "forbidden" if error.contains("revoked by") => "revoked",
+        "forbidden" | "permission-denied" | "refused" => "refused",
+        "address-refused" => "address not allowed",
+        "host-key-changed" => "host key changed",
+        "port-held" => "port in use at the server",
+        "tls" => "TLS",
+        "not-a-tunnel-server" => "no tunnel server",
+        "limit" => "over a limit",
+        "no-server" => "no server",
+        "plugin" if error.contains("Access denied") => "the database refuses the password",
+        "plugin" => "database",
+        "quick-setup" => "the server cannot set it up",
+        "local" => "this machine",
+        other => return printable(other),
+    };
+    words.to_owned()
 }
 
 fn saved_address(app: &Value) -> String {
@@ -59,7 +103,8 @@ fn access(app: &Value) -> String {
     };
     let pending = app.pointer("/connection/pending_changes") == Some(&Value::Bool(true));
     match (exposed, pending) {
-        (None, _) => format!("will be {who}{what}"),
+        (None, false) => format!("will be {who}{what}"),
+        (None, true) => format!("will be {who}{what} at the next connect"),
         (Some(_), false) => format!("{who}{what}"),
         (Some(_), true) => format!("{who}{what}; saved changes are not in force"),
     }

@@ -12,6 +12,8 @@ use crate::vault::{Home, Instance};
 
 const HEADING: &str = "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n";
 
+const SEE_NAMES: &str = "'postern relay list' shows their names";
+
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(data: &Home) -> Result<(), Failure> {
     let mut lines = HEADING.to_owned();
@@ -106,14 +108,22 @@ pub(super) fn allow(data: &Home, name: &str) -> Result<(), Failure> {
 }
 
 fn unknown(what: &str, name: &str) -> Failure {
-    Failure::operation(format!("{what} {}", quoted(name)))
-        .hint("'postern relay list' shows their names")
+    Failure::operation(format!("{what} {}", quoted(name))).hint(SEE_NAMES)
 }
 
+fn no_state(data: &Home) -> Failure {
+    Failure::operation(format!("no relay's state in {}", data.dir().display()))
+        .hint("name the directory of the relay with --data")
+}
+
+/// The relay that runs on the directory, which has a relay's state.
 fn find(data: &Home) -> Result<Option<Whereabouts>, Failure> {
     let said = Instance::find(data).map_err(|error| of_vault(&error))?;
     let Some(said) = said else {
-        return Ok(None);
+        return match relay::has_state(data) {
+            true => Ok(None),
+            false => Err(no_state(data)),
+        };
     };
     Whereabouts::read(&said).map(Some).ok_or_else(|| {
         Failure::operation(format!(
@@ -145,12 +155,15 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
             .get_mut("data")
             .map(Value::take)
             .unwrap_or_default()),
-        _ => Err(Failure::operation(printable(
-            envelope
-                .get("message")
-                .and_then(Value::as_str)
-                .unwrap_or("the relay gives no answer"),
-        ))),
+        code => {
+            let message = envelope.get("message").and_then(Value::as_str);
+            let message = message.unwrap_or("the relay gives no answer");
+            let failure = Failure::operation(printable(message));
+            Err(match code {
+                Some(404) => failure.hint(SEE_NAMES),
+                _ => failure,
+            })
+        }
     }
 }
 

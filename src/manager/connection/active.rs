@@ -94,6 +94,8 @@ struct Record {
     /// The remote server's origin, once it is known.
     server: String,
     site: Site,
+    /// Whether the site was completed since the round began: something is exposed, also while its tunnel is lost.
+    is_exposed: bool,
     local_url: String,
     error: String,
     class: Option<&'static str>,
@@ -114,7 +116,8 @@ struct Record {
 pub(crate) enum Awaited {
     /// This moment, or the server's return.
     Moment(Instant),
-    /// A change of the application, the credentials or the host key: it was refused.
+    /// A change of the application, the credentials or the host key: it was refused. A refusal of credentials also
+    /// ends when the server takes them again, which a main tunnel's coming up shows.
     Change,
 }
 
@@ -125,6 +128,9 @@ const REFUSALS: [&str; 4] = [
     "host-key-changed",
     "no-server",
 ];
+
+/// Those of them that a server takes back by letting the connector in again.
+const OF_CREDENTIALS: [&str; 2] = ["wrong-password", "forbidden"];
 
 /// Why the work ended without success.
 #[derive(Debug, Default)]
@@ -189,6 +195,7 @@ impl Active {
                 step,
                 server: String::new(),
                 site: Site::default(),
+                is_exposed: false,
                 local_url: String::new(),
                 error: String::new(),
                 class: None,
@@ -248,7 +255,7 @@ impl Active {
         let snapshot = record.look();
         let mut result = record.result(snapshot.as_ref());
         result.pending_changes =
-            result.exposed.is_some() && record.made_from.differs_in_force(saved);
+            result.status.is_active() && record.made_from.differs_in_force(saved);
         result
     }
 
@@ -312,6 +319,7 @@ impl Active {
         if record.go(Event::Completed) {
             record.step = Step::Serving;
             record.site = site;
+            record.is_exposed = true;
         }
     }
 
@@ -362,6 +370,7 @@ impl Active {
         if !record.go(Event::RetryDue) {
             return false;
         }
+        record.is_exposed = false;
         record.step = step;
         record.error.clear();
         record.hint = "";
@@ -402,22 +411,32 @@ impl Active {
         }
     }
 
-    /// A main tunnel of its server is up: whatever pauses tries at once, but what was refused would be refused again.
+    /// A main tunnel of its server is up: whatever pauses tries at once, also what had been refused for its
+    /// credentials, as the server takes them now. Another refusal would be met again.
     pub(crate) fn server_is_back(&self) {
-        let awaited = self.record().awaited;
-        if awaited != Some(Awaited::Change) {
-            self.retry();
+        if self.is_refused() && !self.is_refused_for_credentials() {
+            return;
         }
+        self.retry();
+    }
+
+    /// Whether only a change can help.
+    fn is_refused(&self) -> bool {
+        self.record().awaited == Some(Awaited::Change)
+    }
+
+    fn is_refused_for_credentials(&self) -> bool {
+        let class = self.record().class;
+        self.is_refused() && class.is_some_and(|class| OF_CREDENTIALS.contains(&class))
     }
 
     /// Another host key of the tunnel server is trusted.
     pub(crate) fn host_key_is_trusted(&self, server: &str) {
         let was_refused_for = |key: &HostKey| key.server == server;
         let is_its_own = self.record().host_key.as_ref().is_some_and(was_refused_for);
-        if is_its_own {
+        // Its main tunnel is not up yet.
+        if is_its_own || !self.is_refused() {
             self.retry();
-        } else {
-            self.server_is_back();
         }
     }
 
@@ -485,7 +504,7 @@ impl Record {
             result.error.clone_from(&pause.reason);
             result.error_class = Some("quick-setup");
         }
-        if self.state.is_active() {
+        if self.is_exposed && self.state.is_active() {
             result.exposed = Some(Exposed::of(&self.made_from));
         }
         if self.state == State::Connected {
@@ -602,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_is_not_asked_again_because_the_server_is_back() {
+    fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
         let pause = Some(Duration::from_secs(5));
         let has_wish = |active: &Active| active.retries().try_recv().is_ok();
         let active = active();
@@ -618,9 +637,22 @@ mod tests {
         let awaited = active.failed(Fault::new("forbidden", "not you"), pause);
         assert_eq!(awaited, Some(Awaited::Change));
         assert_eq!(active.result().next_retry_ms, None);
-        active.server_is_back();
         active.host_key_is_trusted("t:1");
         assert!(!has_wish(&active));
+        active.server_is_back();
+        assert!(has_wish(&active), "it takes the credentials again");
+        assert!(active.begins_again(Step::QuickSetup));
+        for (class, error) in [
+            ("host-key-changed", "another key"),
+            ("plugin", "Access denied"),
+            ("no-server", "none"),
+        ] {
+            active.failed(Fault::new(class, error), pause);
+            active.server_is_back();
+            assert!(!has_wish(&active), "{class}");
+            assert!(active.begins_again(Step::QuickSetup));
+        }
+        active.failed(Fault::new("forbidden", "not you"), pause);
         active.application_has_changed();
         assert!(has_wish(&active));
         active.retry();

@@ -91,6 +91,9 @@ impl Failure {
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the server's URL, and that it runs and can be reached from here"
             }
+            Self::Status { status: 403, said } if said.contains("revoked by") => {
+                "ask who runs the server to let it in again ('postern relay allow')"
+            }
             Self::Status { status: 403, .. } => {
                 "give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it"
             }

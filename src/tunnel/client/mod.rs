@@ -173,6 +173,8 @@ struct Shared {
 struct State {
     status: Status,
     error: Option<Failure>,
+    /// A changed host key was told: it can last for days, and is tried again all the time.
+    is_key_told: bool,
     next_retry: Option<Instant>,
     /// By both clocks: how long is asked of the one that never jumps, when of the other.
     since: Option<(Instant, SystemTime)>,
@@ -194,6 +196,7 @@ impl Tunnel {
             state: Mutex::new(State {
                 status: Status::Connecting,
                 error: None,
+                is_key_told: false,
                 next_retry: None,
                 since: None,
                 line: None,
@@ -308,7 +311,7 @@ impl Shared {
             if lived.is_some() {
                 pause = pause.max(settings.retries.after_loss);
             }
-            log::warn!("{failure}; next attempt in {:.1} s", pause.as_secs_f32());
+            self.tell(&failure, pause);
             self.state().next_retry = Some(Instant::now() + pause);
             // Wishes from before this pause were for an earlier one; a stop is seen all the same.
             while retries.try_recv().is_ok() {}
@@ -319,6 +322,21 @@ impl Shared {
             self.state().next_retry = None;
         }
         self.finish(Status::Stopped);
+    }
+
+    /// Tells why there is another attempt; of a changed host key once, until the known one is back.
+    fn tell(&self, failure: &Failure, pause: Duration) {
+        let is_key = failure.class == Class::HostKeyChanged;
+        let is_told = is_key && std::mem::replace(&mut self.state().is_key_told, true);
+        let level = match is_told {
+            true => log::Level::Debug,
+            false => log::Level::Warn,
+        };
+        log::log!(
+            level,
+            "{failure}; next attempt in {:.1} s",
+            pause.as_secs_f32()
+        );
     }
 
     fn was_up(&self) -> bool {
@@ -339,6 +357,9 @@ impl Shared {
             latency.as_secs_f64() * 1000.0
         );
         let mut state = self.state();
+        if std::mem::take(&mut state.is_key_told) {
+            log::info!("the server shows the known host key again");
+        }
         state.status = Status::Connected;
         state.error = None;
         state.since = Some((Instant::now(), SystemTime::now()));
