@@ -212,8 +212,8 @@ impl Running {
     }
 
     /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
-    /// own thread.
-    pub(crate) fn enough(&self, connector: &Arc<Connector>) {
+    /// own thread. False where the server was not told, so that it sends what is left.
+    pub(crate) fn enough(&self, connector: &Arc<Connector>) -> bool {
         let _sending = lock(&self.killing);
         let sent = match &*lock(&self.state) {
             State {
@@ -221,9 +221,9 @@ impl Running {
                 stop: None,
                 ..
             } => sent.clone(),
-            _ => return,
+            _ => return false,
         };
-        self.kill(connector, &sent);
+        self.kill(connector, &sent) == Some(Told::Yes)
     }
 
     /// What came of a `KILL QUERY`; `None` where the server could not be asked.
@@ -242,6 +242,12 @@ impl Running {
     /// Whether the statement was told to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         lock(&self.state).stop.is_some()
+    }
+
+    /// Whether its client has left, so that nobody hears how it ends.
+    pub(crate) fn was_left(&self) -> bool {
+        let stop = lock(&self.state).stop;
+        stop.is_some_and(|stop| stop.cause == Cause::ClientLeft)
     }
 
     /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes
