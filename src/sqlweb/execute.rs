@@ -288,7 +288,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
         }),
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
         Err(refusal) => Ok(Examined {
-            moves: !STAYING.contains(&refusal.statement.as_str()),
+            moves: !stays(&refusal.statement, sql),
             kind: refusal.statement,
             passed: None,
             facts,
@@ -299,6 +299,36 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
 
 /// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.
 const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+
+/// Further ones, as long as the text has no word of [`MOVING`].
+const MOSTLY_STAYING: [&str; 13] = [
+    "ALTER",
+    "BEGIN",
+    "COMMIT",
+    "CREATE",
+    "DROP",
+    "LOCK",
+    "RELEASE",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "START",
+    "TRUNCATE",
+    "UNLOCK",
+];
+
+/// What runs a text or another statement, and what `DROP` may take the current database by.
+const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
+
+/// Whether the session is in the same database after `sql`, which was refused as `statement`.
+fn stays(statement: &str, sql: &str) -> bool {
+    let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
+    STAYING.contains(&statement)
+        || mostly() && {
+            let text = sql.to_ascii_uppercase();
+            !MOVING.iter().any(|word| text.contains(word))
+        }
+}
 
 fn one_statement(statements: usize) -> Result<(), ApiError> {
     match statements {
