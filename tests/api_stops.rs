@@ -169,6 +169,44 @@ fn what_a_server_that_cannot_be_told_still_sends_costs_the_session_nothing() {
     );
 }
 
+/// However the statement ended that nobody waited for.
+#[test]
+fn a_session_that_lost_something_unheard_is_told_at_its_next_statement() {
+    let killed = Arc::new(AtomicBool::new(false));
+    let fake = Fake::start(Script::twisted(move |wire, command| match command {
+        Command::Query(sql) if sql == "SELECT 'waits'" => {
+            while !wire.stopping() && !killed.load(Ordering::SeqCst) {
+                std::thread::park_timeout(Duration::from_millis(5));
+            }
+            wire.error(1927, "70100", "Connection was killed")?;
+            Ok(true)
+        }
+        Command::Query(sql) if sql.starts_with("KILL QUERY ") => {
+            killed.store(true, Ordering::SeqCst);
+            Ok(false)
+        }
+        _ => Ok(false),
+    }));
+    let postern = on(&fake, &[]);
+    let run = |sql: &str| {
+        let body = json!({"sql": sql, "session": "s"});
+        postern.client().post("/api/query", &body)
+    };
+    assert_eq!(run("SET @held = 1").status(), 200);
+    let mut client = Conn::open(postern.authority()).unwrap();
+    client
+        .send_raw(query(&postern, "SELECT 'waits'").as_bytes())
+        .unwrap();
+    let waits = Command::Query("SELECT 'waits'".into());
+    let waits = |event: &Event| matches!(event, Event::Said(_, said) if *said == waits);
+    assert!(fake.sees(PATIENCE, waits));
+    drop(client);
+    let told = run("SELECT 'next'").json();
+    let message = told["message"].as_str().unwrap_or_default();
+    assert!(message.contains("nothing was run"), "{told}");
+    assert_eq!(run("SELECT 'next'").status(), 200);
+}
+
 /// A server that says who it is but not since when may have been started anew, and the id may be a stranger's.
 #[test]
 fn a_connection_that_was_cut_is_ended_only_where_its_id_is_certain() {

@@ -53,6 +53,8 @@ pub(crate) struct Owner {
 struct State {
     phase: Phase,
     stop: Option<Stop>,
+    /// Whether its client has left, before or after that.
+    was_left: bool,
     /// The connection that was taken for the statement, from before the first word on it until it is given back.
     held: Option<Socket>,
 }
@@ -112,6 +114,7 @@ impl Running {
             state: Mutex::new(State {
                 phase: Phase::Waiting,
                 stop: None,
+                was_left: false,
                 held: None,
             }),
             killing: Mutex::new(()),
@@ -168,6 +171,7 @@ impl Running {
         if matches!(state.phase, Phase::Done) {
             return false;
         }
+        state.was_left |= cause == Cause::ClientLeft;
         let (since, told) = (Instant::now(), false);
         state.stop.get_or_insert(Stop { cause, since, told });
         true
@@ -246,8 +250,7 @@ impl Running {
 
     /// Whether its client has left, so that nobody hears how it ends.
     pub(crate) fn was_left(&self) -> bool {
-        let stop = lock(&self.state).stop;
-        stop.is_some_and(|stop| stop.cause == Cause::ClientLeft)
+        lock(&self.state).was_left
     }
 
     /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes

@@ -345,6 +345,29 @@ fn a_session_that_was_told_of_its_loss_goes_on_in_its_database() {
     }
 }
 
+/// A plain read begins a transaction where the server has `autocommit=0`.
+#[test]
+fn a_transaction_that_a_read_began_is_not_replaced_unseen() {
+    let args = vec!["--autocommit=0".to_owned()];
+    let options = crate::support::mariadb::Options {
+        args,
+        ..Default::default()
+    };
+    let db = MariaDb::start(options);
+    db.exec("CREATE DATABASE api_reads; CREATE TABLE api_reads.t (x INT)");
+    let postern = Postern::on(&db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        let body = json!({"sql": sql, "session": "s"});
+        post(&mut client, "/api/query", body)
+    };
+    let (_, body) = run("SELECT CONNECTION_ID() AS id, COUNT(*) FROM api_reads.t");
+    assert_eq!(body["data"]["in_transaction"], true, "{body}");
+    end(&db, &body["data"]["rows"][0]["id"]);
+    let (status, told) = run("SELECT COUNT(*) FROM api_reads.t");
+    assert_eq!(status, 502, "{told}");
+}
+
 /// A connection is reset when it comes back, after which names are read in the server's character set.
 #[test]
 fn a_read_only_session_enters_a_database_of_any_name() {
