@@ -197,10 +197,11 @@ fn mysql_8_is_made_read_only_before_each_statement() {
         assert_eq!(cell(&postern, &sql), round.to_string());
         let commands = fake.commands();
         let from = commands.iter().position(|c| *c == Command::Reset).unwrap();
-        let [reset, set, prepare, close, run, after] = &commands[from..] else {
+        let [reset, set, prepare, close, run, after, names] = &commands[from..] else {
             panic!("{commands:?}");
         };
         assert_eq!((reset, after), (&Command::Reset, &Command::Reset));
+        assert_eq!(*names, Command::Query("SET NAMES utf8mb4".into()));
         let Command::Query(set) = set else {
             panic!("{set:?}");
         };

@@ -1,5 +1,6 @@
 //! The memory of large rows while slow clients read them: one budget for all statements.
 
+use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,9 @@ use super::error::DbError;
 
 /// Bytes that all large rows which are being sent may hold together. One row that is larger is sent alone.
 pub(crate) const ROWS_IN_FLIGHT: usize = 256 << 20;
+
+/// The most of it that one reader's rows may hold: who does not read must not keep everybody out.
+pub(crate) const OF_ONE_READER: usize = ROWS_IN_FLIGHT / 2;
 
 /// Rows up to this size are not counted, in bytes: of 32 statements they come to little.
 const SMALL: usize = 1 << 20;
@@ -22,50 +26,70 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The budget.
 #[derive(Default)]
 pub(crate) struct RowBudget {
-    used: Mutex<usize>,
+    /// Bytes in use, by reader; nobody is in it who uses none.
+    used: Mutex<HashMap<String, usize>>,
     freed: Condvar,
 }
 
 /// The place of one row; free again when dropped.
 pub(crate) struct Place<'a> {
     budget: &'a RowBudget,
+    reader: &'a str,
     bytes: usize,
 }
 
 impl RowBudget {
-    /// A place for `bytes`, of which there may be no more than [`ROWS_IN_FLIGHT`] in all; waits for others to end, as
-    /// long as `wanted`, and fails with [`DbError::NoRoom`].
-    pub(crate) fn place(
-        &self,
+    /// A place for `bytes`, of which there may be no more than [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of
+    /// `reader`; waits for others to end, as long as `wanted`, and fails with [`DbError::NoRoom`].
+    pub(crate) fn place<'a>(
+        &'a self,
+        reader: &'a str,
         bytes: usize,
         wanted: &dyn Fn() -> bool,
-    ) -> Result<Place<'_>, DbError> {
+    ) -> Result<Place<'a>, DbError> {
         let deadline = Instant::now() + WAIT;
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        while *used > 0 && *used + bytes > ROWS_IN_FLIGHT {
+        while !has_room(&used, reader, bytes) {
             if Instant::now() > deadline || !wanted() {
                 return Err(DbError::NoRoom);
             }
             let waited = self.freed.wait_timeout(used, LOOK);
             (used, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        *used += bytes;
+        *used.entry(reader.to_owned()).or_default() += bytes;
         Ok(Place {
             budget: self,
+            reader,
             bytes,
         })
     }
 
     /// Waits until there is any room at all before a row is read that may be large, with the same end.
-    pub(crate) fn wait_for_room(&self, wanted: &dyn Fn() -> bool) -> Result<(), DbError> {
-        self.place(1, wanted).map(drop)
+    pub(crate) fn wait_for_room(
+        &self,
+        reader: &str,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<(), DbError> {
+        self.place(reader, 1, wanted).map(drop)
     }
+}
+
+/// What nobody or no row of the reader's shares has room, however large it is.
+fn has_room(used: &HashMap<String, usize>, reader: &str, bytes: usize) -> bool {
+    let fits = |used: usize, most: usize| used == 0 || used + bytes <= most;
+    let own = used.get(reader).copied().unwrap_or(0);
+    fits(used.values().sum(), ROWS_IN_FLIGHT) && fits(own, OF_ONE_READER)
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let budget = self.budget;
-        *budget.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        let mut used = budget.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = used.get_mut(self.reader) {
+            *own = own.saturating_sub(self.bytes);
+        }
+        used.retain(|_, bytes| *bytes > 0);
+        drop(used);
         budget.freed.notify_all();
     }
 }
@@ -95,14 +119,28 @@ mod tests {
     #[test]
     fn rows_wait_for_each_other_and_one_alone_always_passes() {
         let budget = RowBudget::default();
-        let alone = budget.place(2 * ROWS_IN_FLIGHT, &|| true).unwrap();
-        assert!(matches!(budget.place(1, &|| false), Err(DbError::NoRoom)));
-        assert!(budget.wait_for_room(&|| false).is_err());
+        let alone = budget.place("a", 2 * ROWS_IN_FLIGHT, &|| true).unwrap();
+        let refused = budget.place("b", 1, &|| false);
+        assert!(matches!(refused, Err(DbError::NoRoom)));
+        assert!(budget.wait_for_room("b", &|| false).is_err());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| budget.place(1, &|| true).is_ok());
+            let waiting = scope.spawn(|| budget.place("b", 1, &|| true).is_ok());
             drop(alone);
             assert!(waiting.join().unwrap());
         });
-        assert_eq!(*budget.used.lock().unwrap(), 0);
+        assert!(budget.used.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_reader_leaves_room_for_others() {
+        let budget = RowBudget::default();
+        let place = |reader| budget.place(reader, OF_ONE_READER, &|| false);
+        let first = place("a").unwrap();
+        assert!(place("a").is_err() && budget.wait_for_room("a", &|| false).is_err());
+        let second = place("b").unwrap();
+        assert!(place("c").is_err(), "all is in use");
+        drop(first);
+        assert!(place("c").is_ok());
+        drop(second);
     }
 }

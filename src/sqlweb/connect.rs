@@ -91,6 +91,8 @@ pub(crate) struct Link {
     pub(crate) id: u64,
     /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
     pub(crate) server: Option<Arc<str>>,
+    /// Whether that tells one start of the server from the next; ids begin anew at each.
+    pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) at_stake: bool,
     permit: Permit,
@@ -233,6 +235,7 @@ impl Connector {
             conn,
             moved: false,
             server: None,
+            is_dated: false,
             at_stake: false,
             permit,
         })

@@ -72,7 +72,8 @@ impl Cuts {
         let now = Instant::now();
         let mut all = lock(&self.all);
         all.retain(|cut| !cut.is_over());
-        all.iter().any(|cut| cut.next <= now)
+        all.iter()
+            .any(|cut| cut.server.is_some() && cut.next <= now)
     }
 
     /// The ids of those on `server`.
@@ -143,13 +144,14 @@ fn look(connector: &Arc<Connector>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Whether the server is still at work on the connection, which nobody has any more: it is told to end it.
+/// Whether the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
+/// cannot have become somebody else's at a restart.
 fn is_listed(second: &mut Link, id: u64) -> Result<bool, DbError> {
     let listed = listed(second, id)?;
     let Some(row) = listed.first() else {
         return Ok(false);
     };
-    if is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
+    if second.is_dated && is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
         match run_silently(&mut second.conn, &format!("KILL {id}")) {
             Err(error) if !error.leaves_connection_usable() => return Err(error),
             Err(error) => log::debug!("connection {id}, which was cut, is not ended: {error}"),

@@ -40,6 +40,8 @@ pub(crate) enum DbError {
     Busy,
     /// The large rows that are being sent leave no room for one more. The statement was stopped, or read to its end.
     NoRoom,
+    /// The same of a statement that may have written; it was read to its end.
+    Unshown,
     /// The read-only mode refused after the gate had passed the statement; with the server's own error, where it spoke.
     ReadOnly(String, Option<MySqlError>),
     /// The server is another one than it was, or the account may do less. Nothing was sent.
@@ -121,10 +123,11 @@ impl fmt::Display for DbError {
                 super::connect::MAX_CONNECTIONS
             ),
             Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
-            Self::NoRoom => write!(
+            Self::NoRoom => write!(f, "{}; read them faster, or select fewer at once", no_room()),
+            Self::Unshown => write!(
                 f,
-                "the large rows that are being sent take more than {} MiB together; read them faster, or select fewer at once",
-                super::budget::ROWS_IN_FLIGHT >> 20
+                "{}, so the rest of the result is not shown; the statement came to its end and was not repeated{CHECK_EFFECT}",
+                no_room()
             ),
             Self::TooWide => f.write_str(
                 "the result has more than 65,535 columns, the most that read-only mode can take; select fewer",
@@ -166,7 +169,7 @@ impl DbError {
             Self::NoRoom => 503,
             Self::Stopped(Cause::TimedOut) => 504,
             Self::Stopped(Cause::ShuttingDown) => 502,
-            Self::Client(_) => 500,
+            Self::Client(_) | Self::Unshown => 500,
         }
     }
 
@@ -187,7 +190,8 @@ impl DbError {
             | Self::Stopped(_)
             | Self::Request(_)
             | Self::Client(_)
-            | Self::NoRoom => true,
+            | Self::NoRoom
+            | Self::Unshown => true,
             _ => false,
         }
     }
@@ -219,6 +223,14 @@ impl DbError {
             state: state || more_state,
         }
     }
+}
+
+fn no_room() -> String {
+    format!(
+        "the large rows that are being sent take more than {} MiB together, or more than {} MiB for one reader",
+        super::budget::ROWS_IN_FLIGHT >> 20,
+        super::budget::OF_ONE_READER >> 20
+    )
 }
 
 const LOST: &str = "the database connection was lost";

@@ -31,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) query_id: Option<String>,
     /// To whom it belongs.
     pub(crate) owner: Owner,
+    /// Who reads its rows: the visitor, or else where the request came from.
+    pub(crate) reader: String,
 }
 
 /// What is told of a statement that succeeded, beside its rows.
@@ -78,6 +80,7 @@ pub(crate) fn execute(
     let wanted = Wanted {
         owner: &job.owner,
         database: job.db.as_deref(),
+        enters: examined.enters(),
         running: &entry.running,
     };
     let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
@@ -113,7 +116,13 @@ fn leaves_transaction(
 ) -> bool {
     let lasts = !service.readonly && !job.owner.session.is_empty();
     let lives = error.is_none_or(DbError::leaves_connection_usable);
-    lasts && lives && (lease.link()).is_ok_and(|link| status::in_transaction(&mut link.conn))
+    lasts
+        && lives
+        && lease.link().is_ok_and(|link| {
+            let in_transaction = status::in_transaction(&mut link.conn);
+            link.at_stake |= in_transaction;
+            in_transaction
+        })
 }
 
 /// Kind and size, but never the text: it may hold what nobody else may read.
@@ -167,6 +176,7 @@ fn on_link(
         running: &entry.running,
         harmless: examined.passed.is_some(),
         rows: &service.rows,
+        reader: &job.reader,
     };
     match &examined.passed {
         Some(passed) if service.readonly => {
@@ -192,19 +202,22 @@ fn read_only(
     (passed, facts): (&Passed, &Facts),
     link: &mut Link,
 ) -> Result<Vec<Value>, DbError> {
-    service.make_read_only(&mut link.conn, facts, &passed.calls)?;
-    if let StatementKind::Use(db) = &passed.kind {
-        return change_database(link, db, sink);
-    }
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
-    // stop must reach it.
-    let outcome = stoppable(stops.running, link, |link| {
+    // stop must reach it, as it must what comes before.
+    let is_ready = |link: &mut Link| {
+        service.make_read_only(&mut link.conn, facts, &passed.calls)?;
+        if let StatementKind::Use(_) = &passed.kind {
+            return Ok(());
+        }
         link.socket.set_patience(None);
         let prepared = readonly::prepare(&mut link.conn, &job.sql);
         link.socket.set_patience(Some(OWN_SILENCE));
         prepared
-    })
-    .and_then(|()| run(job, sink, stops, link));
+    };
+    let outcome = stoppable(stops.running, link, is_ready).and_then(|()| match &passed.kind {
+        StatementKind::Use(db) => change_database(link, db, sink),
+        _ => run(job, sink, stops, link),
+    });
     readonly::told(
         readonly::not_too_wide(outcome, &job.sql),
         passed.kind.name(),
@@ -275,7 +288,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
         }),
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
         Err(refusal) => Ok(Examined {
-            moves: !STAYING.contains(&refusal.statement.as_str()),
+            moves: !stays(&refusal.statement, sql),
             kind: refusal.statement,
             passed: None,
             facts,
@@ -286,6 +299,36 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
 
 /// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.
 const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+
+/// Further ones, as long as the text has no word of [`MOVING`].
+const MOSTLY_STAYING: [&str; 13] = [
+    "ALTER",
+    "BEGIN",
+    "COMMIT",
+    "CREATE",
+    "DROP",
+    "LOCK",
+    "RELEASE",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "START",
+    "TRUNCATE",
+    "UNLOCK",
+];
+
+/// What runs a text or another statement, and what `DROP` may take the current database by.
+const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
+
+/// Whether the session is in the same database after `sql`, which was refused as `statement`.
+fn stays(statement: &str, sql: &str) -> bool {
+    let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
+    STAYING.contains(&statement)
+        || mostly() && {
+            let text = sql.to_ascii_uppercase();
+            !MOVING.iter().any(|word| text.contains(word))
+        }
+}
 
 fn one_statement(statements: usize) -> Result<(), ApiError> {
     match statements {

@@ -305,6 +305,7 @@ mod tests {
     fn export(sql: usize) -> Export {
         Export {
             job: Job {
+                reader: String::new(),
                 sql: "x".repeat(sql),
                 db: None,
                 query_id: None,

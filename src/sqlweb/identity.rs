@@ -13,13 +13,17 @@ use super::statement::{rows, run_silently};
 /// What text is sent and received in, whatever the server's default is.
 pub(crate) const CLEAN: &str = "SET NAMES utf8mb4";
 
-/// The ways to ask, in the order they are tried: each answers one text that no other server has, and the connection's id.
-/// MySQL has an id of the server; MariaDB has none, but says when it was started.
-const WAYS: [&str; 3] = [
-    "SELECT CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id), CONNECTION_ID()",
-    "SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id, @@datadir, UNIX_TIMESTAMP() - VARIABLE_VALUE), CONNECTION_ID() \
-     FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'",
-    "SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id), CONNECTION_ID()",
+/// The ways to ask, in the order they are tried: each answers one text that no other server has, the connection's id, and
+/// when the server was started, where it says that; from then on no two connections have the same id. MySQL has an id of
+/// the server besides, which outlives a restart. Both servers count a statement's time and their own from the same
+/// clock's reading, so that the difference is always the same.
+const WAYS: [&str; 4] = [
+    "SELECT CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id), CONNECTION_ID(), UNIX_TIMESTAMP() - \
+     (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime')",
+    "SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id, @@datadir), CONNECTION_ID(), UNIX_TIMESTAMP() - \
+     (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME')",
+    "SELECT CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id), CONNECTION_ID(), NULL",
+    "SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id), CONNECTION_ID(), NULL",
 ];
 
 /// How the servers at one address are asked; remembers which way was answered.
@@ -56,8 +60,13 @@ fn note(link: &mut Link, answer: Option<&Row>) {
     if let (Some(server), Some(id)) = (text(0), id)
         && is_same(id, &link.conn)
     {
+        let start = text(2);
         link.id = id;
-        link.server = Some(Arc::from(server));
+        link.is_dated = start.is_some();
+        link.server = Some(match start {
+            Some(start) => format!("{server}/{start}").into(),
+            None => Arc::from(server),
+        });
     }
 }
 

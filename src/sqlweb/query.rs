@@ -42,12 +42,18 @@ pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> 
     if sql.contains('\0') {
         fields.refuse("'sql' must not contain a NUL character");
     }
+    let visitor = service.visitor(request);
+    let reader = match visitor.is_empty() {
+        true => request.peer().to_string(),
+        false => visitor.clone(),
+    };
     Job {
         sql,
+        reader,
         db: fields.optional("db"),
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {
-            visitor: service.visitor(request),
+            visitor,
             session: fields.short("session", MAX_ID).unwrap_or_default(),
         },
     }

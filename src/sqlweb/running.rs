@@ -53,6 +53,8 @@ pub(crate) struct Owner {
 struct State {
     phase: Phase,
     stop: Option<Stop>,
+    /// Whether its client has left, before or after that.
+    was_left: bool,
     /// The connection that was taken for the statement, from before the first word on it until it is given back.
     held: Option<Socket>,
 }
@@ -112,6 +114,7 @@ impl Running {
             state: Mutex::new(State {
                 phase: Phase::Waiting,
                 stop: None,
+                was_left: false,
                 held: None,
             }),
             killing: Mutex::new(()),
@@ -168,6 +171,7 @@ impl Running {
         if matches!(state.phase, Phase::Done) {
             return false;
         }
+        state.was_left |= cause == Cause::ClientLeft;
         let (since, told) = (Instant::now(), false);
         state.stop.get_or_insert(Stop { cause, since, told });
         true
@@ -212,8 +216,8 @@ impl Running {
     }
 
     /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
-    /// own thread.
-    pub(crate) fn enough(&self, connector: &Arc<Connector>) {
+    /// own thread. False where the server was not told, so that it sends what is left.
+    pub(crate) fn enough(&self, connector: &Arc<Connector>) -> bool {
         let _sending = lock(&self.killing);
         let sent = match &*lock(&self.state) {
             State {
@@ -221,9 +225,9 @@ impl Running {
                 stop: None,
                 ..
             } => sent.clone(),
-            _ => return,
+            _ => return false,
         };
-        self.kill(connector, &sent);
+        self.kill(connector, &sent) == Some(Told::Yes)
     }
 
     /// What came of a `KILL QUERY`; `None` where the server could not be asked.
@@ -242,6 +246,11 @@ impl Running {
     /// Whether the statement was told to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         lock(&self.state).stop.is_some()
+    }
+
+    /// Whether its client has left, so that nobody hears how it ends.
+    pub(crate) fn was_left(&self) -> bool {
+        lock(&self.state).was_left
     }
 
     /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes

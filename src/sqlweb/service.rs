@@ -159,6 +159,7 @@ impl Service {
         let wanted = Wanted {
             owner: &nobody,
             database: None,
+            enters: None,
             running: &entry.running,
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;

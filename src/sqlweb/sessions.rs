@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connect::{Connector, Link, OWN_SILENCE};
 use super::contain::contained;
-use super::error::{Cause, DbError};
+use super::error::DbError;
 use super::identity::CLEAN;
 use super::running::{Owner, Running};
 use super::sever::Heard;
@@ -62,8 +62,8 @@ enum Slot {
     /// There is no connection, and nothing is lost but the current database, which the next one enters.
     Asleep(Option<String>, Instant),
     /// The connection was given up, with something at stake, and nobody was there to be told; the session's next
-    /// statement is.
-    Gone(Instant),
+    /// statement is, and the one after that enters the database.
+    Gone(Option<String>, Instant),
 }
 
 impl Slot {
@@ -72,14 +72,14 @@ impl Slot {
         match self {
             Self::Busy { .. } => false,
             Self::Idle(parked) => parked.since.elapsed() > SESSION_IDLE,
-            Self::Asleep(_, since) | Self::Gone(since) => since.elapsed() > REMEMBERED,
+            Self::Asleep(_, since) | Self::Gone(_, since) => since.elapsed() > REMEMBERED,
         }
     }
 
     /// Since when it has no connection, where it has none.
     fn remembered(&self) -> Option<Instant> {
         match self {
-            Self::Asleep(_, since) | Self::Gone(since) => Some(*since),
+            Self::Asleep(_, since) | Self::Gone(_, since) => Some(*since),
             Self::Busy { .. } | Self::Idle(_) => None,
         }
     }
@@ -104,7 +104,7 @@ impl Parked {
     fn put_to_sleep(self) -> (Slot, Link) {
         let now = Instant::now();
         let slot = match self.link.at_stake {
-            true => Slot::Gone(now),
+            true => Slot::Gone(self.database, now),
             false => Slot::Asleep(self.database, now),
         };
         (slot, self.link)
@@ -148,6 +148,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) owner: &'a Owner,
     /// The database to be in.
     pub(crate) database: Option<&'a str>,
+    /// The database that the statement itself enters, and does nothing else: it leaves the one the session was in.
+    pub(crate) enters: Option<&'a str>,
     /// The statement, which holds the connection from the first word on it.
     pub(crate) running: &'a Running,
 }
@@ -196,7 +198,7 @@ impl Sessions {
                 drop(state);
                 drop(parked);
             }
-            Some(Slot::Asleep(..) | Slot::Gone(_)) | None => {}
+            Some(Slot::Asleep(..) | Slot::Gone(..)) | None => {}
         }
     }
 
@@ -254,12 +256,12 @@ impl Sessions {
         }
     }
 
-    /// Makes a connection that others have used as new. In read-only mode it was reset when it came back.
+    /// Makes a connection that others have used as new. In read-only mode that was done when it came back.
     fn clean(&self, link: &mut Link) -> Result<(), DbError> {
-        if !self.stateless {
-            contained(|| Ok(link.conn.reset()?))?;
+        match self.stateless {
+            true => Ok(()),
+            false => reset(link),
         }
-        run_silently(&mut link.conn, CLEAN)
     }
 
     /// A new connection; where the cap is reached, one that nobody misses gives way.
@@ -276,8 +278,9 @@ impl Sessions {
     /// Closes a spare connection, or else that of the session which was idle for longest and has nothing at stake.
     fn one_gives_way(&self) -> bool {
         let mut state = self.lock();
-        let spare = state.spares.pop();
-        if spare.is_some() {
+        if let Some(spare) = state.spares.pop() {
+            drop(state);
+            drop(spare);
             return true;
         }
         let idle_since = |(owner, slot): (&Owner, &Slot)| match slot {
@@ -312,6 +315,7 @@ impl Sessions {
                     return Ok(lease);
                 }
                 if parked.link.at_stake {
+                    lease.database = parked.database;
                     return Err(CheckOut::Db(DbError::SessionLost));
                 }
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
@@ -321,14 +325,19 @@ impl Sessions {
         // Remembered where no connection can be had.
         lease.database = database;
         let link = self.fresh()?;
-        let database = lease.database.take();
         lease.take(link, wanted);
-        if let Some(database) = database.filter(|_| wanted.database.is_none()) {
-            match lease.enter(&database) {
-                // It may have been dropped meanwhile.
-                Err(error) if !error.leaves_connection_usable() => return Err(error.into()),
-                _ => {}
-            }
+        let Some(was_in) = lease.database.take() else {
+            return Ok(lease);
+        };
+        let entered = wanted.database.or(wanted.enters).unwrap_or(&was_in);
+        if let Err(error) = lease.enter(entered) {
+            let error = match entered == was_in {
+                true => no_more(&was_in, error),
+                false => error,
+            };
+            // The new connection is in another database than the session, so it is not kept.
+            lease.database = Some(was_in);
+            return Err(error.into());
         }
         Ok(lease)
     }
@@ -348,8 +357,9 @@ impl Sessions {
         match state.sessions.insert(owner.clone(), now_busy) {
             Some(Slot::Idle(parked)) => Ok(Turn::Idle(parked)),
             Some(Slot::Asleep(database, _)) => Ok(Turn::New(database)),
-            Some(Slot::Gone(_)) => {
-                state.sessions.remove(owner);
+            Some(Slot::Gone(database, _)) => {
+                let asleep = Slot::Asleep(database, Instant::now());
+                state.sessions.insert(owner.clone(), asleep);
                 drop(state);
                 self.turn.notify_all();
                 Err(CheckOut::Db(DbError::SessionLost))
@@ -376,7 +386,7 @@ impl Sessions {
                 let slot = match link {
                     link if closing => Err(link),
                     Some(link) => Ok(Slot::Idle(Parked::now(link, database))),
-                    None if untold => Ok(Slot::Gone(now)),
+                    None if untold => Ok(Slot::Gone(database, now)),
                     None if database.is_some() => Ok(Slot::Asleep(database, now)),
                     None => Err(None),
                 };
@@ -497,15 +507,16 @@ impl Lease<'_> {
         let (owner, database) = (self.owner.take(), self.database.take());
         let link = self.link.take();
         let at_stake = link.as_ref().is_some_and(|link| link.at_stake);
-        let untold = at_stake && matches!(error, Some(DbError::GivenUp(Cause::ClientLeft, _)));
-        let link = link.and_then(|link| self.usable(link, error));
+        let untold = at_stake && running.was_left();
+        let lasts = owner.is_some() && !self.sessions.stateless;
+        let link = link.and_then(|link| self.usable(link, error, lasts));
         // From here on the connection is another statement's.
         running.end();
         self.sessions.put_back(owner, link, database, untold);
     }
 
-    /// The connection, as the next statement may have it.
-    fn usable(&self, mut link: Link, error: Option<&DbError>) -> Option<Link> {
+    /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.
+    fn usable(&self, mut link: Link, error: Option<&DbError>, lasts: bool) -> Option<Link> {
         if error.is_some_and(DbError::leaves_server_at_work) {
             self.sessions.connector.give_up(link);
             return None;
@@ -516,10 +527,32 @@ impl Lease<'_> {
             return None;
         }
         // Nothing that a statement has left, such as a lock, may outlive it.
-        if self.sessions.stateless && contained(|| Ok(link.conn.reset()?)).is_err() {
+        if !lasts && (self.sessions.stateless || link.at_stake) && reset(&mut link).is_err() {
             return None;
         }
         Some(link)
+    }
+}
+
+/// Ends what statements have left on a connection. The server's default character set is back then, in which names of
+/// databases would be read, too.
+fn reset(link: &mut Link) -> Result<(), DbError> {
+    contained(|| Ok(link.conn.reset()?))?;
+    link.at_stake = false;
+    run_silently(&mut link.conn, CLEAN)
+}
+
+/// The database that a session was in cannot be entered any more. Elsewhere its statement would mean something else.
+fn no_more(database: &str, error: DbError) -> DbError {
+    match error {
+        DbError::Statement(mut error) => {
+            error.message = format!(
+                "the session's database '{database}' cannot be entered any more: {}; nothing was run: choose another one",
+                error.message
+            );
+            DbError::Statement(error)
+        }
+        other => other,
     }
 }
 

@@ -67,6 +67,8 @@ pub(crate) struct Stops<'a> {
     pub(crate) harmless: bool,
     /// The budget of large rows.
     pub(crate) rows: &'a RowBudget,
+    /// Who reads the rows, for their budget.
+    pub(crate) reader: &'a str,
 }
 
 /// Runs `sql` on `link` and tells how it ended. The caller throws the link away after an error for which
@@ -90,6 +92,8 @@ pub(crate) fn run(
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(stop.cause))
         }
+        // It was read to its end.
+        (Err(DbError::NoRoom), _) if !stops.harmless => Err(DbError::Unshown),
         (Err(DbError::NoRoom), Some(stop)) => Err(DbError::Stopped(stop.cause)),
         (Err(error), stop) => match Stop::explains(stop, error) {
             lost @ DbError::Lost(_) if !stops.harmless => Err(lost.with_effect()),
@@ -194,12 +198,14 @@ fn one_set(
         .map_err(DbError::Client)?;
     loop {
         if is_large {
-            stops.rows.wait_for_room(&wanted)?;
+            stops.rows.wait_for_room(stops.reader, &wanted)?;
         }
         let Some(row) = result.next() else { break };
         let row = row?;
         let counted = is_large.then(|| budget::counted(&row)).flatten();
-        let place = counted.map(|n| stops.rows.place(n, &wanted)).transpose()?;
+        let place = counted
+            .map(|n| stops.rows.place(stops.reader, n, &wanted))
+            .transpose()?;
         if sink.row(&row).map_err(DbError::Client)? == Flow::Enough {
             drop((row, place));
             decline_rest(result, stops)?;
@@ -220,15 +226,15 @@ fn decline_all(
     Ok(())
 }
 
-/// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped.
+/// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped. So are
+/// those of a server that cannot be told, until somebody stops the statement.
 fn decline_rest(
     result: &mut QueryResult<'_, '_, '_, Text>,
     stops: &Stops<'_>,
 ) -> Result<(), DbError> {
-    if stops.harmless {
-        stops.running.enough(stops.connector);
-    }
-    let deadline = stops.harmless.then(|| Instant::now() + DECLINED);
+    // One that could not be told sends all there is, which is no fault of its own.
+    let told = stops.harmless && stops.running.enough(stops.connector);
+    let deadline = told.then(|| Instant::now() + DECLINED);
     for row in result.by_ref() {
         match row {
             Err(mysql::Error::MySqlError(error))

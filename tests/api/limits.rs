@@ -7,7 +7,7 @@
 
 use serde_json::json;
 
-use crate::support::http::Conn;
+use crate::support::http::{Client, Conn};
 use crate::support::mariadb::MariaDb;
 use crate::support::postern::Postern;
 use crate::support::{PATIENCE, wait_until};
@@ -81,22 +81,58 @@ fn a_statement_that_ignores_kill_keeps_its_place_under_the_cap() {
 fn large_rows_share_one_budget() {
     let db = database("api_budget");
     db.exec("SET GLOBAL max_allowed_packet = 67108864");
-    let postern = Postern::on(db, &[]);
-    // A row of 120 MiB: two of them, and no third, are in flight at once.
-    let sql = "SELECT REPEAT('x', 62914560) AS a, REPEAT('y', 62914560) AS b";
+    let postern = Postern::on(db, &["--invisible"]);
+    let path = postern.auth_url().unwrap().strip_prefix(postern.url());
+    let visitor = || {
+        let mut client = postern.client();
+        let entered = client.get(path.unwrap());
+        client.set_cookie(&entered.cookie().unwrap());
+        client
+    };
+    // Rows of 60 MiB: two of one visitor, and four of all, are in flight at once.
+    let sql = "SELECT REPEAT('x', 62914560) AS a";
     let body = json!({"sql": sql, "db": "api_budget"});
-    let unread: Vec<_> = (0..2)
-        .map(|_| postern.client().post_stream("/api/query", &body))
+    let refused = |client: &mut Client| {
+        let (status, told) = post(client, "/api/query", body.clone());
+        assert_eq!(status, 503, "{}", &told.to_string()[..200]);
+        let message = told["message"].as_str().unwrap();
+        assert!(message.contains("256 MiB"), "{message}");
+    };
+    let mut greedy = visitor();
+    let mut unread: Vec<_> = (0..2)
+        .map(|_| greedy.post_stream("/api/query", &body))
         .collect();
-    let (status, told) = post(&mut postern.client(), "/api/query", body);
-    assert_eq!(status, 503, "{}", &told.to_string()[..200]);
-    let message = told["message"].as_str().unwrap();
-    assert!(message.contains("256 MiB"), "{message}");
-    let small = postern.client().query_ok("api_budget", "SELECT 1 AS x");
+    refused(&mut greedy);
+    let mut other = visitor();
+    unread.extend((0..2).map(|_| other.post_stream("/api/query", &body)));
+    refused(&mut visitor());
+    let small = greedy.query_ok("api_budget", "SELECT 1 AS x");
     assert_eq!(small["rows"][0]["x"], 1);
     for stream in unread {
         stream.abandon();
     }
+}
+
+/// It is read to its end, whoever reads its rows.
+#[test]
+fn what_wrote_and_could_not_be_shown_is_to_be_checked() {
+    let db = database("api_unshown");
+    db.exec("SET GLOBAL max_allowed_packet = 67108864");
+    let postern = Postern::on(db, &[]);
+    let wide = "REPEAT('x', 62914560) AS a, REPEAT('y', 62914560) AS b";
+    let body = json!({"sql": format!("SELECT {wide}"), "db": "api_unshown"});
+    let unread = postern.client().post_stream("/api/query", &body);
+    let sql = format!("INSERT INTO t (v) VALUES ('written') RETURNING {wide}");
+    let body = json!({"sql": sql, "db": "api_unshown"});
+    let (status, told) = post(&mut postern.client(), "/api/query", body);
+    assert_eq!(status, 500, "{}", &told.to_string()[..200]);
+    let message = told["message"].as_str().unwrap();
+    assert!(
+        message.contains("check whether it took effect"),
+        "{message}"
+    );
+    assert_eq!(db.value("SELECT COUNT(*) FROM api_unshown.t"), "4");
+    unread.abandon();
 }
 
 #[test]

@@ -253,6 +253,170 @@ fn a_session_that_held_something_is_told_once_of_its_lost_connection() {
     assert_eq!(count(db, "SELECT COUNT(*) FROM api_held.t"), 3);
 }
 
+/// A session that has no connection any more is where it was, or its statement does not run.
+#[test]
+fn a_session_whose_database_is_gone_runs_nothing_elsewhere() {
+    let db = MariaDb::start(crate::support::mariadb::Options::default());
+    db.exec(
+        "CREATE DATABASE sleeps; CREATE DATABASE wakes; CREATE TABLE sleeps.t (x INT); CREATE TABLE wakes.t (x INT)",
+    );
+    for mode in [&[][..], &["--readonly"]] {
+        db.exec("CREATE DATABASE IF NOT EXISTS sleeps");
+        let postern = Postern::on(&db, mode);
+        let mut client = postern.client();
+        let mut run = |sql: &str| {
+            post(
+                &mut client,
+                "/api/query",
+                json!({"sql": sql, "session": "s"}),
+            )
+        };
+        assert_eq!(run("USE sleeps").0, 200);
+        let (_, body) = run("SELECT CONNECTION_ID() AS id");
+        db.exec("DROP DATABASE sleeps");
+        end(&db, &body["data"]["rows"][0]["id"]);
+        for _ in 0..2 {
+            let (status, told) = run("SELECT DATABASE() AS d");
+            assert_eq!(
+                (status, &told["error"]["errno"]),
+                (400, &json!(1049)),
+                "{told}"
+            );
+            let message = told["message"].as_str().unwrap();
+            assert!(
+                message.contains("'sleeps' cannot be entered any more"),
+                "{message}"
+            );
+        }
+        let (status, told) = run("USE nowhere");
+        assert_eq!(
+            (status, &told["error"]["errno"]),
+            (400, &json!(1049)),
+            "{told}"
+        );
+        assert_eq!(run("SELECT DATABASE() AS d").0, 400);
+        assert_eq!(run("USE wakes").0, 200);
+        let (_, body) = run("SELECT DATABASE() AS d");
+        assert_eq!(body["data"]["rows"][0]["d"], "wakes", "{body}");
+    }
+}
+
+#[test]
+fn a_session_that_was_told_of_its_loss_goes_on_in_its_database() {
+    let db = database("api_told");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        post(
+            &mut client,
+            "/api/query",
+            json!({"sql": sql, "session": "s"}),
+        )
+    };
+    for held in [
+        "SET @mine = 1",
+        "BEGIN",
+        "CREATE TEMPORARY TABLE tmp (x INT)",
+        "SELECT GET_LOCK('api_told', 0)",
+        "INSERT INTO t (v) VALUES ('more')",
+    ] {
+        assert_eq!(run("USE api_told").0, 200);
+        assert_eq!(run(held).0, 200, "{held}");
+        let id = run("SELECT CONNECTION_ID() AS id").1["data"]["rows"][0]["id"].clone();
+        end(db, &id);
+        let (status, told) = run("SELECT DATABASE() AS d");
+        assert_eq!(status, 502, "{held}: {told}");
+        let (_, body) = run("SELECT DATABASE() AS d");
+        assert_eq!(body["data"]["rows"][0]["d"], "api_told", "{held}: {body}");
+    }
+    // What may be another database than before is not taken for it.
+    for moving in [
+        "EXECUTE IMMEDIATE 'USE mysql'",
+        "SET STATEMENT max_statement_time = 9 FOR USE mysql",
+    ] {
+        run("USE api_told");
+        let (_, told) = run(moving);
+        let body = json!({"sql": "SELECT DATABASE() AS d", "session": "s", "db": "api_told"});
+        let (_, body) = post(&mut postern.client(), "/api/query", body);
+        assert_eq!(
+            body["data"]["rows"][0]["d"], "api_told",
+            "{moving} ({told})"
+        );
+    }
+}
+
+/// A plain read begins a transaction where the server has `autocommit=0`.
+#[test]
+fn a_transaction_that_a_read_began_is_not_replaced_unseen() {
+    let args = vec!["--autocommit=0".to_owned()];
+    let options = crate::support::mariadb::Options {
+        args,
+        ..Default::default()
+    };
+    let db = MariaDb::start(options);
+    db.exec("CREATE DATABASE api_reads; CREATE TABLE api_reads.t (x INT)");
+    let postern = Postern::on(&db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        let body = json!({"sql": sql, "session": "s"});
+        post(&mut client, "/api/query", body)
+    };
+    let (_, body) = run("SELECT CONNECTION_ID() AS id, COUNT(*) FROM api_reads.t");
+    assert_eq!(body["data"]["in_transaction"], true, "{body}");
+    end(&db, &body["data"]["rows"][0]["id"]);
+    let (status, told) = run("SELECT COUNT(*) FROM api_reads.t");
+    assert_eq!(status, 502, "{told}");
+}
+
+/// A connection is reset when it comes back, after which names are read in the server's character set.
+#[test]
+fn a_read_only_session_enters_a_database_of_any_name() {
+    // MySQL goes back to its default; MariaDB only where it takes none from the client.
+    let args = [
+        "--character-set-server=latin1",
+        "--skip-character-set-client-handshake",
+    ];
+    let args = args.map(str::to_owned).to_vec();
+    let options = crate::support::mariadb::Options {
+        args,
+        ..Default::default()
+    };
+    let db = MariaDb::start(options);
+    db.exec("SET NAMES utf8mb4; CREATE DATABASE `büro`; CREATE TABLE `büro`.`größe` (x INT)");
+    for mode in [&["--readonly"][..], &[]] {
+        let postern = Postern::on(&db, mode);
+        let mut client = postern.client();
+        for session in ["s", "s", "s", "", "", ""] {
+            let mut body = json!({"sql": "SELECT DATABASE() AS d, (SELECT COUNT(*) FROM `größe`) AS n", "db": "büro"});
+            if !session.is_empty() {
+                body["session"] = session.into();
+            }
+            let (status, body) = post(&mut client, "/api/query", body);
+            assert_eq!(status, 200, "{mode:?} '{session}': {body}");
+            assert_eq!(body["data"]["rows"][0], json!({"d": "büro", "n": 0}));
+        }
+    }
+}
+
+/// Without a session nothing outlives the request, and not only until the connection is used again.
+#[test]
+fn a_lock_outside_a_session_ends_with_its_request() {
+    let db = database("api_lock_left");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let sql = "LOCK TABLES t WRITE";
+    let (status, body) = post(
+        &mut client,
+        "/api/query",
+        json!({"sql": sql, "db": "api_lock_left"}),
+    );
+    assert_eq!(status, 200, "{body}");
+    let sql = "SELECT GET_LOCK('api_lock_left', 0)";
+    assert_eq!(post(&mut client, "/api/query", json!({"sql": sql})).0, 200);
+    db.exec("SET lock_wait_timeout = 2; INSERT INTO api_lock_left.t (v) VALUES ('free')");
+    assert_eq!(db.value("SELECT IS_FREE_LOCK('api_lock_left')"), "1");
+}
+
 const CAP: usize = 32;
 
 /// Fills the cap with idle sessions that have each run `sql`; the first one in `db`.

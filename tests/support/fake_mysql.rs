@@ -501,7 +501,7 @@ impl Wire {
         if sql.contains("@@server_uuid") {
             self.further_ok()?;
             let id = self.number.to_string();
-            return self.rows(&["4b1d", &id].map(Some));
+            return self.rows(&["4b1d", &id, "1700000000"].map(Some));
         }
         if sql.contains(".PROCESSLIST WHERE ID = ") {
             return self.listed(sql);
