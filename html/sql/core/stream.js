@@ -136,7 +136,9 @@ class Reading {
   #results() {
     if (this.#more.length === 0) return this.#first.hasColumns || this.#root.code === 200 ? [this.#first] : [];
     const last = this.#more[this.#more.length - 1];
-    if (last.warnings.length === 0) last.warnings = this.#first.warnings;
+    const { warnings } = this.#first;
+    const notes = warnings.filter(({ code }) => code === null);
+    for (const result of this.#more) if (result.warnings.length === 0) result.warnings = result === last ? warnings : notes;
     for (const result of this.#more) result.duration ||= this.#first.duration;
     return this.#more;
   }
