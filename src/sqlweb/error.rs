@@ -118,7 +118,7 @@ impl fmt::Display for DbError {
                         format!("was told to stop, {reason}, but the server did not obey")
                     }
                     false => {
-                        format!("was to be stopped, {reason}, but its server could not be told")
+                        format!("was to be stopped, {reason}, but its server could not be told to, or refused")
                     }
                 };
                 write!(

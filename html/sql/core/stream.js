@@ -10,6 +10,9 @@ import { Slicer } from './slices.js';
 /** Time between two progress reports, in milliseconds: often enough to look alive. */
 const PROGRESS_MS = 100;
 
+/** After comments, a statement that ends a transaction. */
+const END_OF_TRANSACTION = /^(?:\s|--\s.*|#.*|\/\*[^]*?\*\/)*(?:COMMIT|ROLLBACK)\b/i;
+
 /** Longest text of an answer that is not JSON that is shown, in characters. */
 const MAX_FOREIGN_TEXT = 500;
 
@@ -128,7 +131,8 @@ class Reading {
   }
 
   #broken(what) {
-    const message = `${what} after ${this.#rows} rows; is the program still running? Run the statement again`;
+    const next = END_OF_TRANSACTION.test(this.#options.sql ?? '') ? 'The transaction is over: check what of it was committed' : 'Run the statement again';
+    const message = `${what} after ${this.#rows} rows; is the program still running? ${next}`;
     return { results: this.#results(), code: 0, message, error: null, cancelled: false, inTransaction: null };
   }
 
