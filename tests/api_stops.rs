@@ -289,3 +289,41 @@ fn closing_no_session_stops_nothing() {
     let message = answer.json()["message"].to_string();
     assert!(message.contains("'session' must not be empty"), "{message}");
 }
+
+/// MySQL ends the statement of a procedure that a kill hits, goes on with the next and calls the whole a success.
+#[test]
+fn a_procedure_that_ends_well_though_it_was_told_to_stop_may_have_gone_on() {
+    for more in [&[][..], &["--query-timeout", "1"]] {
+        let killed = Arc::new(AtomicBool::new(false));
+        let fake = Fake::start(Script::twisted(move |wire, command| match command {
+            Command::Query(sql) if sql.starts_with("KILL QUERY") => {
+                killed.store(true, Ordering::SeqCst);
+                Ok(false)
+            }
+            Command::Query(sql) if sql == "CALL p()" => {
+                support::wait_until(PATIENCE, "it is killed", || killed.load(Ordering::SeqCst));
+                wire.ok().map(|()| true)
+            }
+            _ => Ok(false),
+        }));
+        let postern = on(&fake, more);
+        let mut asking = postern.client();
+        let asked = std::thread::spawn(move || {
+            let call = json!({"sql": "CALL p()", "query_id": "q"});
+            asking.post("/api/query", &call).json()
+        });
+        let call = Command::Query("CALL p()".into());
+        assert!(fake.sees(
+            PATIENCE,
+            |event| matches!(event, Event::Said(_, said) if *said == call)
+        ));
+        if more.is_empty() {
+            let cancel = json!({"query_id": "q"});
+            assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
+        }
+        let answer = asked.join().unwrap();
+        let warnings = answer["data"]["warnings"].to_string();
+        let expected = "told to stop; later statements of the procedure may have run";
+        assert!(warnings.contains(expected), "{answer}");
+    }
+}

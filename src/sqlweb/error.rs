@@ -83,6 +83,18 @@ impl Cause {
     }
 }
 
+impl Cause {
+    /// Why the server was told to stop, where it cannot be said that it did.
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Cancelled => "since it was cancelled",
+            Self::ClientLeft => "since its client left",
+            Self::TimedOut => "since it ran longer than --query-timeout allows",
+            Self::ShuttingDown => "since postern is ending",
+        }
+    }
+}
+
 /// Wrong name or password, no right to the database, no password where one is needed, and accounts that are locked
 /// (3118 and 3955 of MySQL, 4151 of MariaDB).
 const DENIALS: [u16; 6] = [1045, 1044, 1698, 3118, 3955, 4151];
@@ -107,16 +119,21 @@ impl fmt::Display for DbError {
                 f,
                 "{LOST}: the server goes on sending after it was told to stop{NOT_REPEATED}"
             ),
-            Self::GivenUp(cause, told) => write!(
-                f,
-                "{}, but {}, so its connection was closed, with all that the session held on it; the server may go on with the statement",
-                cause.sentence(),
-                if *told {
-                    "the server did not obey"
-                } else {
-                    "its server could not be told"
-                }
-            ),
+            Self::GivenUp(cause, told) => {
+                let reason = cause.reason();
+                let how = match told {
+                    true => {
+                        format!("was told to stop, {reason}, but the server did not obey")
+                    }
+                    false => {
+                        format!("was to be stopped, {reason}, but its server could not be told to, or refused")
+                    }
+                };
+                write!(
+                    f,
+                    "the statement {how}, so its connection was closed, with all that the session held on it; the server may go on with the statement"
+                )
+            }
             Self::Busy => write!(
                 f,
                 "all {} database connections are in use; close a query tab or wait for a statement to end",
@@ -241,7 +258,7 @@ const NOT_REPEATED: &str = "; the statement was not repeated";
 
 const CHECK_EFFECT: &str = ", so check whether it took effect";
 
-const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes), and with it the session's transaction, variables and temporary tables; nothing was run: run it again to go on with a new connection";
+const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes), and with it the session's transaction, variables and temporary tables; nothing was run: what is run next has a new connection, so begin the transaction anew";
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";

@@ -188,7 +188,8 @@ fn on_link(
             }
             link.moved |= examined.moves;
             link.at_stake |= examined.passed.is_none();
-            run(job, sink, &stops, link)
+            let several = PROGRAMS.contains(&examined.kind.as_str());
+            run(job, sink, &stops, link, several)
         }
     }
 }
@@ -216,7 +217,7 @@ fn read_only(
     };
     let outcome = stoppable(stops.running, link, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(link, db, sink),
-        _ => run(job, sink, stops, link),
+        _ => run(job, sink, stops, link, false),
     });
     readonly::told(
         readonly::not_too_wide(outcome, &job.sql),
@@ -224,11 +225,13 @@ fn read_only(
     )
 }
 
+/// Runs the job's text, of which `several` statements may come.
 fn run(
     job: &Job,
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
     link: &mut Link,
+    several: bool,
 ) -> Result<Vec<Value>, DbError> {
     let ended = statement::run(link, &job.sql, sink, stops)?;
     let mut warnings = match ended.warnings {
@@ -236,13 +239,23 @@ fn run(
         _ => catalogue::warnings(&mut link.conn)?,
     };
     if ended.stopped.is_some() {
-        warnings.push(json!({"level": "Note", "code": null, "message": STOPPED_YET_ENDED}));
+        let message = match several {
+            true => STOPPED_IN_PARTS,
+            false => STOPPED_YET_ENDED,
+        };
+        warnings.push(json!({"level": "Note", "code": null, "message": message}));
     }
     Ok(warnings)
 }
 
 /// `SLEEP` and `BENCHMARK` return a value when they are killed, so the server reports success.
 const STOPPED_YET_ENDED: &str = "the statement was told to stop, and the server says that it ended; its result may be cut short";
+
+/// `KILL QUERY` hits the statement of a procedure that is under way, and a server may go on with the next (MySQL).
+const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be cut short";
+
+/// Statements that run others.
+const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
 
 /// `USE` by the protocol's own command, since not every server can prepare the statement.
 fn change_database(

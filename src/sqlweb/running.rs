@@ -70,7 +70,7 @@ impl State {
     }
 }
 
-/// The first stop; later ones change nothing but whether the server knows.
+/// The first stop; later ones change nothing but whether the server knows, and whether anybody waits for the answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Stop {
     /// Why.
@@ -159,13 +159,15 @@ impl Running {
         (state.phase, state.held) = (Phase::Done, None);
     }
 
-    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept; at
+    /// Stops the statement and returns once the server was told. False when it had ended. The first cause is kept (but see
+    /// [`Running::note`]); at
     /// each further stop the server is told again, where its process list does not say that it was.
     pub(crate) fn stop(&self, cause: Cause, connector: &Arc<Connector>) -> bool {
         self.stop_by(cause, |sent| self.kill(connector, sent))
     }
 
-    /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended.
+    /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended. That
+    /// its client has left outweighs what was asked for before: nobody waits for the answer any more, nor will hear it.
     fn note(&self, cause: Cause) -> bool {
         let mut state = lock(&self.state);
         if matches!(state.phase, Phase::Done) {
@@ -173,7 +175,10 @@ impl Running {
         }
         state.was_left |= cause == Cause::ClientLeft;
         let (since, told) = (Instant::now(), false);
-        state.stop.get_or_insert(Stop { cause, since, told });
+        let stop = state.stop.get_or_insert(Stop { cause, since, told });
+        if cause == Cause::ClientLeft && stop.cause != Cause::ShuttingDown {
+            stop.cause = cause;
+        }
         true
     }
 

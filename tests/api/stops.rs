@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::mariadb::MariaDb;
 use crate::support::postern::Postern;
 use crate::support::wait_until;
-use crate::{SOON, database, post};
+use crate::{SOON, count, database, post};
 
 #[test]
 fn cancel_stops_the_statement_on_the_server() {
@@ -213,4 +213,91 @@ fn a_killed_statement_that_the_server_calls_a_success_is_told_apart() {
         .to_string()
         .contains("told to stop");
     assert!(status == 400 || noted, "{body}");
+}
+
+/// A server that does not obey: the procedure runs as an account that ours must not kill. It sleeps for a minute at most.
+fn disobedient(name: &str, more: &[&str]) -> (&'static MariaDb, Postern) {
+    let db = database(name);
+    db.exec(&format!(
+        "CREATE OR REPLACE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'; \
+         CREATE OR REPLACE PROCEDURE {name}.p() BEGIN DECLARE i INT DEFAULT 0; \
+         WHILE i < 600 DO DO SLEEP(0.1); SET i = i + 1; END WHILE; END"
+    ));
+    let target = db.target();
+    let mut args = vec![target.as_str(), "--db-user", name, "--db-pass", "ordinary"];
+    args.extend(more);
+    (db, Postern::start(&args, &[]))
+}
+
+/// Ends what the tests of this have left running.
+fn end_all_of(db: &MariaDb, name: &str) {
+    let open = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{name}'");
+    for id in db.column(&open) {
+        db.exec(&format!("KILL {id}"));
+    }
+}
+
+#[test]
+fn a_session_cut_after_a_cancel_that_nobody_waited_for_tells_its_next_statement() {
+    let name = "api_disobeyed";
+    let (db, postern) = disobedient(name, &[]);
+    let mut client = postern.client();
+    let in_session = |sql: &str| json!({"sql": sql, "db": name, "session": "tab"});
+    let mut run = |sql: &str| post(&mut client, "/api/query", in_session(sql));
+    assert_eq!(run("BEGIN").0, 200);
+    assert_eq!(run("UPDATE t SET v = 'mine'").0, 200);
+    let body =
+        json!({"sql": "CALL p()", "db": name, "session": "tab", "query_id": "q"}).to_string();
+    let mut connection = crate::support::http::Conn::open(postern.authority()).unwrap();
+    let head = format!(
+        "POST /api/query HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        postern.authority(),
+        body.len()
+    );
+    connection.send_raw(head.as_bytes()).unwrap();
+    let runs = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{name}' AND INFO LIKE '%SLEEP(0.1)%'"
+    );
+    wait_until(SOON, "the procedure runs", || count(db, &runs) == 1);
+    let (status, _) = post(
+        &mut postern.client(),
+        "/api/cancel",
+        json!({"query_id": "q"}),
+    );
+    assert_eq!(status, 200);
+    drop(connection);
+    let (status, told) = run("UPDATE t SET v = 'alone'");
+    assert_eq!(status, 502, "{told}");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("nothing was run"), "{message}");
+    assert!(message.contains("transaction"), "{message}");
+    assert_eq!(run("SELECT 1").0, 200, "it is told once");
+    assert_eq!(
+        count(
+            db,
+            &format!("SELECT COUNT(*) FROM {name}.t WHERE v = 'alone'")
+        ),
+        0
+    );
+    end_all_of(db, name);
+}
+
+#[test]
+fn a_server_that_does_not_obey_is_not_said_to_have_stopped() {
+    let name = "api_goes_on";
+    let (db, postern) = disobedient(name, &["--query-timeout", "1"]);
+    let body = json!({"sql": "CALL p()", "db": name, "session": "tab"});
+    let (status, told): (u16, Value) = post(&mut postern.client(), "/api/query", body);
+    assert_eq!(status, 502, "{told}");
+    let message = told["message"].as_str().unwrap();
+    for part in [
+        "was to be stopped",
+        "--query-timeout",
+        "was closed",
+        "may go on",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!message.contains("was stopped"), "{message}");
+    end_all_of(db, name);
 }

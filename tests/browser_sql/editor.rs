@@ -138,9 +138,19 @@ fn a_deep_link_fills_in_and_never_runs() {
         "editor_link"
     );
     assert_eq!(page.eval("location.hash"), "");
+    // A link with a database alone fills nothing in, and does not say so.
+    page.eval(
+        "globalThis.said = []; new MutationObserver((all) => said.push(...all.flatMap(({ addedNodes }) => [...addedNodes].map((node) => node.textContent)))).observe(document.body, { childList: true, subtree: true }); location.hash = '#db=editor_link'",
+    );
+    page.wait_for("location.hash === ''");
     // Also one that is followed while the page is open; what is there stays.
     page.eval("location.hash = '#db=editor_link&sql=DROP%20TABLE%20people'");
     page.wait_for("eyes.editor() === 'DROP TABLE people'");
+    page.wait_for("said.some((text) => text.includes('filled in'))");
+    assert_eq!(
+        page.eval("said.filter((text) => text.includes('filled in')).length"),
+        1
+    );
     assert_eq!(page.texts(".query-tab-name"), ["query 1", "query 2"]);
     page.reload();
     client.wait_until_ready();

@@ -167,6 +167,12 @@ fn enter_takes_an_entry_that_the_person_chose() {
     until_marked(&client, "customers");
     page.press("Enter");
     assert_eq!(client.editor(), "SELECT * FROM customers");
+    // Asked for where no word is begun.
+    client.write("SELECT * FROM ");
+    page.press("Ctrl+Space");
+    until_marked(&client, "customers");
+    page.press("Enter");
+    assert_eq!(client.editor(), "SELECT * FROM customers");
     // Asked for, and complete already, or only somewhere in the name.
     for (typed, offered) in [
         ("SELECT 1 FROM customers WHERE id", "id"),

@@ -99,6 +99,9 @@ test('an answer that is cut off is an error that says so', async () => {
 test('a lost connection and broken JSON are told apart', async () => {
   const lost = await readQuery(responseOf('{"data":{"columns":["a"],"rows":[{"a":1}', { fail: new TypeError('network') }));
   assert.ok(/connection was lost after 1 rows/.test(lost.message), lost.message);
+  assert.ok(/Run the statement again/.test(lost.message), lost.message);
+  const end = await readQuery(responseOf('{"data":{', { fail: new TypeError('network') }), { sql: '-- now\n commit' });
+  assert.ok(/transaction is over/.test(end.message) && !/again/.test(end.message), end.message);
   for (const text of ['{"data":}', '{"code":200}x', '{"code" 200}', ']', '{"data":{"rows":[{]}', '{"a":tru}']) {
     const broken = await readQuery(responseOf(text));
     assert.ok(/not valid JSON/.test(broken.message), `${text}: ${broken.message}`);
@@ -146,6 +149,15 @@ test('a signal ends the reading and keeps what arrived', async () => {
   const answer = await reading;
   assert.equal(answer.cancelled, true);
   assert.equal(answer.results[0].rows.length, 1);
+});
+
+test('what postern says of a whole call is told with each of its results', async () => {
+  const set = (a) => ({ columns: ['a'], types: ['INT'], rows: [{ a }], count: 1, truncated: false });
+  const warnings = [{ level: 'Note', code: null, message: 'told to stop' }, { level: 'Warning', code: 1, message: 'm' }];
+  const text = JSON.stringify({ data: { ...set(1), results: [set(1), set(2)], warnings }, code: 200 });
+  const { results } = await readQuery(responseOf(text));
+  assert.deepEqual(results.map(({ notes }) => notes), [['told to stop'], ['told to stop']]);
+  assert.deepEqual(results.map(({ warnings: all }) => all.length), [1, 2]);
 });
 
 test('the page gets its turn many times while 100,000 rows arrive', async () => {

@@ -18,7 +18,12 @@ export class ResultSet {
     this.truncated = false;
     this.affected_rows = 0;
     this.last_insert_id = 0;
-    /** @type {{level: string, code: number, message: string}[]} */ this.warnings = [];
+    /** @type {{level: string, code: number|null, message: string}[]} */ this.warnings = [];
+  }
+
+  /** What postern itself says of the statement: the server's warnings have a code. @returns {string[]} */
+  get notes() {
+    return this.warnings.filter(({ code }) => code === null).map(({ message }) => message);
   }
 
   /** Whether the statement gave a result set at all, an empty one included. */

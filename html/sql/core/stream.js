@@ -10,6 +10,9 @@ import { Slicer } from './slices.js';
 /** Time between two progress reports, in milliseconds: often enough to look alive. */
 const PROGRESS_MS = 100;
 
+/** After comments, a statement that ends a transaction. */
+const END_OF_TRANSACTION = /^(?:\s|--\s.*|#.*|\/\*[^]*?\*\/)*(?:COMMIT|ROLLBACK)\b/i;
+
 /** Longest text of an answer that is not JSON that is shown, in characters. */
 const MAX_FOREIGN_TEXT = 500;
 
@@ -128,7 +131,8 @@ class Reading {
   }
 
   #broken(what) {
-    const message = `${what} after ${this.#rows} rows; is the program still running? Run the statement again`;
+    const next = END_OF_TRANSACTION.test(this.#options.sql ?? '') ? 'The transaction is over: check what of it was committed' : 'Run the statement again';
+    const message = `${what} after ${this.#rows} rows; is the program still running? ${next}`;
     return { results: this.#results(), code: 0, message, error: null, cancelled: false, inTransaction: null };
   }
 
@@ -136,7 +140,9 @@ class Reading {
   #results() {
     if (this.#more.length === 0) return this.#first.hasColumns || this.#root.code === 200 ? [this.#first] : [];
     const last = this.#more[this.#more.length - 1];
-    if (last.warnings.length === 0) last.warnings = this.#first.warnings;
+    const { warnings } = this.#first;
+    const notes = warnings.filter(({ code }) => code === null);
+    for (const result of this.#more) if (result.warnings.length === 0) result.warnings = result === last ? warnings : notes;
     for (const result of this.#more) result.duration ||= this.#first.duration;
     return this.#more;
   }

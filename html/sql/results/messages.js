@@ -26,7 +26,7 @@ export class Messages {
 
   /** @param {import('../core/resultset.js').ResultSet} result */
   addResult(result) {
-    const warnings = result.warnings.map(({ level, code, message }) => ({ kind: 'warn', text: `${level} ${code}: ${message}` }));
+    const warnings = result.warnings.map(({ level, code, message }) => ({ kind: 'warn', text: `${code === null ? level : `${level} ${code}`}: ${message}` }));
     this.#add(result.warnings.length ? 'warn' : 'good', summary(result), result.sql, warnings);
   }
 

@@ -41,6 +41,7 @@ export function createResults(host, deps) {
     addResult: (run, index, result) => area.addResult(run, index, result),
     addError: (run, index, failure) => area.addError(run, index, failure),
     end: (run, outcome) => area.end(run, outcome),
+    notRun: (how) => area.notRun(how),
     openTab: (id, title, element, options = {}) => area.openTab(id, title, element, options),
     closeTab: (id) => area.tabs.remove(`other-${id}`),
     activate: (id) => area.activate(id),
@@ -63,6 +64,7 @@ class ResultArea {
   #said = 0;
   #server = '';
   #ended = false;
+  #former = ''; // how the last statement ended, where what is shown is of the one before
   #last = ''; // what the last statement said, where no result is shown
 
   constructor(host, deps) {
@@ -127,17 +129,18 @@ class ResultArea {
     this.#failures = 0;
     this.#said = 0;
     this.#last = '';
+    this.#former = '';
     this.element.classList.add('stale');
     this.element.setAttribute('aria-busy', 'true');
     this.busy.hidden = false;
     fill(this.status, 'Running…');
   }
 
-  progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0 }) {
+  progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0, cancelling = false }) {
     if (!this.#isCurrent(run) || this.busy.hidden) return;
     const many = run.statements?.length > 1 ? `statement ${index + 1} of ${run.statements.length}` : '';
     const seconds = `${(elapsedMs / 1000).toFixed(1)} s`;
-    fill(this.status, ['Running…', many, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
+    fill(this.status, [cancelling ? 'Cancel sent; waiting for the server' : 'Running…', many, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
   }
 
   /** @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
@@ -240,13 +243,23 @@ class ResultArea {
     this.#host.dispatchEvent(new CustomEvent('goto-error', { detail, bubbles: true }));
   }
 
-  end(run, { cancelled = false, elapsedMs = 0 } = {}) {
+  end(run, { cancelled = false, how = '', elapsedMs = 0 } = {}) {
     if (!this.#isCurrent(run)) return;
-    if (cancelled) this.messages.addNote(`Cancelled after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
+    const nothingCame = this.#stale;
+    if (cancelled) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
     this.#settle();
     if (this.#said > 0 && this.#serial === 0 && this.#failures === 0) this.tabs.activate('messages');
-    this.#showStatus(cancelled ? 'Cancelled' : '');
-    if (!this.#failures) this.#deps.announce?.(cancelled ? 'Cancelled' : this.status.textContent);
+    if (nothingCame && cancelled) this.notRun(how);
+    else this.#showStatus(how);
+    if (!this.#failures) this.#deps.announce?.(how || this.status.textContent);
+  }
+
+  /** Marks what is shown as that of the statement before; `how` is how the present one ended without an answer. @param {string} how */
+  notRun(how) {
+    if (!this.busy.hidden) return;
+    this.#former = how;
+    this.element.classList.toggle('stale', this.tabs.ids.some(isOfRun));
+    this.#showStatus();
   }
 
   #settle() {
@@ -324,9 +337,15 @@ class ResultArea {
 
   #showStatus(lead = '') {
     if (!this.busy.hidden) return;
+    if (this.#former) return this.#showFormer();
     const result = this.#view?.result;
-    const text = [lead, result ? summary(result) : this.#last, this.#server].filter(Boolean).join(' · ');
+    const text = [lead, ...(result?.notes ?? []), result ? summary(result) : this.#last, this.#server].filter(Boolean).join(' · ');
     fill(this.status, text, ...(result?.truncated ? this.#truncated(result) : []));
+  }
+
+  #showFormer() {
+    const shown = isOfRun(this.tabs.active) ? 'shown is the result of the statement before' : '';
+    fill(this.status, [this.#former, shown, this.#server].filter(Boolean).join(' · '));
   }
 
   #truncated(result) {

@@ -92,9 +92,9 @@ export class Completion {
     return true;
   }
 
-  /** Whether the person moved to the marked item, or asked for a list in which it completes the word. */
+  /** Whether the person moved to the marked item, or asked for a list in which it completes the word, or where none is begun. */
   get #isChosen() {
-    return this.#moved || (this.#asked && this.#items[this.#active]?.match === 'beginning');
+    return this.#moved || (this.#asked && (this.#context?.prefix === '' || this.#items[this.#active]?.match === 'beginning'));
   }
 
   #move(by) {

@@ -51,13 +51,14 @@ export class Execution {
    * @param {QueryTab} tab
    * @param {import('./runner.js').Statement[]} statements
    * @param {{plan?: boolean}} [options]
-   * @returns {Promise<{failed: number, cancelled: boolean, elapsedMs: number, done: number}|undefined>} undefined where nothing was sent
+   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}|undefined>} undefined where nothing was sent
    */
   async run(tab, statements, { plan = false } = {}) {
     if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
     if (!statements.length) return this.#nothingToRun(tab);
     tab.showMessage(null);
     tab.editor.mark([]);
+    if (tab.tellLostSession()) return this.#notRun(tab);
     if (statements.length === 1 && this.#bench.readOnly && this.#refuse(tab, statements[0])) return undefined;
     if (!await this.#confirmed(statements)) return undefined;
     if (tab.run || !this.#bench.tabs.includes(tab)) return undefined;
@@ -74,7 +75,15 @@ export class Execution {
     if (!message) return false;
     tab.showError(statement, message);
     announce(message, 'bad');
+    this.#notRun(tab);
     return true;
+  }
+
+  /** What is shown of the statement before must not look like this one's. */
+  #notRun(tab) {
+    tab.summary = 'Not run';
+    tab.results.notRun(tab.summary);
+    this.#bench.drawState(tab);
   }
 
   async #confirmed(statements) {
@@ -116,7 +125,7 @@ export class Execution {
   #broke(error) {
     notify(`The page failed to show the answer: ${error.message}. Run the statement again.`, 'bad');
     console.error(error);
-    return { failed: 1, done: 1, cancelled: false, elapsedMs: 0 };
+    return { failed: 1, done: 1, cancelled: false, how: '', gaveUp: false, elapsedMs: 0 };
   }
 
   /** An EXPLAIN put in front of a statement is not in the editor: its marks are found in the statement itself. */
@@ -125,11 +134,12 @@ export class Execution {
     return statement.sql.length > length ? { ...statement, sql: statement.sql.slice(-length) } : statement;
   }
 
-  #ended(tab, { failed, cancelled, elapsedMs, done }, count) {
+  #ended(tab, { failed, cancelled, how, gaveUp, elapsedMs, done }, count) {
     tab.run = null;
+    if (gaveUp) tab.giveUpSession();
     tab.news = tab !== this.#bench.active;
     tab.drawTransaction();
-    tab.summary = summary({ failed, cancelled, elapsedMs, done, count });
+    tab.summary = summary({ failed, how, elapsedMs, done, count });
     // The result area speaks for the tab that is seen.
     if (tab.news) announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
     this.#bench.drawState(tab);
@@ -139,10 +149,10 @@ export class Execution {
   }
 }
 
-function summary({ failed, cancelled, elapsedMs, done, count }) {
+function summary({ failed, how, elapsedMs, done, count }) {
   const time = formatMs(elapsedMs);
   const of = count > 1 ? `${done.toLocaleString('en')} of ${count.toLocaleString('en')} statements` : '';
-  if (cancelled) return ['Cancelled', of, `after ${time}`].filter(Boolean).join(' · ');
+  if (how) return [how, of, `after ${time}`].filter(Boolean).join(' · ');
   if (failed) return [count > 1 ? `${failed} failed` : 'Failed', of, time].filter(Boolean).join(' · ');
   return ['Done', of, time].filter(Boolean).join(' · ');
 }

@@ -17,6 +17,9 @@ const TRANSACTION_IDLE_MS = 590_000;
 /** Time between two looks at the clock, in ms: a timer of minutes stands still while the machine sleeps. */
 const IDLE_LOOK_MS = 5_000;
 
+/** What goes with a session. */
+const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
+
 /** A tab with editor and results. `app` gives the api, catalogue, settings and what tabs tell the page. */
 export class QueryTab {
   /** @param {object} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
@@ -30,6 +33,8 @@ export class QueryTab {
     this.sessionUsed = false;
     /** Whether the session has an open transaction, as the server told with the last answer. */
     this.inTransaction = false;
+    /** Whether the session was given up since the last statement: the next one must not run in a new one unnoticed. */
+    this.sessionLost = false;
     /** A script too large for the editor: run from memory, only its beginning shown. */
     this.script = null;
     this.run = null;
@@ -206,6 +211,27 @@ export class QueryTab {
     this.session = randomId();
     this.sessionUsed = false;
     this.setTransaction(false);
+  }
+
+  /** Closes the session of a cancelled statement that is not waited for any longer. */
+  giveUpSession() {
+    this.app.api.closeSession(this.session);
+    this.renewSession();
+    this.sessionLost = !this.app.readOnly;
+    if (this.sessionLost) this.#warn(`You stopped waiting, so the session was closed: ${SESSION_GONE}. The server may go on with the statement.`);
+  }
+
+  /** Tells once, in place of running a statement, that the session it was meant for is gone; whether it did. */
+  tellLostSession() {
+    if (!this.sessionLost) return false;
+    this.sessionLost = false;
+    this.#warn(`Nothing was run: the session was closed when you stopped waiting, and ${SESSION_GONE}. What is run next begins a new session.`);
+    return true;
+  }
+
+  #warn(text) {
+    this.showMessage({ text, kind: 'warn' });
+    announce(text, 'bad');
   }
 
   /** Ends what the tab runs and holds. */

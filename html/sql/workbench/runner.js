@@ -9,8 +9,10 @@ import { randomId } from './store.js';
 
 /** Time between two progress reports, in ms. */
 const TICK_MS = 100;
-/** How long a cancelled statement may take to end by itself before its request is aborted, in ms. */
-const CANCEL_GRACE_MS = 3_000;
+/** Time after which a cancelled statement can be given up, in ms: a key pressed twice is no such wish. */
+const GIVE_UP_AFTER_MS = 3_000;
+/** Pause before a cancel that found nothing or got no answer is sent again, in ms. */
+const CANCEL_AGAIN_MS = 500;
 /** Status of an answer whose database connection was lost. */
 const CONNECTION_LOST = 502;
 /** Statements that change what the sidebar and completion know. */
@@ -20,7 +22,7 @@ const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
 
 /**
  * @typedef {{start: number, end: number, sql: string}} Statement
- * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean}} Progress
+ * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean, mayGiveUp: boolean}} Progress
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
 
@@ -52,8 +54,11 @@ export class Run {
   #queryId = null;
   #abort = new AbortController();
   #cancelled = false;
+  #cancelledAt = 0;
+  #gaveUp = false;
+  /** Whether the last answer said that the session's connection was lost. */
+  #lost = false;
   #timer = 0;
-  #grace = 0;
   #now = { index: 0, rows: 0, bytes: 0, sql: '' };
 
   /**
@@ -75,7 +80,10 @@ export class Run {
     this.began = performance.now();
   }
 
-  /** Runs to the end. @returns {Promise<{failed: number, cancelled: boolean, elapsedMs: number, done: number}>} */
+  /**
+   * Runs to the end. `how` is how a cancel ended, '' where there was none; after `gaveUp` the session must be closed.
+   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}>}
+   */
   async start() {
     const { results } = this.#options;
     let counts = { failed: 1, done: 0 };
@@ -86,11 +94,16 @@ export class Run {
       counts = await this.#each();
     } finally {
       clearInterval(this.#timer);
-      clearTimeout(this.#grace);
-      end = { cancelled: this.#cancelled, elapsedMs: performance.now() - this.began };
+      end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, elapsedMs: performance.now() - this.began };
       results.end(this, end);
     }
     return { ...counts, ...end };
+  }
+
+  get #how() {
+    if (!this.#cancelled) return '';
+    if (this.#gaveUp) return 'Cancelled, not waited for; the session was closed';
+    return this.#lost ? 'Cancelled; the connection was closed' : 'Cancelled';
   }
 
   async #each() {
@@ -151,7 +164,8 @@ export class Run {
 
   /** With its connection a session loses its transaction. */
   #tellTransaction({ code, inTransaction }) {
-    const open = code === CONNECTION_LOST ? false : inTransaction;
+    this.#lost = code === CONNECTION_LOST;
+    const open = this.#lost ? false : inTransaction;
     if (typeof open === 'boolean') this.#options.onTransaction(open);
   }
 
@@ -172,7 +186,7 @@ export class Run {
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
     this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
-    if (!this.#cancelled) this.#options.onError(statement, text);
+    if (text !== 'cancelled') this.#options.onError(statement, text);
     return false;
   }
 
@@ -188,24 +202,40 @@ export class Run {
   }
 
   #report() {
-    const progress = { ...this.#now, count: this.statements.length, elapsedMs: performance.now() - this.began, cancelling: this.#cancelled };
+    const progress = { ...this.#now, count: this.statements.length, elapsedMs: performance.now() - this.began, cancelling: this.#cancelled, mayGiveUp: this.#mayGiveUp };
     this.#options.results.progress(this, progress);
     this.#options.onProgress(progress);
   }
 
-  /** Kills the running statement on the server; no further one is sent. Resolves when the kill was answered. */
+  /**
+   * Tells the server to stop the running statement; no further one is sent. The server's own answer is waited for, which
+   * says what became of the statement and its session. Asked for again after a while, the statement is given up.
+   */
   async cancel() {
+    if (this.#mayGiveUp) this.#giveUp();
     if (this.#cancelled) return;
     this.#cancelled = true;
+    this.#cancelledAt = performance.now();
     this.#report();
-    this.#grace = setTimeout(() => this.#abort.abort(), CANCEL_GRACE_MS);
-    const queryId = this.#queryId;
-    try {
-      if (queryId) await this.#api.cancel(queryId);
-    } catch {
-      // The server does not answer a kill: leaving makes it kill the statement too.
-      this.#abort.abort();
+    await this.#tellServer(this.#queryId);
+  }
+
+  /** Until the server has heard it, or the statement is over: a cancel may overtake its statement. */
+  async #tellServer(queryId) {
+    while (queryId && queryId === this.#queryId) {
+      if (await this.#api.cancel(queryId).catch(() => false)) return;
+      await new Promise((done) => setTimeout(done, CANCEL_AGAIN_MS));
     }
+  }
+
+  get #mayGiveUp() {
+    return this.#cancelled && performance.now() - this.#cancelledAt > GIVE_UP_AFTER_MS;
+  }
+
+  /** Nobody learns what became of the session then, so it must be closed. */
+  #giveUp() {
+    this.#gaveUp = true;
+    this.#abort.abort();
   }
 
   /** Leaves at once: the server kills what a client that went away was running. */

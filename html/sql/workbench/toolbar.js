@@ -63,16 +63,26 @@ export function drawRunning(tab) {
   const hadFocus = document.activeElement === byId('run') || document.activeElement === byId('cancel');
   byId('run').hidden = running;
   byId('cancel').hidden = !running;
-  byId('cancel').disabled = tab.progress?.cancelling === true;
+  drawCancel(tab.progress ?? {});
   byId('explain').disabled = running || tab.script !== null;
   byId('progress').classList.toggle('running', running);
   byId('progress-text').textContent = running ? progressText(tab.progress) : tab.summary ?? '';
   if (hadFocus && !byId(running ? 'cancel' : 'run').disabled) byId(running ? 'cancel' : 'run').focus();
 }
 
+/** A cancelled statement that the server does not end can be given up. @param {Partial<import('./runner.js').Progress>} progress */
+function drawCancel({ cancelling = false, mayGiveUp = false }) {
+  const cancel = byId('cancel');
+  const label = mayGiveUp ? 'Give up waiting' : 'Cancel';
+  cancel.disabled = cancelling && !mayGiveUp;
+  if (cancel.lastElementChild.textContent === label) return;
+  cancel.lastElementChild.textContent = label;
+  cancel.title = `${mayGiveUp ? 'Closes the session of this tab: its transaction, variables and temporary tables are lost' : label} (${keyText('cancel')})`;
+}
+
 function progressText(progress) {
   if (!progress) return 'Sending …';
-  const parts = [progress.cancelling ? 'Cancelling …' : 'Running', formatMs(progress.elapsedMs)];
+  const parts = [progress.cancelling ? 'Cancel sent; waiting for the server' : 'Running', formatMs(progress.elapsedMs)];
   if (progress.count > 1) parts.push(`statement ${(progress.index + 1).toLocaleString('en')} of ${progress.count.toLocaleString('en')}`);
   if (progress.rows) parts.push(`${progress.rows.toLocaleString('en')} rows`);
   if (progress.bytes > 100_000) parts.push(formatBytes(progress.bytes));

@@ -402,7 +402,7 @@ export class Workbench {
     if (link.sql) tab.editor.setText(link.sql);
     if (link.db) tab.db = link.db;
     this.tabChanged(tab);
-    announce('A statement was filled in from the link; it was not run');
+    if (link.sql) announce('A statement was filled in from the link; it was not run');
   }
 
   async #copyLink() {
