@@ -233,8 +233,8 @@ fn a_cancelled_statement_does_not_show_the_figures_of_the_one_before() {
         "{status}"
     );
     assert!(!status.contains("1 row"), "{status}");
-    page.wait_for("document.querySelector('.results.stale')");
+    page.wait_for("document.querySelector('.results.former')");
     client.run("SELECT 'new' AS b");
     assert!(!client.text(".results-status").contains("statement before"));
-    page.wait_for("!document.querySelector('.results.stale')");
+    page.wait_for("!document.querySelector('.results.former')");
 }

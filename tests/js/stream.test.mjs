@@ -101,7 +101,7 @@ test('a lost connection and broken JSON are told apart', async () => {
   assert.ok(/connection was lost after 1 rows/.test(lost.message), lost.message);
   assert.ok(/Run the statement again/.test(lost.message), lost.message);
   const end = await readQuery(responseOf('{"data":{', { fail: new TypeError('network') }), { sql: '-- now\n commit' });
-  assert.ok(/transaction is over/.test(end.message) && !/again/.test(end.message), end.message);
+  assert.ok(/transaction was committed/.test(end.message) && !/again/.test(end.message), end.message);
   for (const text of ['{"data":}', '{"code":200}x', '{"code" 200}', ']', '{"data":{"rows":[{]}', '{"a":tru}']) {
     const broken = await readQuery(responseOf(text));
     assert.ok(/not valid JSON/.test(broken.message), `${text}: ${broken.message}`);

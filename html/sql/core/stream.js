@@ -4,14 +4,12 @@
  */
 
 import { JsonFeed } from './jsonfeed.js';
+import { tokens } from './lexer.js';
 import { ResultSet } from './resultset.js';
 import { Slicer } from './slices.js';
 
 /** Time between two progress reports, in milliseconds: often enough to look alive. */
 const PROGRESS_MS = 100;
-
-/** After comments, a statement that ends a transaction. */
-const END_OF_TRANSACTION = /^(?:\s|--\s.*|#.*|\/\*[^]*?\*\/)*(?:COMMIT|ROLLBACK)\b/i;
 
 /** Longest text of an answer that is not JSON that is shown, in characters. */
 const MAX_FOREIGN_TEXT = 500;
@@ -131,7 +129,7 @@ class Reading {
   }
 
   #broken(what) {
-    const next = END_OF_TRANSACTION.test(this.#options.sql ?? '') ? 'The transaction is over: check what of it was committed' : 'Run the statement again';
+    const next = endsTransaction(this.#options.sql ?? '') ? 'Check whether the transaction was committed before you go on' : 'Run the statement again';
     const message = `${what} after ${this.#rows} rows; is the program still running? ${next}`;
     return { results: this.#results(), code: 0, message, error: null, cancelled: false, inTransaction: null };
   }
@@ -188,4 +186,12 @@ class Reading {
       value: () => {},
     };
   }
+}
+
+/** Whether a statement commits or rolls back: run again it would say that all is well. */
+function endsTransaction(sql) {
+  for (const { type, start, end } of tokens(sql.slice(0, 2000))) {
+    if (type !== 'comment') return /^(?:commit|rollback)$/i.test(sql.slice(start, end));
+  }
+  return false;
 }

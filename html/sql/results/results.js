@@ -130,6 +130,7 @@ class ResultArea {
     this.#said = 0;
     this.#last = '';
     this.#former = '';
+    this.element.classList.remove('former');
     this.element.classList.add('stale');
     this.element.setAttribute('aria-busy', 'true');
     this.busy.hidden = false;
@@ -258,7 +259,7 @@ class ResultArea {
   notRun(how) {
     if (!this.busy.hidden) return;
     this.#former = how;
-    this.element.classList.toggle('stale', this.tabs.ids.some(isOfRun));
+    this.element.classList.toggle('former', this.tabs.ids.some(isOfRun));
     this.#showStatus();
   }
 
