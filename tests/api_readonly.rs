@@ -359,6 +359,71 @@ fn a_look_at_a_view_writes_nothing() {
     assert_eq!(state(), before);
 }
 
+/// A view's function that makes the session writable must not do so for the view that the same statement opens next.
+#[test]
+fn a_function_cannot_make_the_session_writable() {
+    let db = database("ro_unlock");
+    db.exec(
+        "USE ro_unlock; CREATE OR REPLACE TABLE log (m VARCHAR(80)); \
+         CREATE OR REPLACE FUNCTION unlock_(i INT) RETURNS INT DETERMINISTIC BEGIN SET SESSION tx_read_only = 0; RETURN 1; END; \
+         CREATE OR REPLACE FUNCTION put(i INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO log VALUES ('x'); RETURN 2; END",
+    );
+    db.exec("USE ro_unlock; CREATE OR REPLACE VIEW vset AS SELECT ROUND(1.2345, unlock_(1)) AS a");
+    db.exec("USE ro_unlock; CREATE OR REPLACE VIEW vset2 AS SELECT ROUND(1.2345, unlock_(1)) AS a");
+    db.exec("USE ro_unlock; CREATE OR REPLACE VIEW vsput AS SELECT ROUND(1.2345, put(1)) AS a");
+    // Made where they run, so the log is emptied after it.
+    db.exec("TRUNCATE ro_unlock.log");
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    for sql in [
+        "SELECT * FROM vset, vsput",
+        "SELECT * FROM vset UNION ALL SELECT * FROM vsput",
+        "EXPLAIN SELECT * FROM vset, vsput",
+        "SELECT * FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'ro_unlock'",
+        "SHOW TABLE STATUS",
+    ] {
+        let (status, body) = ask(&mut client, "ro_unlock", sql);
+        assert!(matches!(status, 200 | 403), "{sql}: {body}");
+        assert_eq!(
+            db.value("SELECT COUNT(*) FROM ro_unlock.log"),
+            "0",
+            "{sql}: {body}"
+        );
+    }
+    for path in [
+        "/api/tables?db=ro_unlock&detail=1",
+        "/api/schema?db=ro_unlock&table=vset",
+        "/api/schema?db=ro_unlock&table=vsput",
+        "/api/tables?db=ro_unlock&detail=1",
+    ] {
+        assert_eq!(client.get(path).status(), 200, "{path}");
+        assert_eq!(
+            db.value("SELECT COUNT(*) FROM ro_unlock.log"),
+            "0",
+            "{path}"
+        );
+    }
+}
+
+/// The read-only transaction around a statement ends with it: nothing waits for the connection that goes idle.
+#[test]
+fn no_transaction_stays_after_an_answer() {
+    let db = database("ro_idle");
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    for sql in ["SELECT * FROM t", "SELECT * FROM t, nowhere", "DESC t"] {
+        ask(&mut client, "ro_idle", sql);
+        for path in [
+            "/api/tables?db=ro_idle&detail=1",
+            "/api/schema?db=ro_idle&table=t",
+        ] {
+            assert_eq!(client.get(path).status(), 200, "{path}");
+        }
+        // Fails with "lock wait timeout" where a metadata lock is left.
+        db.exec("SET lock_wait_timeout = 5; ALTER TABLE ro_idle.t COMMENT 'new'");
+    }
+}
+
 /// A later server may take a name out that is built in today, as MySQL 9.6 did with `MD5`.
 #[test]
 fn a_called_name_that_somebody_has_made_a_function_of_is_refused() {

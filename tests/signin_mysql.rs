@@ -206,9 +206,10 @@ fn mysql_8_is_made_read_only_before_each_statement() {
             panic!("{set:?}");
         };
         let read_only = set.find("SET SESSION TRANSACTION READ ONLY").unwrap();
+        let begin = set.find("; START TRANSACTION READ ONLY;").unwrap();
         let read_back = set.find("@@session.transaction_read_only").unwrap();
         assert!(
-            read_only < read_back && !set.contains("tx_read_only"),
+            read_only < begin && begin < read_back && !set.contains("tx_read_only"),
             "{set}"
         );
         assert_eq!(*prepare, Command::Prepare(sql.clone()));

@@ -37,10 +37,16 @@ impl Fields {
         self.text(name).filter(|text| !text.is_empty())
     }
 
-    /// A text that may be empty, or nothing when it is absent or null.
+    /// A text that may be empty, or nothing when it is absent or null. Servers end some names at a NUL and others not, so
+    /// none may hold one.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         match self.members.get(name) {
             None | Some(Value::Null) => None,
+            Some(Value::String(text)) if text.contains('\0') => {
+                self.wrong
+                    .push(format!("'{name}' must not contain a NUL character"));
+                None
+            }
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => {
                 self.wrong.push(format!("'{name}' must be a string"));

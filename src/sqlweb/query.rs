@@ -38,17 +38,13 @@ fn read(service: &Service, request: &Request) -> Result<(Job, Option<u64>), ApiE
 
 /// The members that a query and an export share.
 pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> Job {
-    let sql = fields.required("sql");
-    if sql.contains('\0') {
-        fields.refuse("'sql' must not contain a NUL character");
-    }
     let visitor = service.visitor(request);
     let reader = match visitor.is_empty() {
         true => request.peer().to_string(),
         false => visitor.clone(),
     };
     Job {
-        sql,
+        sql: fields.required("sql"),
         reader,
         db: fields.optional("db"),
         query_id: fields.short("query_id", MAX_ID),

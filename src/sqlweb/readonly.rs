@@ -1,7 +1,7 @@
 //! The third layer of the read-only mode: the connection itself.
 //!
-//! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only
-//! and the server is asked whether it is, and whether somebody has made a function of a name that the statement calls
+//! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only,
+//! a read-only transaction begins in it, and the server is asked whether all that is so, and whether somebody has made a function of a name that the statement calls
 //! ([`stored`](super::stored)). Then the server prepares the statement, which refuses a second one in the
 //! same text, and only then it runs, in the text protocol.
 
@@ -42,7 +42,9 @@ pub(crate) fn pinned_mode(global: &str) -> String {
     kept.join(",")
 }
 
-/// Resets the connection and makes its session read-only; fails unless the server confirms every part of it, is still
+/// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
+/// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
+/// Fails unless the server confirms every part of it, is still
 /// the one that `facts` tell of, and has no function of somebody's under a name that the statement `calls`.
 ///
 /// [`DbError::Changed`] asks for new facts.
@@ -99,10 +101,16 @@ pub(crate) fn make_read_only(
 /// One round trip: what is set, what the server says of it, and who else has a function of a called name.
 fn setting(facts: &Facts, calls: &[&str]) -> String {
     let (variable, mode) = (facts.read_only_variable(), &facts.pinned_mode);
+    let in_transaction = if facts.dialect.mariadb {
+        " AND @@in_transaction"
+    } else {
+        ""
+    };
     let set = format!(
         "SET NAMES utf8mb4, sql_mode = '{mode}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
+         START TRANSACTION READ ONLY; \
          SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID(), \
-         @@session.autocommit, VERSION(), DATABASE()"
+         @@session.autocommit{in_transaction}, VERSION(), DATABASE()"
     );
     match calls {
         [] => set,

@@ -236,6 +236,10 @@ fn catalogue_answer(
         return request.respond(Response::error(&ApiError::bad_request(missing.join("; "))));
     }
     let named: Vec<String> = names.iter().filter_map(given).collect();
+    if named.iter().any(|value| value.contains('\0')) {
+        let wrong = format!("{} must not contain a NUL character", names.join(" and "));
+        return request.respond(Response::error(&ApiError::bad_request(wrong)));
+    }
     let at_work = service.clone();
     service.apart(request, move |request| {
         let client = request.client().clone();

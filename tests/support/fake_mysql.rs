@@ -512,6 +512,7 @@ impl Wire {
         if sql.contains("SET SESSION TRANSACTION READ ONLY") {
             self.further_ok()?;
             self.further_ok()?;
+            self.further_ok()?;
             let id = self.number.to_string();
             let version = self.shared.script.version.clone();
             let known = ["1", "STRICT_TRANS_TABLES", "utf8mb4", &id, "1", &version];
