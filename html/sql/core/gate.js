@@ -2,6 +2,7 @@
 // checks again (src/sqlweb/gate) and the database a third time. No DOM.
 
 import * as LISTS from "./functions.js";
+import { Geometry } from "./geometry.js";
 import { Lexer } from "./lexer.js";
 import { Nesting } from "./nesting.js";
 
@@ -99,6 +100,7 @@ class Checker {
     this.previous = null;
     this.depth = 0;
     this.nesting = new Nesting();
+    this.geometry = new Geometry();
     /** Only options of SELECT stand between that word and here. */
     this.selectOptions = false;
     /** Parentheses around each call whose second argument must be a short path. */
@@ -110,6 +112,8 @@ class Checker {
   statement() {
     this.#kind();
     if (this.jsonTables.some((table) => !table.hasColumns)) noJsonTable();
+    const fault = this.geometry.fault();
+    if (fault) refuse("geometry", fault);
   }
 
   #kind() {
@@ -156,6 +160,12 @@ class Checker {
       case "close": this.#close(); break;
       case "comma": this.#path(); break;
       default:
+    }
+    if (token && this.server?.mariadb !== false) {
+      const text = this.lexer.text(token);
+      const opens = token.kind === "word" && this.lexer.peek()?.kind === "open";
+      const size = token.kind === "text" || token.kind === "number" ? utf8Length(text) : 0;
+      this.geometry.take(token, text, size, this.#upper(token), this.depth, opens);
     }
     if (token && !this.nesting.take(token.kind, asciiUpper(this.lexer.text(token)))) {
       refuse("nesting", "so deep an expression can end the server; write it with fewer parentheses or operators");

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Dialect, spatial, words};
+use super::{Dialect, geometry, spatial, words};
 
 type Since = Option<(u16, u16, u16)>;
 
@@ -105,7 +105,11 @@ pub(super) fn as_javascript() -> String {
         let _ = writeln!(out, "  {name}: {reason:?},");
     }
     out.push_str("};\n");
+    let spatial = geometry::spatial_names();
     let lists = [
+        ("SPATIAL", spatial.as_slice()),
+        ("BESIDE_SPATIAL", geometry::BESIDE),
+        ("RESERVED", words::RESERVED),
         ("DENIED", words::DENIED),
         ("SELECT_OPTIONS", words::SELECT_OPTIONS),
         ("OPERATORS", words::OPERATORS),
@@ -117,7 +121,7 @@ pub(super) fn as_javascript() -> String {
     for (name, list) in lists {
         let _ = write!(
             out,
-            "\n/** See src/sqlweb/gate/words.rs. */\nexport const {name} = {:?};\n",
+            "\n/** See src/sqlweb/gate. */\nexport const {name} = {:?};\n",
             list.join(" ")
         );
     }

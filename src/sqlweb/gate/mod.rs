@@ -21,12 +21,13 @@
 //! ```text
 //! lexer  bytes → tokens, comments dropped
 //! verdict  tokens → Passed or Refusal      calls  which "name (" is a call
-//! nesting  how deep a server goes for it
+//! nesting  how deep a server goes for it      geometry  how deep a geometry it could make
 //! words, functions, spatial  the lists     split  where statements end
 //! ```
 
 mod calls;
 mod functions;
+mod geometry;
 mod lexer;
 mod nesting;
 mod spatial;

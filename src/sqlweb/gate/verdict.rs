@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::calls::{self, Before, JSON_TABLE};
+use super::geometry::Geometry;
 use super::lexer::{Kind, Lexer, Token};
 use super::nesting::Nesting;
 use super::words::{self, DENIED, SELECT_OPTIONS, SHOWN, SHOWN_CREATE};
@@ -18,6 +19,9 @@ pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     let mut checker = Checker::new(sql, dialect);
     let kind = checker.statement()?;
     checker.nothing_left_open()?;
+    if let Some(fault) = checker.geometry.fault() {
+        return Err(fault);
+    }
     let calls = checker.calls.into_iter().collect();
     Ok(Passed { kind, calls })
 }
@@ -37,6 +41,7 @@ struct Checker<'a> {
     previous: Option<Token>,
     depth: usize,
     nesting: Nesting,
+    geometry: Geometry,
     /// Whether only options of `SELECT` stand between that word and here.
     select_options: bool,
     /// Parentheses around each call whose second argument must be a short path.
@@ -65,6 +70,7 @@ impl<'a> Checker<'a> {
             previous: None,
             depth: 0,
             nesting: Nesting::new(),
+            geometry: Geometry::default(),
             select_options: false,
             paths: Vec::new(),
             json_tables: Vec::new(),
@@ -136,6 +142,12 @@ impl<'a> Checker<'a> {
             Kind::Close => self.close()?,
             Kind::Comma => self.path(token)?,
             _ => {}
+        }
+        if self.dialect.mariadb {
+            let opens = token.kind == Kind::Word
+                && (self.lexer.peek()).is_some_and(|next| next.kind == Kind::Open);
+            let text = self.lexer.text(token);
+            self.geometry.take(token, text, self.depth, opens);
         }
         if !self.nesting.take(token, self.lexer.text(token)) {
             let reason = "so deep an expression can end the server; write it with fewer parentheses or operators";
