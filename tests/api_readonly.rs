@@ -651,13 +651,8 @@ fn no_geometry_is_deep_enough_to_end_the_server() {
     let point = "0101000000000000000000f03f000000000000f03f";
     let made = format!("CONCAT(X'00000000', REPEAT(X'010700000001000000', 20000), X'{point}')");
     let literal = format!("X'00000000{}{point}'", "010700000001000000".repeat(20_000));
-    let collections = |g: &str| {
-        format!(
-            "{}{g}{}",
-            "GEOMETRYCOLLECTION(".repeat(99),
-            ")".repeat(99)
-        )
-    };
+    let collections =
+        |g: &str| format!("{}{g}{}", "GEOMETRYCOLLECTION(".repeat(99), ")".repeat(99));
     let chain: Vec<String> = (1..80)
         .map(|n| format!("c{n} AS (SELECT {} g FROM c{})", collections("g"), n - 1))
         .collect();

@@ -5,6 +5,7 @@ import * as LISTS from "./functions.js";
 import { Geometry } from "./geometry.js";
 import { Lexer } from "./lexer.js";
 import { Nesting } from "./nesting.js";
+import { Rollups } from "./rollup.js";
 
 /**
  * @typedef {import("./lexer.js").RawToken} RawToken
@@ -101,6 +102,7 @@ class Checker {
     this.depth = 0;
     this.nesting = new Nesting();
     this.geometry = new Geometry();
+    this.rollups = new Rollups();
     /** Only options of SELECT stand between that word and here. */
     this.selectOptions = false;
     /** Parentheses around each call whose second argument must be a short path. */
@@ -161,9 +163,12 @@ class Checker {
       case "comma": this.#path(); break;
       default:
     }
+    const opens = token?.kind === "word" && this.lexer.peek()?.kind === "open";
+    if (token && !this.rollups.take(token.kind, this.#upper(token), this.depth, opens)) {
+      refuse("ROLLUP", "more than 64 expressions take hours, and the server cannot interrupt it; group by fewer");
+    }
     if (token && this.server?.mariadb !== false) {
       const text = this.lexer.text(token);
-      const opens = token.kind === "word" && this.lexer.peek()?.kind === "open";
       const size = token.kind === "text" || token.kind === "number" ? utf8Length(text) : 0;
       this.geometry.take(token, text, size, this.#upper(token), this.depth, opens);
     }

@@ -155,6 +155,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("GET_LOCK", LOCKS),
     ("IS_FREE_LOCK", LOCKS),
     ("IS_USED_LOCK", LOCKS),
+    ("JSON_SCHEMA_VALID", ENDLESS),
+    ("JSON_SCHEMA_VALIDATION_REPORT", ENDLESS),
     ("KDF", ENDLESS),
     ("LASTVAL", SEQUENCES),
     ("LOAD_FILE", "it reads files of the server's host"),
@@ -283,12 +285,6 @@ const GROUPS: &[Group] = &[
     ] },
     Group { mariadb: Some((10, 9, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
         "JSON_OVERLAPS",
-    ] },
-    Group { mariadb: Some((11, 1, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
-        "JSON_SCHEMA_VALID",
-    ] },
-    Group { mariadb: None, mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
-        "JSON_SCHEMA_VALIDATION_REPORT",
     ] },
     Group { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",

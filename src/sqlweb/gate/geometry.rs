@@ -194,11 +194,9 @@ impl Geometry {
     }
 }
 
-const ASSIGNED: &str =
-    "a variable beside a spatial function could hold what ends a MariaDB server; write the value itself";
+const ASSIGNED: &str = "a variable beside a spatial function could hold what ends a MariaDB server; write the value itself";
 const LONG: &str = "a literal of more than 8 KiB could be a geometry so deep that it ends a MariaDB server; write it as a text in ST_GeomFromText";
-const COLLECTIONS: &str =
-    "so many collections within each other could end a MariaDB server; write them as a text in ST_GeomFromText";
+const COLLECTIONS: &str = "so many collections within each other could end a MariaDB server; write them as a text in ST_GeomFromText";
 
 #[cfg(test)]
 mod tests {

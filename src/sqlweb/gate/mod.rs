@@ -22,6 +22,7 @@
 //! lexer  bytes → tokens, comments dropped
 //! verdict  tokens → Passed or Refusal      calls  which "name (" is a call
 //! nesting  how deep a server goes for it      geometry  how deep a geometry it could make
+//! rollup  how many sums it asks for
 //! words, functions, spatial  the lists     split  where statements end
 //! ```
 
@@ -30,6 +31,7 @@ mod functions;
 mod geometry;
 mod lexer;
 mod nesting;
+mod rollup;
 mod spatial;
 mod split;
 mod verdict;

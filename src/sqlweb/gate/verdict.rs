@@ -6,6 +6,7 @@ use super::calls::{self, Before, JSON_TABLE};
 use super::geometry::Geometry;
 use super::lexer::{Kind, Lexer, Token};
 use super::nesting::Nesting;
+use super::rollup::Rollups;
 use super::words::{self, DENIED, SELECT_OPTIONS, SHOWN, SHOWN_CREATE};
 use super::{Dialect, Passed, Refusal, StatementKind};
 
@@ -42,6 +43,7 @@ struct Checker<'a> {
     depth: usize,
     nesting: Nesting,
     geometry: Geometry,
+    rollups: Rollups,
     /// Whether only options of `SELECT` stand between that word and here.
     select_options: bool,
     /// Parentheses around each call whose second argument must be a short path.
@@ -71,6 +73,7 @@ impl<'a> Checker<'a> {
             depth: 0,
             nesting: Nesting::new(),
             geometry: Geometry::default(),
+            rollups: Rollups::default(),
             select_options: false,
             paths: Vec::new(),
             json_tables: Vec::new(),
@@ -143,13 +146,17 @@ impl<'a> Checker<'a> {
             Kind::Comma => self.path(token)?,
             _ => {}
         }
+        let opens = token.kind == Kind::Word
+            && (self.lexer.peek()).is_some_and(|next| next.kind == Kind::Open);
+        let text = self.lexer.text(token);
+        if !self.rollups.take(token, text, self.depth, opens) {
+            let reason = "more than 64 expressions take hours, and the server cannot interrupt it; group by fewer";
+            return Err(refusal("ROLLUP", reason, token.start));
+        }
         if self.dialect.mariadb {
-            let opens = token.kind == Kind::Word
-                && (self.lexer.peek()).is_some_and(|next| next.kind == Kind::Open);
-            let text = self.lexer.text(token);
             self.geometry.take(token, text, self.depth, opens);
         }
-        if !self.nesting.take(token, self.lexer.text(token)) {
+        if !self.nesting.take(token, text) {
             let reason = "so deep an expression can end the server; write it with fewer parentheses or operators";
             return Err(refusal("nesting", reason, token.start));
         }
