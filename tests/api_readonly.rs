@@ -359,6 +359,33 @@ fn a_look_at_a_view_writes_nothing() {
     assert_eq!(state(), before);
 }
 
+/// MySQL ends a database's name at a NUL, so the look for functions in it would go by another name.
+#[test]
+fn no_name_may_hold_a_nul() {
+    let db = database("ro_nul");
+    for mode in [&["--readonly"][..], &[]] {
+        let postern = Postern::on(db, mode);
+        let mut client = postern.client();
+        for (field, other) in [("db", "session"), ("session", "db"), ("query_id", "db")] {
+            let answer = client.post(
+                "/api/query",
+                &json!({"sql": "SELECT 1", field: "ro_nul\0", other: "ro_nul"}),
+            );
+            assert_eq!(answer.status(), 400, "{field}: {}", answer.text());
+            assert!(answer.text().contains("NUL character"), "{}", answer.text());
+        }
+        for path in [
+            "/api/tables?db=ro_nul%00",
+            "/api/tables?db=ro_nul%00&detail=1",
+            "/api/schema?db=ro_nul%00&table=t",
+            "/api/schema?db=ro_nul&table=t%00",
+        ] {
+            let answer = client.get(path);
+            assert_eq!(answer.status(), 400, "{path}: {}", answer.text());
+        }
+    }
+}
+
 /// A view's function that makes the session writable must not do so for the view that the same statement opens next.
 #[test]
 fn a_function_cannot_make_the_session_writable() {
@@ -611,6 +638,57 @@ fn no_expression_is_deep_enough_to_end_the_server() {
                 assert_eq!((status, &body["layer"]), (403, &json!("gate")), "{shown}");
             }
         }
+    }
+}
+
+/// Collections within each other that a statement makes from 9 bytes each: 5,000 end MariaDB 10.11 and 11.8.
+#[test]
+fn no_geometry_is_deep_enough_to_end_the_server() {
+    // One of its own, since its end would end the other tests.
+    let db = &MariaDb::start(support::mariadb::Options::default());
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    let point = "0101000000000000000000f03f000000000000f03f";
+    let made = format!("CONCAT(X'00000000', REPEAT(X'010700000001000000', 20000), X'{point}')");
+    let literal = format!("X'00000000{}{point}'", "010700000001000000".repeat(20_000));
+    let collections =
+        |g: &str| format!("{}{g}{}", "GEOMETRYCOLLECTION(".repeat(99), ")".repeat(99));
+    let chain: Vec<String> = (1..80)
+        .map(|n| format!("c{n} AS (SELECT {} g FROM c{})", collections("g"), n - 1))
+        .collect();
+    for (sql, status) in [
+        (format!("SELECT ST_DIMENSION({made})"), 403),
+        (format!("SELECT ST_ASTEXT({literal})"), 403),
+        (format!("SELECT ST_AREA(g) FROM (SELECT {made} g) d"), 403),
+        (format!("SELECT {made} g HAVING ST_AREA(g) > 0"), 403),
+        (format!("SELECT {made} g ORDER BY ST_AREA(g)"), 403),
+        (format!("SELECT @a := {made}, ST_AREA(@a)"), 403),
+        (
+            format!(
+                "WITH c0 AS (SELECT POINT(1,1) g), {} SELECT ST_ASTEXT(g) FROM c79",
+                chain.join(", ")
+            ),
+            403,
+        ),
+        (
+            format!(
+                "WITH RECURSIVE c AS (SELECT POINT(1,1) g, 1 n UNION ALL SELECT {}, n + 1 FROM c WHERE n < 200) SELECT ST_AREA(g) FROM c",
+                collections("g")
+            ),
+            403,
+        ),
+        (format!("SELECT ST_ASTEXT({})", collections("POINT(1,1)")), 200),
+        (
+            "SELECT ST_GEOMFROMTEXT(CONCAT(REPEAT('GEOMETRYCOLLECTION(', 200000), 'POINT(1 1)', REPEAT(')', 200000)))"
+                .into(),
+            400,
+        ),
+        ("SELECT ST_X(ST_GEOMFROMTEXT(CONCAT('POINT(', 1, ' ', 2, ')')))".into(), 200),
+    ] {
+        let (got, body) = ask(&mut client, "mysql", &sql);
+        let shown: String = sql.chars().take(60).collect();
+        assert_eq!(db.value("SELECT 1"), "1", "{shown} ended the server");
+        assert_eq!(got, status, "{shown}: {body}");
     }
 }
 

@@ -2,8 +2,10 @@
 // checks again (src/sqlweb/gate) and the database a third time. No DOM.
 
 import * as LISTS from "./functions.js";
+import { Geometry } from "./geometry.js";
 import { Lexer } from "./lexer.js";
 import { Nesting } from "./nesting.js";
+import { Rollups } from "./rollup.js";
 
 /**
  * @typedef {import("./lexer.js").RawToken} RawToken
@@ -99,6 +101,8 @@ class Checker {
     this.previous = null;
     this.depth = 0;
     this.nesting = new Nesting();
+    this.geometry = new Geometry();
+    this.rollups = new Rollups();
     /** Only options of SELECT stand between that word and here. */
     this.selectOptions = false;
     /** Parentheses around each call whose second argument must be a short path. */
@@ -110,6 +114,8 @@ class Checker {
   statement() {
     this.#kind();
     if (this.jsonTables.some((table) => !table.hasColumns)) noJsonTable();
+    const fault = this.geometry.fault();
+    if (fault) refuse("geometry", fault);
   }
 
   #kind() {
@@ -156,6 +162,15 @@ class Checker {
       case "close": this.#close(); break;
       case "comma": this.#path(); break;
       default:
+    }
+    const opens = token?.kind === "word" && this.lexer.peek()?.kind === "open";
+    if (token && !this.rollups.take(token.kind, this.#upper(token), this.depth, opens)) {
+      refuse("ROLLUP", "more than 64 expressions take hours, and the server cannot interrupt it; group by fewer");
+    }
+    if (token && this.server?.mariadb !== false) {
+      const text = this.lexer.text(token);
+      const size = token.kind === "text" || token.kind === "number" ? utf8Length(text) : 0;
+      this.geometry.take(token, text, size, this.#upper(token), this.depth, opens);
     }
     if (token && !this.nesting.take(token.kind, asciiUpper(this.lexer.text(token)))) {
       refuse("nesting", "so deep an expression can end the server; write it with fewer parentheses or operators");

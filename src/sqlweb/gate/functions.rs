@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Dialect, spatial, words};
+use super::{Dialect, geometry, spatial, words};
 
 type Since = Option<(u16, u16, u16)>;
 
@@ -105,7 +105,11 @@ pub(super) fn as_javascript() -> String {
         let _ = writeln!(out, "  {name}: {reason:?},");
     }
     out.push_str("};\n");
+    let spatial = geometry::spatial_names();
     let lists = [
+        ("SPATIAL", spatial.as_slice()),
+        ("BESIDE_SPATIAL", geometry::BESIDE),
+        ("RESERVED", words::RESERVED),
         ("DENIED", words::DENIED),
         ("SELECT_OPTIONS", words::SELECT_OPTIONS),
         ("OPERATORS", words::OPERATORS),
@@ -117,7 +121,7 @@ pub(super) fn as_javascript() -> String {
     for (name, list) in lists {
         let _ = write!(
             out,
-            "\n/** See src/sqlweb/gate/words.rs. */\nexport const {name} = {:?};\n",
+            "\n/** See src/sqlweb/gate. */\nexport const {name} = {:?};\n",
             list.join(" ")
         );
     }
@@ -151,6 +155,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("GET_LOCK", LOCKS),
     ("IS_FREE_LOCK", LOCKS),
     ("IS_USED_LOCK", LOCKS),
+    ("JSON_SCHEMA_VALID", ENDLESS),
+    ("JSON_SCHEMA_VALIDATION_REPORT", ENDLESS),
     ("KDF", ENDLESS),
     ("LASTVAL", SEQUENCES),
     ("LOAD_FILE", "it reads files of the server's host"),
@@ -279,12 +285,6 @@ const GROUPS: &[Group] = &[
     ] },
     Group { mariadb: Some((10, 9, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
         "JSON_OVERLAPS",
-    ] },
-    Group { mariadb: Some((11, 1, 1)), mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
-        "JSON_SCHEMA_VALID",
-    ] },
-    Group { mariadb: None, mysql: Some((8, 0, 17)), until: None, adjacent: false, names: &[
-        "JSON_SCHEMA_VALIDATION_REPORT",
     ] },
     Group { mariadb: None, mysql: Some((8, 0, 13)), until: None, adjacent: false, names: &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",

@@ -21,14 +21,17 @@
 //! ```text
 //! lexer  bytes → tokens, comments dropped
 //! verdict  tokens → Passed or Refusal      calls  which "name (" is a call
-//! nesting  how deep a server goes for it
+//! nesting  how deep a server goes for it      geometry  how deep a geometry it could make
+//! rollup  how many sums it asks for
 //! words, functions, spatial  the lists     split  where statements end
 //! ```
 
 mod calls;
 mod functions;
+mod geometry;
 mod lexer;
 mod nesting;
+mod rollup;
 mod spatial;
 mod split;
 mod verdict;

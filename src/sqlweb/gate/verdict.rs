@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::calls::{self, Before, JSON_TABLE};
+use super::geometry::Geometry;
 use super::lexer::{Kind, Lexer, Token};
 use super::nesting::Nesting;
+use super::rollup::Rollups;
 use super::words::{self, DENIED, SELECT_OPTIONS, SHOWN, SHOWN_CREATE};
 use super::{Dialect, Passed, Refusal, StatementKind};
 
@@ -18,6 +20,9 @@ pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     let mut checker = Checker::new(sql, dialect);
     let kind = checker.statement()?;
     checker.nothing_left_open()?;
+    if let Some(fault) = checker.geometry.fault() {
+        return Err(fault);
+    }
     let calls = checker.calls.into_iter().collect();
     Ok(Passed { kind, calls })
 }
@@ -37,6 +42,8 @@ struct Checker<'a> {
     previous: Option<Token>,
     depth: usize,
     nesting: Nesting,
+    geometry: Geometry,
+    rollups: Rollups,
     /// Whether only options of `SELECT` stand between that word and here.
     select_options: bool,
     /// Parentheses around each call whose second argument must be a short path.
@@ -65,6 +72,8 @@ impl<'a> Checker<'a> {
             previous: None,
             depth: 0,
             nesting: Nesting::new(),
+            geometry: Geometry::default(),
+            rollups: Rollups::default(),
             select_options: false,
             paths: Vec::new(),
             json_tables: Vec::new(),
@@ -137,7 +146,17 @@ impl<'a> Checker<'a> {
             Kind::Comma => self.path(token)?,
             _ => {}
         }
-        if !self.nesting.take(token, self.lexer.text(token)) {
+        let opens = token.kind == Kind::Word
+            && (self.lexer.peek()).is_some_and(|next| next.kind == Kind::Open);
+        let text = self.lexer.text(token);
+        if !self.rollups.take(token, text, self.depth, opens) {
+            let reason = "more than 64 expressions take hours, and the server cannot interrupt it; group by fewer";
+            return Err(refusal("ROLLUP", reason, token.start));
+        }
+        if self.dialect.mariadb {
+            self.geometry.take(token, text, self.depth, opens);
+        }
+        if !self.nesting.take(token, text) {
             let reason = "so deep an expression can end the server; write it with fewer parentheses or operators";
             return Err(refusal("nesting", reason, token.start));
         }

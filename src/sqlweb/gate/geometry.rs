@@ -1,0 +1,213 @@
+//! How deep a geometry may become while MariaDB computes it.
+//!
+//! MariaDB 10.11 and 11.8 walk a geometry's bytes by recursion, and 5,000 collections within each other, 9 bytes each, end
+//! the server with all its connections; 2,000 do not. The parser of texts (`ST_GEOMFROMTEXT` and its kin) watches its own
+//! stack. So a statement that calls a spatial function may not make long byte strings where they could reach it.
+
+use super::functions;
+use super::lexer::{Kind, Token};
+use super::{Refusal, spatial, words};
+
+/// Longest literal beside a spatial function, in bytes: 910 collections.
+const MAX_LITERAL: usize = 8 << 10;
+
+/// Most calls that put a collection around another.
+const MAX_COLLECTIONS: usize = 100;
+
+/// Spatial functions of MariaDB beside those of [`spatial`].
+const OTHER_SPATIAL: &[&str] = &["CONTAINS", "OVERLAPS"];
+
+/// The functions that put a collection around any geometry.
+const COLLECTING: &[&str] = &["GEOMETRYCOLLECTION", "ST_COLLECT"];
+
+/// Words behind which a name may stand for a column of the result.
+const BEHIND: &[&str] = &["GROUP", "HAVING", "ORDER", "OVER", "PARTITION", "WINDOW"];
+
+/// Words that begin a table whose values another part of the statement can use.
+const SOURCES: &[&str] = &["JSON_TABLE", "SELECT", "TABLE", "VALUES"];
+
+/// Functions, and words that may stand before a parenthesis, which neither lengthen a text nor cut off its beginning.
+#[rustfmt::skip]
+pub(super) const BESIDE: &[&str] = &[
+    "ABS", "ACOS", "ADDDATE", "ADDTIME", "AGAINST", "ANY", "ASIN", "ATAN", "ATAN2", "AVG", "BIT", "BIT_AND",
+    "BIT_COUNT", "BIT_LENGTH", "BIT_OR", "BIT_XOR", "CAST", "CEIL", "CEILING", "CHARACTER_LENGTH", "CHAR_LENGTH",
+    "COALESCE", "COLUMNS", "CONNECTION_ID", "COS", "COT", "COUNT", "CRC32", "CUME_DIST", "CURDATE", "CURRENT_DATE",
+    "CURRENT_ROLE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "CURTIME", "DATABASE", "DATE", "DATEDIFF",
+    "DATETIME", "DATE_ADD", "DATE_FORMAT", "DATE_SUB", "DAY", "DAYNAME", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR",
+    "DEGREES", "DENSE_RANK", "ELT", "ESCAPE", "EXCEPT", "EXP", "EXTRACT", "FIELD", "FIND_IN_SET", "FIRST_VALUE",
+    "FIXED", "FLOOR", "FORMAT", "FOUND_ROWS", "FROM_DAYS", "FROM_UNIXTIME", "GREATEST", "HOUR", "IF", "IFNULL",
+    "INSTR", "INTERSECT", "INTERVAL", "ISNULL", "JSON_EXTRACT", "JSON_LENGTH", "JSON_TABLE", "JSON_UNQUOTE",
+    "JSON_VALID", "JSON_VALUE", "LAG", "LAST_DAY", "LAST_VALUE", "LCASE", "LEAD", "LEAST", "LENGTH", "LENGTHB", "LN",
+    "LOCALTIME", "LOCALTIMESTAMP", "LOCATE", "LOG", "LOG10", "LOG2", "LOWER", "MAKEDATE", "MAKETIME", "MATCH", "MAX",
+    "MEDIAN", "MICROSECOND", "MIN", "MINUTE", "MOD", "MONTH", "MONTHNAME", "NOW", "NTH_VALUE", "NTILE", "NULLIF",
+    "NVL", "NVL2", "OCTET_LENGTH", "OF", "OFFSET", "OVER", "PERCENT_RANK", "PI", "POSITION", "POW", "POWER",
+    "QUARTER", "RADIANS", "RAND", "RANK", "ROLLUP", "ROUND", "ROW", "ROWNUM", "ROW_NUMBER", "SCHEMA", "SECOND",
+    "SEC_TO_TIME", "SIGN", "SIGNED", "SIN", "SOME", "SQRT", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "STRCMP",
+    "STR_TO_DATE", "SUBDATE", "SUBTIME", "SUM", "SYSDATE", "TAN", "TIME", "TIMEDIFF", "TIMESTAMP", "TIMESTAMPADD",
+    "TIMESTAMPDIFF", "TIME_FORMAT", "TIME_TO_SEC", "TO_DAYS", "TO_SECONDS", "TRUNCATE", "UCASE", "UNIX_TIMESTAMP",
+    "UPPER", "USER", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP", "VALUE", "VARIANCE", "VAR_POP", "VAR_SAMP", "VERSION",
+    "WEEK", "WEEKDAY", "WEEKOFYEAR", "YEAR", "YEARWEEK",
+];
+
+/// All spatial functions.
+pub(super) fn spatial_names() -> Vec<&'static str> {
+    let all = spatial::GROUPS.iter().flat_map(|group| group.names);
+    all.chain(OTHER_SPATIAL).copied().collect()
+}
+
+fn is_spatial(name: &str) -> bool {
+    let mut groups = spatial::GROUPS.iter();
+    groups.any(|group| words::contains(group.names, name)) || words::contains(OTHER_SPATIAL, name)
+}
+
+/// Whether the function could make a text long, or leave of one what was inside it.
+fn builds(name: &str) -> bool {
+    let harmless = words::contains(BESIDE, name) || words::contains(words::RESERVED, name);
+    !harmless && functions::groups().any(|group| words::contains(group.names, name))
+}
+
+/// A spatial call, or a query within one, whose parenthesis is open.
+struct Call {
+    /// Parentheses around it.
+    depth: usize,
+    /// Whether it reads a text, by a parser that minds its depth.
+    reads_text: bool,
+}
+
+/// What has been seen of a statement.
+#[derive(Default)]
+pub(super) struct Geometry {
+    open: Vec<Call>,
+    is_spatial: bool,
+    /// A spatial call where a name may stand for a column of the result.
+    is_behind: bool,
+    behind: bool,
+    sources: usize,
+    recursive: bool,
+    collections: usize,
+    /// Bytes of the literals that stand side by side, which are one.
+    literal: usize,
+    after_as: bool,
+    /// Where the last `|` ended: two of them may join texts.
+    pipe_end: Option<usize>,
+    /// The first of each, and where it stands; those inside a call that reads a text do not count.
+    inside: Option<Found>,
+    outside: Option<Found>,
+    long: Option<usize>,
+    assigned: Option<usize>,
+}
+
+type Found = (String, usize);
+
+impl Geometry {
+    /// Takes one token, which has `depth` parentheses around it; `opens` where a parenthesis follows.
+    pub(super) fn take(&mut self, token: Token, text: &str, depth: usize, opens: bool) {
+        let reads_text = self.open.last().is_some_and(|call| call.reads_text);
+        let is_literal = matches!(token.kind, Kind::Text | Kind::Number);
+        self.literal = if is_literal { self.literal } else { 0 };
+        match token.kind {
+            Kind::Close => while self.open.pop_if(|call| call.depth >= depth).is_some() {},
+            Kind::Word => self.word(token, &text.to_ascii_uppercase(), depth, opens),
+            Kind::Operator if text == ":=" => self.assigned = self.assigned.or(Some(token.start)),
+            Kind::Operator if text == "|" => {
+                if self.pipe_end == Some(token.start) {
+                    self.build("||", token.start);
+                }
+                self.pipe_end = Some(token.end);
+            }
+            Kind::Text | Kind::Number => {
+                self.literal += text.len();
+                if self.literal > MAX_LITERAL && !reads_text {
+                    self.long = self.long.or(Some(token.start));
+                }
+            }
+            _ => {}
+        }
+        self.after_as = token.kind == Kind::Word && text.eq_ignore_ascii_case("AS");
+    }
+
+    fn word(&mut self, token: Token, word: &str, depth: usize, opens: bool) {
+        self.behind |= words::contains(BEHIND, word);
+        self.recursive |= word == "RECURSIVE";
+        if words::contains(SOURCES, word) {
+            self.sources += 1;
+            if !self.open.is_empty() {
+                self.call(depth.saturating_sub(1), false);
+            }
+        }
+        // A type follows AS.
+        if !opens || self.after_as {
+            return;
+        }
+        if is_spatial(word) {
+            self.is_spatial = true;
+            self.is_behind |= self.behind;
+            self.collections += usize::from(words::contains(COLLECTING, word));
+            self.call(depth, word.ends_with("FROMTEXT"));
+        } else if builds(word) {
+            self.build(word, token.start);
+        }
+    }
+
+    fn call(&mut self, depth: usize, reads_text: bool) {
+        self.open.push(Call { depth, reads_text });
+    }
+
+    fn build(&mut self, name: &str, at: usize) {
+        let place = match self.open.last() {
+            Some(call) if call.reads_text => return,
+            Some(_) => &mut self.inside,
+            None => &mut self.outside,
+        };
+        if place.is_none() {
+            *place = Some((name.to_ascii_lowercase(), at));
+        }
+    }
+
+    /// What is wrong with the whole statement.
+    pub(super) fn fault(self) -> Option<Refusal> {
+        if !self.is_spatial {
+            return None;
+        }
+        let flows = self.sources > 1 || self.is_behind;
+        let built = self.inside.or(self.outside.filter(|_| flows));
+        let too_many = self.collections > MAX_COLLECTIONS || self.recursive && self.collections > 0;
+        let fault = |reason: &str, offset| Refusal {
+            statement: "geometry".into(),
+            reason: reason.into(),
+            offset,
+        };
+        if let Some((name, offset)) = built {
+            let reason = format!(
+                "{name} beside a spatial function could make a geometry so deep that it ends a MariaDB server; \
+                 build the text inside ST_GeomFromText, or in a statement of its own"
+            );
+            return Some(fault(&reason, offset));
+        }
+        if let Some(offset) = self.assigned {
+            return Some(fault(ASSIGNED, offset));
+        }
+        if let Some(offset) = self.long {
+            return Some(fault(LONG, offset));
+        }
+        too_many.then(|| fault(COLLECTIONS, 0))
+    }
+}
+
+const ASSIGNED: &str = "a variable beside a spatial function could hold what ends a MariaDB server; write the value itself";
+const LONG: &str = "a literal of more than 8 KiB could be a geometry so deep that it ends a MariaDB server; write it as a text in ST_GeomFromText";
+const COLLECTIONS: &str = "so many collections within each other could end a MariaDB server; write them as a text in ST_GeomFromText";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        for list in [OTHER_SPATIAL, COLLECTING, BEHIND, SOURCES, BESIDE] {
+            assert!(list.is_sorted(), "{list:?}");
+        }
+        let known = |name: &&str| functions::groups().any(|group| group.names.contains(name));
+        assert!(BESIDE.iter().all(|name| known(name)), "a name is misspelt");
+    }
+}
