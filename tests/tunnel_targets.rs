@@ -172,9 +172,9 @@ fn localhost_can_be_one_address() {
 fn an_address_that_may_not_be_dialled_is_refused() {
     let _alone = alone();
     let server = serve(Users::default());
-    let before = Counts::before(1);
     let forbidden = TcpListener::bind("127.0.0.1:0").unwrap();
     forbidden.set_nonblocking(true).unwrap();
+    let before = Counts::before(1);
     let to = forbidden.local_addr().unwrap().port();
     for host in ["127.0.0.1", "localhost"] {
         let port = free_port();

@@ -71,7 +71,7 @@ impl Plugin for MySql {
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
-        let running = sqlweb::start(Options {
+        let options = Options {
             target: Target::Tcp {
                 host: database.host,
                 port: database.port,
@@ -87,8 +87,8 @@ impl Plugin for MySql {
             query_timeout: None,
             check_other_users: database.check_other_users,
             run_dir: database.run_dir,
-        });
-        match running {
+        };
+        match sqlweb::start_with(options, &*database.bind) {
             Ok(running) => Ok(Box::new(Client(running))),
             Err(error) => Err(NotServed {
                 message: printable(&error.to_string()),

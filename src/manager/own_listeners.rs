@@ -44,12 +44,6 @@ impl OwnListeners {
         Ok((listener, self.registered(address)))
     }
 
-    /// Registers one that listens.
-    pub(super) fn add(&self, address: SocketAddr, what: &'static str) -> Registered {
-        self.all().push((address, what));
-        self.registered(address)
-    }
-
     /// For a tunnel or a question of the application's health: any address but theirs. `own` may be dialled all the same.
     pub(super) fn may_dial(&self, own: Option<SocketAddr>) -> MayDial {
         let all = self.clone();

@@ -1,8 +1,8 @@
 //! The web client of a database application: it is there for as long as the connection.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
@@ -13,7 +13,7 @@ use super::connection::connect::Ended;
 use super::core::Core;
 use super::own_listeners::Registered;
 use super::quick_setup::Setup;
-use crate::plugin::{Database, NotServed, Served, SignIn};
+use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
 
 /// Bytes of the stack of the thread that starts one. Default 512 KiB: the driver's TLS.
 const STACK: usize = 512 * 1024;
@@ -32,10 +32,10 @@ pub(crate) struct WebClient {
     /// The site's name that it is served under.
     host: Option<String>,
     /// After what it is of: it goes when nobody listens any more.
-    _registered: Registered,
+    _registered: Option<Registered>,
 }
 
-type Outcome = Option<Result<(Box<dyn Served>, Registered), NotServed>>;
+type Outcome = Option<Result<(Box<dyn Served>, Option<Registered>), NotServed>>;
 
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
@@ -129,18 +129,19 @@ impl Drop for WebClient {
 fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
     let counted = Counted::new()?;
     let (sender, outcome) = crossbeam_channel::bounded(0);
-    let (clients, protocol, database) =
-        (core.web_clients, app.protocol.name(), database(core, app));
-    let listeners = core.listeners.clone();
+    let bound = Arc::new(Mutex::new(None));
+    let (clients, protocol, database) = (
+        core.web_clients,
+        app.protocol.name(),
+        database(core, app, bind(core, &bound)),
+    );
     let spawned = std::thread::Builder::new()
         .name("web-client".into())
         .stack_size(STACK)
         .spawn(move || {
             let outcome = clients.serve(protocol, database).map(|outcome| {
-                outcome.map(|served| {
-                    let registered = listeners.add(served.address(), "a database's web client");
-                    (served, registered)
-                })
+                let registered = bound.lock().unwrap_or_else(PoisonError::into_inner).take();
+                outcome.map(|served| (served, registered))
             });
             drop(counted);
             hand_over(&sender, outcome);
@@ -184,7 +185,17 @@ fn hand_over(to: &Sender<Outcome>, outcome: Outcome) {
     }
 }
 
-fn database(core: &Core, app: &AppConfig) -> Database {
+/// Nobody connects to it from here before it is known to be ours.
+fn bind(core: &Core, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
+    let (listeners, bound) = (core.listeners.clone(), Arc::clone(bound));
+    Arc::new(move |address| {
+        let (listener, registered) = listeners.bind(address, "a database's web client")?;
+        *bound.lock().unwrap_or_else(PoisonError::into_inner) = Some(registered);
+        Ok(listener)
+    })
+}
+
+fn database(core: &Core, app: &AppConfig, bind: Bind) -> Database {
     Database {
         host: app.ip.clone(),
         port: app.port,
@@ -198,6 +209,7 @@ fn database(core: &Core, app: &AppConfig) -> Database {
         invisible: app.invisible,
         check_other_users: core.check_other_users,
         run_dir: core.run_dir.clone(),
+        bind,
     }
 }
 

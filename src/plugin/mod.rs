@@ -5,7 +5,8 @@
 
 mod registry;
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,6 +55,9 @@ pub struct NotServed {
     pub is_denied: bool,
 }
 
+/// Listens on an address, and notes that it is this program's.
+pub type Bind = Arc<dyn Fn(SocketAddr) -> io::Result<TcpListener> + Send + Sync>;
+
 /// A database, and how a web client for it is served.
 pub struct Database {
     /// A host name or address; an IPv6 address has no brackets.
@@ -74,6 +78,8 @@ pub struct Database {
     pub check_other_users: bool,
     /// A directory of ours, mode 0700, for the private socket.
     pub run_dir: PathBuf,
+    /// How it listens on an address.
+    pub bind: Bind,
 }
 
 /// Signs in to a database as its web client does, and out again. Blocks; the error is for the person.

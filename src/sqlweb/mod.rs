@@ -155,9 +155,14 @@ impl From<DbError> for StartError {
 
 /// Connects to the database and serves the web client.
 pub fn start(options: Options) -> Result<Running, StartError> {
+    start_with(options, &|address| TcpListener::bind(address))
+}
+
+/// The same, listening by `bind`.
+pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running, StartError> {
     let connector = Arc::new(Connector::new(&options));
     let facts = ask_facts(&connector, options.readonly)?;
-    let listener = listen(options.listen)?;
+    let listener = listen(options.listen, bind)?;
     let addr = listener.local_addr().map_err(system)?;
     let hosts = host_policy(&options, addr)?;
     let access = options
@@ -248,12 +253,14 @@ impl Running {
     }
 }
 
-fn listen(named: Option<SocketAddr>) -> Result<TcpListener, StartError> {
+type Binding<'a> = &'a dyn Fn(SocketAddr) -> std::io::Result<TcpListener>;
+
+fn listen(named: Option<SocketAddr>, bind: Binding<'_>) -> Result<TcpListener, StartError> {
     if let Some(addr) = named {
-        return TcpListener::bind(addr)
+        return bind(addr)
             .map_err(|error| StartError::Listen(format!("cannot listen on {addr}: {error}")));
     }
-    let free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok();
+    let free = |port| bind((Ipv4Addr::LOCALHOST, port).into()).ok();
     (FIRST_PORT..=LAST_PORT).find_map(free).ok_or_else(|| {
         StartError::Listen(format!(
             "all ports from {FIRST_PORT} to {LAST_PORT} on 127.0.0.1 are in use"

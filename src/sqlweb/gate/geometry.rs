@@ -208,6 +208,6 @@ mod tests {
             assert!(list.is_sorted(), "{list:?}");
         }
         let known = |name: &&str| functions::groups().any(|group| group.names.contains(name));
-        assert!(BESIDE.iter().all(|name| known(name)), "a name is misspelt");
+        assert!(BESIDE.iter().all(known), "a name is misspelt");
     }
 }

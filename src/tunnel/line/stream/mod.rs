@@ -397,7 +397,7 @@ impl Stream {
 
     /// The channel is refused: where it leads may not be dialled.
     fn forbid(&self, line: &Line) -> Result<(), Error> {
-        log::warn!("a stream is refused: its target is this program itself");
+        log::debug!("a stream is refused: its target is this program itself");
         line.target_missed();
         line.streams().remove(&self.channel);
         self.leave(line);
