@@ -62,7 +62,10 @@ fn what_is_connected_at_the_start_comes_when_the_relay_does() {
     let wait = failed["next_retry_ms"].as_u64();
     assert!(wait.is_some_and(|ms| ms <= 5_000), "{failed}");
     let listed = home.run(&["app", "list"]).stdout;
-    assert!(listed.contains("\tfailed: not reached, next try in "), "{listed}");
+    assert!(
+        listed.contains("\tfailed: not reached, next try in "),
+        "{listed}"
+    );
     let _relay = Relay::start_in(
         &Arc::new(Home::new()),
         &["--listen", &gateway, "--tunnel-listen", &tunnel],
