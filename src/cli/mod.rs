@@ -61,7 +61,7 @@ Commands:
   start [port]                start the manager and its page (default port 8181)
   app list|add|connect|…      the manager's applications, for scripts
   relay                       start the remote side: sites, tunnels, quick-setup
-  relay list|revoke|allow     who is enrolled at it; turn one out, let it in again
+  relay list|revoke|allow     who is enrolled at it; turn one out, let it in
   plugin add|remove|list      make built-in plugins available
   help [COMMAND]              show the help of a command
 

@@ -75,6 +75,22 @@ fn a_connected_card_shows_what_is_in_force_until_it_is_reconnected() {
 }
 
 #[test]
+fn a_card_that_was_never_connected_says_what_will_be() {
+    let (board, id) = Board::with_one();
+    board.far.quick.script([Act::Hold]);
+    board.manager.connect(&id);
+    board.wait_status(&id, "connecting");
+    assert_eq!(badges(&board, &id), ["Will be public"]);
+    board.page.click(&format!("{} [data-more]", card(&id)));
+    board.page.click(".menu text=Edit …");
+    board.page.wait_for("document.querySelector('#app-form')");
+    assert_eq!(
+        board.page.text(".form-note"),
+        "Changes apply at the next connect."
+    );
+}
+
+#[test]
 fn a_database_card_shows_the_mode_of_the_running_client() {
     let (far, target) = (Far::new(), Target::start());
     let manager = far.manager_in(&Arc::new(Home::with_plugin()));
