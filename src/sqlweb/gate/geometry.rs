@@ -203,6 +203,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_long_literal_stands_beside_a_spatial_function() {
+        let mariadb = super::super::Dialect::mariadb((10, 11, 0));
+        let passes = |sql: &str| super::super::check(sql, &mariadb).is_ok();
+        let (long, half) = ("01".repeat(4_200), "01".repeat(2_100));
+        for literal in [
+            format!("X'{long}'"),
+            format!("0x{long}"),
+            format!("'{long}'"),
+            format!("'{half}' /* one */ '{half}'"),
+        ] {
+            assert!(!passes(&format!("SELECT ST_AREA({literal})")));
+            assert!(!passes(&format!("SELECT ST_AREA(g), {literal} FROM t")));
+            assert!(passes(&format!("SELECT ST_GeomFromText({literal})")));
+            assert!(passes(&format!("SELECT {literal}")));
+        }
+        assert!(passes(&format!("SELECT ST_AREA(X'{half}'), X'{half}'")));
+    }
+
+    #[test]
     fn lists_are_sorted() {
         for list in [OTHER_SPATIAL, COLLECTING, BEHIND, SOURCES, BESIDE] {
             assert!(list.is_sorted(), "{list:?}");
