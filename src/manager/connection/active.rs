@@ -642,11 +642,7 @@ mod tests {
         active.server_is_back();
         assert!(has_wish(&active), "it takes the credentials again");
         assert!(active.begins_again(Step::QuickSetup));
-        for (class, error) in [
-            ("host-key-changed", "another key"),
-            ("plugin", "Access denied"),
-            ("no-server", "none"),
-        ] {
+        for (class, error) in [("host-key-changed", "another key"), ("no-server", "none")] {
             active.failed(Fault::new(class, error), pause);
             active.server_is_back();
             assert!(!has_wish(&active), "{class}");
