@@ -35,6 +35,8 @@ fn a_card_that_the_server_refused_starts_afresh_and_connects() {
     board.far.assign();
     board.act(&id);
     board.wait_status(&id, "connected");
+    // Its tab is opened half a second later, and only while it is connected.
+    board.page.wait_for("eyes.times('open ').length === 1");
     forget_it(&mut board);
     let page = &board.page;
     page.wait_for_within(TURNED_AWAY, &format!("eyes.status('{id}') === 'failed'"));
