@@ -4,7 +4,7 @@ import { confirmDialog } from '../../common/dialog.js';
 import { splitScript } from '../core/lexer.js';
 import { pause, scriptStatements } from '../core/script.js';
 import { formatMs } from '../../common/figures.js';
-import { Run, dangers, refusal } from './runner.js';
+import { Run, dangers, loadGate, refusal } from './runner.js';
 
 /** Statements looked at for danger between two pauses. */
 const SLICE = 200;
@@ -59,6 +59,8 @@ export class Execution {
     tab.showMessage(null);
     tab.editor.mark([]);
     if (tab.tellLostSession()) return this.#notRun(tab);
+    await loadGate();
+    if (tab.run) return undefined;
     if (statements.length === 1 && this.#bench.readOnly && this.#refuse(tab, statements[0])) return undefined;
     if (!await this.#confirmed(statements)) return undefined;
     if (tab.run || !this.#bench.tabs.includes(tab)) return undefined;

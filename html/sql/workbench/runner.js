@@ -1,5 +1,4 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
-import { checkReadOnly, serverFromVersion } from '../core/gate.js';
 import { errorSpan } from '../core/errors.js';
 import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
@@ -26,6 +25,14 @@ const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
 
+/** @type {typeof import('../core/gate.js')|null} */
+let gate = null;
+
+/** Loads the page's own read-only check: the page is shown without it. Without it nothing passes in read-only mode. */
+export async function loadGate() {
+  gate ??= await import('../core/gate.js').catch(() => null);
+}
+
 /**
  * The refusal of a statement in read-only mode by the page, the first of the three layers; null when it may be sent.
  * @param {string} sql
@@ -33,7 +40,8 @@ const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
  * @returns {string|null}
  */
 export function refusal(sql, version) {
-  const found = checkReadOnly(sql, serverFromVersion(version));
+  if (!gate) return 'read-only mode: the page’s own check could not be loaded, nothing was sent: reload the page';
+  const found = gate.checkReadOnly(sql, gate.serverFromVersion(version));
   return found && `read-only mode: ${found.statement} refused by the page, nothing was sent: ${found.message}`;
 }
 
@@ -172,7 +180,7 @@ export class Run {
   /** Whether leaving now would break off a statement that may change something. */
   get mayWrite() {
     const { readOnly, version } = this.#options;
-    return !readOnly && this.statements.slice(this.#now.index).some((sql) => refusal(sql, version) !== null);
+    return !readOnly && (!gate || this.statements.slice(this.#now.index).some((sql) => refusal(sql, version) !== null));
   }
 
   #add(index, result, sql) {
