@@ -46,7 +46,10 @@ fn cancel_stops_the_statement_on_the_server() {
         "{body}"
     );
     assert!(started.elapsed() < Duration::from_secs(10));
-    assert_eq!(db.running("cancel_me"), 0);
+    // The server takes it off its list a moment after it has answered.
+    wait_until(SOON, "the server has ended it", || {
+        db.running("cancel_me") == 0
+    });
     assert_eq!(
         post(&mut client, "/api/cancel", json!({"query_id": "q1"})).0,
         404
