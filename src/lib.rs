@@ -10,8 +10,8 @@ pub mod manager;
 pub mod plugin;
 pub mod relay;
 pub mod sqlweb;
+pub mod store;
 pub mod tunnel;
-pub mod vault;
 
 /// The fuzz inputs are shared with targets outside, which know the crate by its name.
 #[cfg(test)]

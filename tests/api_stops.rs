@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use fake_mysql::{Command, Event, Fake, PASSWORD, Script, USER, Wire};
 use serde_json::json;
 use support::http::Conn;
-use support::{PATIENCE, Postern};
+use support::{Postern, TIMEOUT};
 
 /// A statement that waits for a lock while it is prepared, as `SELECT` from a locked table does.
 const LOCKED: &str = "SELECT 'locked'";
@@ -52,7 +52,7 @@ fn is_stopped_when_its_client_leaves(
     let mut client = Conn::open(postern.authority()).unwrap();
     client.send_raw(request.as_bytes()).unwrap();
     let is_it = |event: &Event| matches!(event, Event::Said(_, said) if said == command);
-    assert!(fake.sees(PATIENCE, is_it), "{command:?}");
+    assert!(fake.sees(TIMEOUT, is_it), "{command:?}");
     let connection = fake.events().iter().find_map(|event| match event {
         Event::Said(number, said) if said == command => Some(*number),
         _ => None,
@@ -60,7 +60,7 @@ fn is_stopped_when_its_client_leaves(
     drop(client);
     let kill = Command::Query(format!("KILL QUERY {}", connection.unwrap()));
     let is_killed = |event: &Event| matches!(event, Event::Said(_, said) if *said == kill);
-    assert!(fake.sees(PATIENCE, is_killed), "{:?}", fake.commands());
+    assert!(fake.sees(TIMEOUT, is_killed), "{:?}", fake.commands());
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn what_comes_before_a_statement_is_stopped_when_its_client_leaves() {
         .send_raw(query(&postern, "SELECT 'fine'").as_bytes())
         .unwrap();
     let is_set = |event: &Event| matches!(event, Event::Said(_, Command::Query(sql)) if sql.contains(READ_ONLY));
-    assert!(fake.sees(PATIENCE, is_set));
+    assert!(fake.sees(TIMEOUT, is_set));
     drop(client);
     let is_killed = |event: &Event| matches!(event, Event::Said(_, Command::Query(sql)) if sql.starts_with("KILL QUERY "));
-    assert!(fake.sees(PATIENCE, is_killed), "{:?}", fake.commands());
+    assert!(fake.sees(TIMEOUT, is_killed), "{:?}", fake.commands());
 }
 
 /// Part of what makes a connection read-only.
@@ -199,7 +199,7 @@ fn a_session_that_lost_something_unheard_is_told_at_its_next_statement() {
         .unwrap();
     let waits = Command::Query("SELECT 'waits'".into());
     let waits = |event: &Event| matches!(event, Event::Said(_, said) if *said == waits);
-    assert!(fake.sees(PATIENCE, waits));
+    assert!(fake.sees(TIMEOUT, waits));
     drop(client);
     let told = run("SELECT 'next'").json();
     let message = told["message"].as_str().unwrap_or_default();
@@ -233,13 +233,13 @@ fn a_connection_that_was_cut_is_ended_only_where_its_id_is_certain() {
             .send_raw(query(&postern, "SELECT 'deaf'").as_bytes())
             .unwrap();
         let is_deaf = |event: &Event| matches!(event, Event::Said(_, Command::Query(sql)) if sql == "SELECT 'deaf'");
-        assert!(fake.sees(PATIENCE, is_deaf));
+        assert!(fake.sees(TIMEOUT, is_deaf));
         drop(client);
         let is_end = |sql: &str| sql.starts_with("KILL ") && !sql.starts_with("KILL QUERY");
         if start.is_some() {
             let ends =
                 |event: &Event| matches!(event, Event::Said(_, Command::Query(sql)) if is_end(sql));
-            assert!(fake.sees(PATIENCE, ends));
+            assert!(fake.sees(TIMEOUT, ends));
             continue;
         }
         // Only what was cut is looked for and then left alone.
@@ -254,7 +254,7 @@ fn a_connection_that_was_cut_is_ended_only_where_its_id_is_certain() {
                 .count()
                 >= 3
         };
-        support::wait_until(PATIENCE, "it is looked for", left_alone);
+        support::wait_until(TIMEOUT, "it is looked for", left_alone);
         let ended = |c: &Command| matches!(c, Command::Query(sql) if is_end(sql));
         assert!(!fake.commands().iter().any(ended), "{:?}", fake.commands());
     }
@@ -301,7 +301,7 @@ fn a_procedure_that_ends_well_though_it_was_told_to_stop_may_have_gone_on() {
                 Ok(false)
             }
             Command::Query(sql) if sql == "CALL p()" => {
-                support::wait_until(PATIENCE, "it is killed", || killed.load(Ordering::SeqCst));
+                support::wait_until(TIMEOUT, "it is killed", || killed.load(Ordering::SeqCst));
                 wire.ok().map(|()| true)
             }
             _ => Ok(false),
@@ -314,7 +314,7 @@ fn a_procedure_that_ends_well_though_it_was_told_to_stop_may_have_gone_on() {
         });
         let call = Command::Query("CALL p()".into());
         assert!(fake.sees(
-            PATIENCE,
+            TIMEOUT,
             |event| matches!(event, Event::Said(_, said) if *said == call)
         ));
         if more.is_empty() {

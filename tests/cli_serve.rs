@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::mariadb::{PASSWORD, USER};
-use support::{Home, MariaDb, PATIENCE, Postern, wait_until};
+use support::{Home, MariaDb, Postern, TIMEOUT, wait_until};
 
 #[test]
 fn the_address_and_the_mode_are_printed() {
@@ -26,7 +26,7 @@ fn the_address_and_the_mode_are_printed() {
             db.target(),
             postern.url()
         );
-        wait_until(PATIENCE, "the mode", || postern.stdout() == expected);
+        wait_until(TIMEOUT, "the mode", || postern.stdout() == expected);
         assert_eq!(postern.stderr(), "");
     }
 }
@@ -71,7 +71,7 @@ fn either_signal_ends_it_with_success_and_leaves_nothing() {
         assert_eq!(entries(&run), 2, "the lock and a directory for the sockets");
         let sent = Instant::now();
         kill(signal, &postern);
-        wait_until(PATIENCE, "the end", || !postern.alive());
+        wait_until(TIMEOUT, "the end", || !postern.alive());
         assert!(
             sent.elapsed() < Duration::from_secs(2),
             "{:?}",
@@ -96,9 +96,7 @@ fn a_signal_during_the_start_leaves_nothing() {
         .args(["-INT", &child.0.id().to_string()])
         .status()
         .unwrap();
-    wait_until(PATIENCE, "the end", || {
-        child.0.try_wait().unwrap().is_some()
-    });
+    wait_until(TIMEOUT, "the end", || child.0.try_wait().unwrap().is_some());
     assert_eq!(entries(&run), 1, "only the lock is left");
 }
 
@@ -111,7 +109,7 @@ fn what_a_killed_process_left_is_removed_at_the_next_start() {
     let arguments = [target.as_str(), "--db-user", USER, "--db-pass", PASSWORD];
     let mut first = Postern::try_start(home, &arguments, &[]).unwrap();
     kill("-KILL", &first);
-    wait_until(PATIENCE, "the end", || !first.alive());
+    wait_until(TIMEOUT, "the end", || !first.alive());
     let run = path.join("run");
     assert_eq!(entries(&run), 2);
     let left = directory_in(&run);
@@ -161,7 +159,7 @@ fn the_browser_gets_the_plain_address_and_no_secret() {
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     let mut child = Ended(command.spawn().unwrap());
-    wait_until(PATIENCE, "the browser", || seen.exists());
+    wait_until(TIMEOUT, "the browser", || seen.exists());
     let seen = fs::read_to_string(&seen).unwrap();
     let url = seen.lines().next().unwrap();
     assert!(
@@ -176,9 +174,7 @@ fn the_browser_gets_the_plain_address_and_no_secret() {
         .arg(child.0.id().to_string())
         .status()
         .unwrap();
-    wait_until(PATIENCE, "the end", || {
-        child.0.try_wait().unwrap().is_some()
-    });
+    wait_until(TIMEOUT, "the end", || child.0.try_wait().unwrap().is_some());
 }
 
 #[test]

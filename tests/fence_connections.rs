@@ -13,7 +13,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fence_support::{Client, PATIENCE, echo, get, start, wait_until};
+use fence_support::{Client, TIMEOUT, echo, get, start, wait_until};
 use postern::http::{
     Handler, HostPolicy, Limits, Request, Response, ResponseHead, Server, ServerConfig, Stream,
 };
@@ -37,7 +37,7 @@ fn a_slow_head_has_one_deadline() {
     let began = Instant::now();
     let mut trickle = client.socket.try_clone().unwrap();
     let sender = thread::spawn(move || {
-        while trickle.write_all(b"x").is_ok() && began.elapsed() < PATIENCE {
+        while trickle.write_all(b"x").is_ok() && began.elapsed() < TIMEOUT {
             thread::park_timeout(Duration::from_millis(20));
         }
     });
@@ -73,7 +73,7 @@ fn a_body_must_make_progress() {
     let mut trickle = client.socket.try_clone().unwrap();
     let began = Instant::now();
     let sender = thread::spawn(move || {
-        while trickle.write_all(b"x").is_ok() && began.elapsed() < PATIENCE {
+        while trickle.write_all(b"x").is_ok() && began.elapsed() < TIMEOUT {
             thread::park_timeout(Duration::from_millis(20));
         }
     });
@@ -288,12 +288,12 @@ fn a_pipelined_request_is_not_leaving() {
     let wait = std::sync::Mutex::new(wait);
     let server = start(Limits::default(), move |request: Request| {
         watch.send(request.client().clone()).unwrap();
-        let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
         text(request);
     });
     let mut client = server.connect();
     client.send(&get(server.addr, "/1"));
-    let watch = watches.recv_timeout(PATIENCE).unwrap();
+    let watch = watches.recv_timeout(TIMEOUT).unwrap();
     client.send(&get(server.addr, "/2"));
     client.send(&vec![b'x'; 100_000]);
     assert!(!watch.is_gone());
@@ -329,7 +329,7 @@ fn a_stream_to_a_client_that_left_fails() {
     let mut some = [0; 100_000];
     client.socket.read_exact(&mut some).unwrap();
     drop(client);
-    heard.recv_timeout(PATIENCE).unwrap();
+    heard.recv_timeout(TIMEOUT).unwrap();
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn a_client_that_takes_nothing_is_given_up() {
     });
     let mut client = server.connect();
     client.send(&get(server.addr, "/"));
-    heard.recv_timeout(PATIENCE).unwrap();
+    heard.recv_timeout(TIMEOUT).unwrap();
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn flushed_pieces_arrive_while_the_handler_goes_on() {
         let mut stream: Stream = request.stream(ResponseHead::new(200)).unwrap();
         stream.write_all(b"first").unwrap();
         stream.flush().unwrap();
-        wait.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+        wait.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
         stream.write_all(b"second").unwrap();
         stream.finish().unwrap();
     });
@@ -396,7 +396,7 @@ fn slow_work_does_not_block_light_answers() {
         if request.path() == "/slow" {
             let wait = Arc::clone(&wait);
             thread::spawn(move || {
-                let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+                let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
                 text(request);
             });
         } else {
@@ -412,10 +412,7 @@ fn slow_work_does_not_block_light_answers() {
     });
     let began = Instant::now();
     assert_eq!(server.get("/light").status, 200);
-    assert!(
-        began.elapsed() < PATIENCE / 2,
-        "it waited for the slow ones"
-    );
+    assert!(began.elapsed() < TIMEOUT / 2, "it waited for the slow ones");
     for _ in &slow {
         go.send(()).unwrap();
     }
@@ -429,7 +426,7 @@ fn busy_workers_are_waited_for_and_then_given_up() {
     let released = Arc::new(AtomicBool::new(false));
     let gate = Arc::clone(&released);
     let mut limits = Limits::default();
-    limits.handover = Duration::from_millis(200);
+    limits.upstream_timeout = Duration::from_millis(200);
     let server = start(limits, move |request: Request| {
         wait_until("released", || gate.load(Ordering::SeqCst));
         text(request);

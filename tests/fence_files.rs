@@ -4,7 +4,7 @@
 
 mod fence_support;
 
-use fence_support::{Client, PATIENCE, get, start, wait_until};
+use fence_support::{Client, TIMEOUT, get, start, wait_until};
 use postern::http::{Limits, Request, Response};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
@@ -56,7 +56,7 @@ fn exhaust(server: &fence_support::Fixture) {
             let _ = client.answer(false);
         }
         assert!(
-            asked.elapsed() < PATIENCE,
+            asked.elapsed() < TIMEOUT,
             "with {spare} files a request was neither answered nor refused"
         );
         drop(taken.pop());

@@ -39,7 +39,7 @@ fn a_long_answer_passes_through_fast() {
     }
     let elapsed = began.elapsed();
     assert!(total > PIECE * PIECES);
-    let fence = cpu_of("fence-conn");
+    let fence = cpu_of("http-conn");
     println!(
         "{} MiB in {elapsed:?}: {:.0} MiB/s; CPU fence {fence:?}, worker {:?}",
         total >> 20,

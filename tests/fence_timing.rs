@@ -11,8 +11,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fence_support::{Client, PATIENCE, get, start, wait_until};
-use postern::http::{ClientWatch, Limits, Request, Response, ResponseHead};
+use fence_support::{Client, TIMEOUT, get, start, wait_until};
+use postern::http::{CancelToken, Limits, Request, Response, ResponseHead};
 
 fn text(request: Request) {
     request.respond(Response::text(200, "ok"));
@@ -21,7 +21,7 @@ fn text(request: Request) {
 /// Waits in silence until the client has gone, and tells.
 fn silent(
     told: &Sender<Instant>,
-    watch: &Sender<ClientWatch>,
+    watch: &Sender<CancelToken>,
 ) -> impl Fn(Request) + Send + Sync + 'static {
     let (told, watch) = (
         std::sync::Mutex::new(told.clone()),
@@ -37,7 +37,7 @@ fn silent(
         });
         watch.lock().unwrap().send(client).unwrap();
         thread::spawn(move || {
-            let _ = released.recv_timeout(PATIENCE);
+            let _ = released.recv_timeout(TIMEOUT);
             drop(guard);
             drop(request);
         });
@@ -66,11 +66,11 @@ fn a_client_that_leaves_is_noticed_at_once() {
     for (name, leave) in ways {
         let mut client = server.connect();
         client.send(&get(server.addr, "/"));
-        let watch = watches.recv_timeout(PATIENCE).unwrap();
+        let watch = watches.recv_timeout(TIMEOUT).unwrap();
         assert!(!watch.is_gone(), "{name}");
         let left = Instant::now();
         leave(client);
-        let noticed = gone.recv_timeout(PATIENCE).unwrap();
+        let noticed = gone.recv_timeout(TIMEOUT).unwrap();
         assert!(watch.is_gone());
         assert!(
             noticed - left < Duration::from_millis(200),
@@ -96,7 +96,7 @@ fn stopping_lets_light_answers_end_and_aborts_the_rest() {
             let _guard = client.on_gone(move || told.send(()).unwrap());
             stream.write_all(b"begun").unwrap();
             stream.flush().unwrap();
-            heard.recv_timeout(PATIENCE).unwrap();
+            heard.recv_timeout(TIMEOUT).unwrap();
             seen.fetch_add(1, Ordering::SeqCst);
         });
     });

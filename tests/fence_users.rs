@@ -1,5 +1,5 @@
 //! Another user of this host: a child process under another user id. Needs root, as in CI;
-//! without it the pure parts in `http::fence::peer` are what is tested.
+//! without it the pure parts in `http::server::peer` are what is tested.
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod fence_support;

@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gateway_support::{PATIENCE, Relay, application};
+use gateway_support::{Relay, TIMEOUT, application};
 use postern::http::Limits;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -109,7 +109,7 @@ fn a_visitor_who_never_reads_is_bounded_in_time_and_memory() {
     let before = resident_kib();
     let mut client = relay.connect();
     client.send(relay.request("GET", "shop", "/", "").as_bytes());
-    assert_eq!(heard.recv_timeout(PATIENCE), Ok("ended"));
+    assert_eq!(heard.recv_timeout(TIMEOUT), Ok("ended"));
     assert!(resident_kib() < before + 48 * 1024);
     drop(client);
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use gateway_support::{Client, PATIENCE, Relay, application, read_request, wait_until};
+use gateway_support::{Client, Relay, TIMEOUT, application, read_request, wait_until};
 use postern::http::Limits;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -97,7 +97,7 @@ fn an_application_may_end_its_side_of_a_websocket_first() {
     assert_eq!(client.socket.read(&mut [0]).unwrap(), 0);
     client.send(b"last words");
     drop(client);
-    assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), "last words");
+    assert_eq!(heard.recv_timeout(TIMEOUT).unwrap(), "last words");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_visitor_who_vanishes_ends_his_stream() {
         });
         let began = Instant::now();
         drop(client);
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok("ended"));
+        assert_eq!(heard.recv_timeout(TIMEOUT), Ok("ended"));
         assert!(
             began.elapsed() < Duration::from_secs(3),
             "{:?}",
@@ -365,7 +365,7 @@ fn one_connectors_sites_leave_room_for_others() {
     for client in &mut waiting {
         client.send(request.as_bytes());
     }
-    let running = || stuck.site.crowd.load(Ordering::Relaxed);
+    let running = || stuck.site.busy.load(Ordering::Relaxed);
     let is_refused = |client: &Client| client.has_heard();
     wait_until("half of eight run", || {
         running() == 4 && waiting.iter().filter(|client| is_refused(client)).count() == 4
@@ -410,7 +410,7 @@ fn one_visitor_has_a_quarter_whatever_he_asks_for() {
         client.send(relay.request("GET", "shop", path, &lines).as_bytes());
         client
     };
-    let running = || shared.site.crowd.load(Ordering::Relaxed);
+    let running = || shared.site.busy.load(Ordering::Relaxed);
     let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
     let mut held: Vec<_> = (0..2).map(|_| ask("/poll", "192.0.2.1", "")).collect();
     for _ in 0..2 {

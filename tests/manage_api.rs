@@ -474,7 +474,7 @@ fn a_target_that_differs_from_what_was_asked_is_not_served() {
     answer["app"]["target"] = json!({"ip": "127.0.0.1", "port": other.port()});
     far.quick.script([Act::json(200, &answer)]);
     manager.connected(&id);
-    support::wait_until(support::PATIENCE, "a visit", || {
+    support::wait_until(support::TIMEOUT, "a visit", || {
         support::manager::visit(port).is_some()
     });
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::manager::{CODE, Far, PASSWORD, Target, USER, free_port, visit};
 use support::quick_setup::Act;
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 const HELLO: &str = "hello from the target";
 
@@ -40,11 +40,9 @@ fn an_application_is_connected_visited_and_disconnected() {
         (&json!(""), &json!(""))
     );
     assert_eq!(result["app_id"], format!("remote-{port}"));
-    wait_until(PATIENCE, "a visit", || {
-        visit(port).as_deref() == Some(HELLO)
-    });
+    wait_until(TIMEOUT, "a visit", || visit(port).as_deref() == Some(HELLO));
     // The time is saved after that is said.
-    wait_until(PATIENCE, "the time is saved", || {
+    wait_until(TIMEOUT, "the time is saved", || {
         let apps = manager.client().get("/api/apps").data();
         assert_eq!(apps[0]["conn_status"], "connected");
         apps[0]["last_connected_at"].is_string()
@@ -59,7 +57,7 @@ fn an_application_is_connected_visited_and_disconnected() {
     let begun = Instant::now();
     manager.disconnect(&id);
     assert_eq!(manager.status(&id)["status"], "idle");
-    wait_until(PATIENCE, "the end of the tunnel", || visit(port).is_none());
+    wait_until(TIMEOUT, "the end of the tunnel", || visit(port).is_none());
     assert!(
         begun.elapsed() < Duration::from_secs(1),
         "{:?}",
@@ -207,7 +205,7 @@ fn a_tunnel_that_does_not_come_up_in_30_s_is_a_timeout() {
         (&result["status"], &result["step"]),
         (&json!("connecting"), &json!(5))
     );
-    wait_until(PATIENCE, "the next attempt", || {
+    wait_until(TIMEOUT, "the next attempt", || {
         manager.status(&id)["next_retry_ms"].is_u64()
     });
     let result = manager.wait_status(&id, "failed");
@@ -244,9 +242,7 @@ fn a_drop_shows_as_connecting_until_the_tunnel_is_back() {
         (&result["error"], &result["reconnects"]),
         (&json!(""), &json!(1))
     );
-    wait_until(PATIENCE, "a visit", || {
-        visit(port).as_deref() == Some(HELLO)
-    });
+    wait_until(TIMEOUT, "a visit", || visit(port).as_deref() == Some(HELLO));
     assert_eq!(
         far.quick.requests().len(),
         1,
@@ -281,11 +277,9 @@ fn a_connection_that_is_turned_away_asks_the_server_again() {
         (&result["error"], far.quick.requests().len()),
         (&json!(""), 2)
     );
-    wait_until(PATIENCE, "a visit", || {
-        visit(port).as_deref() == Some(HELLO)
-    });
+    wait_until(TIMEOUT, "a visit", || visit(port).as_deref() == Some(HELLO));
     assert!(visit(first).is_none());
-    wait_until(PATIENCE, "the main tunnel", || {
+    wait_until(TIMEOUT, "the main tunnel", || {
         manager.client().get("/api/tunnel").data()[0]["status"] == "connected"
     });
 
@@ -328,7 +322,7 @@ fn a_changed_host_key_is_shown_and_can_be_trusted() {
     assert_eq!(trust(&known), 404, "only what was offered can be trusted");
     assert_eq!(trust(&offered), 200);
     manager.wait_status(&id, "connected");
-    wait_until(PATIENCE, "the main tunnel", || {
+    wait_until(TIMEOUT, "the main tunnel", || {
         manager.client().get("/api/tunnel").data()[0]["status"] == "connected"
     });
     assert_eq!(trust(&offered), 404, "nothing is refused any more");

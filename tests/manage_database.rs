@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{CODE, Far, Manager, visit};
 use support::mariadb::{PASSWORD, USER};
-use support::{Home, MariaDb, PATIENCE, wait_until};
+use support::{Home, MariaDb, TIMEOUT, wait_until};
 
 fn app(db: &MariaDb) -> Value {
     let target = db.target();
@@ -56,7 +56,7 @@ fn an_invisible_database_takes_exactly_the_code_of_the_answer() {
     );
     assert_eq!(body["invisible"], true, "the default of a database");
 
-    wait_until(PATIENCE, "the site", || {
+    wait_until(TIMEOUT, "the site", || {
         visitor(port).try_send("GET", "/", &[], b"").is_ok()
     });
     let mut stranger = visitor(port);
@@ -90,7 +90,7 @@ fn an_invisible_database_takes_exactly_the_code_of_the_answer() {
     );
 
     manager.disconnect(&id);
-    wait_until(PATIENCE, "its end", || {
+    wait_until(TIMEOUT, "its end", || {
         Client::new(authority)
             .try_send("GET", "/", &[], b"")
             .is_err()
@@ -127,9 +127,7 @@ fn the_sites_name_is_served_while_it_is_connected_and_no_other() {
             .try_send("GET", "/api/info", &headers, b"")
             .map_or(0, |answer| answer.status())
     };
-    wait_until(PATIENCE, "the site", || {
-        ask("shop.relay.example", "") == 200
-    });
+    wait_until(TIMEOUT, "the site", || ask("shop.relay.example", "") == 200);
     assert_eq!(ask("shop.relay.example", "https://shop.relay.example"), 200);
     assert_eq!(ask("shop.relay.example", "https://evil.example"), 403);
     assert_eq!(ask("evil.example", ""), 421);
@@ -180,7 +178,7 @@ fn a_server_that_was_set_up_anew_gives_the_web_client_another_name() {
             .try_send("GET", "/api/info", &headers, b"")
             .map_or(0, |answer| answer.status())
     };
-    wait_until(PATIENCE, "the site", || ask("new.example") == 200);
+    wait_until(TIMEOUT, "the site", || ask("new.example") == 200);
     assert_eq!(ask("old.example"), 421);
 }
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Far, Manager, Target, free_port, visit};
 use support::mariadb::{Options, PASSWORD, USER};
-use support::{Home, MariaDb, PATIENCE, wait_until};
+use support::{Home, MariaDb, TIMEOUT, wait_until};
 
 /// Waits until the application of a connection is as it should be, and answers its health.
 #[track_caller]
@@ -45,7 +45,7 @@ fn put(manager: &Manager, id: &str, app: &Value) -> Value {
 /// An application that says something to whoever comes, at a port of its own or at that one, and counts.
 fn speaker(port: u16, said: &'static str) -> (u16, Arc<AtomicUsize>) {
     let mut listener = None;
-    wait_until(PATIENCE, "the port", || {
+    wait_until(TIMEOUT, "the port", || {
         listener = TcpListener::bind(("127.0.0.1", port)).ok();
         listener.is_some()
     });

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::manager::{Far, Manager, Target, free_port};
 use support::quick_setup::{Act, QuickSetup};
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 fn put(manager: &Manager, path: &str, app: &Value) -> u16 {
     let json = [("Content-Type", "application/json")];
@@ -49,7 +49,7 @@ fn a_late_answer_does_not_replace_newer_credentials() {
     manager.disconnect(&id);
     manager.connect(&id);
     manager.wait_status(&id, "connected");
-    wait_until(PATIENCE, "the late answer", || {
+    wait_until(TIMEOUT, "the late answer", || {
         manager.stderr().contains("came too late to be saved")
     });
     manager.disconnect(&id);
@@ -66,7 +66,7 @@ fn a_late_answer_is_saved_where_nothing_is_newer() {
     manager.connect(&id);
     far.quick.wait_for(1);
     manager.disconnect(&id);
-    wait_until(PATIENCE, "the late answer", || {
+    wait_until(TIMEOUT, "the late answer", || {
         manager.stderr().contains("are saved")
     });
     assert_eq!(name_told(&far, &manager, &id), "assigned-user");

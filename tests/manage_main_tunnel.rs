@@ -11,19 +11,19 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use postern::vault::{self, CredentialStore};
+use postern::store::{CredentialStore, DataDir};
 use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Far, Manager, Target, free_port};
 use support::quick_setup::Act;
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 fn tunnels(manager: &Manager) -> Value {
     manager.client().get("/api/tunnel").data()
 }
 
 fn wait_up(manager: &Manager) -> Value {
-    wait_until(PATIENCE, "the main tunnel", || {
+    wait_until(TIMEOUT, "the main tunnel", || {
         tunnels(manager)[0]["status"] == "connected"
     });
     tunnels(manager)
@@ -75,7 +75,7 @@ fn the_local_api_is_behind_it_and_names_nothing() {
     let id = manager.add(&target.app());
     far.assign();
     manager.connected(&id);
-    wait_until(PATIENCE, "the API", || {
+    wait_until(TIMEOUT, "the API", || {
         through(far.api_port, "/health").is_some()
     });
     assert_eq!(
@@ -137,7 +137,7 @@ fn at_the_start_it_is_set_up_from_what_an_earlier_version_saved() {
     far.assign();
     manager.connected(&id);
     drop(manager);
-    let store = CredentialStore::new(vault::Home::at(home.path()));
+    let store = CredentialStore::new(DataDir::at(home.path()));
     let known = store.with_connector_info().unwrap();
     let changed = store.change(&known[0].0, |saved| saved.server_class.take());
     assert_eq!(changed.unwrap().as_deref(), Some("loopback"));
@@ -157,7 +157,7 @@ fn at_the_start_the_page_does_not_wait_for_it() {
     drop(manager);
     far.close();
     let manager = far.manager_in(&home);
-    wait_until(PATIENCE, "the failure", || {
+    wait_until(TIMEOUT, "the failure", || {
         tunnels(&manager)[0]["error"] != ""
     });
     let shown = tunnels(&manager);
@@ -198,17 +198,17 @@ fn other_connector_info_replaces_it() {
     let ids = [manager.add(&target.app()), manager.add(&target.app())];
     far.assign();
     manager.connected(&ids[0]);
-    wait_until(PATIENCE, "the API", || {
+    wait_until(TIMEOUT, "the API", || {
         through(far.api_port, "/health").is_some()
     });
     let port = tunnels(&manager)[0]["local_port"].clone();
     far.quick
         .script([Act::json(200, &other.answer(free_port()))]);
     manager.connected(&ids[1]);
-    wait_until(PATIENCE, "the new one", || {
+    wait_until(TIMEOUT, "the new one", || {
         through(other.api_port, "/health").is_some()
     });
-    wait_until(PATIENCE, "the end of the old one", || {
+    wait_until(TIMEOUT, "the end of the old one", || {
         through(far.api_port, "/health").is_none()
     });
     let shown = tunnels(&manager);
@@ -281,7 +281,7 @@ fn it_comes_back_after_a_drop() {
     far.assign();
     manager.connected(&id);
     far.close();
-    wait_until(PATIENCE, "the loss", || {
+    wait_until(TIMEOUT, "the loss", || {
         tunnels(&manager)[0]["status"] == "connecting"
     });
     far.open();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::manager::{Far, Manager, Target, visit};
 use support::quick_setup::Act;
-use support::{PATIENCE, wait_until};
+use support::{TIMEOUT, wait_until};
 
 const APPS: usize = 20;
 /// Ports that are assigned in turn: so many that one is free again long before it comes round.
@@ -92,7 +92,7 @@ fn twenty_come_and_go_and_nothing_stays() {
         .next()
         .unwrap();
     let port = port.parse().unwrap();
-    wait_until(PATIENCE, "a visit", || visit(port).is_some());
+    wait_until(TIMEOUT, "a visit", || visit(port).is_some());
 }
 
 /// One connection of one application, ended at one moment or another.
@@ -132,7 +132,7 @@ fn watch(manager: &Manager, over: &AtomicBool) {
 
 /// Threads and descriptors once they are down to what they may be, or have ceased to change.
 fn settled(manager: &Manager, threads: u64, fds: usize) -> (u64, usize) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     // Connections that wait for another request hold a thread and some descriptors each.
     let spare = |fds: usize| fds.saturating_add(8);
     loop {

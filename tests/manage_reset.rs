@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::http::Response;
 use support::manager::{Far, Manager, PASSWORD, Target, free_port, visit};
 use support::quick_setup::Act;
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 fn reset(manager: &Manager, body: &Value) -> Response {
     manager.client().post("/api/reset", body)
@@ -64,7 +64,7 @@ fn one_server_is_begun_afresh_with_and_the_others_stay() {
     let expected = json!({"server": far.quick.url(), "disconnected": [id]});
     assert_eq!(answer.data(), expected);
     assert_eq!(manager.status(&id)["status"], "idle");
-    wait_until(PATIENCE, "the end of the site", || visit(port).is_none());
+    wait_until(TIMEOUT, "the end of the site", || visit(port).is_none());
     assert_eq!(tunnels(&manager), [other.quick.url()]);
     assert_eq!(manager.status(&of_other)["status"], "connected");
     assert!(visit(port_of_other).is_some());
@@ -162,11 +162,11 @@ fn an_answer_that_comes_after_it_changes_nothing() {
     let late = Act::json(200, &far.answer(free_port())).after(Duration::from_secs(1));
     far.quick.script([late]);
     manager.connect(&ids[1]);
-    wait_until(PATIENCE, "the call", || far.quick.requests().len() == 2);
+    wait_until(TIMEOUT, "the call", || far.quick.requests().len() == 2);
     let body = json!({"server": far.quick.url(), "disconnect": true});
     let ended = reset(&manager, &body).data()["disconnected"].clone();
     assert_eq!(ended.as_array().unwrap().len(), 2);
-    wait_until(PATIENCE, "the late answer", || {
+    wait_until(TIMEOUT, "the late answer", || {
         manager.stderr().contains("came too late to be saved")
     });
     assert!(tunnels(&manager).is_empty());
@@ -210,7 +210,7 @@ fn a_server_that_no_application_uses_has_no_main_tunnel() {
     assert_eq!(tunnels(&manager).len(), 2, "it is connected through it");
     manager.disconnect(&second);
     let own = [far.quick.url()];
-    wait_until(PATIENCE, "the end of the tunnel", || {
+    wait_until(TIMEOUT, "the end of the tunnel", || {
         tunnels(&manager) == own
     });
     delete(&id);
@@ -218,6 +218,6 @@ fn a_server_that_no_application_uses_has_no_main_tunnel() {
     assert_eq!(tunnels(&manager), own, "the one that new ones will use");
     drop(manager);
     let manager = far.manager_in(&home);
-    wait_until(PATIENCE, "the main tunnel", || tunnels(&manager) == own);
+    wait_until(TIMEOUT, "the main tunnel", || tunnels(&manager) == own);
     assert!(!manager.stderr().contains(&other.quick.url()));
 }

@@ -15,7 +15,7 @@ use support::http::JSON;
 use support::manager::{Far, Manager, Target, free_port};
 use support::quick_setup::Act;
 use support::relay::Relay;
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 /// Rounds and pauses in real time: a round of five calls takes 10 s, the pause after it up to 5 s.
 const ROUNDS: Duration = Duration::from_secs(60);
@@ -267,7 +267,7 @@ fn the_return_of_the_main_tunnel_wakes_what_waits() {
     manager.wait_status(&waits, "connected");
     assert!(began.elapsed() < Duration::from_millis(wait), "{wait}");
     manager.wait_status(&up, "connected");
-    wait_until(PATIENCE, "the main tunnel", || {
+    wait_until(TIMEOUT, "the main tunnel", || {
         manager.client().get("/api/tunnel").data()[0]["status"] == "connected"
     });
 }
@@ -287,7 +287,7 @@ fn a_connect_by_hand_takes_the_place_of_the_one_that_waits() {
         far.quick.wait_for(calls);
         manager.wait_status(&id, "failed");
     }
-    wait_until(PATIENCE, "the threads", || manager.threads() <= threads + 1);
+    wait_until(TIMEOUT, "the threads", || manager.threads() <= threads + 1);
     far.assign();
     manager.connected(&id);
     assert_eq!(far.quick.requests().len(), 6);

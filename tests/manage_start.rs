@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use support::manager::{Far, Manager, Target, environment};
 use support::postern::binary;
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 #[test]
 fn a_second_start_says_where_the_first_is() {
@@ -62,7 +62,7 @@ fn a_crash_leaves_nothing_in_the_way() {
     assert!(listed.stdout.contains("idle"), "{listed:?}");
     let manager = far.manager_in(&home);
     manager.wait_status(&id, "connected");
-    wait_until(PATIENCE, "a visit", || {
+    wait_until(TIMEOUT, "a visit", || {
         support::manager::visit(port).is_some()
     });
     let left = fs::read_dir(home.path().join("run")).unwrap().count();
@@ -204,7 +204,7 @@ fn both_signals_end_it_well_and_nothing_is_left() {
         let pid = Pid::from_raw(i32::try_from(manager.pid()).unwrap()).unwrap();
         let begun = Instant::now();
         kill_process(pid, signal).unwrap();
-        wait_until(PATIENCE, "the end", || {
+        wait_until(TIMEOUT, "the end", || {
             !std::path::Path::new(&format!("/proc/{}", manager.pid())).exists()
         });
         assert!(
@@ -212,7 +212,7 @@ fn both_signals_end_it_well_and_nothing_is_left() {
             "{:?}",
             begun.elapsed()
         );
-        wait_until(PATIENCE, "the end of the site", || {
+        wait_until(TIMEOUT, "the end of the site", || {
             support::manager::visit(port).is_none()
         });
         let mut left: Vec<_> = fs::read_dir(home.path().join("run"))
@@ -241,7 +241,7 @@ fn the_server_and_the_token_may_come_from_the_environment() {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped());
     let mut child = child.spawn().unwrap();
-    wait_until(PATIENCE, "the start", || {
+    wait_until(TIMEOUT, "the start", || {
         home.run(&["app", "list"]).code == Some(0) && home.path().join("run/start.json").exists()
     });
     let port = target.port().to_string();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::manager::{Far, Manager, Target, USER, free_port, visit};
 use support::quick_setup::Act;
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 /// What disconnecting may take, wherever the connection is.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ impl Stuck {
         manager.connect(&id);
         manager.wait_for(&id, &format!("at {place:?}"), |result| is_at(place, result));
         if place == Connected {
-            wait_until(PATIENCE, "a visit", || visit(port).is_some());
+            wait_until(TIMEOUT, "a visit", || visit(port).is_some());
         }
         Stuck {
             far,
@@ -96,7 +96,7 @@ impl Stuck {
             MainTunnel | AppTunnel | Connected => 9,
             Pause | Failed => 0,
         };
-        wait_until(PATIENCE, "the threads", || {
+        wait_until(TIMEOUT, "the threads", || {
             self.manager.threads() <= self.threads + may_stay
         });
         let took = begun.elapsed();
@@ -146,7 +146,7 @@ fn disconnecting_works_at_once_wherever_the_connection_is() {
                 if place != WebClient {
                     let port = stuck.far.assign();
                     stuck.manager.connected(&stuck.id);
-                    wait_until(PATIENCE, "a visit", || visit(port).is_some());
+                    wait_until(TIMEOUT, "a visit", || visit(port).is_some());
                 }
             });
         }
@@ -207,7 +207,7 @@ fn an_answer_that_comes_after_the_disconnect_is_saved_all_the_same() {
     manager.connect(&id);
     far.quick.wait_for(1);
     manager.disconnect(&id);
-    wait_until(PATIENCE, "the late answer", || {
+    wait_until(TIMEOUT, "the late answer", || {
         manager.stderr().contains("are saved")
     });
     assert_eq!(manager.status(&id)["status"], "idle");
@@ -223,12 +223,12 @@ fn reconnecting_at_once_does_not_lose_the_new_tunnel_to_the_end_of_the_old() {
     let port = far.assign();
     for round in 0..10 {
         manager.connected(&id);
-        wait_until(PATIENCE, "a visit", || visit(port).is_some());
+        wait_until(TIMEOUT, "a visit", || visit(port).is_some());
         manager.disconnect(&id);
         assert_eq!(far.quick.requests().len(), round + 1);
     }
     manager.connected(&id);
-    wait_until(PATIENCE, "a visit", || visit(port).is_some());
+    wait_until(TIMEOUT, "a visit", || visit(port).is_some());
     assert_eq!(manager.status(&id)["reconnects"], 0);
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use support::manager::{Far, Manager, Target, visit};
-use support::{PATIENCE, wait_until};
+use support::{TIMEOUT, wait_until};
 
 /// Open files that `postern start` may have.
 const FILES: usize = 256;
@@ -54,11 +54,11 @@ fn visitors_who_stay_take_neither_the_page_nor_anothers_place() {
     manager.connected(&crowded);
     let other_port = far.assign();
     manager.connected(&other);
-    wait_until(PATIENCE, "a visit", || visit(other_port).is_some());
+    wait_until(TIMEOUT, "a visit", || visit(other_port).is_some());
     let visitors: Vec<TcpStream> = (0..VISITORS)
         .map(|_| TcpStream::connect(("127.0.0.1", crowded_port)).unwrap())
         .collect();
-    wait_until(PATIENCE, "the refusal", || {
+    wait_until(TIMEOUT, "the refusal", || {
         manager.stderr().contains("no further one is accepted")
     });
     let taken = patient.taken.load(Ordering::SeqCst);
@@ -73,7 +73,7 @@ fn visitors_who_stay_take_neither_the_page_nor_anothers_place() {
     drop(visitors);
     patient.held.lock().unwrap().clear();
     let begun = patient.taken.load(Ordering::SeqCst);
-    wait_until(PATIENCE, "a further visitor", || {
+    wait_until(TIMEOUT, "a further visitor", || {
         drop(TcpStream::connect(("127.0.0.1", crowded_port)));
         patient.taken.load(Ordering::SeqCst) > begun
     });

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use postern::manager::ServerUrl;
 use postern::manager::quick_setup::{Body, Caller, Failure, Setup, Wait, run};
-use postern::vault::{CredentialStore, Credentials, Home};
+use postern::store::{CredentialStore, Credentials, DataDir};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -46,7 +46,7 @@ impl Connector {
     fn new(url: &ServerUrl) -> Arc<Self> {
         let dir = tempfile::tempdir().unwrap();
         Arc::new(Self {
-            store: CredentialStore::new(Home::at(dir.path())),
+            store: CredentialStore::new(DataDir::at(dir.path())),
             origin: url.origin().to_owned(),
             waits: Mutex::default(),
             _dir: dir,

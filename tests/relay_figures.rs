@@ -10,7 +10,7 @@ mod support;
 
 use postern::tunnel::client::Tunnel;
 use serde_json::json;
-use support::PATIENCE;
+use support::TIMEOUT;
 use support::manager::Target;
 use support::relay::{PASSWORD, Relay, body, with};
 
@@ -66,7 +66,7 @@ fn what_it_holds() {
         .map(|number| connect(&relay, &token, &format!("c{number}"), &target))
         .collect();
     for tunnel in tunnels.iter().flatten() {
-        assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+        assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     }
     let connected = relay.rss_kib();
     for number in 0..CONNECTORS {

@@ -17,7 +17,7 @@ use postern::tunnel::client::Status;
 use serde_json::json;
 use support::Home;
 use support::relay::{PASSWORD, Relay, body, with};
-use support::{PATIENCE, wait_until};
+use support::{TIMEOUT, wait_until};
 
 const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
 
@@ -99,13 +99,13 @@ fn a_full_disk_stops_nobody_who_is_known() {
 /// Who is revoked is out, though it can only be said for as long as the relay runs.
 fn is_out_at_once(relay: &Relay, flag: &str) {
     let tunnel = relay.tunnel("out", PASSWORD, &[]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     let revoked = relay.home().run(&["relay", "revoke", "out", flag]);
     assert_eq!(revoked.code, Some(1), "{revoked:?}");
     for said in ["is revoked", "not saved", "restarts"] {
         assert!(revoked.stderr.contains(said), "{said}: {revoked:?}");
     }
-    wait_until(PATIENCE, "its tunnel ends", || {
+    wait_until(TIMEOUT, "its tunnel ends", || {
         tunnel.snapshot().status != Status::Connected
     });
     assert_eq!(relay.visit("outs", "/").status(), 404);
@@ -125,7 +125,7 @@ fn known_connectors_are_served(home: &Arc<Home>, data: &Path, obstacle: &dyn Obs
         assert_eq!(relay.assign(&hidden)["app"], before[1]["app"]);
     }
     let tunnel = relay.tunnel("one", PASSWORD, &[]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     for refused in [
         body("one", "new", "http", 1),
         body("two", "shop", "http", 1),
@@ -145,7 +145,7 @@ fn known_connectors_are_served(home: &Arc<Home>, data: &Path, obstacle: &dyn Obs
     is_out_at_once(&relay, &flag);
     obstacle.remove(data);
     relay.assign(&body("one", "new", "http", 1));
-    wait_until(PATIENCE, "it is said that it is over", || {
+    wait_until(TIMEOUT, "it is said that it is over", || {
         said("saved again") == 1
     });
     let relay = relay.restart(&[&flag]);

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use postern::tunnel::client::Tunnel;
 use serde_json::json;
 use support::relay::{PASSWORD, Relay, body, with};
-use support::{PATIENCE, wait_until};
+use support::{TIMEOUT, wait_until};
 
 /// The attacker, as the proxy in front names him.
 const ATTACKER: &str = "203.0.113.9";
@@ -31,7 +31,7 @@ fn silent() -> (u16, Arc<Mutex<Vec<TcpStream>>>) {
 fn answering() -> u16 {
     listen(|mut stream| {
         std::thread::spawn(move || {
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
             if matches!(stream.read(&mut [0; 4096]), Ok(1..)) {
                 let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
                 let _ = stream.write_all(answer.as_bytes());
@@ -57,14 +57,14 @@ fn share(relay: &Relay, connector: &str, site: &str, port: u16) -> Tunnel {
         assigned["app"]["resource"]["port"]
     );
     let tunnel = relay.tunnel(connector, PASSWORD, &[&remote]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     tunnel
 }
 
 /// Sends a GET as the proxy would for a visitor at `from`.
 fn get(relay: &Relay, host: &str, path: &str, from: &str) -> TcpStream {
     let mut socket = TcpStream::connect(relay.address).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let port = relay.address.port();
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nX-Forwarded-For: {from}\r\n\r\n");
@@ -104,7 +104,7 @@ fn one_visitor_does_not_take_the_places_of_others() {
     };
     let mut sockets: Vec<_> = attack("stuck-one.localhost", 400).collect();
     sockets.extend(attack("stuck-two.localhost", 200));
-    wait_until(PATIENCE, "each has a place or an answer", || {
+    wait_until(TIMEOUT, "each has a place or an answer", || {
         let answered = sockets.iter().filter(|socket| is_answered(socket)).count();
         answered + held.lock().unwrap().len() >= sockets.len()
     });
@@ -145,12 +145,12 @@ fn all_sites_together_leave_the_relays_own_names_their_places() {
     ];
     let visit = |site: &str, number: usize| get(&relay, site, "/", &format!("192.0.2.{number}"));
     let mut sockets: Vec<_> = (0..20).map(|n| visit("stuck-one.localhost", n)).collect();
-    wait_until(PATIENCE, "half of the places is one connector's", || {
+    wait_until(TIMEOUT, "half of the places is one connector's", || {
         let answered = sockets.iter().filter(|socket| is_answered(socket)).count();
         answered == 4 && held.lock().unwrap().len() == 16
     });
     // One by one: of many at once, some would give way to others before they are heard.
-    wait_until(PATIENCE, "7/8 of the places are all sites'", || {
+    wait_until(TIMEOUT, "7/8 of the places are all sites'", || {
         sockets.push(visit("stuck-two.localhost", 20 + sockets.len() % 200));
         held.lock().unwrap().len() == 28
     });
@@ -165,7 +165,7 @@ fn all_sites_together_leave_the_relays_own_names_their_places() {
     relay.assign(&with(body("one", "more", "http", 1), token));
     drop(sockets);
     let mut later = Vec::new();
-    wait_until(PATIENCE, "the places are given back", || {
+    wait_until(TIMEOUT, "the places are given back", || {
         later.push(visit("stuck-one.localhost", 99));
         held.lock().unwrap().len() > 28
     });

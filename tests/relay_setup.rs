@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use support::openapi::{mismatch, resolve};
 use support::relay::{PASSWORD, Relay, body, refusal, texts_below, with};
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 
 /// What makes a relay one for others, on loopback all the same.
 const PUBLIC: &str = "--public-url=https://localhost";
@@ -301,7 +301,7 @@ fn slow_comparisons_keep_nobody_waiting() {
     // Three workers in turn would have done at least 13 of them first.
     let answered = calls.iter().filter(is_answered).count();
     assert!(answered < 13, "{answered} were answered before");
-    wait_until(PATIENCE, "all of them", || {
+    wait_until(TIMEOUT, "all of them", || {
         calls.iter().filter(is_answered).count() == 16
     });
     let token = json!({"enroll_token": "chosen-by-a-person"});
@@ -426,7 +426,7 @@ fn public_ports_are_on_the_address_that_was_named() {
         PASSWORD,
         &[&format!("R:0.0.0.0:{port}:127.0.0.1:22")],
     );
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     TcpStream::connect(format!("127.0.0.2:{port}")).unwrap();
     let on_sites = TcpStream::connect(format!("127.0.0.1:{port}"));
     assert!(on_sites.is_err(), "the sites' address has no such port");

@@ -10,7 +10,7 @@ mod support;
 use serde_json::json;
 use support::http::Client;
 use support::relay::Relay;
-use support::{Home, MariaDb, PATIENCE, Postern, wait_until};
+use support::{Home, MariaDb, Postern, TIMEOUT, wait_until};
 
 /// What follows `prefix` on the client's standard output, once it is there.
 #[track_caller]
@@ -20,7 +20,7 @@ fn said(postern: &Postern, prefix: &str) -> String {
         let mut lines = text.lines().map(str::to_owned);
         lines.find_map(|line| line.strip_prefix(prefix).map(str::to_owned))
     };
-    wait_until(PATIENCE, prefix, || line().is_some());
+    wait_until(TIMEOUT, prefix, || line().is_some());
     line().unwrap()
 }
 
@@ -51,7 +51,7 @@ fn it_is_read_only_and_asks_for_a_code() {
         (&json!(true), &json!(true))
     );
     assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
-    wait_until(PATIENCE, "the site's end", || {
+    wait_until(TIMEOUT, "the site's end", || {
         visit(&site, "/", "").status() == 404
     });
 }
@@ -67,9 +67,9 @@ fn what_is_given_up_before_it_is_up_is_given_back() {
         let applications = status["connectors"][0]["applications"].as_array();
         applications.map_or(0, Vec::len)
     };
-    wait_until(PATIENCE, "the assignment", || applications() == 1);
+    wait_until(TIMEOUT, "the assignment", || applications() == 1);
     assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
-    wait_until(PATIENCE, "its end", || applications() == 0);
+    wait_until(TIMEOUT, "its end", || applications() == 0);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Manager, Target, visit};
 use support::relay::{PASSWORD, Relay, body, refusal, with};
-use support::{Home, MariaDb, PATIENCE, mariadb, wait_until};
+use support::{Home, MariaDb, TIMEOUT, mariadb, wait_until};
 
 const HELLO: &str = "hello from the target";
 
@@ -51,7 +51,7 @@ fn a_site_is_reached_through_relay_and_tunnel() {
     );
     assert_eq!(application["figures"]["requests"], 2);
     manager.disconnect(&id);
-    wait_until(PATIENCE, "the site's end", || {
+    wait_until(TIMEOUT, "the site's end", || {
         relay.visit("my-shop", "/").status() == 502
     });
 }
@@ -89,7 +89,7 @@ fn an_invisible_site_asks_for_its_code() {
         "nor the state"
     );
     let relay = relay.restart(&[]);
-    wait_until(PATIENCE, "the tunnel", || {
+    wait_until(TIMEOUT, "the tunnel", || {
         relay.visit("hidden", path).status() == 303
     });
 }
@@ -110,7 +110,7 @@ fn a_websocket_passes() {
     let id = manager.add(&json!({"protocol": "http", "port": port, "name": "socket"}));
     manager.connected(&id);
     let mut visitor = TcpStream::connect(relay.address).unwrap();
-    visitor.set_read_timeout(Some(PATIENCE)).unwrap();
+    visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(
         visitor,
         "GET /ws HTTP/1.1\r\nHost: socket.localhost:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -157,14 +157,14 @@ fn another_protocol_has_a_public_port() {
         .unwrap();
     let port: u16 = address.parse().unwrap();
     assert_eq!(visit(port).as_deref(), Some(HELLO));
-    wait_until(PATIENCE, "its figures", || {
+    wait_until(TIMEOUT, "its figures", || {
         let status = relay.status();
         let figures = &status["connectors"][0]["applications"][0]["figures"];
         let is_gone = figures["visitors"] == 0 && figures["requests"] == 1;
         is_gone && figures["bytes_in"].as_u64() > Some(0) && figures["bytes_out"].as_u64() > Some(0)
     });
     manager.disconnect(&id);
-    wait_until(PATIENCE, "the port's end", || {
+    wait_until(TIMEOUT, "the port's end", || {
         TcpStream::connect(("127.0.0.1", port)).is_err()
     });
 }
@@ -181,7 +181,7 @@ fn a_site_has_no_port_and_neither_has_the_main_tunnel() {
         format!("R:0.0.0.0:{api}:localhost:4000"),
     ];
     let tunnel = relay.tunnel("one", PASSWORD, &[&remotes[0], &remotes[1]]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     assert_eq!(relay.visit("shop", "/").text(), HELLO);
     for port in [port, api] {
         let port = u16::try_from(port.as_u64().unwrap()).unwrap();
@@ -253,7 +253,7 @@ fn a_connector_gets_its_own_ports_and_nothing_else() {
         format!("R:127.0.0.1:{site}:localhost:80"),
     );
     let tunnel = relay.tunnel("one", PASSWORD, &[&own, &site]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn after_a_restart_the_same_addresses_come_back_by_themselves() {
     let before = manager.connected(&site)["site_url"].clone();
     let tcp = manager.connected(&port)["site_url"].clone();
     let relay = relay.restart(&[]);
-    wait_until(PATIENCE, "the site", || {
+    wait_until(TIMEOUT, "the site", || {
         relay.visit("shop", "/").status() == 200
     });
     assert_eq!(manager.wait_status(&site, "connected")["site_url"], before);
@@ -278,7 +278,7 @@ fn after_a_restart_the_same_addresses_come_back_by_themselves() {
         .unwrap()
         .parse()
         .unwrap();
-    wait_until(PATIENCE, "the port", || {
+    wait_until(TIMEOUT, "the port", || {
         visit(port).as_deref() == Some(HELLO)
     });
 }
@@ -296,7 +296,7 @@ fn a_revoked_connector_is_out_at_once_and_for_good() {
         )
     };
     let tunnel = relay.tunnel("one", PASSWORD, &[&remote(&assigned), &remote(&public)]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     assert_eq!(relay.visit("shop", "/").text(), HELLO);
     let listed = relay.home().run(&["relay", "list"]);
     assert!(listed.stdout.contains("one\tconnected\t"), "{listed:?}");
@@ -320,7 +320,7 @@ fn a_revoked_connector_is_out_at_once_and_for_good() {
 
 /// It has lost its connection, and its password is of no use any more.
 fn refused_again(tunnel: &Tunnel) {
-    wait_until(PATIENCE, "the refusal", || {
+    wait_until(TIMEOUT, "the refusal", || {
         let error = tunnel.snapshot().error;
         error.is_some_and(|error| error.to_string().contains("password"))
     });
@@ -332,7 +332,7 @@ fn a_revoked_connector_is_out_though_it_holds_nothing() {
     let relay = Relay::start(&[]);
     let port = relay.assign(&body("one", "shop", "http", 80))["app"]["resource"]["port"].clone();
     let tunnel = relay.tunnel("one", PASSWORD, &[&format!("R:{port}:localhost:80")]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     assert_eq!(relay.release("one", PASSWORD, "shop").status(), 200);
     let revoked = relay.home().run(&["relay", "revoke", "one"]);
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
@@ -348,7 +348,7 @@ fn an_application_that_becomes_a_site_has_no_port_any_more() {
     let port = u16::try_from(public["app"]["resource"]["port"].as_u64().unwrap()).unwrap();
     let remote = format!("R:{port}:127.0.0.1:{}", target.port());
     let tunnel = relay.tunnel("one", PASSWORD, &[&remote]);
-    assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     assert_eq!(visit(port).as_deref(), Some(HELLO));
     relay.assign(&body("one", "app", "http", target.port()));
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
@@ -455,10 +455,10 @@ fn a_deleted_application_is_given_back() {
         .client()
         .send("DELETE", &format!("/api/apps/{id}"), &[], b"");
     assert_eq!(deleted.status(), 200);
-    wait_until(PATIENCE, "the release", || {
+    wait_until(TIMEOUT, "the release", || {
         relay.status()["connectors"][0]["applications"] == json!([])
     });
-    wait_until(PATIENCE, "the name's end", || {
+    wait_until(TIMEOUT, "the name's end", || {
         relay.visit("shop", "/").status() == 404
     });
 }
@@ -563,7 +563,7 @@ fn it_ends_in_two_seconds_with_visitors_at_work() {
     let id = manager.add(&json!({"protocol": "http", "port": port, "name": "endless"}));
     manager.connected(&id);
     let mut visitor = TcpStream::connect(relay.address).unwrap();
-    visitor.set_read_timeout(Some(PATIENCE)).unwrap();
+    visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
     let host = format!("endless.localhost:{}", relay.address.port());
     write!(visitor, "GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     assert!(read_head(&mut visitor).starts_with("HTTP/1.1 200 "));

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use fake_mysql::{Command, Event, Fake, PASSWORD, Script, USER, Wire, column, framed, row};
 use serde_json::Value;
 use support::http::{Client, Conn, JSON};
-use support::{Home, PATIENCE, Postern, wait_until};
+use support::{Home, Postern, TIMEOUT, wait_until};
 
 /// What a rogue server sends in answer to `SELECT 'name'`, and what the client of the API is told.
 struct Case {
@@ -289,7 +289,7 @@ impl Baseline {
 
     #[track_caller]
     fn regained(&self, postern: &Postern) {
-        wait_until(PATIENCE, "threads and descriptors are let go", || {
+        wait_until(TIMEOUT, "threads and descriptors are let go", || {
             postern.threads() <= self.threads && postern.fds() <= self.fds
         });
     }
@@ -395,11 +395,11 @@ fn ask_and_leave(fake: &Fake, postern: &Postern, body: &Value) {
     client
         .send_raw(&[head, request].concat().into_bytes())
         .unwrap();
-    assert!(fake.sees(PATIENCE, |event| said(event, sql)), "{sql}");
+    assert!(fake.sees(TIMEOUT, |event| said(event, sql)), "{sql}");
     let connection = connection_of(fake, sql);
     drop(client);
     let left = Instant::now();
-    let ended = fake.sees(PATIENCE, |event| *event == Event::Ended(connection));
+    let ended = fake.sees(TIMEOUT, |event| *event == Event::Ended(connection));
     assert!(
         ended && left.elapsed() < GIVEN_UP,
         "{sql}: {:?}",
@@ -499,14 +499,14 @@ fn a_connection_is_given_up_whatever_is_asked_on_it() {
                 );
                 client.send_raw(&[head, request].concat().into_bytes()).unwrap();
                 let is_stuck = |event: &Event| matches!(event, Event::Said(_, c) if is_it(c));
-                assert!(fake.sees(PATIENCE, is_stuck), "{:?}", fake.commands());
+                assert!(fake.sees(TIMEOUT, is_stuck), "{:?}", fake.commands());
                 let number = fake.events().iter().find_map(|event| match event {
                     Event::Said(number, c) if is_it(c) => Some(*number),
                     _ => None,
                 });
                 drop(client);
                 let ended = Event::Ended(number.unwrap());
-                assert!(fake.sees(PATIENCE, |event| *event == ended), "{:?}", fake.commands());
+                assert!(fake.sees(TIMEOUT, |event| *event == ended), "{:?}", fake.commands());
                 armed.store(false, Ordering::SeqCst);
                 assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
                 before.regained(&postern);
@@ -545,7 +545,7 @@ fn a_cancelled_statement_ends_though_the_server_does_not_obey() {
         let body = serde_json::json!({"sql": "SELECT 'nothing'", "query_id": "q"});
         Client::new(&authority).post("/api/query", &body).json()
     });
-    assert!(fake.sees(PATIENCE, |event| said(event, "SELECT 'nothing'")));
+    assert!(fake.sees(TIMEOUT, |event| said(event, "SELECT 'nothing'")));
     let cancel = serde_json::json!({"query_id": "q"});
     assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
     let answer = asked.join().unwrap();
@@ -567,7 +567,7 @@ fn the_program_ends_while_a_server_is_stuck() {
         let body = serde_json::json!({"sql": "SELECT 'nothing'"}).to_string();
         let _ = client.try_send("POST", "/api/query", &[JSON], body.as_bytes());
     });
-    assert!(fake.sees(PATIENCE, |event| said(event, "SELECT 'nothing'")));
+    assert!(fake.sees(TIMEOUT, |event| said(event, "SELECT 'nothing'")));
     let asked_at = Instant::now();
     let status = postern.stop().expect("it ends when it is asked to");
     assert!(status.success(), "{status}");

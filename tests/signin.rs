@@ -23,7 +23,7 @@ use fake_mysql::{Command, Event, Fake, Method, Script, framed};
 use signin::{cell, let_in, refusal, start, start_fake, start_with};
 use support::mariadb::{ED25519_USER, Options, PASSWORD, USER};
 use support::postern::Finished;
-use support::{Home, MariaDb, PATIENCE, Postern};
+use support::{Home, MariaDb, Postern, TIMEOUT};
 
 fn cipher(postern: &Postern) -> String {
     cell(postern, "SHOW STATUS LIKE 'Ssl_cipher'")
@@ -272,7 +272,7 @@ fn a_statement_is_cancelled_over_tls() {
         let body = serde_json::json!({"sql": "SELECT SLEEP(60), 'over tls'", "query_id": "q"});
         client.post("/api/query", &body).json()
     });
-    support::wait_until(PATIENCE, "the statement runs", || {
+    support::wait_until(TIMEOUT, "the statement runs", || {
         db().running("'over tls'") > 0
     });
     let started = Instant::now();
@@ -280,7 +280,7 @@ fn a_statement_is_cancelled_over_tls() {
     assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
     let answer = asked.join().unwrap();
     assert!(started.elapsed() < Duration::from_secs(5), "{answer}");
-    support::wait_until(PATIENCE, "it has ended", || db().running("'over tls'") == 0);
+    support::wait_until(TIMEOUT, "it has ended", || db().running("'over tls'") == 0);
 }
 
 #[test]

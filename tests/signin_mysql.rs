@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fake_mysql::packets::capability;
 use fake_mysql::{Command, Event, Fake, Method, Rsa, Script};
 use signin::{cell, let_in, refusal, start, start_fake};
-use support::PATIENCE;
+use support::TIMEOUT;
 
 fn mysql_8(method: Method) -> Script {
     Script {
@@ -291,5 +291,5 @@ fn the_greeting_of_the_fake_is_what_it_says() {
     let info = postern.client().get("/api/info").data();
     assert_eq!(info["version"], "8.0.36");
     assert_eq!(info["user"], fake_mysql::USER);
-    assert!(fake.sees(PATIENCE, |event| matches!(event, Event::Ended(_))));
+    assert!(fake.sees(TIMEOUT, |event| matches!(event, Event::Ended(_))));
 }

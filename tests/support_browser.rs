@@ -145,7 +145,7 @@ fn errors_of_the_page_are_collected() {
     page.eval("console.error('said', new Error('thrown'))");
     page.eval("setTimeout(() => missing.thing(), 0)");
     page.eval("fetch('/missing').then((r) => r.status)");
-    support::wait_until(support::PATIENCE, "three errors", || {
+    support::wait_until(support::TIMEOUT, "three errors", || {
         page.errors().len() == 3
     });
     for part in ["said Error: thrown", "missing is not defined", "400"] {
@@ -181,7 +181,7 @@ fn the_clipboard_and_preferences_can_be_set() {
     page.fill("#field", "copied");
     page.press("Ctrl+a");
     page.press("Ctrl+c");
-    support::wait_until(support::PATIENCE, "Ctrl+C copies", || {
+    support::wait_until(support::TIMEOUT, "Ctrl+C copies", || {
         page.clipboard() == "copied"
     });
     page.press("End");

@@ -12,7 +12,7 @@ use mysql::prelude::Queryable;
 use mysql::{OptsBuilder, SslOpts};
 
 use support::mariadb::{ED25519_USER, Options, PASSWORD, USER};
-use support::{Home, MariaDb, PATIENCE, Postern, http, wait_until};
+use support::{Home, MariaDb, Postern, TIMEOUT, http, wait_until};
 
 fn tcp(db: &MariaDb, user: &str) -> OptsBuilder {
     OptsBuilder::new()
@@ -81,7 +81,7 @@ fn a_leashed_program_ends_with_a_killed_owner() {
     assert!(running(pid));
     owner.kill().unwrap();
     owner.wait().unwrap();
-    wait_until(PATIENCE, "the leashed program ends", || !running(pid));
+    wait_until(TIMEOUT, "the leashed program ends", || !running(pid));
 }
 
 /// The other half of the test above; nothing to do when the test runner calls it.
@@ -90,7 +90,9 @@ fn owner_for_the_leash_test() {
     if std::env::var_os("LEASH_OWNER").is_none() {
         return;
     }
-    let leashed = support::leash::Leash::new("sleep").args(["600"]).start();
+    let leashed = support::kill_on_drop::KillOnDrop::new("sleep")
+        .args(["600"])
+        .start();
     println!("leashed {}", leashed.pid());
     let _ = std::io::stdout().flush();
     std::thread::park();
@@ -152,7 +154,7 @@ fn the_client_detects_what_is_cut_off_or_malformed() {
 
 #[test]
 fn a_wait_ends_with_its_condition_or_its_patience() {
-    wait_until(PATIENCE, "true", || true);
+    wait_until(TIMEOUT, "true", || true);
     assert!(!support::holds_within(Duration::from_millis(30), || false));
 }
 

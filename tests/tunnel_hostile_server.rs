@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 use postern::tunnel::client::{Class, Tunnel};
-use postern::tunnel::link::{AcceptOptions, Accepted, Cancel, accept};
 use postern::tunnel::ssh::{self, Config, Event, KeyKind, ServerKey};
+use postern::tunnel::ws::{AcceptOptions, Accepted, Cancel, accept};
 use tunnel_support::{WAIT, free_port, holds_within, settings_for};
 
 /// What the server does with the configuration, and which streams it then opens.
@@ -41,8 +41,8 @@ fn hostile(script: Script) -> (SocketAddr, Receiver<u32>) {
 
 fn serve(
     script: Script,
-    mut from: postern::tunnel::link::LinkReader,
-    to: &postern::tunnel::link::LinkWriter,
+    mut from: postern::tunnel::ws::WsReader,
+    to: &postern::tunnel::ws::WsWriter,
     told: &Sender<u32>,
 ) {
     let keys = Arc::from([ServerKey::generate(KeyKind::Ed25519).unwrap()]);

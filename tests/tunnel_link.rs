@@ -13,7 +13,7 @@ use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postern::tunnel::link::{FrameError, LinkReader, LinkWriter};
+use postern::tunnel::ws::{FrameError, WsReader, WsWriter};
 use tunnel_link_support::*;
 
 const MASK: Option<[u8; 4]> = Some([0x9a, 0x01, 0xfe, 0x3c]);
@@ -298,7 +298,7 @@ fn a_storm_of_pings_does_not_stop_the_stream() {
         raw.write_all(&frame(0x82, MASK, b"data")).unwrap();
         raw
     });
-    let (text, _reader) = within(PATIENCE, "data behind 300,000 pings", move || {
+    let (text, _reader) = within(TIMEOUT, "data behind 300,000 pings", move || {
         (read_exactly(&mut reader, 4), reader)
     });
     assert_eq!(text, b"data");
@@ -324,16 +324,16 @@ fn full_sockets_both_ways_do_not_lock_up() {
             exchange(client, total, 48 * KIB),
             exchange(server, total, 48 * KIB),
         ];
-        within(PATIENCE, "64 MiB both ways", move || {
+        within(TIMEOUT, "64 MiB both ways", move || {
             both.map(|(r, w)| (r.join().unwrap(), w.join().unwrap()))
         });
     }
 }
 
-type Running = (thread::JoinHandle<LinkReader>, thread::JoinHandle<()>);
+type Running = (thread::JoinHandle<WsReader>, thread::JoinHandle<()>);
 
 /// Sends and receives `total` bytes of a known pattern at once.
-fn exchange((mut reader, writer): (LinkReader, LinkWriter), total: usize, size: usize) -> Running {
+fn exchange((mut reader, writer): (WsReader, WsWriter), total: usize, size: usize) -> Running {
     let pattern: Vec<u8> = (0..4 * 251 * KIB).map(|n| (n % 251) as u8).collect();
     let expected = pattern.clone();
     let receiving = thread::spawn(move || {
@@ -374,7 +374,7 @@ fn a_gibibyte_goes_both_ways_at_once() {
             exchange(client, total, 64 * KIB),
             exchange(server, total, 32 * KIB),
         ];
-        let readers = within(10 * PATIENCE, "1 GiB both ways", move || {
+        let readers = within(10 * TIMEOUT, "1 GiB both ways", move || {
             both.map(|(receiving, sending)| (receiving.join().unwrap(), sending.join().unwrap()))
         });
         println!("secure {secure}: 1 GiB both ways in {:?}", begun.elapsed());
@@ -393,7 +393,7 @@ fn a_blocked_writer_pays_what_the_reader_owes() {
         .unwrap();
     raw.write_all(&frame(0x89, MASK, b"late")).unwrap();
     raw.write_all(&frame(0x82, MASK, b"data")).unwrap();
-    let (text, reader) = within(PATIENCE, "data beside a blocked writer", move || {
+    let (text, reader) = within(TIMEOUT, "data beside a blocked writer", move || {
         (read_exactly(&mut reader, 4), reader)
     });
     assert_eq!(text, b"data");
@@ -447,7 +447,7 @@ fn a_shutdown_wakes_a_reader() {
 }
 
 /// Writes until the socket is full, and answers once nothing has been taken for a while.
-fn fill(writer: &LinkWriter) -> thread::JoinHandle<std::io::Error> {
+fn fill(writer: &WsWriter) -> thread::JoinHandle<std::io::Error> {
     let filling = writer.clone();
     let blocked = thread::spawn(move || {
         loop {

@@ -13,7 +13,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postern::tunnel::link::{
+use postern::tunnel::ws::{
     AcceptError, AcceptOptions, Accepted, Cancel, DialError, DialOptions, Endpoint, Header, Proxy,
     ProxyChoice, Stage, accept, dial,
 };
@@ -230,7 +230,7 @@ fn cancelled(target: Endpoint, options: DialOptions, reached: impl FnOnce()) {
     reached();
     let begun = Instant::now();
     cancel.cancel();
-    let ended = within(PATIENCE, "a cancelled dial", move || {
+    let ended = within(TIMEOUT, "a cancelled dial", move || {
         dialling.join().unwrap()
     });
     assert!(matches!(ended, Err(DialError::Cancelled)), "{ended:?}");
@@ -377,7 +377,7 @@ fn nothing_is_left_open_after_a_failed_dial() {
 fn accepted(request: &'static [u8]) -> (Result<Accepted, AcceptError>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.set_read_timeout(Some(TIMEOUT)).unwrap();
     let asking = thread::spawn(move || {
         client.write_all(request).unwrap();
         let mut answer = String::new();

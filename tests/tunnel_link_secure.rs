@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use postern::tunnel::link::{
+use postern::tunnel::ws::{
     AcceptOptions, Accepted, Cancel, CertificateProblem, DialError, DialOptions, Endpoint, Proxy,
     ProxyChoice, Stage, Tls, accept, dial,
 };
@@ -229,7 +229,7 @@ fn a_goodbye_of_tls_in_place_of_an_answer_ends_the_dial() {
         stream.sock.write_all(&last).unwrap();
         let _ = stream.sock.read_to_end(&mut Vec::new());
     });
-    let error = within(PATIENCE, "a dial", move || {
+    let error = within(TIMEOUT, "a dial", move || {
         dialled(true, address, &options()).unwrap_err()
     });
     assert!(

@@ -8,8 +8,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use support::leash::{Leash, Leashed};
-use support::{PATIENCE, wait_until};
+use support::kill_on_drop::{KillOnDrop, Leashed};
+use support::{TIMEOUT, wait_until};
 
 /// How long a whole group may take on a busy machine.
 const GROUP: Duration = Duration::from_secs(90);
@@ -28,7 +28,7 @@ fn server() -> Server {
     let home = tempfile::tempdir().unwrap();
     let users = home.path().join("users.json");
     std::fs::write(&users, USERS).unwrap();
-    let mut process = Leash::new(env!("CARGO_BIN_EXE_postern"))
+    let mut process = KillOnDrop::new(env!("CARGO_BIN_EXE_postern"))
         .args(["tunnel-server", "-v", "--listen", "127.0.0.1:0"])
         .args(["--keepalive", "200ms", "--authfile"])
         .args([&users])
@@ -36,7 +36,7 @@ fn server() -> Server {
         .env("AUTH", "")
         .owning(home)
         .start();
-    wait_until(PATIENCE, "the server listens", || {
+    wait_until(TIMEOUT, "the server listens", || {
         process.stdout.line_after("Listening on ").is_some() || process.ended().is_some()
     });
     let said = process.stdout.text();
@@ -70,7 +70,7 @@ fn run(group: &str) {
         "run tests/setup.sh first: {} is missing",
         python.display()
     );
-    let mut peer = Leash::new(python)
+    let mut peer = KillOnDrop::new(python)
         .args([root.join("tests/peers/as_client.py").as_os_str()])
         .args([group, &server.url])
         .args(&server.fingerprints)

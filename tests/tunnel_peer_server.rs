@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
-use support::leash::{Leash, Leashed};
+use support::kill_on_drop::{KillOnDrop, Leashed};
 use support::wait_until;
 
 /// How long a whole group may take on a busy machine.
@@ -35,7 +35,7 @@ fn peer(group: &str) -> Leashed {
         "run tests/setup.sh first: {} is missing",
         python.display()
     );
-    Leash::new(python)
+    KillOnDrop::new(python)
         .args([root.join("tests/peers/as_server.py").as_os_str()])
         .args([group])
         .start()
@@ -44,7 +44,7 @@ fn peer(group: &str) -> Leashed {
 fn client(case: &Case) -> Leashed {
     // Known servers of its own: every case has another host key, and ports come back.
     let home = tempfile::tempdir().unwrap();
-    Leash::new(env!("CARGO_BIN_EXE_postern"))
+    KillOnDrop::new(env!("CARGO_BIN_EXE_postern"))
         .args(["tunnel-client", "-v"])
         .args(&case.args)
         .args([&case.url])

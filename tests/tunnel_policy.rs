@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use postern::tunnel::client::{Class, Status, Tunnel};
 use postern::tunnel::remote::Remote;
-use postern::tunnel::server::{Grant, OpenError, Policy, Server, Settings, VisitorStream};
+use postern::tunnel::server::{Grant, LocalStream, OpenError, Policy, Server, Settings};
 use postern::tunnel::ssh::{KeyKind, ServerKey};
 use tunnel_support::proxy::Proxy;
 use tunnel_support::{Target, WAIT, free_port, holds_within, settings_for, visit};
@@ -56,7 +56,7 @@ fn nowhere() -> SocketAddr {
 }
 
 /// Everything up to the end, or so many bytes.
-fn read(stream: &mut VisitorStream, most: usize) -> io::Result<Vec<u8>> {
+fn read(stream: &mut LocalStream, most: usize) -> io::Result<Vec<u8>> {
     let (mut all, until) = (Vec::new(), Instant::now() + WAIT);
     let mut piece = vec![0; 1 << 16];
     while all.len() < most && Instant::now() < until {

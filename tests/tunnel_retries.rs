@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use postern::store::DataDir;
 use postern::tunnel::client::{Class, HostKeyCheck, Status, Tunnel};
 use postern::tunnel::known_servers::KnownServers;
 use postern::tunnel::server::Users;
-use postern::vault::Home;
 use tunnel_support::proxy::Proxy;
 use tunnel_support::staged::{Staged, Until};
 use tunnel_support::{Target, WAIT, free_port, holds_within, serve, serve_at, settings_for, visit};
@@ -203,7 +203,7 @@ fn a_tunnel_that_was_up_ends_when_it_is_turned_away_where_its_owner_wishes_that(
 #[test]
 fn a_password_never_goes_to_a_server_whose_key_has_changed() {
     let dir = tempfile::tempdir().unwrap();
-    let known = Arc::new(KnownServers::new(Home::at(dir.path().join("home"))));
+    let known = Arc::new(KnownServers::new(DataDir::at(dir.path().join("home"))));
     let server = Staged::start(Until::Keys);
     let with = |check: HostKeyCheck| {
         let mut settings = settings_for(server.address, free_port(), 9);

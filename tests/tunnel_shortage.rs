@@ -13,9 +13,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use support::leash::{Leash, Leashed};
+use support::kill_on_drop::{KillOnDrop, Leashed};
 use support::postern::{binary, status_field};
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, TIMEOUT, wait_until};
 use tunnel_support::{Target, alone, free_port, visit};
 
 /// A user that nobody else is: threads are counted by user, and not at all for root.
@@ -64,7 +64,7 @@ impl Limited {
         command.push(binary().to_string_lossy().into_owned());
         command.extend(args.iter().map(|&arg| arg.to_owned()));
         let (program, args) = command.split_first().unwrap();
-        let process = Leash::new(program)
+        let process = KillOnDrop::new(program)
             .args(args)
             .lending(home.path())
             .env("POSTERN_HOME", home.path())
@@ -78,7 +78,7 @@ impl Limited {
 
     fn server(limit: Limit) -> (Self, SocketAddr) {
         let server = Self::start(limit, &["tunnel-server", "-v", "--listen", "127.0.0.1:0"]);
-        wait_until(PATIENCE, "the server listens", || {
+        wait_until(TIMEOUT, "the server listens", || {
             server.process.stdout.line_after("Listening on ").is_some()
         });
         let address = server.process.stdout.line_after("Listening on ").unwrap();
@@ -91,7 +91,7 @@ impl Limited {
             format!("R:127.0.0.1:{port}:127.0.0.1:{target}"),
         );
         let client = Self::start(limit, &["tunnel-client", "-v", &url, &remote]);
-        wait_until(PATIENCE, "the client is connected", || {
+        wait_until(TIMEOUT, "the client is connected", || {
             client.process.stderr.text().contains("Connected (Latency ")
         });
         client
@@ -178,7 +178,7 @@ fn flood(visitor: &mut TcpStream) {
 
 /// More visitors than there is room for, while one is there; then room again.
 fn survives(limited: &Limited, port: u16, is_short: impl Fn(&str) -> bool) {
-    wait_until(PATIENCE, "a visitor gets through", || {
+    wait_until(TIMEOUT, "a visitor gets through", || {
         echoes(&mut visit(port))
     });
     let mut live = visit(port);
@@ -186,7 +186,7 @@ fn survives(limited: &Limited, port: u16, is_short: impl Fn(&str) -> bool) {
     let (descriptors, threads) = (limited.descriptors(), limited.threads());
     let mut crowd: Vec<TcpStream> = (0..60).map(|_| visit(port)).collect();
     wait_until(
-        PATIENCE,
+        TIMEOUT,
         &format!("it is short of it: {}", limited.said()),
         || {
             crowd.iter_mut().for_each(flood);
@@ -201,7 +201,7 @@ fn survives(limited: &Limited, port: u16, is_short: impl Fn(&str) -> bool) {
         );
     }
     drop(crowd);
-    wait_until(PATIENCE, "there is room again", || {
+    wait_until(TIMEOUT, "there is room again", || {
         limited.descriptors() <= descriptors && limited.threads() <= threads
     });
     assert!(echoes(&mut live), "{}", limited.said());
@@ -273,7 +273,7 @@ fn a_client_that_gets_no_thread_says_so_and_tries_again() {
     ];
     let mut client = Limited::start(Limit::Threads(25), &args);
     let says = |client: &Limited, what: &str| {
-        wait_until(PATIENCE, &format!("{what}: {}", client.said()), || {
+        wait_until(TIMEOUT, &format!("{what}: {}", client.said()), || {
             client.said().contains(what)
         });
     };

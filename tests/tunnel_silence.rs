@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use postern::tunnel::client::{Class, Settings, Status, Tunnel};
-use postern::tunnel::link::{Cancel, DialOptions, LinkReader, LinkWriter, dial};
 use postern::tunnel::server::{self, Server, Users};
 use postern::tunnel::ssh::{self, Config, Event};
+use postern::tunnel::ws::{Cancel, DialOptions, WsReader, WsWriter, dial};
 use tunnel_support::proxy::{Faults, Proxy};
 use tunnel_support::staged::{Staged, Until};
 use tunnel_support::{
@@ -237,7 +237,7 @@ fn a_client_that_falls_silent_is_given_up_at_every_stage() {
     }
 }
 
-fn act(does: Does, from: &mut LinkReader, to: &LinkWriter) {
+fn act(does: Does, from: &mut WsReader, to: &WsWriter) {
     if does == Does::Identifies {
         return to
             .write(&mut b"SSH-chisel-v3-client\r\n".to_owned())

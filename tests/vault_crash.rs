@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use postern::vault::{CredentialStore, Error, Home, Sealed, SealedFile};
+use postern::store::{CredentialStore, DataDir, Error, Sealed, SealedFile};
 use ring::rand::SecureRandom;
 use zeroize::Zeroizing;
 
@@ -23,10 +23,10 @@ const CHILD: &str = "POSTERN_TEST_VAULT";
 const KILLS: u32 = 100;
 /// Bytes of a content: some pages, so that a write is no single instant.
 const LENGTH: usize = 20_000;
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn file(home: &Path) -> SealedFile {
-    SealedFile::new(Home::at(home), ".counter", "test")
+    SealedFile::new(DataDir::at(home), ".counter", "test")
 }
 
 /// The number in a content, all of whose bytes are checked.
@@ -148,7 +148,7 @@ fn child_writes_once() {
 #[test]
 fn child_loads_credentials() {
     let Some(home) = as_child() else { return };
-    let store = CredentialStore::new(Home::at(home));
+    let store = CredentialStore::new(DataDir::at(home));
     for server in 0..20 {
         let origin = format!("https://server-{server}.example:443");
         println!("\nloaded {}", store.load(&origin).unwrap().connector_name);
@@ -168,7 +168,7 @@ fn a_writer_that_is_killed_leaves_the_old_or_the_new_content() {
     // that write.
     while kills < KILLS || last <= u64::from(KILLS) / 2 {
         assert!(
-            begun.elapsed() < PATIENCE,
+            begun.elapsed() < TIMEOUT,
             "the writers hardly wrote: {last}"
         );
         kills += 1;
@@ -213,7 +213,7 @@ fn two_processes_lose_no_write() {
     let writers = [start(), start()];
     let file = file(dir.path());
     // A reader takes no lock and sees only whole contents, in order.
-    let (deadline, mut last) = (Instant::now() + PATIENCE, 0);
+    let (deadline, mut last) = (Instant::now() + TIMEOUT, 0);
     while last < 200 {
         let found = now(&file);
         assert!(
@@ -325,7 +325,7 @@ fn a_damaged_file_is_kept_however_often_that_happens() {
             other => panic!("{other:?}"),
         }
     }
-    let kept = SealedFile::set_aside(&Home::at(dir.path()));
+    let kept = SealedFile::set_aside(&DataDir::at(dir.path()));
     let mut kept: Vec<_> = kept
         .iter()
         .map(|path| std::fs::read(path).unwrap())
@@ -350,6 +350,6 @@ fn readers_that_find_the_damage_together_agree() {
                 .count()
         });
         assert_eq!(aside, 1);
-        assert_eq!(SealedFile::set_aside(&Home::at(dir.path())).len(), round);
+        assert_eq!(SealedFile::set_aside(&DataDir::at(dir.path())).len(), round);
     }
 }

@@ -17,10 +17,10 @@ use super::failure::{Failure, printable, quoted, warn};
 use super::output::print;
 use super::suggest::nearest;
 use super::target;
-use crate::manager::draft::Draft;
+use crate::manager::app_input::AppInput;
+use crate::manager::app_store::{self, AppStore};
 use crate::manager::protocol::Protocol;
-use crate::manager::store::{self, AppStore};
-use crate::vault::Home;
+use crate::store::DataDir;
 use client::{Manager, text};
 
 const GROUP: Command = Command {
@@ -234,7 +234,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
 }
 
 /// Every application as the API shows it; without a manager all are idle.
-fn apps(home: &Home, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
+fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
     if let Some(manager) = manager {
         let answer = manager.call("GET", "/api/apps", None)?;
         return Ok(answer.as_array().cloned().unwrap_or_default());
@@ -253,7 +253,7 @@ fn apps(home: &Home, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
 fn add(parsed: &Parsed) -> Result<(), Failure> {
     let body = body(parsed)?;
     // Whether a server without TLS may be used is for the start to say.
-    let draft = Draft::parse(&body, true).map_err(|invalid| usage(&ADD, invalid.to_string()))?;
+    let draft = AppInput::parse(&body, true).map_err(|invalid| usage(&ADD, invalid.to_string()))?;
     let home = home()?;
     let added = match Manager::find(&home)? {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
@@ -469,11 +469,11 @@ fn meant(parsed: &Parsed, apps: &[Value]) -> Result<String, Failure> {
     }
 }
 
-fn home() -> Result<Home, Failure> {
-    Home::locate().map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))
+fn home() -> Result<DataDir, Failure> {
+    DataDir::locate().map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))
 }
 
-fn of_store(error: store::Error) -> Failure {
+fn of_store(error: app_store::Error) -> Failure {
     let failure = Failure::operation(error.to_string());
     match error.hint() {
         Some(hint) => failure.hint(hint),

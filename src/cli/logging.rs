@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use log::{LevelFilter, Log, Metadata, Record};
 
-use crate::vault::time::rfc3339_millis;
+use crate::store::time::rfc3339_millis;
 
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");

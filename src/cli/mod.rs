@@ -1,11 +1,10 @@
 //! The command line: one file a command, each with its flags in one table.
 
+mod api_client;
 mod app;
 mod browser;
 mod command;
-mod ending;
 mod failure;
-mod local_call;
 mod logging;
 mod mysql;
 mod output;
@@ -15,6 +14,7 @@ mod prompt;
 mod relay;
 mod settings;
 mod share;
+mod shutdown;
 mod signals;
 mod start;
 mod suggest;

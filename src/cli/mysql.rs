@@ -11,11 +11,11 @@ use super::output::print;
 use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
 use super::share::{self, Sharing};
 use super::signals::Watch;
-use super::{browser, ending, logging};
+use super::{browser, logging, shutdown};
 use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, Running, Target, TlsMode};
-use crate::vault::{Home, RunDir};
+use crate::store::{DataDir, RunDir};
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
@@ -50,7 +50,7 @@ impl Plugin for MySql {
         let mut options = settings.ask()?;
         print(&connecting(&options))?;
         // After the questions, where most of the signals that end a start come.
-        let run_dir = RunDir::create(Home::locate().ok().as_ref())
+        let run_dir = RunDir::create(DataDir::locate().ok().as_ref())
             .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
         watch.removes(run_dir.path());
         options.run_dir = run_dir.path().to_owned();
@@ -189,7 +189,7 @@ fn serve(
         let _ = stopped.recv();
         Ok(())
     });
-    ending::within_time(move || {
+    shutdown::within_time(move || {
         if let Some(sharing) = sharing {
             sharing.stop();
         }
@@ -204,8 +204,8 @@ fn begin(
     running: &Running,
     stopped: &Receiver<()>,
 ) -> Result<Option<Sharing>, Failure> {
-    let home =
-        Home::locate().map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
+    let home = DataDir::locate()
+        .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
     share.wanted.warn();
     let (target, run_dir) = (running.address(), &share.run_dir);
     let Some(sharing) = share

@@ -6,7 +6,7 @@ use super::failure::{Failure, quoted};
 use super::output::print;
 use super::suggest::nearest;
 use crate::plugin::{Error, Installed, Registry};
-use crate::vault::Home;
+use crate::store::DataDir;
 
 pub(super) const GROUP: Command = Command {
     name: "plugin",
@@ -147,7 +147,7 @@ fn unknown(typed: &str) -> Failure {
 }
 
 fn registry() -> Result<Registry, Failure> {
-    let home = Home::locate().map_err(|error| failed(&error.into()))?;
+    let home = DataDir::locate().map_err(|error| failed(&error.into()))?;
     Ok(Registry::new(home))
 }
 

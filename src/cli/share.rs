@@ -9,9 +9,9 @@ use super::command::{Flag, Parsed};
 use super::failure::{Failure, printable};
 use super::settings::COMMAND;
 use crate::manager::ServerUrl;
-use crate::manager::share::{self, NotShared, Shared};
+use crate::manager::one_shot::{self, NotShared, Shared};
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
-use crate::vault::Home;
+use crate::store::DataDir;
 
 /// The variable that may name the remote server.
 const SERVER_VARIABLE: &str = "POSTERN_SERVER";
@@ -99,7 +99,7 @@ impl Wanted {
     /// Begins to share what listens at `target`. None where the stop signal came first.
     pub(super) fn begin(
         self,
-        home: Home,
+        home: DataDir,
         target: SocketAddr,
         name: String,
         run_dir: &std::path::Path,
@@ -109,7 +109,7 @@ impl Wanted {
             Some(server) => (server, token_of_environment(), None),
             None => own_server(&home, run_dir)?,
         };
-        let options = share::Options {
+        let options = one_shot::Options {
             home,
             server,
             enroll_token,
@@ -117,7 +117,7 @@ impl Wanted {
             name,
             invisible: !self.visible,
         };
-        match share::share(options, stop) {
+        match one_shot::share(options, stop) {
             Ok(shared) => Ok(Some(Sharing { shared, embedded })),
             Err(NotShared::Stopped) => Ok(None),
             Err(NotShared::Failed { reason, hint }) => {
@@ -149,7 +149,7 @@ fn token_of_environment() -> Option<Zeroizing<String>> {
 type Server = (ServerUrl, Option<Zeroizing<String>>, Option<Embedded>);
 
 /// A relay of this user's that runs already, else one within this process.
-fn own_server(home: &Home, run_dir: &std::path::Path) -> Result<Server, Failure> {
+fn own_server(home: &DataDir, run_dir: &std::path::Path) -> Result<Server, Failure> {
     let parsed = |url: String| {
         ServerUrl::parse(&url, false)
             .map_err(|why| Failure::operation(format!("cannot share: {why}")))

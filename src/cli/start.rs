@@ -10,11 +10,11 @@ use super::command::{Command, Flag, Parsed};
 use super::failure::{Failure, quoted};
 use super::output::print;
 use super::signals::Watch;
-use super::{BuiltIns, browser, ending, logging, port_holder, systemd};
+use super::{BuiltIns, browser, logging, port_holder, shutdown, systemd};
 use crate::manager::{self, Options, Running, ServerUrl};
 use crate::relay;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
-use crate::vault::{Claimed, CredentialStore, Home, Instance, RunDir};
+use crate::store::{Claimed, CredentialStore, DataDir, Instance, RunDir};
 
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
@@ -142,7 +142,7 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     logging::start(parsed.has(&VERBOSE));
     let watch = Watch::start()
         .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
-    let home = Home::locate().map_err(|error| of_vault(&error))?;
+    let home = DataDir::locate().map_err(|error| of_vault(&error))?;
     let instance = claim(&home)?;
     let listener = listen(settings.port)?;
     if parsed.has(&RESET) {
@@ -193,7 +193,7 @@ impl Settings {
     }
 
     /// The named server; else the embedded relay.
-    fn through(&self, home: &Home, run_dir: &RunDir, check_other_users: bool) -> Through {
+    fn through(&self, home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Through {
         if self.server.is_some() {
             return Through {
                 server: self.server.clone(),
@@ -319,7 +319,7 @@ fn server(parsed: &Parsed, insecure: bool) -> Result<Option<ServerUrl>, Failure>
 }
 
 /// One manager at a time on a directory; a second one says where the first is.
-fn claim(home: &Home) -> Result<Instance, Failure> {
+fn claim(home: &DataDir) -> Result<Instance, Failure> {
     Instance::claim(home).map_err(|claimed| match claimed {
         Claimed::Failed(error) => of_vault(&error),
         Claimed::Held(said) => {
@@ -389,7 +389,7 @@ fn serve(
         // An error means that nobody can send any more; ending is right then too.
         let _ = stopped.recv();
     }
-    ending::within_time(move || stop(running, embedded));
+    shutdown::within_time(move || stop(running, embedded));
     printed
 }
 
@@ -411,7 +411,7 @@ fn stop(running: Running, embedded: Option<Embedded>) {
     });
 }
 
-fn of_vault(error: &crate::vault::Error) -> Failure {
+fn of_vault(error: &crate::store::Error) -> Failure {
     Failure::operation(error.to_string()).hint(error.hint())
 }
 

@@ -10,13 +10,13 @@ use super::failure::{Failure, quoted};
 use super::logging;
 use super::output::print;
 use super::signals::Watch;
+use crate::store::DataDir;
 use crate::tunnel::client::{
     HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, Settings, Status, Tunnel,
 };
 use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::link::{Endpoint, Header, Proxy, ProxyChoice};
 use crate::tunnel::remote::{MAX_REMOTES, Remote};
-use crate::vault::Home;
+use crate::tunnel::ws::{Endpoint, Header, Proxy, ProxyChoice};
 
 const AUTH: Flag = Flag {
     long: "auth",
@@ -160,8 +160,8 @@ fn host_key(parsed: &Parsed) -> Result<HostKeyCheck, Failure> {
     if let Some(fingerprint) = parsed.value(&FINGERPRINT) {
         return Ok(HostKeyCheck::Fingerprint(fingerprint));
     }
-    let home =
-        Home::locate().map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
+    let home = DataDir::locate()
+        .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
     Ok(HostKeyCheck::Pinned(Arc::new(KnownServers::new(home))))
 }
 

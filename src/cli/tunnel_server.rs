@@ -11,9 +11,9 @@ use super::logging;
 use super::output::print;
 use super::signals::Watch;
 use super::tunnel_client::{KEEPALIVE_FLAG, VERBOSE, keepalive};
+use crate::store::DataDir;
 use crate::tunnel::server::{Server, Settings, Users};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
-use crate::vault::Home;
 
 /// Where it listens by default, as a chisel server does.
 const DEFAULT_HOST: &str = "0.0.0.0";
@@ -192,8 +192,8 @@ fn read(path: &str) -> std::io::Result<Zeroizing<Vec<u8>>> {
 
 /// Kept in the per-user directory, so that clients see the same keys after a restart.
 fn host_keys() -> Result<Arc<[ServerKey]>, Failure> {
-    let home =
-        Home::locate().map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
+    let home = DataDir::locate()
+        .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
     let kinds = [
         (KeyKind::EcdsaP256, "tunnel-server.ecdsa"),
         (KeyKind::Ed25519, "tunnel-server.ed25519"),
@@ -205,9 +205,9 @@ fn host_keys() -> Result<Arc<[ServerKey]>, Failure> {
     keys.map(Arc::from)
 }
 
-fn host_key(home: &Home, kind: KeyKind, name: &str) -> Result<ServerKey, Failure> {
+fn host_key(home: &DataDir, kind: KeyKind, name: &str) -> Result<ServerKey, Failure> {
     let vault =
-        |error: crate::vault::Error| Failure::operation(error.to_string()).hint(error.hint());
+        |error: crate::store::Error| Failure::operation(error.to_string()).hint(error.hint());
     let broken = |error: crate::tunnel::ssh::Error| Failure::operation(format!("{name}: {error}"));
     // Under the lock, so that two servers that start at once agree.
     let locked = home.lock().map_err(vault)?;

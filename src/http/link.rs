@@ -1,6 +1,6 @@
 //! Links that carry an authorization code, and where they lead on to. Pure.
 
-use super::fence::target::form_fields;
+use super::h1::target::form_fields;
 
 /// Bytes of a path that a sign-in leads on to. Default 2048; a longer one is not kept.
 const MAX_NEXT: usize = 2048;

@@ -1,39 +1,40 @@
-//! The HTTP front: the fence and the one wrapper around tiny_http.
+//! The HTTP front: the server and the one wrapper around tiny_http.
 //!
 //! ```text
-//! TCP client ── fence (a thread a connection) ── Unix socket ── tiny_http ── worker ── Handler
+//! TCP client ── server (a thread a connection) ── Unix socket ── tiny_http ── worker ── Handler
 //! ```
 //!
-//! [`fence`] owns the TCP listener, parses, checks and limits. What passes is one whole
+//! [`server`] owns the TCP listener, parses, checks and limits. What passes is one whole
 //! request at a time, written afresh to a private Unix socket, where tiny_http hands it to
-//! a worker. Answers come back the same way; the fence tells a finished answer from an
-//! aborted one and tells the handler when its client has gone ([`ClientWatch`]).
+//! a worker. Answers come back the same way; the server tells a finished answer from an
+//! aborted one and tells the handler when its client has gone ([`CancelToken`]).
 
 pub mod assets;
-pub mod fence;
+pub mod h1;
 pub(crate) mod link;
+pub mod server;
 
-mod backend;
+mod cancel_token;
 mod error;
+mod handler;
 mod request;
 mod response;
 mod router;
-mod server;
 mod stream;
-mod watch;
+mod upstream;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use cancel_token::{CancelToken, DisconnectGuard};
 pub use error::ApiError;
-pub use fence::limits::Limits;
-pub use fence::policy::{HostPolicy, InvalidHost};
-pub use fence::source;
+pub use handler::{Handler, Server, ServerConfig};
 pub use request::{Method, Request};
 pub use response::{Response, ResponseHead};
 pub use router::Router;
-pub use server::{Handler, Server, ServerConfig};
+pub use server::limits::Limits;
+pub use server::policy::{HostPolicy, InvalidHost};
+pub use server::source;
 pub use stream::Stream;
-pub use watch::{ClientWatch, GoneGuard};
 
 /// Locks a mutex of this room. Nothing in it panics in the middle of a change, and callbacks
 /// and handlers, which may, are contained: so a poisoned lock guards what is sound.

@@ -7,8 +7,8 @@ use std::thread;
 
 use serde::de::DeserializeOwned;
 
-use super::fence::target::Target;
-use super::{ApiError, ClientWatch, Response, ResponseHead, Stream};
+use super::h1::target::Target;
+use super::{ApiError, CancelToken, Response, ResponseHead, Stream};
 
 /// Bytes of an answer that the Unix socket takes without waiting for the client.
 const LIGHT: usize = 128 * 1024;
@@ -57,7 +57,7 @@ impl From<&str> for Method {
     }
 }
 
-/// One request that has passed the fence, with its body. Dropped unanswered, it answers
+/// One request that has passed the server, with its body. Dropped unanswered, it answers
 /// itself with 500.
 pub struct Request {
     method: Method,
@@ -67,7 +67,7 @@ pub struct Request {
     params: Vec<(String, String)>,
     body: Vec<u8>,
     peer: IpAddr,
-    client: ClientWatch,
+    client: CancelToken,
     /// Taken by whoever answers.
     out: Option<Box<dyn Write + Send>>,
 }
@@ -77,7 +77,7 @@ impl Request {
     pub(super) fn read(
         mut from: tiny_http::Request,
         peer: IpAddr,
-        client: ClientWatch,
+        client: CancelToken,
     ) -> io::Result<Request> {
         let length = from.body_length().unwrap_or(0);
         let mut body = Vec::new();
@@ -172,7 +172,7 @@ impl Request {
     }
 
     /// Tells whether the client is still there.
-    pub fn client(&self) -> &ClientWatch {
+    pub fn client(&self) -> &CancelToken {
         &self.client
     }
 

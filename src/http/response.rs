@@ -149,7 +149,7 @@ impl Response {
         &self.body
     }
 
-    /// Head and body, as they go to the fence.
+    /// Head and body, as they go to the server.
     pub(super) fn into_parts(self) -> (ResponseHead, Vec<u8>) {
         (self.head, self.body)
     }

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::ClientWatch;
+use super::CancelToken;
 
 /// The body of a streaming answer. Each write becomes a chunk, so writes should be large
 /// (about 64 KiB). Dropping it without [`Stream::finish`] aborts: the client sees a broken
 /// transfer, never a clean end.
 pub struct Stream {
     out: Box<dyn Write + Send>,
-    client: ClientWatch,
+    client: CancelToken,
     /// The answer to a HEAD request has no body.
     mute: bool,
 }
@@ -20,7 +20,7 @@ impl Stream {
         mut out: Box<dyn Write + Send>,
         head: &[u8],
         mute: bool,
-        client: ClientWatch,
+        client: CancelToken,
     ) -> io::Result<Stream> {
         out.write_all(head)?;
         out.write_all(b"Transfer-Encoding: chunked\r\n\r\n")?;
@@ -29,7 +29,7 @@ impl Stream {
     }
 
     /// The watch of the request that is answered.
-    pub fn client(&self) -> &ClientWatch {
+    pub fn client(&self) -> &CancelToken {
         &self.client
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use serde_json::json;
 
-use super::core::Core;
+use super::app_state::AppState;
 use crate::http::{HostPolicy, Limits, Method, Request, Response, Router, Server, ServerConfig};
 
 /// Threads that answer. One: each answer takes microseconds.
@@ -23,7 +23,7 @@ pub(crate) struct LocalApi {
 
 impl LocalApi {
     /// Starts it on `listener`.
-    pub(crate) fn start(core: &Arc<Core>, listener: TcpListener) -> io::Result<Self> {
+    pub(crate) fn start(core: &Arc<AppState>, listener: TcpListener) -> io::Result<Self> {
         let limits = Limits {
             connections: CONNECTIONS,
             ..Limits::default()
@@ -41,7 +41,7 @@ impl LocalApi {
     }
 }
 
-fn routes(core: Weak<Core>) -> Router {
+fn routes(core: Weak<AppState>) -> Router {
     Router::new()
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));
@@ -54,7 +54,7 @@ fn routes(core: Weak<Core>) -> Router {
         })
 }
 
-fn status(core: &Weak<Core>, request: Request) {
+fn status(core: &Weak<AppState>, request: Request) {
     let counts = core.upgrade().map(|core| core.connections.counts());
     request.respond(Response::ok(counts.unwrap_or_default()));
 }

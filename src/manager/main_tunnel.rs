@@ -17,17 +17,17 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
 use serde_json::{Value, json};
 
-use super::connection::active::{Active, Fault, Step, millis_until};
+use super::app_state::AppState;
 use super::connection::connect::Ended;
+use super::connection::record::{ConnectError, ConnectionRecord, Step, millis_until};
 use super::connection::result::{HostKey, class_name, latency_ms};
-use super::core::Core;
 use super::local_api::LocalApi;
 use super::own_listeners::Registered;
 use super::servers::{self, Connector, RemoteServer};
+use crate::store::Credentials;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 use crate::tunnel::registry::{Key, Which};
 use crate::tunnel::remote::Remote;
-use crate::vault::Credentials;
 
 /// Time for the main tunnel to connect. 30 s by the specification.
 const MAIN_WAIT: Duration = Duration::from_secs(30);
@@ -94,9 +94,9 @@ enum Begun {
 
 /// Makes sure that the main tunnel is up: skips when it is ready, else sets it up and waits.
 pub(crate) fn ensure(
-    core: &Arc<Core>,
+    core: &Arc<AppState>,
     remote: &Arc<RemoteServer>,
-    active: &Active,
+    active: &ConnectionRecord,
 ) -> Result<(), Ended> {
     let timeout = crossbeam_channel::after(MAIN_WAIT);
     loop {
@@ -108,14 +108,14 @@ pub(crate) fn ensure(
             select! {
                 recv(active.stopped()) -> _ => return Err(Ended::Stopped),
                 recv(timeout) -> _ => {
-                    let late = Fault::new("timeout", "Main tunnel connect timeout");
+                    let late = ConnectError::new("timeout", "Main tunnel connect timeout");
                     return Err(late.of_tunnel().into());
                 }
                 recv(stage) -> _ => {}
             }
         }
         if let Some(error) = remote.main.lock().error.clone() {
-            return Err(Fault::new("local", error).into());
+            return Err(ConnectError::new("local", error).into());
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn ensure(
 /// Sets it up in the background where saved connector info exists. Where that is of an earlier version, which did not
 /// keep how far inside the network the server was, the next answer may have to come first.
 pub(crate) fn begin_at_start(
-    core: &Arc<Core>,
+    core: &Arc<AppState>,
     remote: &Arc<RemoteServer>,
     credentials: &Credentials,
 ) {
@@ -140,7 +140,7 @@ pub(crate) fn begin_at_start(
 }
 
 /// As `/api/tunnel` shows it; none where it was never set up.
-pub(crate) fn shown(core: &Core, remote: &RemoteServer) -> Option<Value> {
+pub(crate) fn shown(core: &AppState, remote: &RemoteServer) -> Option<Value> {
     let (local_port, error) = {
         let main = remote.main.lock();
         main.info.as_ref()?;
@@ -159,20 +159,20 @@ pub(crate) fn shown(core: &Core, remote: &RemoteServer) -> Option<Value> {
 }
 
 /// The host key change that it reports.
-pub(crate) fn changed_host_key(core: &Core, remote: &RemoteServer) -> Option<HostKey> {
+pub(crate) fn changed_host_key(core: &AppState, remote: &RemoteServer) -> Option<HostKey> {
     let snapshot = core.tunnels.find(&key(remote))?.snapshot();
     snapshot.error?.host_key.map(HostKey::from)
 }
 
 /// Ends its present pause.
-pub(crate) fn retry(core: &Core, remote: &RemoteServer) {
+pub(crate) fn retry(core: &AppState, remote: &RemoteServer) {
     if let Some(tunnel) = core.tunnels.find(&key(remote)) {
         tunnel.retry_now();
     }
 }
 
 /// Ends it and forgets its connector info, until the next set-up.
-pub(crate) fn retire(core: &Core, remote: &RemoteServer) {
+pub(crate) fn retire(core: &AppState, remote: &RemoteServer) {
     let (generation, door) = {
         let mut main = remote.main.lock();
         let (generation, door) = (main.generation + 1, std::mem::take(&mut main.door));
@@ -191,7 +191,7 @@ pub(crate) fn retire(core: &Core, remote: &RemoteServer) {
 }
 
 /// Ends those of servers that no application is connected through, or is to be.
-pub(crate) fn retire_unused(core: &Core) {
+pub(crate) fn retire_unused(core: &AppState) {
     for remote in core.servers.all() {
         let is_set_up = remote.main.lock().info.is_some();
         if is_set_up && !core.is_in_use(remote.origin()) {
@@ -237,7 +237,7 @@ fn key(remote: &RemoteServer) -> Key {
 }
 
 /// Finds it ready, or a set-up under way, or begins one.
-fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
+fn begin(core: &Arc<AppState>, remote: &Arc<RemoteServer>) -> Result<Begun, ConnectError> {
     let (info, mut main) = current(core, remote)?;
     if main.info.as_ref() == Some(&info) {
         if main.is_ready {
@@ -251,15 +251,15 @@ fn begin(core: &Arc<Core>, remote: &Arc<RemoteServer>) -> Result<Begun, Fault> {
     main.is_ready = false;
     main.error = None;
     main.info = Some(info.clone());
-    let keeper = Keeper {
+    let keeper = MainTunnelTask {
         core: Arc::clone(core),
         remote: Arc::clone(remote),
         info,
         generation: main.generation,
     };
-    let set_up = keeper
-        .spawn()
-        .map_err(|error| Fault::new("local", format!("no thread for the main tunnel: {error}")))?;
+    let set_up = keeper.spawn().map_err(|error| {
+        ConnectError::new("local", format!("no thread for the main tunnel: {error}"))
+    })?;
     main.set_up = Some(set_up.clone());
     Ok(Begun::Trying(set_up))
 }
@@ -273,9 +273,9 @@ impl SetUp {
 
 /// The connector info, and the main tunnel while that is the newest: an older one must not replace a newer tunnel.
 fn current<'a>(
-    core: &Core,
+    core: &AppState,
     remote: &'a RemoteServer,
-) -> Result<(Info, MutexGuard<'a, Main>), Fault> {
+) -> Result<(Info, MutexGuard<'a, Main>), ConnectError> {
     loop {
         let saves = remote.saves();
         let info = info(core, remote)?;
@@ -286,8 +286,8 @@ fn current<'a>(
     }
 }
 
-fn info(core: &Core, remote: &RemoteServer) -> Result<Info, Fault> {
-    let local = |error: String| Fault::new("local", error);
+fn info(core: &AppState, remote: &RemoteServer) -> Result<Info, ConnectError> {
+    let local = |error: String| ConnectError::new("local", error);
     let credentials = remote
         .credentials(&core.credentials, false)
         .map_err(|error| local(error.to_string()))?;
@@ -330,14 +330,14 @@ impl Door {
 }
 
 /// One set-up.
-struct Keeper {
-    core: Arc<Core>,
+struct MainTunnelTask {
+    core: Arc<AppState>,
     remote: Arc<RemoteServer>,
     info: Info,
     generation: u64,
 }
 
-impl Keeper {
+impl MainTunnelTask {
     /// The set-up's own thread, as several connections may wait for it; ends when the tunnel is ready, or replaced, or
     /// closed with the program.
     fn spawn(self) -> io::Result<SetUp> {

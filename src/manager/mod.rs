@@ -11,15 +11,15 @@
 //! Nothing here knows how a tunnel or a database works.
 
 pub mod app;
-pub mod draft;
+pub mod app_input;
+pub mod app_store;
+pub mod one_shot;
 pub mod protocol;
 pub mod quick_setup;
 mod server_url;
-pub mod share;
-pub mod store;
 
+mod app_state;
 mod connection;
-mod core;
 mod local_api;
 mod main_tunnel;
 mod own_listeners;
@@ -36,12 +36,12 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use self::core::Core;
+use self::app_state::AppState;
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, WebClients};
+use crate::store::{CredentialStore, DataDir};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::registry::Registry;
-use crate::vault::{CredentialStore, Home};
 pub use server_url::ServerUrl;
 
 pub use connection::MAX_ACTIVE;
@@ -55,7 +55,7 @@ const CLOSE_TIME: Duration = Duration::from_millis(1500);
 /// What the management server is started with.
 pub struct Options {
     /// The per-user directory.
-    pub home: Home,
+    pub home: DataDir,
     /// Where it listens.
     pub listener: TcpListener,
     /// A directory of ours, mode 0700, for private sockets.
@@ -92,7 +92,7 @@ pub enum StartError {
 
 /// The management server at work.
 pub struct Running {
-    core: Arc<Core>,
+    core: Arc<AppState>,
     server: Server,
 }
 
@@ -120,16 +120,16 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     Ok(Running { core, server })
 }
 
-fn core_of(options: Options) -> (Arc<Core>, TcpListener) {
-    let core = Core {
-        apps: store::AppStore::new(options.home.clone()),
+fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
+    let core = AppState {
+        apps: app_store::AppStore::new(options.home.clone()),
         credentials: CredentialStore::new(options.home.clone()),
         known: KnownServers::new(options.home.clone()),
         plugins: plugin::Registry::new(options.home.clone()),
         tunnels: Registry::default(),
         servers: servers::Servers::default(),
         connections: connection::Connections::default(),
-        ports: self::core::Ports::default(),
+        ports: self::app_state::PortReservations::default(),
         web_clients: options.web_clients,
         run_dir: options.run_dir,
         home: options.home,
@@ -145,7 +145,7 @@ fn core_of(options: Options) -> (Arc<Core>, TcpListener) {
 }
 
 /// What the program does of itself at its start.
-fn begin(core: &Arc<Core>) {
+fn begin(core: &Arc<AppState>) {
     begin_main_tunnels(core);
     let apps = core.apps.list().unwrap_or_else(|error| {
         log::warn!("no application is connected at the start: {error}");
@@ -160,7 +160,7 @@ fn begin(core: &Arc<Core>) {
 }
 
 /// Where connector info was saved, and something is to be connected through it.
-fn begin_main_tunnels(core: &Arc<Core>) {
+fn begin_main_tunnels(core: &Arc<AppState>) {
     match core.credentials.with_connector_info() {
         Ok(known) => {
             let in_use = known.iter().filter(|(origin, _)| core.is_in_use(origin));

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddr
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::app::AppConfig;
-use super::connection::active::Fault;
-use super::core::Core;
+use super::app_state::AppState;
+use super::connection::record::ConnectError;
 use crate::tunnel::target::MayDial;
 
 /// All of them now, and what each is.
@@ -84,7 +84,7 @@ impl Drop for Registered {
 }
 
 /// Refuses an application that leads to a listener of this process's own.
-pub(super) fn check(core: &Core, app: &AppConfig) -> Result<(), Fault> {
+pub(super) fn check(core: &AppState, app: &AppConfig) -> Result<(), ConnectError> {
     // A name is asked for only where its port is in question.
     if !core.listeners.has_port(app.port) {
         return Ok(());
@@ -94,7 +94,7 @@ pub(super) fn check(core: &Core, app: &AppConfig) -> Result<(), Fault> {
     let mut targets = targets.into_iter().flatten();
     match targets.find_map(|target| core.listeners.at(target)) {
         None => Ok(()),
-        Some(what) => Err(Fault::new(
+        Some(what) => Err(ConnectError::new(
             "own-listener",
             format!(
                 "{} is {what} of this 'postern start', which is not shared: name another address",

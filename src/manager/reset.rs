@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::core::Core;
+use super::app_state::AppState;
 use super::main_tunnel;
 use super::routes::Answer;
 use super::server_url::ServerUrl;
@@ -26,12 +26,12 @@ struct Wanted {
 
 /// Forgets the credentials of one server, ends what uses them, and leaves host keys as they are: a key has its own
 /// question, and who is asked two at once reads neither.
-pub(super) fn reset(core: &Arc<Core>, request: &Request) -> Answer {
+pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
     let wanted: Wanted = request.json()?;
     // What may be forgotten was allowed once, whatever is allowed now.
     let server = ServerUrl::parse(&wanted.server, true).map_err(ApiError::bad_request)?;
     let origin = server.origin();
-    let internal = |error: crate::vault::Error| ApiError::internal(error.to_string());
+    let internal = |error: crate::store::Error| ApiError::internal(error.to_string());
     if !core.credentials.knows(origin).map_err(internal)? {
         return Err(unknown(origin));
     }
@@ -56,7 +56,11 @@ fn unknown(origin: &str) -> ApiError {
 
 /// Ends the connections through a server, and answers which of them were under way; what has failed is forgotten too,
 /// as its reason is none any more.
-fn end_connections(core: &Core, origin: &str, is_agreed: bool) -> Result<Vec<String>, ApiError> {
+fn end_connections(
+    core: &AppState,
+    origin: &str,
+    is_agreed: bool,
+) -> Result<Vec<String>, ApiError> {
     let connections = core.connections.through(origin);
     let live: Vec<String> = connections
         .iter()

@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::app::AppConfig;
+use super::app_input::{AppInput, Invalid};
+use super::app_state::AppState;
 use super::connection::Refused;
 use super::connection::state::State;
-use super::core::Core;
-use super::draft::{Draft, Invalid};
 use super::reset::reset;
-use super::{main_tunnel, quick_setup, store};
+use super::{app_store, main_tunnel, quick_setup};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
-use crate::vault::SealedFile;
+use crate::store::SealedFile;
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
@@ -29,8 +29,8 @@ const DELETE_WAIT: Duration = Duration::from_secs(2);
 pub(super) type Answer = Result<Response, ApiError>;
 
 /// Everything the management server answers.
-pub(crate) fn routes(core: &Arc<Core>) -> Router {
-    let on = |answer: fn(&Arc<Core>, &Request) -> Answer| {
+pub(crate) fn routes(core: &Arc<AppState>) -> Router {
+    let on = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
         let core = Arc::clone(core);
         move |request: Request| {
             let answer = answer(&core, &request);
@@ -38,7 +38,7 @@ pub(crate) fn routes(core: &Arc<Core>) -> Router {
         }
     };
     let writers = Arc::new(AtomicUsize::new(0));
-    let writing = |answer: fn(&Arc<Core>, &Request) -> Answer| {
+    let writing = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
         let (core, writers) = (Arc::clone(core), Arc::clone(&writers));
         move |request: Request| apart(&core, &writers, request, answer)
     };
@@ -79,10 +79,10 @@ fn respond(request: Request, answer: Answer) {
 
 /// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
 fn apart(
-    core: &Arc<Core>,
+    core: &Arc<AppState>,
     writers: &Arc<AtomicUsize>,
     request: Request,
-    answer: fn(&Arc<Core>, &Request) -> Answer,
+    answer: fn(&Arc<AppState>, &Request) -> Answer,
 ) {
     if writers.fetch_add(1, Ordering::SeqCst) >= MAX_WRITERS {
         writers.fetch_sub(1, Ordering::SeqCst);
@@ -114,13 +114,13 @@ impl Drop for Counted {
     }
 }
 
-fn list(core: &Arc<Core>, _: &Request) -> Answer {
+fn list(core: &Arc<AppState>, _: &Request) -> Answer {
     let apps = core.apps.list().map_err(failed)?;
     let shown: Vec<Value> = apps.iter().map(|app| with_connection(core, app)).collect();
     Ok(Response::ok(shown))
 }
 
-fn with_connection(core: &Core, app: &AppConfig) -> Value {
+fn with_connection(core: &AppState, app: &AppConfig) -> Value {
     let mut shown = app.shown();
     let result = core.connections.result_beside(app);
     if let Some(members) = shown.as_object_mut() {
@@ -136,7 +136,7 @@ fn with_connection(core: &Core, app: &AppConfig) -> Value {
     shown
 }
 
-fn add(core: &Arc<Core>, request: &Request) -> Answer {
+fn add(core: &Arc<AppState>, request: &Request) -> Answer {
     let added = core.apps.add(draft(core, request)?).map_err(failed)?;
     log::info!("application {}: added", added.id);
     Ok(Response::json(
@@ -145,12 +145,12 @@ fn add(core: &Arc<Core>, request: &Request) -> Answer {
     ))
 }
 
-fn show(core: &Arc<Core>, request: &Request) -> Answer {
+fn show(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
     Ok(Response::ok(with_connection(core, &app)))
 }
 
-fn replace(core: &Arc<Core>, request: &Request) -> Answer {
+fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
     // Before the body is looked at: of an unknown one nothing else matters.
     core.apps.find(id(request)).map_err(failed)?;
     let app = core
@@ -163,7 +163,7 @@ fn replace(core: &Arc<Core>, request: &Request) -> Answer {
     Ok(Response::ok(with_connection(core, &app)))
 }
 
-fn remove(core: &Arc<Core>, request: &Request) -> Answer {
+fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     core.apps.find(id).map_err(failed)?;
     if let Some(done) = core.connections.disconnect(id) {
@@ -181,7 +181,7 @@ fn remove(core: &Arc<Core>, request: &Request) -> Answer {
 }
 
 /// An application that was connected once has a place at its server.
-fn give_back(core: &Core, app: &AppConfig) {
+fn give_back(core: &AppState, app: &AppConfig) {
     let Ok(url) = core.server_of(app) else {
         return;
     };
@@ -196,7 +196,7 @@ fn give_back(core: &Core, app: &AppConfig) {
     }
 }
 
-fn connect(core: &Arc<Core>, request: &Request) -> Answer {
+fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
     match core.connections.connect(core, app) {
         Ok(status) => Ok(Response::json(
@@ -208,7 +208,7 @@ fn connect(core: &Arc<Core>, request: &Request) -> Answer {
     }
 }
 
-fn disconnect(core: &Arc<Core>, request: &Request) -> Answer {
+fn disconnect(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     // An application that was removed elsewhere may still be connected.
     if core.connections.disconnect(id).is_none() {
@@ -217,7 +217,7 @@ fn disconnect(core: &Arc<Core>, request: &Request) -> Answer {
     Ok(Response::ok(json!({"status": State::Disconnected})))
 }
 
-fn status(core: &Arc<Core>, request: &Request) -> Answer {
+fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     let result = match core.apps.find(id) {
         Ok(app) => core.connections.result_beside(&app).unwrap_or_default(),
@@ -227,7 +227,7 @@ fn status(core: &Arc<Core>, request: &Request) -> Answer {
     Ok(Response::ok(result))
 }
 
-fn retry(core: &Arc<Core>, request: &Request) -> Answer {
+fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     match core.connections.find(id) {
         Some(active) => active.retry(),
@@ -248,7 +248,7 @@ struct Trust {
 }
 
 /// Only a key that a tunnel has just refused can be trusted: nothing else is beside the old one on the page.
-fn trust(core: &Arc<Core>, request: &Request) -> Answer {
+fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
     let Trust {
         server,
         fingerprint,
@@ -279,7 +279,7 @@ fn trust(core: &Arc<Core>, request: &Request) -> Answer {
     ))
 }
 
-fn tunnels(core: &Arc<Core>, _: &Request) -> Answer {
+fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
     let servers = core.servers.all();
     let shown: Vec<Value> = servers
         .iter()
@@ -288,7 +288,7 @@ fn tunnels(core: &Arc<Core>, _: &Request) -> Answer {
     Ok(Response::ok(shown))
 }
 
-fn plugins(core: &Arc<Core>, _: &Request) -> Answer {
+fn plugins(core: &Arc<AppState>, _: &Request) -> Answer {
     let installed = core
         .plugins
         .list()
@@ -296,7 +296,7 @@ fn plugins(core: &Arc<Core>, _: &Request) -> Answer {
     Ok(Response::ok(installed))
 }
 
-fn version(core: &Arc<Core>, _: &Request) -> Answer {
+fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     let mut notices = core.notices.clone();
     notices.extend(SealedFile::set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -318,9 +318,9 @@ fn id(request: &Request) -> &str {
     request.param("id").unwrap_or_default()
 }
 
-fn draft(core: &Core, request: &Request) -> Result<Draft, ApiError> {
+fn draft(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
     let body: Value = request.json()?;
-    Draft::parse(&body, core.insecure).map_err(|invalid| wrong(&invalid))
+    AppInput::parse(&body, core.insecure).map_err(|invalid| wrong(&invalid))
 }
 
 /// All wrong fields, in the message and by name.
@@ -332,10 +332,10 @@ fn wrong(invalid: &Invalid) -> ApiError {
     ApiError::bad_request(invalid.to_string()).with("fields", fields)
 }
 
-fn failed(error: store::Error) -> ApiError {
+fn failed(error: app_store::Error) -> ApiError {
     let status = match &error {
-        store::Error::Unknown(_) => 404,
-        store::Error::Full => 429,
+        app_store::Error::Unknown(_) => 404,
+        app_store::Error::Full => 429,
         _ => 500,
     };
     ApiError::new(status, error.to_string())

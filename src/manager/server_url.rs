@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::tunnel::link::Endpoint;
+use crate::tunnel::ws::Endpoint;
 
 /// Bytes of the URL. Default 2048: more is a mistake.
 const MAX_URL: usize = 2048;

@@ -8,15 +8,15 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::app::address;
-use super::connection::active::Fault;
+use super::connection::record::ConnectError;
 use super::main_tunnel::MainTunnel;
 use super::quick_setup::{self, Setup};
 use super::server_url::ServerUrl;
+use crate::store::{self, CredentialStore, Credentials};
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::link::{AddressClass, Endpoint};
 use crate::tunnel::remote::Remote;
-use crate::vault::{self, CredentialStore, Credentials};
+use crate::tunnel::ws::{AddressClass, Endpoint};
 
 /// The tunnel server's port where nothing names one. 62888 by the specification.
 pub const DEFAULT_TUNNEL_PORT: u16 = 62888;
@@ -115,7 +115,7 @@ impl RemoteServer {
         &self,
         store: &CredentialStore,
         reload: bool,
-    ) -> Result<Credentials, vault::Error> {
+    ) -> Result<Credentials, store::Error> {
         let mut held = self.held();
         if let Some(known) = &held.credentials
             && !reload
@@ -152,7 +152,7 @@ impl RemoteServer {
         setup: &Setup,
         own_port: Option<u16>,
         answered: Answered,
-    ) -> Result<Option<Connector>, vault::Error> {
+    ) -> Result<Option<Connector>, store::Error> {
         let given = &setup.connector;
         // Held over the write, so that memory never falls behind the disk.
         let mut held = self.held();
@@ -183,7 +183,7 @@ impl RemoteServer {
     }
 
     /// Forgets the credentials, in memory and on disk; false where there are none on disk.
-    pub(crate) fn forget(&self, store: &CredentialStore) -> Result<bool, vault::Error> {
+    pub(crate) fn forget(&self, store: &CredentialStore) -> Result<bool, store::Error> {
         // Held over the write: who asks for credentials meanwhile gets new ones.
         let mut held = self.held();
         held.forgotten = self.next_call();
@@ -200,7 +200,7 @@ impl RemoteServer {
         store: &CredentialStore,
         local_port: u16,
         tunnel_port: u16,
-    ) -> Result<(), vault::Error> {
+    ) -> Result<(), store::Error> {
         let mut held = self.held();
         let changed = store.change(&self.origin, |saved| {
             saved.local_port = Some(local_port);
@@ -266,10 +266,10 @@ impl Connector {
     }
 
     /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`.
-    pub(crate) fn endpoint(&self) -> Result<Endpoint, Fault> {
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
         let url = format!("ws://{}", address(&self.external_ip, self.tunnel_port));
         Endpoint::parse(&url).map_err(|error| {
-            Fault::new(
+            ConnectError::new(
                 "quick-setup",
                 format!("the remote server named a tunnel server that cannot be used: {error}"),
             )
@@ -277,7 +277,11 @@ impl Connector {
     }
 
     /// The settings of a tunnel that forwards `remote`.
-    pub(crate) fn settings(&self, known: KnownServers, remote: Remote) -> Result<Settings, Fault> {
+    pub(crate) fn settings(
+        &self,
+        known: KnownServers,
+        remote: Remote,
+    ) -> Result<Settings, ConnectError> {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
@@ -292,7 +296,7 @@ impl Connector {
 mod tests {
     use super::*;
     use crate::manager::quick_setup::{ApiKey, App, Connector as Given, Resource};
-    use crate::vault::Home;
+    use crate::store::DataDir;
 
     fn setup(username: &str) -> Setup {
         Setup {
@@ -321,7 +325,7 @@ mod tests {
     fn what_an_earlier_version_did_not_keep_is_told_by_the_url_or_not_known() {
         use AddressClass::{Loopback, Private, Public};
         let dir = tempfile::tempdir().unwrap();
-        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let store = CredentialStore::new(DataDir::at(dir.path().join("home")));
         let mut credentials = store.load("https://a.example:443").unwrap();
         for (origin, class) in [
             ("http://127.0.0.1:8180", Some(Loopback)),
@@ -345,7 +349,7 @@ mod tests {
     #[test]
     fn an_answer_that_nobody_awaits_does_not_replace_that_of_a_later_call() {
         let dir = tempfile::tempdir().unwrap();
-        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let store = CredentialStore::new(DataDir::at(dir.path().join("home")));
         let remote = Servers::default().of("https://a.example:443");
         let name = || store.load(remote.origin()).unwrap().connector_name;
         let accept = |username: &str, call: u64, is_awaited: bool| {
@@ -373,7 +377,7 @@ mod tests {
     #[test]
     fn an_answer_to_forgotten_credentials_does_not_bring_them_back() {
         let dir = tempfile::tempdir().unwrap();
-        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let store = CredentialStore::new(DataDir::at(dir.path().join("home")));
         let remote = Servers::default().of("https://a.example:443");
         let accept = |call: u64| {
             let is_awaited = true;
@@ -397,7 +401,7 @@ mod tests {
     #[test]
     fn the_tunnel_port_that_is_kept_is_one_that_was_connected_to() {
         let dir = tempfile::tempdir().unwrap();
-        let store = CredentialStore::new(Home::at(dir.path().join("home")));
+        let store = CredentialStore::new(DataDir::at(dir.path().join("home")));
         let remote = Servers::default().of("https://a.example:443");
         let port = |own: Option<u16>, given: Option<u16>| {
             let mut setup = setup("user");

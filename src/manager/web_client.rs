@@ -8,9 +8,9 @@ use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
 
 use super::app::AppConfig;
-use super::connection::active::Fault;
+use super::app_state::AppState;
 use super::connection::connect::Ended;
-use super::core::Core;
+use super::connection::record::ConnectError;
 use super::own_listeners::Registered;
 use super::quick_setup::Setup;
 use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
@@ -40,7 +40,7 @@ type Outcome = Option<Result<(Box<dyn Served>, Option<Registered>), NotServed>>;
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
     pub(crate) fn start(
-        core: &Arc<Core>,
+        core: &Arc<AppState>,
         app: &AppConfig,
         stopped: &Receiver<()>,
     ) -> Result<Self, Ended> {
@@ -48,15 +48,17 @@ impl WebClient {
         let added = core
             .plugins
             .serves(protocol)
-            .map_err(|error| Fault::new("plugin", error.to_string()))?;
+            .map_err(|error| ConnectError::new("plugin", error.to_string()))?;
         let outcome = match added {
             true => started(core, app, stopped)?,
             false => None,
         };
         match outcome {
-            None => Err(Fault::new("plugin", format!("unsupported protocol '{protocol}'")).into()),
+            None => Err(
+                ConnectError::new("plugin", format!("unsupported protocol '{protocol}'")).into(),
+            ),
             Some(Err(error)) => {
-                let fault = Fault::new("plugin", error.message);
+                let fault = ConnectError::new("plugin", error.message);
                 Err(fault.refused(error.is_denied).into())
             }
             Some(Ok((served, registered))) => Ok(Self {
@@ -126,7 +128,11 @@ impl Drop for WebClient {
 
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
-fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
+fn started(
+    core: &Arc<AppState>,
+    app: &AppConfig,
+    stopped: &Receiver<()>,
+) -> Result<Outcome, Ended> {
     let counted = Counted::new()?;
     let (sender, outcome) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
@@ -146,13 +152,14 @@ fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<
             drop(counted);
             hand_over(&sender, outcome);
         });
-    spawned
-        .map_err(|error| Fault::new("local", format!("no thread for the web client: {error}")))?;
+    spawned.map_err(|error| {
+        ConnectError::new("local", format!("no thread for the web client: {error}"))
+    })?;
     select! {
         recv(stopped) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
             Ok(outcome) => Ok(outcome),
-            Err(_) => Err(Fault::new("plugin", "plugin error: the web client broke off while it started").into()),
+            Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client broke off while it started").into()),
         }
     }
 }
@@ -161,11 +168,11 @@ fn started(core: &Arc<Core>, app: &AppConfig, stopped: &Receiver<()>) -> Result<
 struct Counted;
 
 impl Counted {
-    fn new() -> Result<Self, Fault> {
+    fn new() -> Result<Self, ConnectError> {
         let counted = Self;
         if STARTS.fetch_add(1, Ordering::SeqCst) >= MAX_STARTS {
             let busy = "too many web clients wait for their databases; try again in half a minute";
-            return Err(Fault::new("plugin", busy));
+            return Err(ConnectError::new("plugin", busy));
         }
         Ok(counted)
     }
@@ -186,7 +193,7 @@ fn hand_over(to: &Sender<Outcome>, outcome: Outcome) {
 }
 
 /// Nobody connects to it from here before it is known to be ours.
-fn bind(core: &Core, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
+fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
     let (listeners, bound) = (core.listeners.clone(), Arc::clone(bound));
     Arc::new(move |address| {
         let (listener, registered) = listeners.bind(address, "a database's web client")?;
@@ -195,7 +202,7 @@ fn bind(core: &Core, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
     })
 }
 
-fn database(core: &Core, app: &AppConfig, bind: Bind) -> Database {
+fn database(core: &AppState, app: &AppConfig, bind: Bind) -> Database {
     Database {
         host: app.ip.clone(),
         port: app.port,

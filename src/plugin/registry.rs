@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::vault::{self, Home, Locked, time::rfc3339};
+use crate::store::{self, DataDir, Locked, time::rfc3339};
 
 const FILE: &str = "plugins.json";
 /// The largest file that is read, in bytes. An entry has about 120.
@@ -19,7 +19,7 @@ const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// The plugins of one user.
 #[derive(Debug)]
 pub struct Registry {
-    home: Home,
+    home: DataDir,
 }
 
 /// A plugin that was made available.
@@ -45,7 +45,7 @@ struct Document {
 #[non_exhaustive]
 pub enum Error {
     /// The directory failed.
-    Vault(vault::Error),
+    Store(store::Error),
     /// The file is not what was written; it is left as it is.
     Damaged {
         /// The file.
@@ -61,7 +61,7 @@ pub enum Error {
 
 impl Registry {
     /// The registry in `home`, which need not exist yet.
-    pub fn new(home: Home) -> Self {
+    pub fn new(home: DataDir) -> Self {
         Self { home }
     }
 
@@ -145,7 +145,7 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::Vault(error) => error.hint().to_owned(),
+            Self::Store(error) => error.hint().to_owned(),
             Self::Damaged { .. } => {
                 "mend the file, or move it away and add the plugins again".into()
             }
@@ -158,7 +158,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Vault(error) => write!(f, "{error}"),
+            Self::Store(error) => write!(f, "{error}"),
             Self::Damaged { path, reason } => {
                 write!(f, "{} is damaged: {reason}", path.display())
             }
@@ -171,15 +171,15 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Vault(error) => Some(error),
+            Self::Store(error) => Some(error),
             _ => None,
         }
     }
 }
 
-impl From<vault::Error> for Error {
-    fn from(error: vault::Error) -> Self {
-        Self::Vault(error)
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     fn registry() -> (tempfile::TempDir, Registry) {
         let dir = tempfile::tempdir().unwrap();
-        let registry = Registry::new(Home::at(dir.path()));
+        let registry = Registry::new(DataDir::at(dir.path()));
         (dir, registry)
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::{Enrolment, Options, PublicPorts, Running, StartError, Whereabouts};
-use crate::vault::{self, Claimed, Home, Instance};
+use crate::store::{self, Claimed, DataDir, Instance};
 
 /// The ports that are tried first: gateway and tunnel server. 62888 by the specification.
 const FIRST_PORTS: Ports = Ports {
@@ -46,7 +46,7 @@ pub enum NotEmbedded {
     /// A relay of its own process works on the directory: its address, where it has said it.
     Beside(Option<Whereabouts>),
     /// The directory cannot be used.
-    Vault(vault::Error),
+    Store(store::Error),
     /// It did not start.
     Start(StartError),
 }
@@ -58,7 +58,7 @@ impl fmt::Display for NotEmbedded {
                 write!(f, "a relay runs on this machine already, at {}", relay.url)
             }
             Self::Beside(None) => f.write_str("another relay uses the directory"),
-            Self::Vault(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
         }
     }
@@ -66,9 +66,9 @@ impl fmt::Display for NotEmbedded {
 
 impl std::error::Error for NotEmbedded {}
 
-impl From<vault::Error> for NotEmbedded {
-    fn from(error: vault::Error) -> Self {
-        Self::Vault(error)
+impl From<store::Error> for NotEmbedded {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
     }
 }
 
@@ -80,13 +80,13 @@ impl From<io::Error> for NotEmbedded {
 
 /// Starts it in `relay/` of the per-user directory.
 pub fn start(
-    home: &Home,
+    home: &DataDir,
     run_dir: &Path,
     check_other_users: bool,
 ) -> Result<Embedded, NotEmbedded> {
-    let data = Home::at(home.dir().join(DATA_DIR));
+    let data = DataDir::at(home.dir().join(DATA_DIR));
     let instance = Instance::claim(&data).map_err(|claimed| match claimed {
-        Claimed::Failed(error) => NotEmbedded::Vault(error),
+        Claimed::Failed(error) => NotEmbedded::Store(error),
         Claimed::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
     })?;
     let (listener, tunnel_listener) = listeners(&data)?;
@@ -150,7 +150,7 @@ impl Embedded {
 }
 
 /// On the first ports, else those from before, else free ones; which they are is kept.
-fn listeners(data: &Home) -> Result<(TcpListener, TcpListener), NotEmbedded> {
+fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener), NotEmbedded> {
     let before = data.read(PORTS, PORTS_CAP).ok().flatten();
     let before: Option<Ports> = before.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let known = before.unwrap_or(FIRST_PORTS);

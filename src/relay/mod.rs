@@ -11,21 +11,21 @@
 pub mod embedded;
 pub mod gateway;
 
-mod assignments;
-mod book;
-mod enrolment;
+mod allocator;
+mod connector_auth;
 mod lines;
 mod names;
 mod operator;
-mod place;
-mod rate;
+mod rate_limiter;
 mod routes;
 mod secret;
 mod service;
+mod setup_request;
 mod sites;
+mod state;
+mod state_store;
 mod status;
-mod store;
-mod wanted;
+mod urls;
 
 use std::fmt;
 use std::io;
@@ -37,23 +37,23 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::http::fence::wanted_files;
+use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::store::time::rfc3339;
+use crate::store::{self, DataDir, Instance};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
-use crate::vault::time::rfc3339;
-use crate::vault::{self, Home, Instance};
-use book::NotAllowed;
-pub use enrolment::Enrolment;
+pub use connector_auth::Enrolment;
 use gateway::{Cidr, Gateway, GatewayConfig};
 use operator::Operator;
-use place::Place;
-pub use place::{InvalidUrl, PublicPorts, PublicUrl, check_domain};
-use routes::Desk;
-use secret::Kept;
-use service::{FreshToken, Gatekeeper, Service};
-use store::Store;
-pub use store::{Error as StateError, hint_of};
+use routes::AppState;
+use secret::SecretHash;
+use service::{FreshToken, Service, TunnelPolicy};
+use state::NotAllowed;
+use state_store::Store;
+pub use state_store::{Error as StateError, hint_of};
+use urls::PublicUrls;
+pub use urls::{InvalidUrl, PublicPorts, PublicUrl, check_domain};
 
 /// Threads that answer light requests; what sites answer needs none of them.
 const WORKERS: usize = 3;
@@ -63,7 +63,7 @@ const STOP_STACK: usize = 128 * 1024;
 /// What a relay is started with.
 pub struct Options {
     /// The data directory, which no other relay uses.
-    pub data: Home,
+    pub data: DataDir,
     /// Where visitors and quick-setup calls come in.
     pub listener: TcpListener,
     /// Where tunnels come in.
@@ -96,7 +96,7 @@ pub struct Options {
 /// A relay at work.
 pub struct Running {
     service: Arc<Service>,
-    desk: Arc<Desk>,
+    app: Arc<AppState>,
     server: Server,
     tunnels: tunnel::Server,
     /// The enrol token, where one was made now. It is a secret that is shown this once.
@@ -183,7 +183,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         Enrolment::Open => TokenAtStart::default(),
     };
     let listen = options.listener.local_addr()?;
-    let mut place = Place::new(&options.domain, listen, options.public_url);
+    let mut place = PublicUrls::new(&options.domain, listen, options.public_url);
     place.external_ip = options.external_ip;
     place.tunnel = options.tunnel_listener.local_addr()?;
     place.ports = options.ports;
@@ -201,7 +201,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
     let service = Arc::new(Service::new(store, place, options.enrolment));
     let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
-    let desk = Arc::new(Desk {
+    let app = Arc::new(AppState {
         service: Arc::clone(&service),
         operator,
         trust_proxy: options.trust_proxy,
@@ -217,10 +217,10 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     };
     let gateway = Gateway::new(gateway, service.sites.clone());
     let server =
-        Server::start_with_gateway(Arc::new(gateway), config, Arc::new(routes::routes(&desk)))?;
+        Server::start_with_gateway(Arc::new(gateway), config, Arc::new(routes::routes(&app)))?;
     Ok(Running {
         service,
-        desk,
+        app,
         server,
         tunnels,
         new_enroll_token: token.made,
@@ -238,7 +238,7 @@ fn take_tunnels(
     gateway: &Limits,
 ) -> io::Result<tunnel::Server> {
     let mut settings = tunnel::Settings::new(listener, keys);
-    settings.policy = Box::new(Gatekeeper(Arc::clone(service)));
+    settings.policy = Box::new(TunnelPolicy(Arc::clone(service)));
     settings.reserved_files = wanted_files(gateway);
     let tunnels = tunnel::Server::start(settings)?;
     service.begin(tunnels.opener());
@@ -273,11 +273,11 @@ impl Running {
 
     /// What signs the operator in; a secret.
     pub fn operator_token(&self) -> &Zeroizing<String> {
-        self.desk.operator.token()
+        self.app.operator.token()
     }
 
     /// Tells the other processes of this user where it is.
-    pub fn announce(&self, instance: &Instance) -> Result<(), vault::Error> {
+    pub fn announce(&self, instance: &Instance) -> Result<(), store::Error> {
         let whereabouts = Whereabouts {
             url: self.url(),
             address: reachable(self.address()),
@@ -332,24 +332,24 @@ impl fmt::Debug for Revoked {
 }
 
 /// Whether the directory has a relay's state; nothing is created.
-pub fn has_state(data: &Home) -> bool {
-    store::exists(data)
+pub fn has_state(data: &DataDir) -> bool {
+    state_store::exists(data)
 }
 
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
-pub fn revoke(data: Home, name: &str) -> Result<Option<Revoked>, StartError> {
+pub fn revoke(data: DataDir, name: &str) -> Result<Option<Revoked>, StartError> {
     let store = Store::open(data, &mut Vec::new())?;
     let fresh = FreshToken::new()?;
     let turned_out =
-        store.change(|book| Ok::<_, StateError>(service::turn_out(book, name, fresh)))?;
+        store.update(|book| Ok::<_, StateError>(service::turn_out(book, name, fresh)))?;
     Ok(turned_out.map(|(_, enroll_token)| Revoked { enroll_token }))
 }
 
 /// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name. True when
 /// the connector is back with what it had, false when it is to enrol again.
-pub fn allow(data: Home, name: &str) -> Result<Option<bool>, StateError> {
+pub fn allow(data: DataDir, name: &str) -> Result<Option<bool>, StateError> {
     let store = Store::open(data, &mut Vec::new())?;
-    store.change(|book| {
+    store.update(|book| {
         book.sweep(&service::cutoff());
         match book.allow(name) {
             Ok(back) => Ok(Some(back.is_some())),
@@ -373,9 +373,9 @@ pub struct Enrolled {
 }
 
 /// Who is enrolled, and who was turned out, read from the directory whether or not a relay runs on it.
-pub fn enrolled(data: &Home) -> Result<Vec<Enrolled>, StateError> {
-    let book = store::peek(data)?.unwrap_or_default();
-    let of = |application: &book::Application| {
+pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
+    let book = state_store::peek(data)?.unwrap_or_default();
+    let of = |application: &state::Application| {
         let name = match &application.site {
             Some(site) => site.name.clone(),
             None => format!("tcp:{}", application.port),
@@ -412,7 +412,7 @@ fn enroll_token(
     store: &Store,
     given: Option<Zeroizing<String>>,
 ) -> Result<TokenAtStart, StartError> {
-    let (known, forbidden, since) = store.look(|book| {
+    let (known, forbidden, since) = store.read(|book| {
         let since = book.enroll_token_since.clone();
         (
             book.enroll_token.clone(),
@@ -434,8 +434,8 @@ fn enroll_token(
         (None, None) => Some(secret::token()?),
     };
     if let Some(token) = given.as_ref().or(made.as_ref()) {
-        let kept = Kept::of(token)?;
-        store.change(|book| {
+        let kept = SecretHash::of(token)?;
+        store.update(|book| {
             book.set_token(kept, &rfc3339(SystemTime::now()));
             Ok::<_, StateError>(())
         })?;
@@ -448,7 +448,7 @@ fn enroll_token(
 
 /// The relay's own names, with the port that belongs to each: beside those of loopback the address
 /// that it listens on, and what visitors use.
-fn hosts(place: &Place, listen: SocketAddr) -> HostPolicy {
+fn hosts(place: &PublicUrls, listen: SocketAddr) -> HostPolicy {
     let hosts = HostPolicy::loopback();
     let external = match place.external_ip.contains(':') {
         true => format!("[{}]", place.external_ip),
@@ -468,7 +468,7 @@ fn hosts(place: &Place, listen: SocketAddr) -> HostPolicy {
     hosts
 }
 
-fn gateway_config(place: &Place, trust_proxy: &[Cidr]) -> GatewayConfig {
+fn gateway_config(place: &PublicUrls, trust_proxy: &[Cidr]) -> GatewayConfig {
     let mut config = GatewayConfig::new(&place.domain, place.port);
     config.own_names = place.own_names().into();
     config.secure = place.is_secure;

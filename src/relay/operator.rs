@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::rate::Rate;
+use super::rate_limiter::RateLimiter;
 use super::secret::{NoRandom, same, token};
 use crate::http::Request;
 
@@ -22,7 +22,7 @@ pub(super) struct Operator {
     /// Its name by `http`, and by `https`: there its prefix keeps every other server of this host
     /// name, whatever its port, from setting it (RFC 6265bis section 4.1.3.2).
     cookies: [String; 2],
-    wrong: Rate,
+    wrong: RateLimiter,
 }
 
 impl Operator {
@@ -32,7 +32,7 @@ impl Operator {
             token: token()?,
             session: token()?,
             cookies: ["", "__Host-"].map(|prefix| format!("{prefix}postern-relay-{port}")),
-            wrong: Rate::new(WRONG_TOKENS),
+            wrong: RateLimiter::new(WRONG_TOKENS),
         })
     }
 

@@ -14,7 +14,7 @@ use super::gateway::{Cidr, forwarded};
 use super::operator::Operator;
 use super::service::Service;
 use super::status;
-use crate::http::fence::target::form_fields;
+use crate::http::h1::target::form_fields;
 use crate::http::link::Entered;
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 
@@ -28,7 +28,7 @@ const SLOW_CALLS: usize = 16;
 const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;
 
 /// What the routes work with.
-pub(super) struct Desk {
+pub(super) struct AppState {
     pub(super) service: Arc<Service>,
     pub(super) operator: Operator,
     /// Whose `X-Forwarded-For` is believed.
@@ -37,7 +37,7 @@ pub(super) struct Desk {
     pub(super) since: String,
 }
 
-impl Desk {
+impl AppState {
     /// Whether a request comes by `https`; in doubt it does.
     fn is_secure(&self, request: &Request) -> bool {
         let is_trusted = forwarded::is_trusted(request.peer(), &self.trust_proxy);
@@ -47,21 +47,21 @@ impl Desk {
 }
 
 /// All routes.
-pub(super) fn routes(desk: &Arc<Desk>) -> Router {
-    let on = |f: fn(&Desk, Request)| {
-        let desk = Arc::clone(desk);
-        move |request: Request| f(&desk, request)
+pub(super) fn routes(app: &Arc<AppState>) -> Router {
+    let on = |f: fn(&AppState, Request)| {
+        let app = Arc::clone(app);
+        move |request: Request| f(&app, request)
     };
     Router::new()
         .on(
             Method::Post,
             "/api/public/quick-setup",
-            of_connectors(desk, from_body, quick_setup),
+            of_connectors(app, from_body, quick_setup),
         )
         .on(
             Method::Delete,
             "/api/public/applications/{client_app_id}",
-            of_connectors(desk, basic, release),
+            of_connectors(app, basic, release),
         )
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));
@@ -72,17 +72,17 @@ pub(super) fn routes(desk: &Arc<Desk>) -> Router {
         .on(
             Method::Get,
             "/api/status",
-            on(|desk, request| operators(desk, request, show)),
+            on(|app, request| operators(app, request, show)),
         )
         .on(
             Method::Delete,
             "/api/connectors/{name}",
-            on(|desk, request| operators(desk, request, revoke)),
+            on(|app, request| operators(app, request, revoke)),
         )
         .on(
             Method::Delete,
             "/api/revoked/{name}",
-            on(|desk, request| operators(desk, request, allow)),
+            on(|app, request| operators(app, request, allow)),
         )
         .on(Method::Get, "/", on(page))
         .on(Method::Get, "/auth", on(enter))
@@ -96,31 +96,30 @@ type Credentials = (String, Zeroizing<String>);
 /// A route that connectors call. Who is known by a password that is quick to compare is not counted;
 /// what takes a slow comparison is answered by a thread of its own, so that it keeps nobody waiting.
 fn of_connectors(
-    desk: &Arc<Desk>,
+    app: &Arc<AppState>,
     credentials: fn(&Request) -> Option<Credentials>,
-    answer: fn(&Desk, &Request) -> Result<Response, ApiError>,
+    answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) -> impl Fn(Request) + use<> {
-    let desk = Arc::clone(desk);
+    let app = Arc::clone(app);
     let slow: Arc<AtomicUsize> = Arc::default();
     move |request| {
         let of = credentials(&request);
         let of = of
             .as_ref()
             .map(|(name, password)| (name, password.as_str()));
-        let is_known = of.is_some_and(|(name, password)| desk.service.is_known(name, password));
-        if !is_known && let Err(wait) = desk.service.count_call(source(&request, &desk.trust_proxy))
-        {
+        let is_known = of.is_some_and(|(name, password)| app.service.is_known(name, password));
+        if !is_known && let Err(wait) = app.service.count_call(source(&request, &app.trust_proxy)) {
             let message = "too many calls from here: 30 a minute are taken";
             return request.respond(too_many(message, wait));
         }
         let is_slow = match of {
-            Some((name, password)) => !is_known && desk.service.is_slow(name, password),
+            Some((name, password)) => !is_known && app.service.is_slow(name, password),
             None => request.body().len() > SMALL_CALL,
         };
         if is_slow {
-            return slowly(&desk, &slow, request, answer);
+            return slowly(&app, &slow, request, answer);
         }
-        let outcome = answer(&desk, &request);
+        let outcome = answer(&app, &request);
         respond(request, outcome);
     }
 }
@@ -136,22 +135,22 @@ impl Drop for SlowCall {
 
 /// Answers on another thread, which ends with that.
 fn slowly(
-    desk: &Arc<Desk>,
+    app: &Arc<AppState>,
     now: &Arc<AtomicUsize>,
     request: Request,
-    answer: fn(&Desk, &Request) -> Result<Response, ApiError>,
+    answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
     let place = SlowCall(Arc::clone(now));
     if now.fetch_add(1, Ordering::Relaxed) >= SLOW_CALLS {
         let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
         return request.respond(Response::error(&busy).header("Retry-After", "2"));
     }
-    let desk = Arc::clone(desk);
+    let app = Arc::clone(app);
     let spawned = std::thread::Builder::new()
         .name("relay-slow-call".into())
         .stack_size(SLOW_STACK)
         .spawn(move || {
-            let outcome = answer(&desk, &request);
+            let outcome = answer(&app, &request);
             drop(place);
             respond(request, outcome);
         });
@@ -171,22 +170,22 @@ fn from_body(request: &Request) -> Option<Credentials> {
     Some((text("connector_name")?, Zeroizing::new(text("password")?)))
 }
 
-fn quick_setup(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
+fn quick_setup(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let body = request.json::<Value>()?;
     let token = body.get("enroll_token").and_then(Value::as_str);
     // The operator's own processes have that token from a file of the operator's.
-    let is_vouched_for = token.is_some_and(|token| desk.operator.has(token));
-    let source = source(request, &desk.trust_proxy);
-    let answer = desk.service.quick_setup(&body, source, is_vouched_for)?;
+    let is_vouched_for = token.is_some_and(|token| app.operator.has(token));
+    let source = source(request, &app.trust_proxy);
+    let answer = app.service.quick_setup(&body, source, is_vouched_for)?;
     Ok(Response::ok(answer))
 }
 
 /// `Authorization: Basic` with the connector's name and password.
-fn release(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
+fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let key = request.param("client_app_id").unwrap_or_default();
     let missing = "send the connector's name and password with 'Authorization: Basic'";
     let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
-    desk.service.release(&name, &password, key)?;
+    app.service.release(&name, &password, key)?;
     Ok(Response::ok(json!({"released": true})))
 }
 
@@ -203,12 +202,12 @@ fn basic(request: &Request) -> Option<Credentials> {
 
 /// Who is not the operator learns nothing, also not what there is.
 fn operators(
-    desk: &Desk,
+    app: &AppState,
     request: Request,
-    answer: fn(&Desk, &Request) -> Result<Response, ApiError>,
+    answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
-    let outcome = match desk.operator.sent(&request, desk.is_secure(&request)) {
-        true => answer(desk, &request),
+    let outcome = match app.operator.sent(&request, app.is_secure(&request)) {
+        true => answer(app, &request),
         false => Err(ApiError::unauthorized(
             "sign in with the token that was printed at the start, at /auth",
         )),
@@ -216,52 +215,49 @@ fn operators(
     respond(request, outcome);
 }
 
-fn show(desk: &Desk, _: &Request) -> Result<Response, ApiError> {
-    let place = &desk.service.place;
+fn show(app: &AppState, _: &Request) -> Result<Response, ApiError> {
+    let place = &app.service.place;
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "since": desk.since,
+        "since": app.since,
         "url": place.url(),
         "domain": place.domain,
         "tunnel_port": place.tunnel.port(),
         "fingerprint": place.fingerprint,
-        "connectors": status::connectors(&desk.service),
-        "revoked": desk.service.store.look(status::revoked),
+        "connectors": status::connectors(&app.service),
+        "revoked": app.service.store.read(status::revoked),
     })))
 }
 
-fn revoke(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
+fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    let done = desk.service.revoke(name)?;
+    let done = app.service.revoke(name)?;
     let token = done.enroll_token.as_deref();
     Ok(Response::ok(
         json!({"revoked": name, "enroll_token": token, "saved": done.is_saved}),
     ))
 }
 
-fn allow(desk: &Desk, request: &Request) -> Result<Response, ApiError> {
+fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    let is_back = desk.service.allow(name)?;
+    let is_back = app.service.allow(name)?;
     Ok(Response::ok(json!({"allowed": name, "restored": is_back})))
 }
 
-fn page(desk: &Desk, request: Request) {
-    match desk.operator.sent(&request, desk.is_secure(&request)) {
+fn page(app: &AppState, request: Request) {
+    match app.operator.sent(&request, app.is_secure(&request)) {
         true => assets::page(request, "gateway/status.html"),
         false => request.respond(Response::redirect(303, "/auth")),
     }
 }
 
 /// The sign-in page, and the exchange of the token: from the link or from the page's form.
-fn enter(desk: &Desk, request: Request) {
+fn enter(app: &AppState, request: Request) {
     let Some(token) = token_of(&request) else {
         return assets::page(request, "gateway/operator.html");
     };
-    let source = source(&request, &desk.trust_proxy);
-    match desk
-        .operator
-        .enter(&token, source, desk.is_secure(&request))
-    {
+    let source = source(&request, &app.trust_proxy);
+    match app.operator.enter(&token, source, app.is_secure(&request)) {
         Ok(cookie) => request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie)),
         Err(None) => assets::page_with_status(request, "gateway/operator.html", 401),
         Err(Some(wait)) => request.respond(too_many("too many wrong tokens", wait)),

@@ -35,13 +35,13 @@ impl fmt::Display for NoRandom {
 /// What connectors generate is 256 random bits, for which one round is as good as a million; it
 /// keeps the hundred logins after a restart cheap. What is shorter gets [`ROUNDS`].
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct SecretHash {
     rounds: NonZeroU32,
     salt: String,
     hash: String,
 }
 
-impl Kept {
+impl SecretHash {
     /// Makes what is kept of `secret`.
     pub(super) fn of(secret: &str) -> Result<Self, NoRandom> {
         let rounds = match secret.len() {
@@ -91,9 +91,9 @@ pub(super) fn is_slow(secret: &str) -> bool {
 
 static ALGORITHM: pbkdf2::Algorithm = pbkdf2::PBKDF2_HMAC_SHA256;
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for SecretHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept(***)")
+        f.write_str("SecretHash(***)")
     }
 }
 
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn only_the_secret_itself_is_recognised() {
         for secret in ["short", "0123456789012345678901234567890123456789"] {
-            let kept = Kept::of(secret).unwrap();
+            let kept = SecretHash::of(secret).unwrap();
             assert!(kept.is(secret));
             assert!(!kept.is("") && !kept.is(&secret[1..]) && !kept.is(&format!("{secret}x")));
-            assert_ne!(kept, Kept::of(secret).unwrap(), "the salt");
+            assert_ne!(kept, SecretHash::of(secret).unwrap(), "the salt");
             assert!(!format!("{kept:?}").contains(secret));
             assert_eq!(kept.is_slow(), secret.len() < GENERATED);
         }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_is_no_digest_admits_nobody() {
-        let kept = |rounds, salt: &str, hash: &str| Kept {
+        let kept = |rounds, salt: &str, hash: &str| SecretHash {
             rounds: NonZeroU32::new(rounds).unwrap(),
             salt: salt.into(),
             hash: hash.into(),

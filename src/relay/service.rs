@@ -9,20 +9,20 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::assignments::{self, Outside, Refused};
-use super::book::{Application, Book, Connector, NotAllowed, RESERVED_FOR};
-use super::enrolment::{self, Enrolment, Standing, Turned};
+use super::allocator::{self, Outside, Refused};
+use super::connector_auth::{self, Enrolment, Standing, Turned};
 use super::lines::Lines;
-use super::place::Place;
-use super::rate::Rate;
-use super::secret::{self, Kept, NoRandom, sha256, token};
+use super::rate_limiter::RateLimiter;
+use super::secret::{self, NoRandom, SecretHash, sha256, token};
+use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
-use super::store::{self, Saving, Store};
-use super::wanted::Wanted;
+use super::state::{Application, Connector, NotAllowed, RESERVED_FOR, RelayState};
+use super::state_store::{self, Saving, Store};
+use super::urls::PublicUrls;
 use crate::http::ApiError;
+use crate::store::time::rfc3339;
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{Grant, Opener, Policy, Visits};
-use crate::vault::time::rfc3339;
+use crate::tunnel::server::{Grant, Opener, Policy, PortStats};
 
 /// Quick-setup calls of one source a minute.
 const CALLS: usize = 30;
@@ -40,28 +40,28 @@ const NO_PORTS: &str = "this relay gives no public ports, only web sites: a port
 /// The relay's state and rules.
 pub(super) struct Service {
     pub(super) store: Store,
-    pub(super) place: Place,
+    pub(super) place: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
     enrolment: Enrolment,
-    calls: Rate,
-    wrong_logins: Rate,
+    calls: RateLimiter,
+    wrong_logins: RateLimiter,
     turned_away: Lines,
     /// Set once the tunnel server stands, which needs this service first.
     opener: OnceLock<Opener>,
-    /// Held while the book changes and while what follows from that is done: in another order, a
+    /// Held while the state changes and while what follows from that is done: in another order, a
     /// site that was given back could come into the place of the next one of its name.
     following: Mutex<()>,
 }
 
 impl Service {
-    pub(super) fn new(store: Store, place: Place, enrolment: Enrolment) -> Self {
+    pub(super) fn new(store: Store, place: PublicUrls, enrolment: Enrolment) -> Self {
         Self {
             store,
             place,
             sites: Arc::default(),
             enrolment,
-            calls: Rate::new(CALLS),
-            wrong_logins: Rate::new(WRONG_LOGINS),
+            calls: RateLimiter::new(CALLS),
+            wrong_logins: RateLimiter::new(WRONG_LOGINS),
             turned_away: Lines::default(),
             opener: OnceLock::new(),
             following: Mutex::new(()),
@@ -71,7 +71,7 @@ impl Service {
     /// From here on sites lead somewhere.
     pub(super) fn begin(&self, opener: Opener) {
         let opener = self.opener.get_or_init(|| opener);
-        self.store.look(|book| {
+        self.store.read(|book| {
             for (connector, application) in book.applications() {
                 self.sites.put(connector, application, opener);
             }
@@ -88,7 +88,7 @@ impl Service {
         let Some(fields) = body.as_object() else {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
-        let wanted = Wanted::read(fields).map_err(ApiError::bad_request)?;
+        let wanted = SetupRequest::read(fields).map_err(ApiError::bad_request)?;
         if !wanted.is_web() && self.place.ports_ip().is_none() {
             return Err(ApiError::forbidden(NO_PORTS));
         }
@@ -121,9 +121,9 @@ impl Service {
     pub(super) fn is_slow(&self, connector: &str, password: &str) -> bool {
         let by_book = self
             .store
-            .look(|book| match book.connectors.get(connector) {
+            .read(|book| match book.connectors.get(connector) {
                 Some(connector) => Some(connector.password.is_slow()),
-                None => book.enroll_token.as_ref().map(Kept::is_slow),
+                None => book.enroll_token.as_ref().map(SecretHash::is_slow),
             });
         by_book.unwrap_or(false) || secret::is_slow(password)
     }
@@ -145,30 +145,30 @@ impl Service {
     }
 
     /// What lets the call in, which has been proved.
-    fn admit(&self, wanted: &Wanted, rule: Enrolment) -> Result<Standing, ApiError> {
+    fn admit(&self, wanted: &SetupRequest, rule: Enrolment) -> Result<Standing, ApiError> {
         let standing = self
             .store
-            .look(|book| enrolment::standing(book, wanted, rule));
+            .read(|book| connector_auth::standing(book, wanted, rule));
         let standing = standing.map_err(turned)?;
-        enrolment::prove(&standing, wanted).map_err(turned)?;
+        connector_auth::prove(&standing, wanted).map_err(turned)?;
         Ok(standing)
     }
 
     fn assign(
         &self,
-        wanted: &Wanted,
+        wanted: &SetupRequest,
         standing: &Standing,
         code: &Zeroizing<String>,
     ) -> Result<(u16, Application), ApiError> {
         // Costly, so not under the lock.
         let password = match standing {
             Standing::Known(_) => None,
-            _ => Some(Kept::of(&wanted.password).map_err(no_random)?),
+            _ => Some(SecretHash::of(&wanted.password).map_err(no_random)?),
         };
         let code = wanted.has_door().then(|| STANDARD.encode(sha256(code)));
         let now = rfc3339(SystemTime::now());
         let _following = self.following();
-        let (api_port, before, assigned) = self.store.change_saving(|book| {
+        let (api_port, before, assigned) = self.store.update_saving(|book| {
             book.sweep(&cutoff());
             // A revocation may have come in between, and then the token lets nobody in any more.
             if let Standing::NewWithToken(proved) = standing
@@ -177,8 +177,8 @@ impl Service {
                 return Err(turned(Turned::WrongToken));
             }
             let api_port = enrolled(book, wanted, password, &now)?;
-            let before = assignments::before(book, wanted).cloned();
-            let assigned = assignments::assign(book, wanted, code, &self.outside(&now));
+            let before = allocator::before(book, wanted).cloned();
+            let assigned = allocator::assign(book, wanted, code, &self.outside(&now));
             let assigned = assigned.map_err(refused)?;
             // A known application is served again though nothing can be saved.
             let saving = match before
@@ -203,7 +203,7 @@ impl Service {
 
     fn outside<'a>(&'a self, now: &'a str) -> Outside<'a> {
         Outside {
-            public: assignments::PUBLIC_PORTS,
+            public: allocator::PUBLIC_PORTS,
             is_free: Box::new(|port| {
                 let ip = self.place.ports_ip();
                 ip.is_some_and(|ip| TcpListener::bind((ip, port)).is_ok())
@@ -213,7 +213,13 @@ impl Service {
         }
     }
 
-    fn answer(&self, wanted: &Wanted, api_port: u16, assigned: &Application, code: &str) -> Value {
+    fn answer(
+        &self,
+        wanted: &SetupRequest,
+        api_port: u16,
+        assigned: &Application,
+        code: &str,
+    ) -> Value {
         let (nhp_server, code) = match &assigned.site {
             Some(site) => (self.place.door_url(&site.name), code),
             None => (self.place.url(), ""),
@@ -249,13 +255,13 @@ impl Service {
     ) -> Result<(), ApiError> {
         let kept = self
             .store
-            .look(|book| Some(book.connectors.get(connector)?.password.clone()));
+            .read(|book| Some(book.connectors.get(connector)?.password.clone()));
         if !kept.is_some_and(|kept| kept.is(password)) {
             return Err(turned(Turned::WrongPassword));
         }
         let _following = self.following();
         let now = rfc3339(SystemTime::now());
-        let released = self.store.change(|book| {
+        let released = self.store.update(|book| {
             let missing = || ApiError::not_found("this connector has no such application");
             book.release(connector, key, &now).ok_or_else(missing)
         })?;
@@ -299,7 +305,7 @@ impl Service {
     /// enrol again.
     pub(super) fn allow(&self, name: &str) -> Result<bool, ApiError> {
         let _following = self.following();
-        let back = self.store.change(|book| {
+        let back = self.store.update(|book| {
             book.sweep(&cutoff());
             book.allow(name).map_err(not_allowed)
         })?;
@@ -333,9 +339,9 @@ impl Service {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn password(&self, connector: &str) -> Option<Kept> {
+    fn password(&self, connector: &str) -> Option<SecretHash> {
         self.store
-            .look(|book| Some(book.connectors.get(connector)?.password.clone()))
+            .read(|book| Some(book.connectors.get(connector)?.password.clone()))
     }
 }
 
@@ -350,13 +356,13 @@ pub(super) struct TurnedOut {
 /// An enrol token that may come to hold.
 pub(super) struct FreshToken {
     token: Zeroizing<String>,
-    kept: Kept,
+    kept: SecretHash,
 }
 
 impl FreshToken {
     pub(super) fn new() -> Result<Self, NoRandom> {
         let token = token()?;
-        let kept = Kept::of(&token)?;
+        let kept = SecretHash::of(&token)?;
         Ok(Self { token, kept })
     }
 }
@@ -364,7 +370,7 @@ impl FreshToken {
 /// Revokes a connector, and the enrol token with it where there is one: what the connector was, and
 /// the token that holds now. `None` where there is no such connector.
 pub(super) fn turn_out(
-    book: &mut Book,
+    book: &mut RelayState,
     name: &str,
     fresh: FreshToken,
 ) -> Option<(Connector, Option<Zeroizing<String>>)> {
@@ -389,9 +395,9 @@ pub(super) fn cutoff() -> String {
 
 /// The connector's API port; enrols it where it is new.
 fn enrolled(
-    book: &mut Book,
-    wanted: &Wanted,
-    password: Option<Kept>,
+    book: &mut RelayState,
+    wanted: &SetupRequest,
+    password: Option<SecretHash>,
     now: &str,
 ) -> Result<u16, ApiError> {
     let name = &wanted.connector_name;
@@ -409,7 +415,7 @@ fn enrolled(
         return Err(turned(Turned::Revoked));
     }
     let none_left = || refused(Refused::Exhausted("no number is left"));
-    let api_port = assignments::api_port(book).ok_or_else(none_left)?;
+    let api_port = allocator::api_port(book).ok_or_else(none_left)?;
     let connector = Connector {
         password,
         api_port,
@@ -446,17 +452,17 @@ fn no_random(error: NoRandom) -> ApiError {
     ApiError::internal(error.to_string())
 }
 
-impl From<store::Error> for ApiError {
-    fn from(error: store::Error) -> Self {
+impl From<state_store::Error> for ApiError {
+    fn from(error: state_store::Error) -> Self {
         log::debug!("refused, as the state is not saved: {error}"); // the store has said it once
         Self::internal("the relay cannot save its state: its log says why")
     }
 }
 
 /// What the tunnel server asks.
-pub(super) struct Gatekeeper(pub(super) Arc<Service>);
+pub(super) struct TunnelPolicy(pub(super) Arc<Service>);
 
-impl Policy for Gatekeeper {
+impl Policy for TunnelPolicy {
     fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String> {
         let wrong = &self.0.wrong_logins;
         let kept = self.0.password(user)?;
@@ -476,7 +482,7 @@ impl Policy for Gatekeeper {
             return Grant::Denied;
         }
         let public_ip = self.0.place.ports_ip();
-        self.0.store.look(|book| {
+        self.0.store.read(|book| {
             let Some(connector) = book.connectors.get(holder) else {
                 return Grant::Denied;
             };
@@ -491,9 +497,9 @@ impl Policy for Gatekeeper {
         })
     }
 
-    fn visits(&self, holder: &str, remote: &Remote) -> Arc<Visits> {
+    fn visits(&self, holder: &str, remote: &Remote) -> Arc<PortStats> {
         let service = &self.0;
-        let visits = service.store.look(|book| {
+        let visits = service.store.read(|book| {
             let application = book.connectors.get(holder)?.at_port(remote.local_port)?;
             service.sites.visits(application)
         });

@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::book::Application;
-use super::gateway::{Code, Figures, Site, Sites, through};
-use crate::tunnel::server::{Opener, Visits};
+use super::gateway::{Code, Site, Sites, Stats, through};
+use super::state::Application;
+use crate::tunnel::server::{Opener, PortStats};
 
 /// The sites by their names, and what passes through the ports of the other applications.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Table {
     /// Requests under way, by the connector's name; where there is none, nothing is kept.
     crowds: HashMap<String, Weak<AtomicUsize>>,
     /// What passes through public ports, by the application's id.
-    visits: HashMap<String, Arc<Visits>>,
+    visits: HashMap<String, Arc<PortStats>>,
 }
 
 impl SiteTable {
@@ -40,7 +40,7 @@ impl SiteTable {
         let mut made = Site::new(&*site.name, &*application.app_id, open);
         made.tls = site.tls;
         made.code = site.code.as_deref().map(code);
-        made.crowd = table.crowd(connector);
+        made.busy = table.busy(connector);
         if let Some(before) = before {
             made.figures = Arc::clone(&before.figures);
         }
@@ -55,12 +55,12 @@ impl SiteTable {
     }
 
     /// Where the visitors of an application's public port count.
-    pub(super) fn visits(&self, application: &Application) -> Option<Arc<Visits>> {
+    pub(super) fn visits(&self, application: &Application) -> Option<Arc<PortStats>> {
         self.read().visits.get(&application.app_id).cloned()
     }
 
     /// What has passed through an application's site.
-    pub(super) fn figures(&self, application: &Application) -> Option<Arc<Figures>> {
+    pub(super) fn figures(&self, application: &Application) -> Option<Arc<Stats>> {
         let name = &application.site.as_ref()?.name;
         let table = self.read();
         Some(Arc::clone(&table.sites.get(name)?.figures))
@@ -87,15 +87,15 @@ impl Table {
         self.sites.insert(site.name.clone(), Arc::new(site));
     }
 
-    fn crowd(&mut self, connector: &str) -> Arc<AtomicUsize> {
-        if let Some(crowd) = self.crowds.get(connector).and_then(Weak::upgrade) {
-            return crowd;
+    fn busy(&mut self, connector: &str) -> Arc<AtomicUsize> {
+        if let Some(busy) = self.crowds.get(connector).and_then(Weak::upgrade) {
+            return busy;
         }
-        self.crowds.retain(|_, crowd| crowd.strong_count() > 0);
-        let crowd = Arc::default();
+        self.crowds.retain(|_, busy| busy.strong_count() > 0);
+        let busy = Arc::default();
         self.crowds
-            .insert(connector.to_owned(), Arc::downgrade(&crowd));
-        crowd
+            .insert(connector.to_owned(), Arc::downgrade(&busy));
+        busy
     }
 
     fn take_out(&mut self, app_id: &str) -> Option<Arc<Site>> {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-use super::book::{Application, Book, Connector};
 use super::service::Service;
+use super::state::{Application, Connector, RelayState};
 
 /// One connector.
 #[derive(Debug, Serialize)]
@@ -28,7 +28,7 @@ pub(super) struct RevokedStatus {
 }
 
 /// Who was turned out, in that order.
-pub(super) fn revoked(book: &Book) -> Vec<RevokedStatus> {
+pub(super) fn revoked(book: &RelayState) -> Vec<RevokedStatus> {
     let status = |name: &String| {
         let known = book.revocations.get(name);
         let connector = known.and_then(|known| known.connector.as_ref());
@@ -41,7 +41,7 @@ pub(super) fn revoked(book: &Book) -> Vec<RevokedStatus> {
     book.revoked.iter().map(status).collect()
 }
 
-/// One application. Figures are counted since the relay started.
+/// One application. Stats are counted since the relay started.
 #[derive(Debug, Serialize)]
 struct ApplicationStatus {
     app_id: String,
@@ -67,7 +67,7 @@ struct FigureStatus {
 /// All connectors, by name.
 pub(super) fn connectors(service: &Service) -> Vec<ConnectorStatus> {
     // A copy, so that nothing else waits while figures are collected.
-    let connectors = service.store.look(|book| book.connectors.clone());
+    let connectors = service.store.read(|book| book.connectors.clone());
     let status =
         |(name, connector): (String, Connector)| connector_status(service, name, &connector);
     connectors.into_iter().map(status).collect()

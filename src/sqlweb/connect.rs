@@ -10,12 +10,12 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 use zeroize::Zeroizing;
 
-use super::contain::contained;
+use super::catch_panic::catch_panic;
 use super::cut::Cuts;
 use super::error::{DbError, NOT_MYSQL, io_sentence, plain};
 use super::identity::Question;
 use super::options::{Options, Target, TlsMode};
-use super::sever::{Socket, WeakSocket};
+use super::socket_handle::{Socket, WeakSocket};
 
 /// Database connections that may exist at once, without the short ones that only send `KILL QUERY`.
 pub(crate) const MAX_CONNECTIONS: usize = 32;
@@ -80,7 +80,7 @@ const OFFERED: u8 = 1;
 const ABSENT: u8 = 2;
 
 /// One database connection with its place under the cap.
-pub(crate) struct Link {
+pub(crate) struct DbConn {
     /// The driver's connection.
     pub(crate) conn: Conn,
     /// Whether its current database may differ from the one it was made with, which only a new connection restores.
@@ -137,7 +137,7 @@ impl Connector {
     }
 
     /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
-    pub(crate) fn connect(self: &Arc<Self>) -> Result<Link, DbError> {
+    pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
         let link = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
         let mut link = link.inspect_err(|_| {
             // One message is enough.
@@ -149,7 +149,7 @@ impl Connector {
     }
 
     /// A connection outside the cap for a few words about another one, of which each and all are short.
-    pub(super) fn second(self: &Arc<Self>, time: Duration) -> Result<Link, DbError> {
+    pub(super) fn second(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
         let mut link = self.connect_with(Permit(None), time)?;
         link.socket.set_patience(Some(time));
         let until = Instant::now() + 2 * time;
@@ -171,8 +171,8 @@ impl Connector {
     }
 
     /// Takes a connection that was given up while the server may be at work on it: it counts until that has ended.
-    pub(crate) fn give_up(&self, link: Link) {
-        let Link {
+    pub(crate) fn give_up(&self, link: DbConn) {
+        let DbConn {
             conn,
             socket,
             id,
@@ -196,11 +196,15 @@ impl Connector {
 
     /// Connects on a thread of its own, since the driver's handshake cannot be given a deadline; a thread that is
     /// left behind keeps its permit until it ends, so that there are never more than the cap.
-    fn connect_with(self: &Arc<Self>, permit: Permit, timeout: Duration) -> Result<Link, DbError> {
+    fn connect_with(
+        self: &Arc<Self>,
+        permit: Permit,
+        timeout: Duration,
+    ) -> Result<DbConn, DbError> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let this = self.clone();
         let signing_in = move || {
-            let signed_in = contained(|| this.sign_in()).map_err(|error| match error {
+            let signed_in = catch_panic(|| this.sign_in()).map_err(|error| match error {
                 DbError::Lost(why) => this.unreachable(&why),
                 DbError::Statement(error) => DbError::Denied(error),
                 other => other,
@@ -224,12 +228,12 @@ impl Connector {
     }
 
     /// Without a handle on its socket a connection could not be ended, where one can be had at all.
-    fn linked(&self, conn: Conn, permit: Permit) -> Result<Link, DbError> {
+    fn linked(&self, conn: Conn, permit: Permit) -> Result<DbConn, DbError> {
         let socket = Socket::of(&conn);
         if Socket::can_be_had() && !socket.is_some() {
             return Err(self.unreachable("no further file can be opened here"));
         }
-        Ok(Link {
+        Ok(DbConn {
             socket,
             id: conn.connection_id().into(),
             conn,

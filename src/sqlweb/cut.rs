@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::connect::{Connector, Link, Permit, lock};
+use super::connect::{Connector, DbConn, Permit, lock};
 use super::error::DbError;
 use super::kill::{KILL_TIMEOUT, field, is_ours, listed};
 use super::statement::run_silently;
@@ -146,7 +146,7 @@ fn look(connector: &Arc<Connector>) -> Result<(), DbError> {
 
 /// Whether the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
 /// cannot have become somebody else's at a restart.
-fn is_listed(second: &mut Link, id: u64) -> Result<bool, DbError> {
+fn is_listed(second: &mut DbConn, id: u64) -> Result<bool, DbError> {
     let listed = listed(second, id)?;
     let Some(row) = listed.first() else {
         return Ok(false);

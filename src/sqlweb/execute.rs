@@ -5,18 +5,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::catalogue;
-use super::connect::{Connector, Link, OWN_SILENCE};
+use super::connect::{Connector, DbConn, OWN_SILENCE};
 use super::error::{Cause, DbError};
-use super::facts::Facts;
 use super::gate::{self, Dialect, Passed, StatementKind};
 use super::kill::Sent;
 use super::readonly;
 use super::running::{Entry, Owner, Running, Stop, stop_apart};
+use super::server_info::ServerInfo;
 use super::service::Service;
 use super::sessions::{CheckOut, Lease, Wanted};
 use super::statement::{self, Done, RowSink, Stops};
 use super::status;
-use crate::http::{ApiError, ClientWatch, GoneGuard};
+use crate::http::{ApiError, CancelToken, DisconnectGuard};
 
 /// `ER_QUERY_INTERRUPTED`.
 const INTERRUPTED: u16 = 1317;
@@ -50,7 +50,7 @@ struct Examined {
     /// Set when the statement is on the list of those that only read.
     passed: Option<Passed>,
     /// What was known of the server when it was judged.
-    facts: Arc<Facts>,
+    info: Arc<ServerInfo>,
     /// Whether it may change the connection's current database.
     moves: bool,
     /// Whether the number of statements hangs on a mode of the session that must be asked for.
@@ -72,7 +72,7 @@ pub(crate) fn execute(
     service: &Arc<Service>,
     job: &Job,
     sink: &mut dyn RowSink,
-    client: &ClientWatch,
+    client: &CancelToken,
 ) -> Result<Told, ApiError> {
     let examined = examine(service, &job.sql)?;
     let entry = enter(service, job)?;
@@ -134,10 +134,10 @@ fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, D
 
 /// Stops `running` when `client` goes, as long as the guard is held.
 pub(crate) fn stopped_when_gone(
-    client: &ClientWatch,
+    client: &CancelToken,
     running: &Arc<Running>,
     connector: &Arc<Connector>,
-) -> GoneGuard {
+) -> DisconnectGuard {
     let (running, connector) = (running.clone(), connector.clone());
     // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
     client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
@@ -146,8 +146,8 @@ pub(crate) fn stopped_when_gone(
 /// Does `work` on `link`, where a stop of `running` reaches it; the statement itself may still follow.
 pub(crate) fn stoppable<T>(
     running: &Running,
-    link: &mut Link,
-    work: impl FnOnce(&mut Link) -> Result<T, DbError>,
+    link: &mut DbConn,
+    work: impl FnOnce(&mut DbConn) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
     running.begin(Sent::on(link, None, true))?;
     let outcome = work(link);
@@ -169,7 +169,7 @@ fn on_link(
     sink: &mut dyn RowSink,
     entry: &Entry<'_>,
     examined: &Examined,
-    link: &mut Link,
+    link: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
     let stops = Stops {
         connector: &service.connector,
@@ -180,7 +180,7 @@ fn on_link(
     };
     match &examined.passed {
         Some(passed) if service.readonly => {
-            read_only(service, job, sink, &stops, (passed, &examined.facts), link)
+            read_only(service, job, sink, &stops, (passed, &examined.info), link)
         }
         _ => {
             if examined.ask_mode {
@@ -200,13 +200,13 @@ fn read_only(
     job: &Job,
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
-    (passed, facts): (&Passed, &Facts),
-    link: &mut Link,
+    (passed, info): (&Passed, &ServerInfo),
+    link: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
     // stop must reach it, as it must what comes before.
-    let is_ready = |link: &mut Link| {
-        service.make_read_only(&mut link.conn, facts, &passed.calls)?;
+    let is_ready = |link: &mut DbConn| {
+        service.make_read_only(&mut link.conn, info, &passed.calls)?;
         if let StatementKind::Use(_) = &passed.kind {
             return Ok(());
         }
@@ -230,7 +230,7 @@ fn run(
     job: &Job,
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
-    link: &mut Link,
+    link: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
     let ended = statement::run(link, &job.sql, sink, stops)?;
@@ -259,12 +259,12 @@ const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
 
 /// `USE` by the protocol's own command, since not every server can prepare the statement.
 fn change_database(
-    link: &mut Link,
+    link: &mut DbConn,
     db: &str,
     sink: &mut dyn RowSink,
 ) -> Result<Vec<Value>, DbError> {
     link.moved = true;
-    super::contain::contained(|| Ok(link.conn.select_db(db)?))?;
+    super::catch_panic::catch_panic(|| Ok(link.conn.select_db(db)?))?;
     sink.done(Done::default());
     Ok(Vec::new())
 }
@@ -281,8 +281,8 @@ fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError
 }
 
 fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
-    let facts = service.facts();
-    let dialect = facts.dialect.clone();
+    let info = service.info();
+    let dialect = info.dialect.clone();
     let statements = gate::split(sql, &dialect).count();
     // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
     let ask_mode = !service.readonly
@@ -296,7 +296,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
             kind: passed.kind.name().to_owned(),
             moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
-            facts,
+            info,
             ask_mode,
         }),
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
@@ -304,7 +304,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
             moves: !stays(&refusal.statement, sql),
             kind: refusal.statement,
             passed: None,
-            facts,
+            info,
             ask_mode,
         }),
     }
@@ -356,7 +356,7 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 }
 
 /// The session itself says whether a backslash escapes.
-fn check_with_mode(service: &Service, link: &Link, sql: &str) -> Result<(), DbError> {
+fn check_with_mode(service: &Service, link: &DbConn, sql: &str) -> Result<(), DbError> {
     let dialect: Dialect = service.dialect(link.conn.no_backslash_escape());
     one_statement(gate::split(sql, &dialect).count())
         .map_err(|error| DbError::Request(error.message))

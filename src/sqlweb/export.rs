@@ -9,7 +9,7 @@ use mysql::{Column, Row, Value as Cell};
 use ring::rand::SystemRandom;
 use serde_json::json;
 
-use super::access::token;
+use super::auth::token;
 use super::cells::{self, Kind, Record};
 use super::execute::{Job, execute};
 use super::lazy::LazyStream;

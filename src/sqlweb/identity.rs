@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mysql::{Conn, Row};
 
-use super::connect::Link;
+use super::connect::DbConn;
 use super::error::DbError;
 use super::statement::{rows, run_silently};
 
@@ -35,7 +35,7 @@ pub(crate) struct Question {
 impl Question {
     /// Sets the connection to UTF-8 and, in the same round trip, learns which server it is on. A server that does not
     /// say is no failure: it is unknown then.
-    pub(crate) fn ask(&self, link: &mut Link) -> Result<(), DbError> {
+    pub(crate) fn ask(&self, link: &mut DbConn) -> Result<(), DbError> {
         let known = self.way.load(Ordering::SeqCst);
         let all = WAYS.iter().enumerate();
         for (way, question) in all.clone().skip(known).chain(all.take(known)) {
@@ -52,7 +52,7 @@ impl Question {
     }
 }
 
-fn note(link: &mut Link, answer: Option<&Row>) {
+fn note(link: &mut DbConn, answer: Option<&Row>) {
     let text = |i: usize| answer?.get_opt::<String, _>(i)?.ok();
     let id = text(1).and_then(|id| id.parse::<u64>().ok());
     // The greeting has the lower 32 bits. Another number is that of something in between, such as a proxy that shares

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use mysql::Row;
 
-use super::connect::{Connector, Link};
+use super::connect::{Connector, DbConn};
 use super::error::DbError;
-use super::sever::Socket;
+use super::socket_handle::Socket;
 use super::statement::{rows, run_silently};
 
 /// Time for the second connection, and again for each of its answers: who waits for that must not wait for long.
@@ -43,7 +43,7 @@ const ENDED: [u16; 2] = [1094, 1957];
 pub(crate) struct Sent {
     /// The server's number of the connection.
     pub(crate) connection: u64,
-    /// See [`Link::server`].
+    /// See [`DbConn::server`].
     pub(crate) server: Option<Arc<str>>,
     /// The connection's socket.
     pub(crate) socket: Socket,
@@ -56,7 +56,7 @@ pub(crate) struct Sent {
 
 impl Sent {
     /// What is about to be sent on `link`; `harmless` when it is known to call nothing.
-    pub(crate) fn on(link: &Link, sql: Option<&str>, harmless: bool) -> Self {
+    pub(crate) fn on(link: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
         Self {
             connection: link.id,
             server: link.server.clone(),
@@ -125,7 +125,7 @@ impl Connector {
     }
 }
 
-fn kill_over(second: &mut Link, sent: &Sent, wanted: &dyn Fn() -> bool) -> Result<Told, DbError> {
+fn kill_over(second: &mut DbConn, sent: &Sent, wanted: &dyn Fn() -> bool) -> Result<Told, DbError> {
     let mut pause = FIRST_PAUSE;
     for _ in 0..LOOKS {
         match look(second, sent)? {
@@ -148,7 +148,7 @@ fn kill_over(second: &mut Link, sent: &Sent, wanted: &dyn Fn() -> bool) -> Resul
 }
 
 /// False when it had ended before.
-fn kill(second: &mut Link, connection: u64, query: Option<u64>) -> Result<bool, DbError> {
+fn kill(second: &mut DbConn, connection: u64, query: Option<u64>) -> Result<bool, DbError> {
     let kill = match query {
         // Never hits what the connection runs next.
         Some(query) => format!("KILL QUERY ID {query}"),
@@ -163,7 +163,7 @@ fn kill(second: &mut Link, connection: u64, query: Option<u64>) -> Result<bool, 
 
 /// The process list's row of a connection, if any, with whether it is our account's: within what runs with the rights of
 /// its definer it is the definer's.
-pub(super) fn listed(second: &mut Link, connection: u64) -> Result<Vec<Row>, DbError> {
+pub(super) fn listed(second: &mut DbConn, connection: u64) -> Result<Vec<Row>, DbError> {
     let ask = |table: &str| {
         format!(
             "SELECT *, USER = (SELECT USER FROM {table} AS own WHERE own.ID = CONNECTION_ID()) AS IS_OURS \
@@ -189,7 +189,7 @@ pub(super) fn field(row: &Row, name: &str) -> Option<String> {
     }
 }
 
-fn look(second: &mut Link, sent: &Sent) -> Result<Seen, DbError> {
+fn look(second: &mut DbConn, sent: &Sent) -> Result<Seen, DbError> {
     let listed = listed(second, sent.connection)?;
     let Some(row) = listed.first() else {
         // Hidden from an account without PROCESS while it has the rights of a definer; the id is our connection's.

@@ -5,7 +5,7 @@
 //!    │                          ├────── sessions ── connect    (one connection a session, 32 in all)
 //!    │                          ├────── readonly ── stored    (layer 3)
 //!    │                          └────── statement ── answer, export   (rows as they come)
-//!    └── catalogue, facts, access
+//!    └── catalogue, info, access
 //! ```
 //!
 //! Nothing here knows of tunnels.
@@ -13,18 +13,17 @@
 pub mod gate;
 mod options;
 
-mod access;
 mod answer;
+mod auth;
 mod budget;
 mod catalogue;
+mod catch_panic;
 mod cells;
 mod connect;
-mod contain;
 mod cut;
 mod error;
 mod execute;
 mod export;
-mod facts;
 mod identity;
 mod kill;
 mod lazy;
@@ -34,9 +33,10 @@ mod query;
 mod readonly;
 mod routes;
 mod running;
+mod server_info;
 mod service;
 mod sessions;
-mod sever;
+mod socket_handle;
 mod statement;
 mod status;
 mod stored;
@@ -50,11 +50,11 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
-use access::Access;
+use auth::Auth;
 use connect::Connector;
 use error::DbError;
-use facts::Facts;
 pub use options::{Options, Target, TlsMode};
+use server_info::ServerInfo;
 use service::Service;
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
@@ -161,13 +161,13 @@ pub fn start(options: Options) -> Result<Running, StartError> {
 /// The same, listening by `bind`.
 pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running, StartError> {
     let connector = Arc::new(Connector::new(&options));
-    let facts = ask_facts(&connector, options.readonly)?;
+    let info = ask_facts(&connector, options.readonly)?;
     let listener = listen(options.listen, bind)?;
     let addr = listener.local_addr().map_err(system)?;
     let hosts = host_policy(&options, addr)?;
     let access = options
         .invisible
-        .then(|| Access::new(addr.port(), hosts.clone()))
+        .then(|| Auth::new(addr.port(), hosts.clone()))
         .transpose()
         .map_err(|_| StartError::System("the system gives no random bytes".into()))?;
     let config = ServerConfig {
@@ -178,11 +178,11 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running,
         workers: WORKERS,
         limits: Limits::default(),
     };
-    let service = Arc::new(Service::new(options, connector, facts, access));
+    let service = Arc::new(Service::new(options, connector, info, access));
     let server = Server::start(config, Arc::new(routes::Routes::new(&service))).map_err(system)?;
     let watcher = watcher(&service)?;
     let url = format!("http://{}/", shown(addr));
-    let code = service.access.as_ref().map(Access::code);
+    let code = service.access.as_ref().map(Auth::code);
     Ok(Running {
         auth_url: code.map(|code| format!("{url}auth?code={code}")),
         url,
@@ -194,14 +194,14 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running,
     })
 }
 
-fn ask_facts(connector: &Arc<Connector>, readonly: bool) -> Result<Facts, DbError> {
+fn ask_facts(connector: &Arc<Connector>, readonly: bool) -> Result<ServerInfo, DbError> {
     let mut link = connector.connect()?;
-    let facts = Facts::ask(&mut link.conn)?;
+    let info = ServerInfo::ask(&mut link.conn)?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut link.conn, &facts, &[])?;
+        readonly::make_read_only(&mut link.conn, &info, &[])?;
     }
-    Ok(facts)
+    Ok(info)
 }
 
 impl Running {

@@ -8,9 +8,9 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::contain::contained;
+use super::catch_panic::catch_panic;
 use super::error::DbError;
-use super::facts::{Facts, dialect_of};
+use super::server_info::{ServerInfo, dialect_of};
 use super::statement::rows;
 use super::stored;
 
@@ -45,16 +45,16 @@ pub(crate) fn pinned_mode(global: &str) -> String {
 /// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
 /// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
 /// Fails unless the server confirms every part of it, is still
-/// the one that `facts` tell of, and has no function of somebody's under a name that the statement `calls`.
+/// the one that `info` tell of, and has no function of somebody's under a name that the statement `calls`.
 ///
-/// [`DbError::Changed`] asks for new facts.
+/// [`DbError::Changed`] asks for new info.
 pub(crate) fn make_read_only(
     conn: &mut Conn,
-    facts: &Facts,
+    info: &ServerInfo,
     calls: &[&str],
 ) -> Result<(), DbError> {
-    contained(|| Ok(conn.reset()?))?;
-    let answer = match rows(conn, &setting(facts, calls)) {
+    catch_panic(|| Ok(conn.reset()?))?;
+    let answer = match rows(conn, &setting(info, calls)) {
         // A variable or a mode that this server does not know, a table that the account may not read any more.
         Err(DbError::Statement(error)) => {
             return Err(changed(&format!(
@@ -67,17 +67,17 @@ pub(crate) fn make_read_only(
     let mut answer = answer.iter();
     let row = answer.next();
     let text = |i: usize| row?.get_opt::<String, _>(i)?.ok();
-    if let Some(version) = text(5).filter(|version| dialect_of(version) != facts.dialect) {
+    if let Some(version) = text(5).filter(|version| dialect_of(version) != info.dialect) {
         return Err(changed(&format!(
             "the server is not the one that was there before: it was {} and is {version}",
-            facts.version
+            info.version
         )));
     }
     let own = conn.connection_id().to_string();
     let columns = if calls.is_empty() { 7 } else { 9 };
     let confirmed = row.is_some_and(|row| row.len() == columns)
         && text(0).as_deref() == Some("1")
-        && text(1).is_some_and(|modes| same_modes(&modes, &facts.pinned_mode))
+        && text(1).is_some_and(|modes| same_modes(&modes, &info.pinned_mode))
         && text(2).as_deref() == Some("utf8mb4")
         && text(3) == Some(own)
         && text(4).as_deref() == Some("1");
@@ -91,7 +91,7 @@ pub(crate) fn make_read_only(
     let database = text(6);
     match text(7)
         .or_else(|| text(8))
-        .or_else(|| stored::granted(granted, calls, database.as_deref(), facts))
+        .or_else(|| stored::granted(granted, calls, database.as_deref(), info))
     {
         None => Ok(()),
         Some(name) => Err(taken(&name)),
@@ -99,9 +99,9 @@ pub(crate) fn make_read_only(
 }
 
 /// One round trip: what is set, what the server says of it, and who else has a function of a called name.
-fn setting(facts: &Facts, calls: &[&str]) -> String {
-    let (variable, mode) = (facts.read_only_variable(), &facts.pinned_mode);
-    let in_transaction = if facts.dialect.mariadb {
+fn setting(info: &ServerInfo, calls: &[&str]) -> String {
+    let (variable, mode) = (info.read_only_variable(), &info.pinned_mode);
+    let in_transaction = if info.dialect.mariadb {
         " AND @@in_transaction"
     } else {
         ""
@@ -114,7 +114,7 @@ fn setting(facts: &Facts, calls: &[&str]) -> String {
     );
     match calls {
         [] => set,
-        _ => set + &stored::questions(facts, calls),
+        _ => set + &stored::questions(info, calls),
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>, sql: &str) -> Result<
 
 /// Has the server prepare `sql`, and drops the result: it refuses more than one statement in the text.
 pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
-    let outcome = contained(|| {
+    let outcome = catch_panic(|| {
         let prepared = match conn.prep(sql) {
             // The driver takes `:name` for a parameter and would have another text prepared than the one that runs.
             Ok(statement) if statement.num_params() > 0 => {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::access::{Access, Entrance};
+use super::auth::{Auth, Entrance};
 use super::catalogue;
 use super::error::DbError;
 use super::options::Target;
 use super::service::Service;
 use super::{export, query};
-use crate::http::fence::target::form_fields;
+use crate::http::h1::target::form_fields;
 use crate::http::link::Entered;
 use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
 
@@ -87,7 +87,7 @@ fn log_request(request: &Request) {
 }
 
 /// The sign-in page, what it is made of, and whoever has signed in.
-fn may_pass(access: &Access, request: &Request) -> bool {
+fn may_pass(access: &Auth, request: &Request) -> bool {
     let path = request.path();
     let of_the_page =
         path.starts_with("/assets/") && (path.contains("/common/") || path.contains("/sql/signin"));
@@ -164,21 +164,21 @@ fn not_opened(request: Request, by_script: bool, status: u16, message: &str) {
 
 /// From memory alone, so that it answers at once whatever the database does.
 fn info(service: &Arc<Service>, request: Request) {
-    let facts = service.facts();
+    let info = service.info();
     let (host, port) = match &service.target {
         Target::Tcp { host, port } => (host.clone(), Some(*port)),
         Target::Unix(path) => (path.display().to_string(), None),
     };
     request.respond(Response::ok(json!({
-        "version": facts.version,
+        "version": info.version,
         "host": host,
         "port": port,
         "user": service.user,
         "database": service.database,
         "readonly": service.readonly,
         "mode": if service.readonly { "read-only" } else { "read-write" },
-        "can_write": facts.can_write,
-        "time_zone": facts.time_zone,
+        "can_write": info.can_write,
+        "time_zone": info.time_zone,
         "invisible": service.access.is_some(),
         "tool": concat!("postern ", env!("CARGO_PKG_VERSION")),
     })));

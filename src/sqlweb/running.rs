@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::connect::{Connector, lock};
 use super::error::{Cause, DbError};
 use super::kill::{Sent, Told};
-use super::sever::Socket;
+use super::socket_handle::Socket;
 
 /// How long a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);

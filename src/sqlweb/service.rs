@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use super::access::Access;
+use super::auth::Auth;
 use super::budget::RowBudget;
 use super::connect::Connector;
 use super::error::{Cause, DbError};
 use super::execute::{api_error, refused, stoppable, stopped_when_gone};
 use super::export::Tickets;
-use super::facts::Facts;
 use super::gate::Dialect;
 use super::options::{Options, Target};
 use super::readonly;
 use super::running::{Owner, RunningMap, stop_apart};
+use super::server_info::ServerInfo;
 use super::sessions::{Sessions, Wanted};
-use crate::http::{ApiError, ClientWatch, Request, Response};
+use crate::http::{ApiError, CancelToken, Request, Response};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.
@@ -40,12 +40,12 @@ pub(crate) struct Service {
     pub(crate) query_timeout: Option<Duration>,
     pub(crate) run_dir: PathBuf,
     pub(crate) connector: Arc<Connector>,
-    facts: Mutex<Arc<Facts>>,
+    info: Mutex<Arc<ServerInfo>>,
     pub(crate) sessions: Sessions,
     pub(crate) running: RunningMap,
     pub(crate) rows: RowBudget,
     pub(crate) tickets: Tickets,
-    pub(crate) access: Option<Access>,
+    pub(crate) access: Option<Auth>,
     pub(crate) threads: AtomicUsize,
 }
 
@@ -54,13 +54,13 @@ impl Service {
     pub(crate) fn new(
         options: Options,
         connector: Arc<Connector>,
-        facts: Facts,
-        access: Option<Access>,
+        info: ServerInfo,
+        access: Option<Auth>,
     ) -> Service {
         Service {
             sessions: Sessions::new(connector.clone(), options.readonly),
             connector,
-            facts: Mutex::new(Arc::new(facts)),
+            info: Mutex::new(Arc::new(info)),
             target: options.target,
             user: options.user,
             database: options.database,
@@ -76,37 +76,37 @@ impl Service {
     }
 
     /// What is known of the server now.
-    pub(crate) fn facts(&self) -> Arc<Facts> {
+    pub(crate) fn info(&self) -> Arc<ServerInfo> {
         self.known().clone()
     }
 
-    fn known(&self) -> MutexGuard<'_, Arc<Facts>> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Arc<ServerInfo>> {
+        self.info.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the gate's lexer takes for granted on a connection of ours.
     pub(crate) fn dialect(&self, no_backslash_escapes: bool) -> Dialect {
         Dialect {
             no_backslash_escapes,
-            ..self.facts().dialect.clone()
+            ..self.info().dialect.clone()
         }
     }
 
-    /// Makes the session of `conn` read-only for a statement that was judged by `facts` and `calls` these names. Where
+    /// Makes the session of `conn` read-only for a statement that was judged by `info` and `calls` these names. Where
     /// the server turns out to be another one, it is asked anew for the statement after this.
     pub(crate) fn make_read_only(
         &self,
         conn: &mut mysql::Conn,
-        facts: &Facts,
+        info: &ServerInfo,
         calls: &[&str],
     ) -> Result<(), DbError> {
-        let outcome = readonly::make_read_only(conn, facts, calls);
+        let outcome = readonly::make_read_only(conn, info, calls);
         if let Err(DbError::Changed(_)) = outcome {
-            let asked = Arc::new(Facts::ask(conn)?);
+            let asked = Arc::new(ServerInfo::ask(conn)?);
             log::warn!(
                 "the server is now {}; it was {}",
                 asked.version,
-                facts.version
+                info.version
             );
             *self.known() = asked;
         }
@@ -149,7 +149,7 @@ impl Service {
     /// Runs `ask` on a connection that holds no session, while `client` is there to be told.
     pub(crate) fn on_spare<T>(
         &self,
-        client: &ClientWatch,
+        client: &CancelToken,
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
         let nobody = Owner::default();
@@ -167,7 +167,7 @@ impl Service {
             stoppable(&entry.running, link, |link| {
                 if self.readonly {
                     // A look at a view runs its functions (MariaDB).
-                    self.make_read_only(&mut link.conn, &self.facts(), &[])?;
+                    self.make_read_only(&mut link.conn, &self.info(), &[])?;
                 }
                 ask(&mut link.conn)
             })

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::connect::{Connector, Link, OWN_SILENCE};
-use super::contain::contained;
+use super::catch_panic::catch_panic;
+use super::connect::{Connector, DbConn, OWN_SILENCE};
 use super::error::DbError;
 use super::identity::CLEAN;
 use super::running::{Owner, Running};
-use super::sever::Heard;
+use super::socket_handle::Heard;
 use super::statement::run_silently;
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
@@ -86,13 +86,13 @@ impl Slot {
 }
 
 struct Parked {
-    link: Link,
+    link: DbConn,
     since: Instant,
     database: Option<String>,
 }
 
 impl Parked {
-    fn now(link: Link, database: Option<String>) -> Self {
+    fn now(link: DbConn, database: Option<String>) -> Self {
         Self {
             link,
             since: Instant::now(),
@@ -101,7 +101,7 @@ impl Parked {
     }
 
     /// What is remembered of the session without the connection, which is to be closed.
-    fn put_to_sleep(self) -> (Slot, Link) {
+    fn put_to_sleep(self) -> (Slot, DbConn) {
         let now = Instant::now();
         let slot = match self.link.at_stake {
             true => Slot::Gone(self.database, now),
@@ -118,7 +118,7 @@ impl Parked {
             Heard::Nothing | Heard::Something => {}
         }
         self.link.socket.set_patience(Some(PING));
-        let answered = contained(|| Ok(self.link.conn.ping()?));
+        let answered = catch_panic(|| Ok(self.link.conn.ping()?));
         self.link.socket.set_patience(Some(OWN_SILENCE));
         answered.is_ok()
     }
@@ -136,7 +136,7 @@ enum Turn {
 pub(crate) struct Lease<'a> {
     sessions: &'a Sessions,
     owner: Option<Owner>,
-    link: Option<Link>,
+    link: Option<DbConn>,
     /// The current database, where it is known for certain. A session's is not entered again then: that would be a
     /// statement between two of the session's, which `ROW_COUNT()` shows.
     database: Option<String>,
@@ -257,7 +257,7 @@ impl Sessions {
     }
 
     /// Makes a connection that others have used as new. In read-only mode that was done when it came back.
-    fn clean(&self, link: &mut Link) -> Result<(), DbError> {
+    fn clean(&self, link: &mut DbConn) -> Result<(), DbError> {
         match self.stateless {
             true => Ok(()),
             false => reset(link),
@@ -265,7 +265,7 @@ impl Sessions {
     }
 
     /// A new connection; where the cap is reached, one that nobody misses gives way.
-    fn fresh(&self) -> Result<Link, DbError> {
+    fn fresh(&self) -> Result<DbConn, DbError> {
         for _ in 0..GIVING_WAY {
             match self.connector.connect() {
                 Err(DbError::Busy) if self.one_gives_way() => {}
@@ -373,7 +373,7 @@ impl Sessions {
     fn put_back(
         &self,
         owner: Option<Owner>,
-        link: Option<Link>,
+        link: Option<DbConn>,
         database: Option<String>,
         untold: bool,
     ) {
@@ -416,7 +416,7 @@ impl Sessions {
 
 impl State {
     /// Takes a session's idle connection, to be closed, or forgets a session that has none.
-    fn put_to_sleep(&mut self, owner: Owner) -> Option<Link> {
+    fn put_to_sleep(&mut self, owner: Owner) -> Option<DbConn> {
         let Some(Slot::Idle(parked)) = self.sessions.remove(&owner) else {
             return None;
         };
@@ -456,13 +456,13 @@ impl From<DbError> for CheckOut {
 
 impl Lease<'_> {
     /// The connection.
-    pub(crate) fn link(&mut self) -> Result<&mut Link, DbError> {
+    pub(crate) fn link(&mut self) -> Result<&mut DbConn, DbError> {
         self.link
             .as_mut()
             .ok_or_else(|| DbError::Lost("the connection was closed".into()))
     }
 
-    fn take(&mut self, link: Link, wanted: &Wanted<'_>) {
+    fn take(&mut self, link: DbConn, wanted: &Wanted<'_>) {
         wanted.running.hold(&link.socket);
         self.link = Some(link);
     }
@@ -493,7 +493,7 @@ impl Lease<'_> {
         }
         let link = self.link()?;
         link.moved = true;
-        contained(|| Ok(link.conn.select_db(database)?))?;
+        catch_panic(|| Ok(link.conn.select_db(database)?))?;
         self.database = Some(database.to_owned());
         Ok(())
     }
@@ -516,7 +516,7 @@ impl Lease<'_> {
     }
 
     /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.
-    fn usable(&self, mut link: Link, error: Option<&DbError>, lasts: bool) -> Option<Link> {
+    fn usable(&self, mut link: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
         if error.is_some_and(DbError::leaves_server_at_work) {
             self.sessions.connector.give_up(link);
             return None;
@@ -536,8 +536,8 @@ impl Lease<'_> {
 
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
 /// databases would be read, too.
-fn reset(link: &mut Link) -> Result<(), DbError> {
-    contained(|| Ok(link.conn.reset()?))?;
+fn reset(link: &mut DbConn) -> Result<(), DbError> {
+    catch_panic(|| Ok(link.conn.reset()?))?;
     link.at_stake = false;
     run_silently(&mut link.conn, CLEAN)
 }

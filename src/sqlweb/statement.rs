@@ -9,8 +9,8 @@ use mysql::prelude::Queryable;
 use mysql::{Column, Conn, QueryResult, Row, Text};
 
 use super::budget::{self, RowBudget};
-use super::connect::{Connector, Link, OWN_SILENCE};
-use super::contain::contained;
+use super::catch_panic::catch_panic;
+use super::connect::{Connector, DbConn, OWN_SILENCE};
 use super::error::{Cause, DbError};
 use super::kill::Sent;
 use super::running::{Running, Stop};
@@ -74,7 +74,7 @@ pub(crate) struct Stops<'a> {
 /// Runs `sql` on `link` and tells how it ended. The caller throws the link away after an error for which
 /// [`DbError::leaves_connection_usable`] is false.
 pub(crate) fn run(
-    link: &mut Link,
+    link: &mut DbConn,
     sql: &str,
     sink: &mut dyn RowSink,
     stops: &Stops<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn run(
     let sent = Sent::on(link, Some(sql), stops.harmless);
     stops.running.begin(sent)?;
     link.socket.set_patience(None);
-    let outcome = contained(|| pump(&mut link.conn, sql, sink, stops));
+    let outcome = catch_panic(|| pump(&mut link.conn, sql, sink, stops));
     link.socket.set_patience(Some(OWN_SILENCE));
     let lives_on = match &outcome {
         Ok(()) => true,
@@ -113,7 +113,7 @@ pub(crate) fn run_silently(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
 
 /// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.
 pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
-    contained(|| {
+    catch_panic(|| {
         let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
         let mut rows = Vec::new();
         while has_set(&mut result) {

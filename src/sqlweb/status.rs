@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use mysql::Conn;
 
-use super::contain::contained;
+use super::catch_panic::catch_panic;
 use super::statement::run_silently;
 
 /// Longest list of flags that is read, in bytes; all sixteen by name are 500.
@@ -32,7 +32,7 @@ pub(crate) fn in_transaction(conn: &mut Conn) -> bool {
 /// debugging text alone, so they are read there while it is written: of the text, which has the password too, nothing else
 /// is kept.
 fn told(conn: &Conn) -> Option<bool> {
-    contained(|| {
+    catch_panic(|| {
         let mut seeker = Seeker::default();
         // The seeker takes everything, so this does not fail.
         let _ = write!(seeker, "{conn:?}");

@@ -11,23 +11,23 @@
 //! `information_schema.ROUTINES` shows what the account may run, but not what it may run by a grant on that one
 //! function to `PUBLIC` (MariaDB) or to a role (MySQL). Those stand in `SHOW GRANTS`.
 
-use super::facts::Facts;
+use super::server_info::ServerInfo;
 
 /// The first MariaDB where another database than the current one may hold the function, with room to spare.
 const PATHS: (u16, u16, u16) = (12, 0, 0);
 
 /// What stands behind a `SELECT` of other columns: two columns with the name of a function that is there, or NULL, and
 /// then the statement that lists grants. The names are the gate's own, so they need no escaping.
-pub(crate) fn questions(facts: &Facts, calls: &[&str]) -> String {
+pub(crate) fn questions(info: &ServerInfo, calls: &[&str]) -> String {
     let names = calls.join("', '");
-    let loadable = facts.loadable.map_or_else(
+    let loadable = info.loadable.map_or_else(
         || "NULL".into(),
         |(table, column)| {
             format!("(SELECT MIN({column}) FROM {table} WHERE UPPER({column}) IN ('{names}'))")
         },
     );
-    let place = place(facts);
-    let grants = grants(facts);
+    let place = place(info);
+    let grants = grants(info);
     format!(
         ", (SELECT MIN(ROUTINE_NAME) FROM information_schema.ROUTINES WHERE {place} AND ROUTINE_TYPE = 'FUNCTION' \
          AND ROUTINE_NAME IN ('{names}')), {loadable}{grants}"
@@ -35,21 +35,21 @@ pub(crate) fn questions(facts: &Facts, calls: &[&str]) -> String {
 }
 
 /// On systems whose file names have no case, databases are compared in lower case.
-fn place(facts: &Facts) -> &'static str {
-    if searches_paths(facts) {
+fn place(info: &ServerInfo) -> &'static str {
+    if searches_paths(info) {
         "(ROUTINE_SCHEMA = DATABASE() OR ROUTINE_SCHEMA <> 'sys')"
     } else {
         "ROUTINE_SCHEMA = IF(@@lower_case_table_names = 0, DATABASE(), LOWER(DATABASE()))"
     }
 }
 
-fn searches_paths(facts: &Facts) -> bool {
-    facts.dialect.mariadb && facts.dialect.version >= PATHS
+fn searches_paths(info: &ServerInfo) -> bool {
+    info.dialect.mariadb && info.dialect.version >= PATHS
 }
 
-fn grants(facts: &Facts) -> &'static str {
-    let version = facts.dialect.version;
-    match facts.dialect.mariadb {
+fn grants(info: &ServerInfo) -> &'static str {
+    let version = info.dialect.version;
+    match info.dialect.mariadb {
         true if version >= (10, 11, 0) => "; SHOW GRANTS FOR PUBLIC",
         false if version >= (8, 0, 0) => "; SHOW GRANTS",
         _ => "",
@@ -61,13 +61,13 @@ pub(crate) fn granted(
     grants: impl Iterator<Item = String>,
     calls: &[&str],
     database: Option<&str>,
-    facts: &Facts,
+    info: &ServerInfo,
 ) -> Option<String> {
     let found = |grant: String| {
         let (_, object) = grant.split_once(" ON FUNCTION `")?;
         let (db, rest) = quoted(object)?;
         let (name, _) = quoted(rest.strip_prefix(".`")?)?;
-        let in_reach = searches_paths(facts) || database.is_some_and(|own| reads_as(&db, own));
+        let in_reach = searches_paths(info) || database.is_some_and(|own| reads_as(&db, own));
         let is_called = calls.iter().any(|called| reads_as(&name, called));
         (in_reach && is_called).then_some(name)
     };
@@ -104,8 +104,8 @@ mod tests {
     use super::super::gate::Dialect;
     use super::*;
 
-    fn facts(dialect: Dialect) -> Facts {
-        Facts {
+    fn info(dialect: Dialect) -> ServerInfo {
+        ServerInfo {
             version: String::new(),
             dialect,
             time_zone: String::new(),
@@ -118,15 +118,15 @@ mod tests {
     #[test]
     fn grants_on_one_function_are_found() {
         let (old, new) = (
-            facts(Dialect::mysql((9, 7, 4))),
-            facts(Dialect::mariadb((12, 3, 0))),
+            info(Dialect::mysql((9, 7, 4))),
+            info(Dialect::mariadb((12, 3, 0))),
         );
-        let find = |grant: &str, database: Option<&str>, facts: &Facts| {
+        let find = |grant: &str, database: Option<&str>, info: &ServerInfo| {
             granted(
                 [grant.to_owned()].into_iter(),
                 &["MD5", "SHA1"],
                 database,
-                facts,
+                info,
             )
         };
         let grant = "GRANT EXECUTE, ALTER ROUTINE ON FUNCTION `s``h`.`md5` TO PUBLIC";

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ssh::HostKey;
-use crate::vault::time::rfc3339;
-use crate::vault::{self, Home, Locked, UNREADABLE};
+use crate::store::time::rfc3339;
+use crate::store::{self, DataDir, Locked, UNREADABLE};
 
 const FILE: &str = "known_servers.json";
 /// Bytes of the file. Default 1 MiB: some thousand servers.
@@ -20,7 +20,7 @@ const CAP: u64 = 1024 * 1024;
 /// Whoever is told where to connect by somebody else keeps pins apart by who told ([`KnownServers::told_by`]), so that
 /// none of them decides which key another one's server must have.
 pub struct KnownServers {
-    home: Home,
+    home: DataDir,
     /// What stands before a server's address; empty where the user named it.
     told_by: String,
 }
@@ -41,7 +41,7 @@ pub enum Known {
 #[non_exhaustive]
 pub enum Error {
     /// Reading or writing.
-    Vault(vault::Error),
+    Store(store::Error),
     /// The keys have no form in which they could be kept; they always have.
     Form(String),
 }
@@ -61,7 +61,7 @@ struct Pin {
 
 impl KnownServers {
     /// The keys that are pinned in this directory.
-    pub fn new(home: Home) -> Self {
+    pub fn new(home: DataDir) -> Self {
         Self {
             home,
             told_by: String::new(),
@@ -163,13 +163,13 @@ impl KnownServers {
     fn read(&self) -> Result<Content, Error> {
         match self.look()? {
             Some(content) => Ok(content),
-            None => self.settle(&self.home.lock().map_err(Error::Vault)?),
+            None => self.settle(&self.home.lock().map_err(Error::Store)?),
         }
     }
 
     /// None where what is there cannot be read.
     fn look(&self) -> Result<Option<Content>, Error> {
-        let bytes = self.home.read(FILE, CAP).map_err(Error::Vault)?;
+        let bytes = self.home.read(FILE, CAP).map_err(Error::Store)?;
         Ok(bytes.map_or_else(|| Some(Content::default()), |bytes| parsed(&bytes)))
     }
 
@@ -179,7 +179,7 @@ impl KnownServers {
         if let Some(content) = self.look()? {
             return Ok(content);
         }
-        let aside = locked.set_aside(FILE, UNREADABLE).map_err(Error::Vault)?;
+        let aside = locked.set_aside(FILE, UNREADABLE).map_err(Error::Store)?;
         log::warn!(
             "{FILE} is unreadable; kept as {}: the host keys of servers are pinned anew when they are next seen",
             aside.display()
@@ -188,12 +188,12 @@ impl KnownServers {
     }
 
     fn write<T>(&self, change: impl FnOnce(&mut Content) -> T) -> Result<T, Error> {
-        let locked = self.home.lock().map_err(Error::Vault)?;
+        let locked = self.home.lock().map_err(Error::Store)?;
         let mut content = self.settle(&locked)?;
         let answer = change(&mut content);
         let bytes =
             serde_json::to_vec_pretty(&content).map_err(|error| Error::Form(error.to_string()))?;
-        locked.write(FILE, &bytes).map_err(Error::Vault)?;
+        locked.write(FILE, &bytes).map_err(Error::Store)?;
         Ok(answer)
     }
 }
@@ -215,7 +215,7 @@ fn pin(fingerprint: String, kind: &str) -> Pin {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Vault(error) => write!(f, "cannot keep host keys: {error}"),
+            Self::Store(error) => write!(f, "cannot keep host keys: {error}"),
             Self::Form(reason) => write!(f, "cannot keep host keys: {reason}"),
         }
     }
@@ -226,13 +226,13 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::SealedFile;
     use crate::tunnel::ssh::{KeyKind, ServerKey};
-    use crate::vault::SealedFile;
 
     #[test]
     fn a_key_is_pinned_once_and_a_change_is_seen() {
         let dir = tempfile::tempdir().unwrap();
-        let known = KnownServers::new(Home::at(dir.path().join("home")));
+        let known = KnownServers::new(DataDir::at(dir.path().join("home")));
         let [first, second] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
             .map(|kind| ServerKey::generate(kind).unwrap().public());
         assert_eq!(known.kind("a:1"), None);
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn whoever_names_a_server_pins_for_itself_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let known = KnownServers::new(Home::at(dir.path().join("home")));
+        let known = KnownServers::new(DataDir::at(dir.path().join("home")));
         let [a, b] = ["https://a:443", "https://b:443"].map(|origin| known.told_by(origin));
         let [real, other] = [KeyKind::Ed25519, KeyKind::EcdsaP256]
             .map(|kind| ServerKey::generate(kind).unwrap().public());
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_file_that_was_not_written_here_is_kept_aside() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path().join("home"));
+        let home = DataDir::at(dir.path().join("home"));
         let key = ServerKey::generate(KeyKind::Ed25519).unwrap().public();
         let known = KnownServers::new(home.clone());
         for content in ["{", "", "[]", "[{}]", "null", "{\"servers\":[]}"] {

@@ -11,10 +11,10 @@
 
 pub mod client;
 pub mod known_servers;
-mod line;
-pub mod link;
+mod mux;
 pub mod registry;
 pub mod remote;
 pub mod server;
 pub mod ssh;
 pub(crate) mod target;
+pub mod ws;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::link::socket::{begin_to_connect, connected};
+use super::ws::socket::{begin_to_connect, connected};
 
 /// Time to connect to a target, all its addresses together. Default 10 s.
 pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(10);

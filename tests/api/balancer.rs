@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::mariadb::{MariaDb, Options, PASSWORD, USER};
 use crate::support::postern::Postern;
-use crate::support::{PATIENCE, wait_until};
+use crate::support::{TIMEOUT, wait_until};
 use crate::{count, database, post};
 
 /// Leads connections to one of two servers, or to each in turn. It ends with the test's process.
@@ -108,7 +108,7 @@ fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
     let postern = Postern::start(&[&target, "--db-user", USER, "--db-pass", PASSWORD], &[]);
     let on_ours = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%AS aim%' AND INFO NOT LIKE '%PROCESSLIST%'";
     let start_victim = || {
-        wait_until(PATIENCE, "the statement runs", || {
+        wait_until(TIMEOUT, "the statement runs", || {
             ours.running("AS aim") == 1
         });
         let id = count(ours, on_ours);
@@ -118,7 +118,7 @@ fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
         }
         assert_eq!(u64::from(victim.connection_id()), id);
         let running = std::thread::spawn(move || victim.query_drop(AIM));
-        wait_until(PATIENCE, "so does the other", || {
+        wait_until(TIMEOUT, "so does the other", || {
             others.running("AS aim") == 1
         });
         running
@@ -148,7 +148,7 @@ fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
     );
     // As soon as the statement's own server is reached again, it is told there.
     balancer.lead_to(0);
-    wait_until(PATIENCE, "it is ended", || ours.running("AS aim") == 0);
+    wait_until(TIMEOUT, "it is ended", || ours.running("AS aim") == 0);
     assert_eq!(others.running("AS aim"), 1);
     others.exec(&format!("KILL {}", count(others, on_ours)));
     assert!(victim.unwrap().join().unwrap().is_err());
@@ -209,7 +209,7 @@ fn every_kind_of_statement_is_cancelled_on_the_server() {
         let mut asking = postern.client();
         let body = json!({"sql": sql, "db": "api_kinds", "query_id": "k", "session": "s"});
         let asked = std::thread::spawn(move || post(&mut asking, "/api/query", body));
-        wait_until(PATIENCE, runs, || db.running(runs) == 1);
+        wait_until(TIMEOUT, runs, || db.running(runs) == 1);
         assert_eq!(
             post(
                 &mut postern.client(),

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::http::{Client, Conn};
 use crate::support::mariadb::MariaDb;
 use crate::support::postern::Postern;
-use crate::support::{PATIENCE, wait_until};
+use crate::support::{TIMEOUT, wait_until};
 use crate::{database, post};
 
 /// A file that the server opens and then waits for, deaf to `KILL`, until somebody writes to it.
@@ -61,20 +61,18 @@ fn a_statement_that_ignores_kill_keeps_its_place_under_the_cap() {
         body.len()
     );
     leaving.send_raw(head.as_bytes()).unwrap();
-    wait_until(PATIENCE, "the statement runs", || {
-        db.running("AS deaf") == 1
-    });
+    wait_until(TIMEOUT, "the statement runs", || db.running("AS deaf") == 1);
     drop(leaving);
-    wait_until(PATIENCE, "its request has ended", || at_work(&postern) == 0);
+    wait_until(TIMEOUT, "its request has ended", || at_work(&postern) == 0);
     let mut one_more = || post(&mut client, "/api/query", json!({"sql": "SELECT 1"}));
     let (status, body) = one_more();
     assert_eq!(db.running("AS deaf"), 1, "the server is still at it");
     assert_eq!(status, 429, "{body}");
     trap.release();
-    wait_until(PATIENCE, "the server has done", || {
+    wait_until(TIMEOUT, "the server has done", || {
         db.running("AS deaf") == 0
     });
-    wait_until(PATIENCE, "the place is free", || one_more().0 == 200);
+    wait_until(TIMEOUT, "the place is free", || one_more().0 == 200);
 }
 
 #[test]

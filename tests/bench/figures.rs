@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use support::http::{Client, JSON};
 use support::mariadb::{Options, PASSWORD, USER};
 use support::postern::{binary, status_field};
-use support::{Home, MariaDb, PATIENCE, Postern, wait_until};
+use support::{Home, MariaDb, Postern, TIMEOUT, wait_until};
 
 /// Pairs measured after one warm-up.
 const PAIRS: usize = 5;
@@ -196,7 +196,7 @@ fn start_to_first_answer(db: &MariaDb, home: &Home) -> Duration {
     let begin = Instant::now();
     let mut child = home.command(&args).stdout(Stdio::null()).spawn().unwrap();
     while TcpStream::connect(&listen).is_err() {
-        assert!(begin.elapsed() < PATIENCE, "postern does not start");
+        assert!(begin.elapsed() < TIMEOUT, "postern does not start");
         assert!(child.try_wait().unwrap().is_none(), "postern ended");
         std::thread::sleep(Duration::from_micros(500));
     }
@@ -210,7 +210,7 @@ fn start_to_first_answer(db: &MariaDb, home: &Home) -> Duration {
 fn busy_info(db: &MariaDb, report: &mut Report) {
     let postern = Postern::on(db, &[]);
     let mut sleepers: Vec<_> = (0..SLEEPERS).map(|_| sleeper(&postern)).collect();
-    wait_until(PATIENCE, "all statements sleep", || {
+    wait_until(TIMEOUT, "all statements sleep", || {
         db.running("SLEEP(20)") == SLEEPERS
     });
     let mut client = postern.client();
@@ -233,7 +233,7 @@ fn busy_info(db: &MariaDb, report: &mut Report) {
     let left = timed(|| {
         sleepers.clear();
         wait_until(
-            PATIENCE,
+            TIMEOUT,
             "statements of clients that left are killed",
             || db.running("SLEEP(20)") == 0,
         );

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::board::{Board, card, read};
 use crate::support::quick_setup::Act;
-use crate::support::{PATIENCE, wait_until};
+use crate::support::{TIMEOUT, wait_until};
 
 /// Early by so much, in ms, is never right: timers fire late, not early, but clocks round.
 const EARLY: f64 = 5.0;
@@ -28,7 +28,7 @@ fn the_list_is_asked_for_on_load_and_every_5_s() {
     let (board, _) = Board::with_one();
     board
         .page
-        .wait_for_within(PATIENCE, "eyes.times('GET /api/apps').length >= 4");
+        .wait_for_within(TIMEOUT, "eyes.times('GET /api/apps').length >= 4");
     assert_every(5000.0, &board.times("GET /api/apps"));
 }
 
@@ -165,7 +165,7 @@ fn a_tab_that_the_browser_blocks_leaves_a_link_to_follow() {
     board.act(&id);
     let offered =
         json!({"expression": "document.querySelector('.toast a') !== null", "returnByValue": true});
-    wait_until(PATIENCE, "a link is offered", || {
+    wait_until(TIMEOUT, "a link is offered", || {
         // Unlike `Page::eval` this does not count as something that a person does.
         page.call("Runtime.evaluate", offered.clone())["result"]["value"] == true
     });

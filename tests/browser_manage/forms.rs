@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::board::{Board, card};
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 use crate::support::wait_until;
 
 #[test]
@@ -183,7 +183,7 @@ fn secrets_are_kept_set_and_cleared_and_never_come_back() {
     board.fill("db_user", "reader");
     save();
     let saved = |what: &str, wanted: serde_json::Value| {
-        wait_until(PATIENCE, what, || board.apps()[0]["has_db_pass"] == wanted);
+        wait_until(TIMEOUT, what, || board.apps()[0]["has_db_pass"] == wanted);
     };
     saved("it is kept", json!(true));
     assert_eq!(board.apps()[0]["db_user"], "reader");
@@ -230,7 +230,7 @@ fn an_application_is_copied_and_deleted_after_a_question() {
         "eyes.all('.card').length === 1 && !document.querySelector('{}')",
         card(&id)
     ));
-    wait_until(PATIENCE, "the end of the application", || {
+    wait_until(TIMEOUT, "the end of the application", || {
         board.apps().len() == 1
     });
     assert_ne!(board.apps()[0]["id"], id.as_str());

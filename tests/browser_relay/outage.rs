@@ -11,7 +11,7 @@ use crate::site::{GREETING, SmallSite};
 use crate::support::http::Client;
 use crate::support::manager::{Manager, free_port};
 use crate::support::relay::Relay;
-use crate::support::{Home, PATIENCE, wait_until};
+use crate::support::{Home, TIMEOUT, wait_until};
 
 /// Visitors at once.
 const VISITORS: usize = 8;
@@ -44,7 +44,7 @@ impl Load {
     #[track_caller]
     fn wait_served(&self, what: &str) {
         let before = self.good.load(Ordering::Relaxed);
-        wait_until(PATIENCE, what, || {
+        wait_until(TIMEOUT, what, || {
             self.good.load(Ordering::Relaxed) > before + 10 * VISITORS
         });
     }

@@ -1,18 +1,18 @@
 //! Statements under way: what is shown, how they are cancelled, what ends with a tab.
 
 use crate::client::{Client, make_database};
-use crate::support::{Browser, MariaDb, PATIENCE, Postern, wait_until};
+use crate::support::{Browser, MariaDb, Postern, TIMEOUT, wait_until};
 
 fn running(marker: &str) -> usize {
     MariaDb::shared().running(marker)
 }
 
 fn until_running(marker: &str) {
-    wait_until(PATIENCE, "the statement runs", || running(marker) == 1);
+    wait_until(TIMEOUT, "the statement runs", || running(marker) == 1);
 }
 
 fn until_gone(marker: &str) {
-    wait_until(PATIENCE, "the statement has ended on the server", || {
+    wait_until(TIMEOUT, "the statement has ended on the server", || {
         running(marker) == 0
     });
 }
@@ -63,7 +63,7 @@ fn closing_the_window_ends_what_it_ran() {
     page.close();
     until_gone("/* closed window */");
     // Sessions end with it: nothing of ours is left but what the server keeps for itself.
-    wait_until(PATIENCE, "the session is closed", || {
+    wait_until(TIMEOUT, "the session is closed", || {
         let left = MariaDb::shared().value(
             "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'running_close'",
         );
@@ -143,7 +143,7 @@ fn cancel_in_transaction(client: &Client) {
     page.wait_for("eyes.first('.transaction')");
     client.write("CALL p()");
     page.press("Ctrl+Enter");
-    wait_until(PATIENCE, "the procedure runs", || called(client.db) == 1);
+    wait_until(TIMEOUT, "the procedure runs", || called(client.db) == 1);
     page.press("Ctrl+.");
     page.wait_for(
         "eyes.first('#progress-text').innerText.startsWith('Cancel sent; waiting for the server')",

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::client::{Client, make_database};
-use crate::support::{Browser, MariaDb, PATIENCE, Postern, wait_until};
+use crate::support::{Browser, MariaDb, Postern, TIMEOUT, wait_until};
 
 const STOCK: &str = "CREATE TABLE stock (id INT, n INT); INSERT INTO stock VALUES (1, 10)";
 
@@ -73,13 +73,13 @@ fn closing_a_tab_with_an_open_transaction_asks() {
     page.click(".query-tab-close");
     page.click("dialog text=Commit and close");
     page.wait_for("!document.querySelector('dialog') && !eyes.first('.transaction')");
-    wait_until(PATIENCE, "it is committed", || stock(&client) == "9");
+    wait_until(TIMEOUT, "it is committed", || stock(&client) == "9");
     page.wait_for("eyes.editor() === ''");
     client.run_script("BEGIN; UPDATE stock SET n = 8 WHERE id = 1");
     page.wait_for("eyes.first('.transaction')");
     page.press("Alt+w");
     page.click("dialog text=Roll back and close");
-    wait_until(PATIENCE, "it is rolled back", || {
+    wait_until(TIMEOUT, "it is rolled back", || {
         open_on_server(&client) == "0"
     });
     assert_eq!(stock(&client), "9");
@@ -105,7 +105,7 @@ fn leaving_the_page_asks_for_a_transaction_and_a_statement_that_writes() {
     // A running statement that only reads may go.
     client.write("SELECT /* only reads */ SLEEP(60)");
     page.press("Ctrl+Enter");
-    wait_until(PATIENCE, "it runs", || {
+    wait_until(TIMEOUT, "it runs", || {
         MariaDb::shared().running("/* only reads */") == 1
     });
     page.reload();
@@ -113,7 +113,7 @@ fn leaving_the_page_asks_for_a_transaction_and_a_statement_that_writes() {
     assert_eq!(page.dialogs().len(), 1);
     client.write("UPDATE /* it writes */ stock SET n = SLEEP(60) WHERE id = 1");
     page.press("Ctrl+Enter");
-    wait_until(PATIENCE, "it runs", || {
+    wait_until(TIMEOUT, "it runs", || {
         MariaDb::shared().running("/* it writes */") == 1
     });
     page.reload();

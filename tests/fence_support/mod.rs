@@ -18,7 +18,7 @@ use postern::http::{Handler, HostPolicy, Limits, Request, Response, Server, Serv
 use serde_json::json;
 
 /// No answer here takes this long.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Fixture {
     pub addr: SocketAddr,
@@ -126,8 +126,8 @@ pub struct Client {
 impl Client {
     pub fn connect(addr: SocketAddr) -> Client {
         let socket = TcpStream::connect(addr).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
+        socket.set_write_timeout(Some(TIMEOUT)).unwrap();
         Client {
             socket,
             buffer: Vec::new(),
@@ -235,7 +235,7 @@ pub fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 
 /// Waits for a condition; fails naming it when it does not come true.
 pub fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !is() {
         assert!(Instant::now() < until, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(2));

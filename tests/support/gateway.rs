@@ -23,7 +23,7 @@ use postern::tunnel::server::{self, Grant, Policy};
 use postern::tunnel::ssh::{KeyKind, ServerKey};
 
 /// No answer here takes this long.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 /// The connector's name and password.
 pub const CONNECTOR: (&str, &str) = ("connector", "its password");
 
@@ -119,7 +119,7 @@ impl Relay {
         settings.user = CONNECTOR.0.into();
         settings.password = CONNECTOR.1.to_owned().into();
         let tunnel = Tunnel::start(settings).unwrap();
-        assert!(tunnel.wait(PATIENCE), "{:?}", tunnel.snapshot());
+        assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
         let open: Open = through(self.tunnels.opener(), CONNECTOR.0, number);
         let mut site = Site::new(name, format!("app-{name}"), open);
         change(&mut site);
@@ -170,8 +170,8 @@ pub fn application(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
         for stream in listener.incoming().flatten() {
             let serve = Arc::clone(&serve);
             let _ = stream.set_nodelay(true);
-            let _ = stream.set_read_timeout(Some(PATIENCE));
-            let _ = stream.set_write_timeout(Some(PATIENCE));
+            let _ = stream.set_read_timeout(Some(TIMEOUT));
+            let _ = stream.set_write_timeout(Some(TIMEOUT));
             std::thread::spawn(move || serve(stream));
         }
     });
@@ -251,8 +251,8 @@ impl Client {
     pub fn connect(addr: SocketAddr) -> Client {
         let socket = TcpStream::connect(addr).unwrap();
         socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
+        socket.set_write_timeout(Some(TIMEOUT)).unwrap();
         Client {
             socket,
             buffer: Vec::new(),
@@ -371,7 +371,7 @@ pub fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 
 /// Waits for a condition; fails naming it when it does not come true.
 pub fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !is() {
         assert!(Instant::now() < until, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(2));

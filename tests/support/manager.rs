@@ -14,10 +14,10 @@ use postern::tunnel::ssh::{KeyKind, ServerKey};
 use serde_json::{Value, json};
 
 use super::http::{Client, Response};
-use super::leash::{Leash, Leashed};
+use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::postern::{Finished, Home, binary, status_field};
 use super::quick_setup::{Act, QuickSetup};
-use super::{PATIENCE, holds_within};
+use super::{TIMEOUT, holds_within};
 
 /// The user that [`Far`] assigns.
 pub const USER: &str = "assigned-user";
@@ -54,34 +54,36 @@ impl Manager {
 
     /// The same at a port.
     pub fn try_start_at(port: &str, home: &Arc<Home>, args: &[&str]) -> Result<Manager, Finished> {
-        Manager::try_start_by(Leash::new(binary()), port, home, args)
+        Manager::try_start_by(KillOnDrop::new(binary()), port, home, args)
     }
 
     /// The same with so many open files at most.
     #[track_caller]
     pub fn start_within(files: usize, args: &[&str]) -> Manager {
-        let leash = Leash::new("prlimit")
+        let kill_on_drop = KillOnDrop::new("prlimit")
             .args([format!("--nofile={files}:{files}")])
             .args([binary()]);
-        let started = Manager::try_start_by(leash, "0", &Arc::new(Home::new()), args);
+        let started = Manager::try_start_by(kill_on_drop, "0", &Arc::new(Home::new()), args);
         started.unwrap_or_else(|failed| panic!("postern start {args:?}: {failed:?}"))
     }
 
     fn try_start_by(
-        leash: Leash,
+        kill_on_drop: KillOnDrop,
         port: &str,
         home: &Arc<Home>,
         args: &[&str],
     ) -> Result<Manager, Finished> {
-        let mut leash = leash.args(["start", port, "--no-open", "-v"]).args(args);
-        leash = leash.lending(home.path());
+        let mut kill_on_drop = kill_on_drop
+            .args(["start", port, "--no-open", "-v"])
+            .args(args);
+        kill_on_drop = kill_on_drop.lending(home.path());
         for (name, value) in environment(home.path()) {
-            leash = leash.env(name, value);
+            kill_on_drop = kill_on_drop.env(name, value);
         }
-        let mut process = leash.start();
+        let mut process = kill_on_drop.start();
         let mut ended = None;
         let mut url = None;
-        holds_within(PATIENCE, || {
+        holds_within(TIMEOUT, || {
             ended = process.ended();
             url = process.stdout.line_after("Management page: ");
             ended.is_some() || url.is_some()
@@ -164,7 +166,7 @@ impl Manager {
     /// SIGKILL.
     pub fn kill(&mut self) {
         self.process.signal(rustix::process::Signal::KILL);
-        self.process.wait(PATIENCE);
+        self.process.wait(TIMEOUT);
     }
 
     /// Adds an application and answers its identifier.
@@ -210,7 +212,7 @@ impl Manager {
     /// Waits for a ConnectResult of which `is` holds.
     #[track_caller]
     pub fn wait_for(&self, id: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-        self.wait_for_within(PATIENCE + Duration::from_secs(10), id, what, is)
+        self.wait_for_within(TIMEOUT + Duration::from_secs(10), id, what, is)
     }
 
     /// The same for what takes longer.
@@ -311,7 +313,7 @@ impl Far {
     pub fn open_for(&mut self, password: &str) {
         let mut listener = None;
         // The port of a server that has just ended may take a moment to be free.
-        holds_within(PATIENCE, || {
+        holds_within(TIMEOUT, || {
             listener = TcpListener::bind(("127.0.0.1", self.tunnel_port)).ok();
             listener.is_some()
         });

@@ -14,7 +14,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use tempfile::TempDir;
 
-use super::leash::{Leash, Leashed};
+use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::{exclusive, holds_within, target_dir};
 
 /// Name of the account that tests use over TCP; it may do everything.
@@ -94,7 +94,7 @@ impl MariaDb {
         let dir = guard.path().to_owned();
         copy_tree(&template(), &dir.join("data"));
         let port = free_port();
-        let process = Leash::new("mariadbd")
+        let process = KillOnDrop::new("mariadbd")
             .env("PATH", tool_path())
             .args(THROW_AWAY)
             .args(as_root())

@@ -2,7 +2,7 @@
 //! that shares no code with the program, and a driver for headless Chromium.
 //!
 //! Use it with `mod support;`. Everything started here ends when its owner is dropped, when the test panics, and
-//! when the test process itself is killed (see [`leash`]).
+//! when the test process itself is killed (see [`kill_on_drop`]).
 #![allow(
     dead_code,
     unreachable_pub,
@@ -15,7 +15,7 @@
 
 pub mod chromium;
 pub mod http;
-pub mod leash;
+pub mod kill_on_drop;
 pub mod manager;
 pub mod mariadb;
 pub mod openapi;
@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits for something that should take well under a second; generous because two cores may be
 /// shared by many test binaries.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Pause between two looks at a condition.
 const POLL: Duration = Duration::from_millis(10);

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::http::Client;
-use super::leash::{Leash, Leashed};
+use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::mariadb::{MariaDb, PASSWORD, USER};
-use super::{PATIENCE, holds_within};
+use super::{TIMEOUT, holds_within};
 
 /// How long a one-off command may take.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(20);
@@ -157,20 +157,20 @@ impl Postern {
 
     /// As [`Postern::start`], in `home`, for tests of the failure.
     pub fn try_start(home: Home, args: &[&str], env: &[(&str, &str)]) -> Result<Postern, Finished> {
-        let mut leash = Leash::new(binary())
+        let mut kill_on_drop = KillOnDrop::new(binary())
             .args(["mysql", "--no-open", "--listen", "127.0.0.1:0"])
             .args(args);
-        leash = leash.lending(home.path());
+        kill_on_drop = kill_on_drop.lending(home.path());
         for (name, value) in home.environment() {
-            leash = leash.env(name, value);
+            kill_on_drop = kill_on_drop.env(name, value);
         }
         for (name, value) in env {
-            leash = leash.env(name, value);
+            kill_on_drop = kill_on_drop.env(name, value);
         }
-        let mut process = leash.start();
+        let mut process = kill_on_drop.start();
         let mut ended = None;
         let invisible = args.contains(&"--invisible");
-        holds_within(PATIENCE, || {
+        holds_within(TIMEOUT, || {
             ended = process.ended();
             ended.is_some() || addresses(&process, invisible).is_some()
         });

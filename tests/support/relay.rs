@@ -9,15 +9,15 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use postern::tunnel::client::{HostKeyCheck, Settings, Status, Tunnel};
-use postern::tunnel::link::Endpoint;
+use postern::tunnel::ws::Endpoint;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::http::{Client, Response};
-use super::leash::{Leash, Leashed};
+use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::manager::environment;
 use super::postern::{Finished, Home, binary, status_field};
-use super::{PATIENCE, holds_within};
+use super::{TIMEOUT, holds_within};
 
 /// A connector's password: as long as a generated one.
 pub const PASSWORD: &str = "generated-password-of-43-characters-0123456";
@@ -49,14 +49,14 @@ impl Relay {
 
     /// The same, for tests of the failure.
     pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Relay, Finished> {
-        let mut leash = Leash::new(binary()).args(["relay", "-v"]).args(args);
-        leash = leash.lending(home.path());
+        let mut kill_on_drop = KillOnDrop::new(binary()).args(["relay", "-v"]).args(args);
+        kill_on_drop = kill_on_drop.lending(home.path());
         for (name, value) in environment(home.path()) {
-            leash = leash.env(name, value);
+            kill_on_drop = kill_on_drop.env(name, value);
         }
-        let mut process = leash.start();
+        let mut process = kill_on_drop.start();
         let mut ended = None;
-        holds_within(PATIENCE, || {
+        holds_within(TIMEOUT, || {
             ended = process.ended();
             ended.is_some() || process.stdout.line_after("Status page: ").is_some()
         });
@@ -242,7 +242,7 @@ pub fn with(mut body: Value, changes: Value) -> Value {
 #[track_caller]
 pub fn refusal(tunnel: &Tunnel) -> String {
     let mut text = None;
-    holds_within(PATIENCE, || {
+    holds_within(TIMEOUT, || {
         let now = tunnel.snapshot();
         assert_ne!(now.status, Status::Connected, "it was let in");
         text = now.error.map(|error| error.to_string());

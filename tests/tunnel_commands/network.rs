@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::running::{PASSWORD, Running, client_ends, echoes, failed_with, server};
-use crate::support::{Home, PATIENCE, wait_until};
+use crate::support::{Home, TIMEOUT, wait_until};
 use crate::tunnel_support::proxy::Proxy;
 use crate::tunnel_support::{Target, free_port};
 
@@ -112,14 +112,14 @@ fn the_keep_alive_is_as_often_as_it_is_told() {
     often.says("Connected (Latency ");
     let mut last = sent();
     for _ in 0..5 {
-        wait_until(PATIENCE, "another keep-alive", || sent() > last);
+        wait_until(TIMEOUT, "another keep-alive", || sent() > last);
         last = sent();
     }
     often.ends_well(Signal::TERM);
     let never = Running::client(proxy.address, &[&remote, "--keepalive", "0s"]);
     never.says("Connected (Latency ");
     let (mut last, mut since) = (sent(), Instant::now());
-    wait_until(PATIENCE, "silence for a second", || {
+    wait_until(TIMEOUT, "silence for a second", || {
         if sent() != last {
             (last, since) = (sent(), Instant::now());
         }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::support::leash::{Leash, Leashed};
+use crate::support::kill_on_drop::{KillOnDrop, Leashed};
 use crate::support::postern::{Finished, binary};
-use crate::support::{Home, PATIENCE, wait_until};
+use crate::support::{Home, TIMEOUT, wait_until};
 use crate::tunnel_support::visit;
 
 pub(crate) const PASSWORD: &str = "s3cret-Pass";
@@ -23,13 +23,13 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(home: Home, env: &[(&str, &str)], args: &[&str]) -> Self {
-        let mut leash = Leash::new(binary()).args(args).lending(home.path());
+        let mut kill_on_drop = KillOnDrop::new(binary()).args(args).lending(home.path());
         let own = home.path().to_str().unwrap();
         for (name, value) in [("POSTERN_HOME", own), ("AUTH", "")].iter().chain(env) {
-            leash = leash.env(name, value);
+            kill_on_drop = kill_on_drop.env(name, value);
         }
         Self {
-            process: leash.start(),
+            process: kill_on_drop.start(),
             home,
         }
     }
@@ -46,7 +46,7 @@ impl Running {
 
     pub(crate) fn says(&self, what: &str) {
         wait_until(
-            PATIENCE,
+            TIMEOUT,
             &format!("{what}: {}", self.process.stderr.text()),
             || self.process.stderr.text().contains(what),
         );
@@ -56,7 +56,7 @@ impl Running {
     pub(crate) fn ends_well(mut self, signal: Signal) -> String {
         let began = Instant::now();
         self.process.signal(signal);
-        let status = self.process.wait(PATIENCE).unwrap();
+        let status = self.process.wait(TIMEOUT).unwrap();
         let took = began.elapsed();
         assert!(took < END_WITHIN, "{took:?}");
         self.process.drained();
@@ -67,7 +67,7 @@ impl Running {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        wait_until(PATIENCE, "the server listens", || {
+        wait_until(TIMEOUT, "the server listens", || {
             self.process.stdout.line_after("Listening on ").is_some()
         });
         let line = self.process.stdout.line_after("Listening on ").unwrap();

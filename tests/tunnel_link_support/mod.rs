@@ -17,15 +17,15 @@ use std::sync::LazyLock;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use postern::tunnel::link::{
-    AcceptOptions, Accepted, Cancel, DialOptions, Endpoint, LinkReader, LinkWriter, ProxyChoice,
-    ServerTls, Tls, accept, dial,
+use postern::tunnel::ws::{
+    AcceptOptions, Accepted, Cancel, DialOptions, Endpoint, ProxyChoice, ServerTls, Tls, WsReader,
+    WsWriter, accept, dial,
 };
 
 /// What no step of a test should take; generous because two cores may be shared by many test binaries.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub type Link = (LinkReader, LinkWriter);
+pub type Link = (WsReader, WsWriter);
 
 /// Certificates, made once a process by the `openssl` command.
 pub struct Certificates {
@@ -123,7 +123,7 @@ pub fn server<T: Send + 'static>(
     let address = listener.local_addr().unwrap();
     let run = move || {
         let socket = listener.accept().unwrap().0;
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         script(socket)
     };
     (address, thread::spawn(run))
@@ -172,7 +172,7 @@ pub fn with_raw_server() -> (Link, TcpStream) {
 pub fn with_raw_client() -> (Link, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let key = tungstenite::handshake::client::generate_key();
     let request = format!(
         "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n\
@@ -252,7 +252,7 @@ pub fn read_frame(socket: &mut impl Read) -> (u8, Vec<u8>) {
 }
 
 /// Reads exactly so many bytes of a link.
-pub fn read_exactly(reader: &mut LinkReader, count: usize) -> Vec<u8> {
+pub fn read_exactly(reader: &mut WsReader, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     let mut filled = 0;
     while filled < count {

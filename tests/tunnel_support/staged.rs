@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use postern::tunnel::link::{AcceptOptions, Accepted, Cancel, LinkReader, LinkWriter, accept};
 use postern::tunnel::ssh::{self, Config, Event, KeyKind, ServerKey};
+use postern::tunnel::ws::{AcceptOptions, Accepted, Cancel, WsReader, WsWriter, accept};
 
 /// The last thing that it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,8 +96,8 @@ fn serve(until: Until, socket: TcpStream, keys: Arc<[ServerKey]>, seen: &Mutex<S
 /// Goes on until there is nothing more to say; answers why.
 fn converse(
     until: Until,
-    from: &mut LinkReader,
-    to: &LinkWriter,
+    from: &mut WsReader,
+    to: &WsWriter,
     keys: Arc<[ServerKey]>,
     seen: &Mutex<Seen>,
 ) -> String {

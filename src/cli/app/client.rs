@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
+use crate::cli::api_client::{self, Call};
 use crate::cli::failure::{Failure, OVER_LIMIT, printable};
-use crate::cli::local_call::{self, Call};
 use crate::cli::start::Whereabouts;
-use crate::vault::{Home, Instance};
+use crate::store::{DataDir, Instance};
 
 /// A running manager.
 pub(super) struct Manager {
@@ -16,7 +16,7 @@ pub(super) struct Manager {
 
 impl Manager {
     /// The one that runs on the directory; none where there is none.
-    pub(super) fn find(home: &Home) -> Result<Option<Self>, Failure> {
+    pub(super) fn find(home: &DataDir) -> Result<Option<Self>, Failure> {
         let said = Instance::find(home);
         let said =
             said.map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
@@ -49,7 +49,7 @@ impl Manager {
             authorization: None,
             body,
         };
-        let mut envelope = local_call::call(self.address, &call).map_err(|error| {
+        let mut envelope = api_client::call(self.address, &call).map_err(|error| {
             Failure::operation(format!(
                 "the manager at {} does not answer: {error}",
                 self.address

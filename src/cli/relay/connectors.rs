@@ -4,18 +4,18 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::{claim, of_vault};
+use crate::cli::api_client::{self, Call};
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::local_call::{self, Call};
 use crate::cli::output::print;
 use crate::relay::{self, Whereabouts};
-use crate::vault::{Home, Instance};
+use crate::store::{DataDir, Instance};
 
 const HEADING: &str = "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n";
 
 const SEE_NAMES: &str = "'postern relay list' shows their names";
 
 /// Prints a line an application, and one for each connector without any.
-pub(super) fn list(data: &Home) -> Result<(), Failure> {
+pub(super) fn list(data: &DataDir) -> Result<(), Failure> {
     let mut lines = HEADING.to_owned();
     match find(data)? {
         Some(running) => {
@@ -38,7 +38,7 @@ pub(super) fn list(data: &Home) -> Result<(), Failure> {
 }
 
 /// Turns a connector out, and prints the enrol token that holds from then on.
-pub(super) fn revoke(data: &Home, name: &str) -> Result<(), Failure> {
+pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     let (enroll_token, is_saved) = match find(data)? {
         Some(running) => {
             let path = format!("/api/connectors/{}", encoded(name));
@@ -86,7 +86,7 @@ fn not_saved(name: &str) -> Failure {
 }
 
 /// Undoes that.
-pub(super) fn allow(data: &Home, name: &str) -> Result<(), Failure> {
+pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     let is_back = match find(data)? {
         Some(running) => {
             let path = format!("/api/revoked/{}", encoded(name));
@@ -111,13 +111,13 @@ fn unknown(what: &str, name: &str) -> Failure {
     Failure::operation(format!("{what} {}", quoted(name))).hint(SEE_NAMES)
 }
 
-fn no_state(data: &Home) -> Failure {
+fn no_state(data: &DataDir) -> Failure {
     Failure::operation(format!("no relay's state in {}", data.dir().display()))
         .hint("name the directory of the relay with --data")
 }
 
 /// The relay that runs on the directory, which has a relay's state.
-fn find(data: &Home) -> Result<Option<Whereabouts>, Failure> {
+fn find(data: &DataDir) -> Result<Option<Whereabouts>, Failure> {
     let said = Instance::find(data).map_err(|error| of_vault(&error))?;
     let Some(said) = said else {
         return match relay::has_state(data) {
@@ -142,7 +142,7 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
         authorization: Some(&authorization),
         body: None,
     };
-    let answer = local_call::call(running.address, &call);
+    let answer = api_client::call(running.address, &call);
     let mut envelope = answer.map_err(|error| {
         Failure::operation(format!(
             "the relay at {} does not answer: {error}",

@@ -11,9 +11,9 @@ use super::command::{Command, Flag};
 use super::failure::{Failure, quoted};
 use super::output::print;
 use super::signals::Watch;
-use super::{ending, logging, port_holder};
+use super::{logging, port_holder, shutdown};
 use crate::relay::{self, PublicPorts, Running, Whereabouts};
-use crate::vault::{Claimed, Home, Instance, RunDir};
+use crate::store::{Claimed, DataDir, Instance, RunDir};
 use settings::Settings;
 
 const LISTEN: Flag = flag(
@@ -224,7 +224,7 @@ fn serve(settings: Settings) -> Result<(), Failure> {
         // An error means that nobody can send any more; ending is right then too.
         let _ = stopped.recv();
     }
-    ending::within_time(move || running.stop());
+    shutdown::within_time(move || running.stop());
     drop(instance);
     printed
 }
@@ -240,7 +240,7 @@ fn forbidden_token(since: &str) -> String {
 const TLS_HINT: &str = "put a TLS server in front and name it with --public-url https://…";
 
 /// One relay at a time on a directory.
-fn claim(data: &Home) -> Result<Instance, Failure> {
+fn claim(data: &DataDir) -> Result<Instance, Failure> {
     Instance::claim(data).map_err(|claimed| match claimed {
         Claimed::Failed(error) => of_vault(&error),
         Claimed::Held(said) => {
@@ -290,6 +290,6 @@ fn announcement(running: &Running) -> String {
     )
 }
 
-fn of_vault(error: &crate::vault::Error) -> Failure {
+fn of_vault(error: &crate::store::Error) -> Failure {
     Failure::operation(error.to_string()).hint(relay::hint_of(error))
 }

@@ -15,7 +15,7 @@ use crate::cli::command::{Flag, Parsed};
 use crate::cli::failure::{Failure, quoted};
 use crate::relay::gateway::Cidr;
 use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
-use crate::vault::{Home, RunDir};
+use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
 const DEFAULT_LISTEN: &str = "127.0.0.1:8180";
@@ -35,7 +35,7 @@ const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 /// A checked command line.
 pub(in crate::cli) struct Settings {
-    pub(super) data: Home,
+    pub(super) data: DataDir,
     pub(super) listen: SocketAddr,
     pub(super) tunnel_listen: SocketAddr,
     domain: String,
@@ -139,18 +139,18 @@ impl Settings {
 }
 
 /// The data directory.
-pub(super) fn data(parsed: &Parsed) -> Result<Home, Failure> {
+pub(super) fn data(parsed: &Parsed) -> Result<DataDir, Failure> {
     let dir = match parsed.value(&DATA) {
         Some(dir) if dir.is_empty() => return Err(usage("--data: give a directory")),
         Some(dir) => {
             std::path::absolute(&dir).map_err(|error| refused(&DATA, &dir, &error.to_string()))?
         }
         None => {
-            let home = Home::locate().map_err(|error| of_vault(&error))?;
+            let home = DataDir::locate().map_err(|error| of_vault(&error))?;
             home.dir().join(DATA_DIR)
         }
     };
-    Ok(Home::at(dir))
+    Ok(DataDir::at(dir))
 }
 
 fn refused(flag: &Flag, text: &str, reason: &str) -> Failure {

@@ -3,21 +3,21 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::active::Active;
+use super::record::ConnectionRecord;
 use zeroize::Zeroizing;
 
 use crate::manager::app::AppConfig;
-use crate::manager::core::Core;
+use crate::manager::app_state::AppState;
 use crate::manager::quick_setup::{Body, Caller, Setup, Wait};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::servers::{Answered, Connector, RemoteServer};
-use crate::vault::Credentials;
+use crate::store::Credentials;
 
 /// The calls of one connection. It may outlive the connection: an answer that comes late is saved all the same.
 pub(super) struct Call {
-    core: Arc<Core>,
+    core: Arc<AppState>,
     remote: Arc<RemoteServer>,
-    active: Arc<Active>,
+    active: Arc<ConnectionRecord>,
     app: AppConfig,
     /// What is exposed.
     target: (String, u16),
@@ -30,9 +30,9 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn new(
-        core: &Arc<Core>,
+        core: &Arc<AppState>,
         remote: &Arc<RemoteServer>,
-        active: &Arc<Active>,
+        active: &Arc<ConnectionRecord>,
         app: &AppConfig,
         (ip, port): (&str, u16),
         url: &ServerUrl,

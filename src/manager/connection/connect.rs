@@ -14,18 +14,18 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, select};
 
-use super::active::{Active, Awaited, Fault, Site, Step};
 use super::call::Call;
 use super::health::{Over, Probe, Watch};
+use super::record::{Awaited, ConnectError, ConnectionRecord, Site, Step};
 use super::rounds::{self, Rounds};
 use crate::manager::app::AppConfig;
-use crate::manager::core::{Claim, Core};
+use crate::manager::app_state::{AppState, PortReservation};
+use crate::manager::app_store;
 use crate::manager::main_tunnel;
 use crate::manager::own_listeners;
 use crate::manager::quick_setup::{self, Setup};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::servers::{Connector, RemoteServer};
-use crate::manager::store;
 use crate::manager::web_client::WebClient;
 use crate::tunnel::client::{Status, Tunnel};
 use crate::tunnel::registry::{Key, Which};
@@ -47,11 +47,11 @@ pub(crate) enum Ended {
     /// The stop signal was given.
     Stopped,
     /// A step failed.
-    Failed(Fault),
+    Failed(ConnectError),
 }
 
-impl From<Fault> for Ended {
-    fn from(fault: Fault) -> Self {
+impl From<ConnectError> for Ended {
+    fn from(fault: ConnectError) -> Self {
         Self::Failed(fault)
     }
 }
@@ -60,13 +60,13 @@ impl From<Fault> for Ended {
 #[derive(Default)]
 struct Held {
     tunnel: Option<OpenTunnel>,
-    claim: Option<Claim>,
+    claim: Option<PortReservation>,
     web_client: Option<WebClient>,
 }
 
 /// A tunnel in the registry; it goes with this.
 struct OpenTunnel {
-    core: Arc<Core>,
+    core: Arc<AppState>,
     key: Key,
 }
 
@@ -78,8 +78,8 @@ impl Drop for OpenTunnel {
 
 /// Does the work and waits for the stop signal. `before` is closed when the application's earlier connection is over.
 pub(super) fn run(
-    core: &Arc<Core>,
-    active: &Arc<Active>,
+    core: &Arc<AppState>,
+    active: &Arc<ConnectionRecord>,
     app: AppConfig,
     before: Option<&Receiver<()>>,
 ) {
@@ -110,11 +110,11 @@ pub(super) fn run(
 
 /// One round; gives back what it held. None at the stop signal.
 fn round(
-    core: &Arc<Core>,
-    active: &Arc<Active>,
+    core: &Arc<AppState>,
+    active: &Arc<ConnectionRecord>,
     app: &AppConfig,
     rounds: &mut Rounds,
-) -> Option<Fault> {
+) -> Option<ConnectError> {
     let mut held = Held::default();
     let ended = Work { core, active, app }.keep_connected(&mut held, rounds);
     log::debug!("application {}: giving back what it held", app.id);
@@ -127,11 +127,11 @@ fn round(
 
 /// A round has failed; answers what the next one waits for, where there is to be one.
 fn fail(
-    core: &Core,
-    active: &Active,
+    core: &AppState,
+    active: &ConnectionRecord,
     app: &AppConfig,
     rounds: &mut Rounds,
-    fault: Fault,
+    fault: ConnectError,
 ) -> Option<Awaited> {
     let pause = rounds::comes_back(core, app).then(|| rounds.pause());
     if rounds.is_told(&fault.error) {
@@ -142,18 +142,18 @@ fn fail(
     active.failed(fault, pause)
 }
 
-fn wait_for(core: &Core, active: &Active, app: &AppConfig, awaited: Awaited) -> bool {
+fn wait_for(core: &AppState, active: &ConnectionRecord, app: &AppConfig, awaited: Awaited) -> bool {
     let url = core.server_of(app).ok();
     let remote = url.map(|url| core.servers.of(url.origin()));
     rounds::wait(active, remote.as_deref(), awaited)
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
-struct Contained<'a>(&'a Active);
+struct Contained<'a>(&'a ConnectionRecord);
 
 impl Drop for Contained<'_> {
     fn drop(&mut self) {
-        let fault = Fault::new(
+        let fault = ConnectError::new(
             "local",
             "the connection's work broke off: this is a fault of the program",
         );
@@ -176,8 +176,8 @@ fn class_of(failure: &quick_setup::Failure) -> &'static str {
 }
 
 struct Work<'a> {
-    core: &'a Arc<Core>,
-    active: &'a Arc<Active>,
+    core: &'a Arc<AppState>,
+    active: &'a Arc<ConnectionRecord>,
     app: &'a AppConfig,
 }
 
@@ -239,7 +239,7 @@ impl Work<'_> {
         let url = self
             .core
             .server_of(self.app)
-            .map_err(|error| Fault::new("no-server", error))?;
+            .map_err(|error| ConnectError::new("no-server", error))?;
         let remote = self.core.servers.of(url.origin());
         self.active.goes_through(url.origin());
         own_listeners::check(self.core, self.app)?;
@@ -292,11 +292,11 @@ impl Work<'_> {
         match self.core.apps.find(&self.app.id) {
             _ if self.active.is_stopped() => Err(Ended::Stopped),
             Ok(_) => Ok(()),
-            Err(store::Error::Unknown(_)) => {
+            Err(app_store::Error::Unknown(_)) => {
                 self.core.connections.disconnect(&self.app.id);
                 Err(Ended::Stopped)
             }
-            Err(error) => Err(Fault::new("local", error.to_string()).into()),
+            Err(error) => Err(ConnectError::new("local", error.to_string()).into()),
         }
     }
 
@@ -340,12 +340,14 @@ impl Work<'_> {
         );
         let setup = setup.map_err(|failure| match failure {
             quick_setup::Failure::Stopped => Ended::Stopped,
-            failure => Fault::new(class_of(&failure), failure.to_string())
+            failure => ConnectError::new(class_of(&failure), failure.to_string())
                 .hint(failure.hint())
                 .into(),
         })?;
         self.active.step(Step::Credentials);
-        let connector = call.saved().map_err(|error| Fault::new("local", error))?;
+        let connector = call
+            .saved()
+            .map_err(|error| ConnectError::new("local", error))?;
         self.pin(remote, &connector, setup.connector.fingerprint.as_deref())?;
         Ok((setup, connector))
     }
@@ -356,14 +358,14 @@ impl Work<'_> {
         remote: &RemoteServer,
         connector: &Connector,
         fingerprint: Option<&str>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ConnectError> {
         let (Some(fingerprint), Ok(endpoint)) = (fingerprint, connector.endpoint()) else {
             return Ok(());
         };
         let pinned = remote
             .known(&self.core.known)
             .pin_first(&endpoint.authority(), fingerprint);
-        pinned.map_err(|error| Fault::new("local", error.to_string()))
+        pinned.map_err(|error| ConnectError::new("local", error.to_string()))
     }
 
     /// Step 4.
@@ -395,8 +397,9 @@ impl Work<'_> {
         let own = held.web_client.as_ref().and_then(WebClient::address);
         settings.may_dial = Some(self.core.listeners.may_dial(own));
         let tunnel = self.core.tunnels.start(key.clone(), settings);
-        let tunnel = tunnel
-            .map_err(|error| Fault::new("local", format!("cannot start the tunnel: {error}")))?;
+        let tunnel = tunnel.map_err(|error| {
+            ConnectError::new("local", format!("cannot start the tunnel: {error}"))
+        })?;
         held.tunnel = Some(OpenTunnel {
             core: Arc::clone(self.core),
             key,
@@ -407,7 +410,7 @@ impl Work<'_> {
     /// Step 5.
     fn await_tunnel(&self, tunnel: &Arc<Tunnel>) -> Result<(), Ended> {
         self.active.awaits(Step::Signal, Some(Arc::clone(tunnel)));
-        let timeout = || Fault::new("timeout", "App tunnel connect timeout").of_tunnel();
+        let timeout = || ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();
         let over = crossbeam_channel::after(TUNNEL_WAIT);
         loop {
             select! {
@@ -420,7 +423,7 @@ impl Work<'_> {
                 // It was lost again at once, and goes on trying.
                 Status::Connecting => {}
                 _ => {
-                    let closed = Fault::new("local", "the tunnel was closed");
+                    let closed = ConnectError::new("local", "the tunnel was closed");
                     return Err(closed.of_tunnel().into());
                 }
             }

@@ -14,13 +14,13 @@ use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 use rustls::Connection;
 use serde::Serialize;
 
-use super::active::Active;
+use super::record::ConnectionRecord;
 use crate::manager::app::{AppConfig, address};
 use crate::manager::protocol::Protocol;
 use crate::plugin::SignIn;
-use crate::tunnel::link::Tls;
+use crate::store::time::rfc3339;
 use crate::tunnel::target::{self, MayDial};
-use crate::vault::time::rfc3339;
+use crate::tunnel::ws::Tls;
 
 /// The longest that the first question delays `connected`. 1 s by the contract.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
@@ -163,7 +163,7 @@ impl Watch {
 
     /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question; false where the stop
     /// signal came first.
-    pub(super) fn first(&mut self, active: &Active) -> bool {
+    pub(super) fn first(&mut self, active: &ConnectionRecord) -> bool {
         let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
         let answer = self.answer.clone().unwrap_or_else(never);
         select! {
@@ -175,7 +175,7 @@ impl Watch {
     }
 
     /// Until the connection is to end.
-    pub(super) fn run(&mut self, active: &Active, ended: &Receiver<()>) -> Over {
+    pub(super) fn run(&mut self, active: &ConnectionRecord, ended: &Receiver<()>) -> Over {
         loop {
             let answer = self.answer.clone().unwrap_or_else(never);
             let due = self.due.map_or_else(never, |due| {
@@ -196,7 +196,7 @@ impl Watch {
     }
 
     /// Asks soon, where it is in that state or not known.
-    fn hasten(&mut self, active: &Active, in_state: State) {
+    fn hasten(&mut self, active: &ConnectionRecord, in_state: State) {
         let state = active.health();
         if self.answer.is_none() && (state == in_state || state == State::Unknown) {
             self.due = Some(self.asked + LEAST_PAUSE);
@@ -225,7 +225,7 @@ impl Watch {
     }
 
     /// The question is over. There is no answer where its thread broke off: it is asked again.
-    fn heard(&mut self, active: &Active, answer: Option<Result<(), String>>) {
+    fn heard(&mut self, active: &ConnectionRecord, answer: Option<Result<(), String>>) {
         self.answer = None;
         let Some(answer) = answer else {
             log::warn!("application {}: a question broke off", self.id);
@@ -399,8 +399,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::manager::connection::active::Step;
-    use crate::manager::draft::Draft;
+    use crate::manager::app_input::AppInput;
+    use crate::manager::connection::record::Step;
 
     /// The answer about something that says this to whoever comes, and its address.
     fn about(protocol: Protocol, said: &'static [u8]) -> (Result<(), String>, String) {
@@ -475,9 +475,9 @@ mod tests {
     /// Nobody else would ask one that fails: no visit that finds nobody does.
     #[test]
     fn a_question_that_breaks_off_is_asked_again() {
-        let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let active = Active::new(&app, Step::QuickSetup, bounded(0).1);
+        let active = ConnectionRecord::new(&app, Step::QuickSetup, bounded(0).1);
         active.answered(Err("it failed before".into()));
         let breaks_off = Probe::Database(Arc::new(|| panic!("as a fault of the driver would")));
         let mut watch = Watch::begin("x", breaks_off, never(), false);

@@ -3,10 +3,10 @@
 //! [`state`] is the table of states, [`active`] one connection, [`connect`] the work of its thread, [`rounds`] when one
 //! that failed is tried again.
 
-pub(crate) mod active;
 mod call;
 pub(crate) mod connect;
 pub(crate) mod health;
+pub(crate) mod record;
 pub(crate) mod result;
 mod rounds;
 pub(crate) mod state;
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 
 use super::app::AppConfig;
-use super::core::Core;
-use active::{Active, Step};
+use super::app_state::AppState;
+use record::{ConnectionRecord, Step};
 use result::{ConnectResult, HostKey};
 use state::{Event, State};
 
@@ -35,7 +35,7 @@ pub(crate) struct Connections(Mutex<Map>);
 
 #[derive(Default)]
 struct Map {
-    active: HashMap<String, Arc<Active>>,
+    active: HashMap<String, Arc<ConnectionRecord>>,
     /// Those that were ended and still give back what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
     /// Applications that were connected since the program started.
@@ -56,7 +56,7 @@ pub(crate) enum Refused {
 
 impl Connections {
     /// Begins a connection, unless there is one; answers its status.
-    pub(crate) fn connect(&self, core: &Arc<Core>, app: AppConfig) -> Result<State, Refused> {
+    pub(crate) fn connect(&self, core: &Arc<AppState>, app: AppConfig) -> Result<State, Refused> {
         let mut map = self.map();
         if map.is_closed {
             return Err(Refused::Ending);
@@ -86,7 +86,7 @@ impl Connections {
     }
 
     /// The connection of an application.
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<Active>> {
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<ConnectionRecord>> {
         self.map().active.get(id).cloned()
     }
 
@@ -200,7 +200,7 @@ impl Connections {
         })
     }
 
-    fn all(&self) -> Vec<Arc<Active>> {
+    fn all(&self) -> Vec<Arc<ConnectionRecord>> {
         self.map().active.values().cloned().collect()
     }
 
@@ -216,7 +216,7 @@ impl Map {
         others.filter(|(_, active)| active.has_place()).count()
     }
 
-    fn begin(&mut self, core: &Arc<Core>, app: AppConfig) -> std::io::Result<()> {
+    fn begin(&mut self, core: &Arc<AppState>, app: AppConfig) -> std::io::Result<()> {
         self.ending
             .retain(|_, done| done.try_recv() == Err(crossbeam_channel::TryRecvError::Empty));
         let replaced = self.active.get(&app.id).map(|failed| {
@@ -226,7 +226,7 @@ impl Map {
         });
         let before = replaced.or_else(|| self.ending.get(&app.id).cloned());
         let (working, done) = crossbeam_channel::bounded(0);
-        let active = Active::new(&app, Step::first_of(app.protocol), done);
+        let active = ConnectionRecord::new(&app, Step::first_of(app.protocol), done);
         let (of_thread, core, id) = (Arc::clone(&active), Arc::clone(core), app.id.clone());
         // The connection's own thread: it does the work, then waits for the stop signal; ends after that, or when
         // the work fails.
@@ -260,15 +260,15 @@ impl std::fmt::Display for Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::draft::Draft;
+    use crate::manager::app_input::AppInput;
 
     /// Whoever asks between the stop signal and the end of the record is told what he would be told a moment later.
     #[test]
     fn an_application_is_never_shown_as_disconnected() {
         let connections = Connections::default();
-        let app = Draft::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let active = Active::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1);
+        let active = ConnectionRecord::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1);
         let of_map = Arc::clone(&active);
         connections.map().active.insert("id".into(), of_map);
         assert_eq!(

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::active::millis_until;
 use super::health::Health;
+use super::record::millis_until;
 use super::state::State;
 use crate::manager::app::AppConfig;
 use crate::manager::protocol::Protocol;
+use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
-use crate::vault::time::rfc3339;
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
 ///

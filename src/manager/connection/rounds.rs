@@ -7,9 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::select;
 
-use super::active::{Active, Awaited};
+use super::record::{Awaited, ConnectionRecord};
 use crate::manager::app::AppConfig;
-use crate::manager::core::Core;
+use crate::manager::app_state::AppState;
 use crate::manager::servers::RemoteServer;
 use crate::tunnel::client::Pauses;
 
@@ -58,14 +58,18 @@ impl Rounds {
 }
 
 /// Whether the application is tried again by itself, as it is stored now.
-pub(super) fn comes_back(core: &Core, app: &AppConfig) -> bool {
+pub(super) fn comes_back(core: &AppState, app: &AppConfig) -> bool {
     let stored = core.apps.find(&app.id);
     let autoconnect = stored.map_or(app.autoconnect, |stored| stored.autoconnect);
     autoconnect || core.connections.was_connected(&app.id)
 }
 
 /// Waits for what the next round waits for; false when the stop signal came first.
-pub(super) fn wait(active: &Active, remote: Option<&RemoteServer>, awaited: Awaited) -> bool {
+pub(super) fn wait(
+    active: &ConnectionRecord,
+    remote: Option<&RemoteServer>,
+    awaited: Awaited,
+) -> bool {
     let (since, asleep_since) = (Instant::now(), SystemTime::now());
     let identity = remote.map(RemoteServer::identity);
     loop {

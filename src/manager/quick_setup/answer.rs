@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use crate::tunnel::link::{AddressClass, Endpoint};
+use crate::tunnel::ws::{AddressClass, Endpoint};
 
 /// Bytes of a URL or a server's address. Default 2048.
 const MAX_URL: usize = 2048;

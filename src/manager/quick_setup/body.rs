@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::vault::to_json;
+use crate::store::to_json;
 
 /// The JSON body of a quick-setup call.
 #[derive(Clone, Serialize)]

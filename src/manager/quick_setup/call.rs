@@ -14,11 +14,11 @@ use zeroize::Zeroizing;
 
 use super::failure::Failure;
 use super::reached::{Noting, Reached};
+use super::redact::clean;
 use super::resolve::Resolve;
 use super::retry_after;
-use super::shown::clean;
 use crate::manager::ServerUrl;
-use crate::tunnel::link::{self, AddressClass, Proxy};
+use crate::tunnel::ws::{self, AddressClass, Proxy};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";
@@ -54,7 +54,7 @@ pub(super) enum NoReply {
 /// Asks once, and takes at most `timeout` for all of it.
 pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
     let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
-    let proxy = link::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
+    let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
     let reached = Reached::default();
     let agent = agent(server, proxy.as_ref(), timeout, &reached).map_err(local)?;
     let is_direct = proxy.is_none();
@@ -86,7 +86,7 @@ pub(super) fn release(
     timeout: Duration,
 ) -> Result<u16, NoReply> {
     let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
-    let proxy = link::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
+    let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
     let agent = agent(server, proxy.as_ref(), timeout, &Reached::default()).map_err(local)?;
     let account = Zeroizing::new(format!("{name}:{password}"));
     let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(account.as_bytes())));
@@ -159,7 +159,7 @@ fn tls(server: &ServerUrl) -> Result<TlsConfig, String> {
     if !server.endpoint().secure {
         return Ok(config.build());
     }
-    let authorities = link::authorities()?;
+    let authorities = ws::authorities()?;
     let authorities: Vec<_> = authorities
         .iter()
         .map(|authority| Certificate::from_der(authority).to_owned())

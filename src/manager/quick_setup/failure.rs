@@ -5,7 +5,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 use super::answer::Refusal;
-use super::shown::{excerpt, message};
+use super::redact::{excerpt, message};
 
 /// The reason, fit to be shown: what came is cleaned, bounded and without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,11 +16,11 @@ mod body;
 mod call;
 mod failure;
 mod reached;
+mod redact;
 mod release;
 mod resolve;
 mod retry_after;
 mod run;
-mod shown;
 
 pub use answer::{ApiKey, App, Connector, Resource, Setup};
 pub use body::Body;

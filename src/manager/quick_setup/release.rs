@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::call::{self, NoReply};
 use crate::manager::ServerUrl;
-use crate::vault::Credentials;
+use crate::store::Credentials;
 
 /// Time for all of it. Default 10 s: nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);

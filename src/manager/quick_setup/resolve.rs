@@ -8,7 +8,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-use crate::tunnel::link::Endpoint;
+use crate::tunnel::ws::Endpoint;
 
 /// Asks the system, but for addresses and the names that stand for this machine (RFC 6761 §6.3):
 /// what may go there in the clear must not depend on what a name server says.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::vault::time::civil;
+use crate::store::time::civil;
 
 /// The longest wait that a server can ask for. Default 300 s: a person is looking at it.
 const MAX_WAIT: Duration = Duration::from_secs(300);

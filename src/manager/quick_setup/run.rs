@@ -11,9 +11,9 @@ use zeroize::Zeroizing;
 use super::answer::{self, Setup};
 use super::call::{NoReply, Reply, call};
 use super::failure::Failure;
-use super::shown::{excerpt, message, secrets_of};
+use super::redact::{excerpt, message, secrets_of};
 use crate::manager::ServerUrl;
-use crate::vault::Credentials;
+use crate::store::Credentials;
 
 /// How often a server is asked at most.
 pub const ATTEMPTS: u32 = 5;

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::*;
 use crate::manager::quick_setup::Body;
-use crate::vault::{Fingerprint, Home};
+use crate::store::{DataDir, Fingerprint};
 
 #[path = "../../../tests/support/quick_setup.rs"]
 mod server;
@@ -80,7 +80,7 @@ struct Scene {
 impl Scene {
     fn new(script: impl IntoIterator<Item = Act>) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let fingerprint = Fingerprint::of(&Home::at(home.path())).unwrap();
+        let fingerprint = Fingerprint::of(&DataDir::at(home.path())).unwrap();
         let mut base = Credentials::generate(&fingerprint);
         base.password = Zeroizing::new("first-password".to_owned());
         let (accepted, heard) = unbounded();

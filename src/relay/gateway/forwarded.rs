@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use super::host::Host;
-use crate::http::fence::head::Headers;
+use crate::http::h1::head::Headers;
 
 /// The header that proxies add the address to that they have a request from.
 pub(in crate::relay) const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -233,7 +233,7 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::fence::head::Head;
+    use crate::http::h1::head::Head;
 
     #[test]
     fn networks_hold_their_addresses() {

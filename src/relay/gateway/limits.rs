@@ -1,4 +1,4 @@
-//! Caps and timeouts of the gateway, beside those of the fence in front of it.
+//! Caps and timeouts of the gateway, beside those of the HTTP server in front of it.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
 //! The gateway: what stands between the internet and the sites behind tunnels.
 //!
 //! ```text
-//! visitor ── fence ──┬── own names ──> workers: quick-setup, status page
+//! visitor ── server ──┬── own names ──> workers: quick-setup, status page
 //!                    └── {site}.{domain} ── door ── exchange ── stream ── tunnel ── application
 //! ```
 //!
-//! The fence has accepted the connection and parsed the head; what happens with it is decided
+//! The HTTP server has accepted the connection and parsed the head; what happens with it is decided
 //! here, a request at a time ([`visit`]): [`host`] says which site, [`door`] whether an invisible
 //! one opens, [`request`] what the application gets to see, [`exchange`] moves the bodies and
 //! [`answer`] says what the visitor gets. A stream is kept for one visitor and never shared, also
@@ -23,42 +23,42 @@
 //! | `stream` | what leads to an application, with TLS where it wants that | yes |
 
 mod access_log;
-mod answer;
+mod auth;
 mod caching;
 mod cookies;
-mod door;
-mod exchange;
 pub(super) mod forwarded;
 mod host;
 mod limits;
 mod pages;
-mod passing;
 mod permits;
 mod protocol;
+mod proxy;
 mod raw;
-mod request;
-mod sending;
+mod request_body;
+mod request_head;
+mod response_body;
+mod response_head;
 mod signin;
 mod site;
 mod stream;
-mod visit;
+mod visitor_connection;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::http::fence::visit::{Gateway as Front, Visit};
-use crate::tunnel::link::Tls;
+use crate::http::server::connection_handler::{ConnectionHandler, Gateway as Front};
+use crate::tunnel::ws::Tls;
 use access_log::AccessLog;
-use door::Door;
+use auth::SiteAuth;
 use pages::Pages;
 use permits::Permits;
 
-pub use door::Code;
+pub use auth::Code;
 pub use forwarded::{Cidr, InvalidCidr};
 pub use limits::Limits;
-pub use site::{Down, Figures, Open, Site, Sites, through};
+pub use site::{Down, Open, Site, Sites, Stats, through};
 pub use stream::ByteStream;
 
 /// What a gateway is told about the place where it stands.
@@ -102,7 +102,7 @@ impl GatewayConfig {
 pub struct Gateway {
     config: GatewayConfig,
     sites: Arc<dyn Sites>,
-    door: Door,
+    door: SiteAuth,
     pages: Pages,
     permits: Permits,
     log: AccessLog,
@@ -113,7 +113,7 @@ impl Gateway {
     /// A gateway to these sites.
     pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
         Gateway {
-            door: Door::new(),
+            door: SiteAuth::new(),
             pages: Pages::load(),
             permits: Permits::default(),
             log: AccessLog::default(),
@@ -131,8 +131,11 @@ fn loop_id() -> String {
 }
 
 impl Front for Gateway {
-    fn visit(&self, peer: SocketAddr) -> Box<dyn Visit + '_> {
-        Box::new(visit::Visiting::new(self, peer.ip().to_canonical()))
+    fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler + '_> {
+        Box::new(visitor_connection::VisitorConnection::new(
+            self,
+            peer.ip().to_canonical(),
+        ))
     }
 
     fn is_proxy(&self, peer: IpAddr) -> bool {

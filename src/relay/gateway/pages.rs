@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest;
 
-use crate::http::fence::head::Head;
+use crate::http::h1::head::Head;
 use crate::http::{ApiError, Response, assets};
 
 /// The files that make up the style of all pages, in order.

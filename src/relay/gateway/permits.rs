@@ -195,8 +195,8 @@ mod tests {
     /// As elsewhere: a household has a /64.
     #[test]
     fn a_network_of_ipv6_is_one_source_and_a_second_try_takes_nothing() {
-        let (permits, crowd) = <(Permits, AtomicUsize)>::default();
-        let permit = |source| BusyPermit::new(&permits, &crowd, ip(source), 4);
+        let (permits, busy) = <(Permits, AtomicUsize)>::default();
+        let permit = |source| BusyPermit::new(&permits, &busy, ip(source), 4);
         let first = permit("2001:db8::1");
         assert_eq!(
             (first.check(), first.take(), first.take()),
@@ -204,6 +204,6 @@ mod tests {
         );
         assert_eq!(permit("2001:db8::2").check(), Err(Full::Source));
         assert_eq!(permit("2001:db8:1::2").take(), Ok(()));
-        assert_eq!(crowd.load(Ordering::Relaxed), 1);
+        assert_eq!(busy.load(Ordering::Relaxed), 1);
     }
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::exchange::wait;
 use super::limits::Limits;
-use super::site::{Figures, add};
+use super::proxy::wait;
+use super::site::{Stats, add};
 use super::stream::ByteStream;
-use crate::http::fence::would_block;
+use crate::http::server::would_block;
 
 /// Bytes that are on their way in one direction. Default 32 KiB.
 const BUFFER: usize = 32 * 1024;
@@ -23,7 +23,7 @@ pub(super) struct Raw<'a> {
     pub(super) limits: &'a Limits,
     /// Time that the visitor may take nothing.
     pub(super) write_stall: Duration,
-    pub(super) figures: &'a Figures,
+    pub(super) figures: &'a Stats,
 }
 
 /// One direction.

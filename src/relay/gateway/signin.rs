@@ -1,18 +1,18 @@
-//! The dialogue at the door of an invisible site: its page, its form, its link.
+//! The dialogue at the sign-in of an invisible site: its page, its form, its link.
 
 use std::time::Duration;
 
+use super::auth::Entrance;
 use super::cookies;
-use super::door::Entrance;
 use super::pages::{Message, private};
 use super::site::Site;
-use super::visit::{Request, Served, Visiting, answer, message, path};
+use super::visitor_connection::{Request, Served, VisitorConnection, answer, message, path};
 use crate::http::Response;
-use crate::http::fence::body::Framing;
-use crate::http::fence::head::Head;
-use crate::http::fence::target::form_fields;
-use crate::http::fence::visit::Visitor;
+use crate::http::h1::body::Framing;
+use crate::http::h1::head::Head;
+use crate::http::h1::target::form_fields;
 use crate::http::link::{Entered, same_site};
+use crate::http::server::connection_handler::ClientConnection;
 
 /// What an invisible site's door is behind: a path that applications have no use for.
 const AUTH: &str = "/.postern/auth";
@@ -24,7 +24,7 @@ const HOME: &str = "/";
 /// percent-encoded.
 const MAX_FORM: usize = 16 * 1024;
 
-impl Visiting<'_> {
+impl VisitorConnection<'_> {
     /// Whether a cookie of this request opens the site.
     pub(super) fn is_signed_in(&self, request: &Request<'_>, site: &Site) -> bool {
         let door = &self.gateway.door;
@@ -34,12 +34,12 @@ impl Visiting<'_> {
         cookies.any(|cookie| door.knows(cookie, site))
     }
 
-    /// Answers what goes to the door.
+    /// Answers what goes to the sign-in.
     pub(super) fn enter(
         &self,
         request: &Request<'_>,
         site: &Site,
-        visitor: &mut Visitor<'_, '_>,
+        visitor: &mut ClientConnection<'_, '_>,
     ) -> Served {
         let head = request.head;
         match head.method.as_str() {
@@ -122,7 +122,11 @@ impl Visiting<'_> {
     }
 
     /// The form's body, when it comes from the site's own page.
-    fn form(&self, request: &Request<'_>, visitor: &mut Visitor<'_, '_>) -> Result<String, Served> {
+    fn form(
+        &self,
+        request: &Request<'_>,
+        visitor: &mut ClientConnection<'_, '_>,
+    ) -> Result<String, Served> {
         let head = request.head;
         if let Some(refused) = refusal(head, request.host) {
             return Err(self.say(request, visitor, &refused));
@@ -155,7 +159,7 @@ pub(super) fn leads_to_door(head: &Head, site: &Site) -> bool {
     }
 }
 
-/// A path of the same site, but where everything leads to anyway: its home, and the door itself.
+/// A path of the same site, but where everything leads to anyway: its home, and the sign-in itself.
 fn leads_on(next: &str) -> Option<&str> {
     let path = next.split('?').next().unwrap_or_default();
     same_site(next).filter(|next| *next != HOME && path != AUTH)

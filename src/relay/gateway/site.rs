@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::door::Code;
+use super::auth::Code;
 use super::stream::ByteStream;
 use crate::tunnel::server::{OpenError, Opener};
 
@@ -30,9 +30,9 @@ pub struct Site {
     /// Leads to the application.
     pub open: Open,
     /// What has passed; goes on when the site is made anew.
-    pub figures: Arc<Figures>,
+    pub figures: Arc<Stats>,
     /// Requests that run at all sites of the one who shares it: those that are not given up for others.
-    pub crowd: Arc<AtomicUsize>,
+    pub busy: Arc<AtomicUsize>,
 }
 
 impl Site {
@@ -45,7 +45,7 @@ impl Site {
             code: None,
             open,
             figures: Arc::default(),
-            crowd: Arc::default(),
+            busy: Arc::default(),
         }
     }
 }
@@ -83,7 +83,7 @@ pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
 
 /// What has passed through a site since it was made.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct Stats {
     /// Requests, also those that were answered here.
     pub requests: AtomicU64,
     /// Bytes from visitors to the application.
@@ -99,10 +99,10 @@ pub(super) fn add(counter: &AtomicU64, count: usize) {
 }
 
 /// Counts a visitor for as long as it lives.
-pub(super) struct Present<'a>(&'a Figures);
+pub(super) struct Present<'a>(&'a Stats);
 
 impl<'a> Present<'a> {
-    pub(super) fn at(figures: &'a Figures) -> Present<'a> {
+    pub(super) fn at(figures: &'a Stats) -> Present<'a> {
         figures.visitors.fetch_add(1, Ordering::Relaxed);
         Present(figures)
     }

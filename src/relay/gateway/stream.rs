@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::event::PollFlags;
 use rustls::Connection;
 
-use crate::tunnel::server::VisitorStream;
+use crate::tunnel::server::LocalStream;
 
 /// A non-blocking byte stream. Dropping it ends it.
 pub trait ByteStream: Send {
@@ -24,17 +24,17 @@ pub trait ByteStream: Send {
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2];
 }
 
-impl ByteStream for VisitorStream {
+impl ByteStream for LocalStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        VisitorStream::read(self, buffer)
+        LocalStream::read(self, buffer)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        VisitorStream::write(self, bytes)
+        LocalStream::write(self, bytes)
     }
 
     fn end_write(&mut self) {
-        VisitorStream::end_write(self);
+        LocalStream::end_write(self);
     }
 
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2] {

@@ -12,10 +12,10 @@ use super::failure::{Class, Failure};
 use super::streams::Permit;
 use super::{HostKeyCheck, Settings, Shared};
 use crate::tunnel::known_servers::Known;
-use crate::tunnel::line::{End, Handler, Line, Options};
-use crate::tunnel::link;
+use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;
 use crate::tunnel::ssh::{self, ChannelId, Event, HostKey, HostKeyAlgorithm, Refusal, RequestId};
+use crate::tunnel::ws;
 
 /// Connects, and serves streams until the connection ends; answers why it did.
 pub(super) fn run(shared: &Arc<Shared>, settings: &Settings) -> Failure {
@@ -25,10 +25,10 @@ pub(super) fn run(shared: &Arc<Shared>, settings: &Settings) -> Failure {
 }
 
 fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure> {
-    let (from, to) = link::dial(&settings.endpoint, &settings.dial, &shared.cancel)?;
+    let (from, to) = ws::dial(&settings.endpoint, &settings.dial, &shared.cancel)?;
     let local = |error: ssh::Error| Failure::new(Class::Local, error.to_string());
     let (session, reader, writer) = ssh::client(&config(settings)).map_err(local)?;
-    let line = Line::new(
+    let line = Mux::new(
         session,
         writer,
         to,
@@ -92,7 +92,7 @@ struct Client<'a> {
 }
 
 impl Handler for Client<'_> {
-    fn event(&mut self, line: &Arc<Line>, event: Event<'_>) -> Result<(), End> {
+    fn event(&mut self, line: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
             Event::HostKey(key) => self.host_key(line, &key),
             Event::LoginRefused => Err(self.fail(Failure::new(
@@ -125,7 +125,7 @@ impl Client<'_> {
     }
 
     /// No password leaves before this has gone well.
-    fn host_key(&mut self, line: &Line, key: &HostKey) -> Result<(), End> {
+    fn host_key(&mut self, line: &Mux, key: &HostKey) -> Result<(), End> {
         if let Err(failure) = check(self.settings, key) {
             line.session().disconnect(
                 ssh::Reason::HostKeyNotVerifiable,
@@ -140,7 +140,7 @@ impl Client<'_> {
         login.map_err(|error| self.fail(Failure::new(Class::Local, error.to_string())))
     }
 
-    fn logged_in(&mut self, line: &Line) -> Result<(), End> {
+    fn logged_in(&mut self, line: &Mux) -> Result<(), End> {
         let config = encode_config(&self.settings.remotes);
         let id = line
             .session()
@@ -153,7 +153,7 @@ impl Client<'_> {
     /// A text is a failure, also under success.
     fn replied(
         &mut self,
-        line: &Line,
+        line: &Mux,
         id: RequestId,
         (success, data): (bool, &[u8]),
         trip: Duration,
@@ -179,7 +179,7 @@ impl Client<'_> {
     /// The server is not trusted with the rest of the network: only what was configured is reached.
     fn opened(
         &mut self,
-        line: &Arc<Line>,
+        line: &Arc<Mux>,
         channel: ChannelId,
         kind: &str,
         extra: &[u8],

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::tunnel::line::End;
-use crate::tunnel::link::DialError;
+use crate::tunnel::mux::End;
 use crate::tunnel::ssh;
+use crate::tunnel::ws::DialError;
 
 /// Characters of a server's own reason. Default 4 Ki: more than any that is one.
 const REASON_CAP: usize = 4096;

@@ -22,11 +22,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use zeroize::Zeroizing;
 
 use super::known_servers::KnownServers;
-use super::line::{FAREWELL, Line, Traffic};
-use super::link::{Cancel, DialOptions, Endpoint};
+use super::mux::{FAREWELL, Mux, Traffic};
 use super::remote::Remote;
 use super::ssh;
 use super::target::MayDial;
+use super::ws::{Cancel, DialOptions, Endpoint};
 use backoff::Backoff;
 pub(crate) use backoff::Pauses;
 pub use failure::{Class, Failure, HostKeyChange};
@@ -178,7 +178,7 @@ struct State {
     next_retry: Option<Instant>,
     /// By both clocks: how long is asked of the one that never jumps, when of the other.
     since: Option<(Instant, SystemTime)>,
-    line: Option<Arc<Line>>,
+    line: Option<Arc<Mux>>,
     /// Dropped when connected, which closes the channel.
     signal: Option<Sender<()>>,
     connected: Receiver<()>,
@@ -311,7 +311,7 @@ impl Shared {
             if lived.is_some() {
                 pause = pause.max(settings.retries.after_loss);
             }
-            self.tell(&failure, pause);
+            self.notify(&failure, pause);
             self.state().next_retry = Some(Instant::now() + pause);
             // Wishes from before this pause were for an earlier one; a stop is seen all the same.
             while retries.try_recv().is_ok() {}
@@ -325,7 +325,7 @@ impl Shared {
     }
 
     /// Tells why there is another attempt; of a changed host key once, until the known one is back.
-    fn tell(&self, failure: &Failure, pause: Duration) {
+    fn notify(&self, failure: &Failure, pause: Duration) {
         let is_key = failure.class == Class::HostKeyChanged;
         let is_told = is_key && std::mem::replace(&mut self.state().is_key_told, true);
         let level = match is_told {

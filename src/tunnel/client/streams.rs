@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::http::fence::raise_open_files;
+use crate::http::server::raise_open_files;
 
 /// Streams of all tunnels. Default 8192, an open file each; fewer where this process may not open so many.
 const MOST: usize = 8192;

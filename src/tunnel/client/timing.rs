@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::tunnel::{line, target};
+use crate::tunnel::{mux, target};
 
-/// Time from the link to `Connected`: identification, keys, login and configuration. Default 30 s.
+/// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
 pub const READY_WITHIN: Duration = Duration::from_secs(30);
 /// The first pause before another attempt. Default 100 ms.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ const PROVEN_AFTER: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// From the link to `Connected`. Default [`READY_WITHIN`].
+    /// From the WebSocket to `Connected`. Default [`READY_WITHIN`].
     pub ready: Duration,
     /// For a keep-alive's answer, in which nothing at all comes. Default 15 s.
     pub answer: Duration,
@@ -31,7 +31,7 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             ready: READY_WITHIN,
-            answer: line::ANSWER_WITHIN,
+            answer: mux::ANSWER_WITHIN,
             target: target::CONNECT_WITHIN,
         }
     }

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::http::source as source_of;
-use crate::tunnel::line::Line;
-use crate::tunnel::link::Cancel;
+use crate::tunnel::mux::Mux;
+use crate::tunnel::ws::Cancel;
 
 /// Connections in all. Default 1024; fewer where this process may not open so many files.
 pub(super) const MAX_CONNECTIONS: usize = 1024;
@@ -37,11 +37,11 @@ enum Stage {
     /// It has not logged in. This signal ends it.
     Stranger(Cancel),
     /// It has, under this name.
-    Known(String, Arc<Line>),
+    Known(String, Arc<Mux>),
 }
 
 /// A client's place; it is free when this is dropped.
-pub(super) struct Place {
+pub(super) struct ClientPermit {
     clients: Clients,
     id: u64,
     given_up: Cancel,
@@ -58,7 +58,7 @@ impl Clients {
 
     /// A place for a client that came from `address`; none where there are too many. A client that
     /// has not logged in gives way to a newer one: who only comes to be in the way keeps nobody out.
-    pub(super) fn take(&self, address: IpAddr) -> Option<Place> {
+    pub(super) fn take(&self, address: IpAddr) -> Option<ClientPermit> {
         let source = source_of(address);
         let (place, stranger) = {
             let mut table = self.table();
@@ -78,12 +78,12 @@ impl Clients {
         Some(place)
     }
 
-    fn place(&self, table: &mut Table, source: IpAddr) -> Place {
+    fn place(&self, table: &mut Table, source: IpAddr) -> ClientPermit {
         let (id, given_up) = (table.next, Cancel::new());
         let stage = Stage::Stranger(given_up.clone());
         table.next += 1;
         table.all.insert(id, Client { source, stage });
-        Place {
+        ClientPermit {
             clients: self.clone(),
             id,
             given_up,
@@ -91,7 +91,7 @@ impl Clients {
     }
 
     /// The connections of those who have logged in as `holder`.
-    pub(super) fn lines(&self, holder: &str) -> Vec<Arc<Line>> {
+    pub(super) fn lines(&self, holder: &str) -> Vec<Arc<Mux>> {
         let line = |client: &Client| match &client.stage {
             Stage::Known(name, line) if name == holder => Some(Arc::clone(line)),
             _ => None,
@@ -122,21 +122,21 @@ impl Table {
     }
 }
 
-impl Place {
+impl ClientPermit {
     /// Given when the client has to make room.
     pub(super) fn given_up(&self) -> &Cancel {
         &self.given_up
     }
 
     /// The client has logged in as `holder`: it gives way to nobody any more.
-    pub(super) fn admit(&self, holder: &str, line: &Arc<Line>) {
+    pub(super) fn admit(&self, holder: &str, line: &Arc<Mux>) {
         if let Some(client) = self.clients.table().all.get_mut(&self.id) {
             client.stage = Stage::Known(holder.to_owned(), Arc::clone(line));
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientPermit {
     fn drop(&mut self) {
         let removed = self.clients.table().all.remove(&self.id);
         // Not under the lock: what it holds may be the last of a connection.
@@ -148,14 +148,14 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn take(clients: &Clients, address: &str) -> Option<Place> {
+    fn take(clients: &Clients, address: &str) -> Option<ClientPermit> {
         clients.take(address.parse().unwrap())
     }
 
     #[test]
     fn one_source_has_a_limit_and_an_ipv6_network_is_one() {
         let clients = Clients::new(MAX_CONNECTIONS);
-        let full: Vec<Place> = (0..MAX_OF_ONE_SOURCE)
+        let full: Vec<ClientPermit> = (0..MAX_OF_ONE_SOURCE)
             .filter_map(|host| take(&clients, &format!("2001:db8::{host:x}")))
             .collect();
         assert_eq!(full.len(), MAX_OF_ONE_SOURCE);
@@ -173,7 +173,8 @@ mod tests {
         let clients = Clients::new(3);
         let places = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|from| take(&clients, from));
         let given_up = || {
-            let place = |place: &Option<Place>| place.as_ref().unwrap().given_up().is_cancelled();
+            let place =
+                |place: &Option<ClientPermit>| place.as_ref().unwrap().given_up().is_cancelled();
             places.each_ref().map(place)
         };
         assert_eq!(given_up(), [false, false, false]);

@@ -9,23 +9,23 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::clients::Place;
+use super::clients::ClientPermit;
 use super::{Grant, Shared};
-use crate::tunnel::line::{ANSWER_WITHIN, End, Handler, Line, Options};
-use crate::tunnel::link::{self, Accepted};
+use crate::tunnel::mux::{ANSWER_WITHIN, End, Handler, Mux, Options};
 use crate::tunnel::remote::{Remote, decode_config};
 use crate::tunnel::ssh::{self, Event, Refusal, RequestId};
+use crate::tunnel::ws::{self, Accepted};
 
 /// Pause after a refused password; at most six come in a connection. Default 1 s.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends.
-pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr, place: &Place) {
+pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr, place: &ClientPermit) {
     let given_up = place.given_up();
     let accepted = {
         let signal = given_up.clone();
         let _stop = shared.cancel.watch(move || signal.cancel());
-        link::accept(socket, &shared.accept, given_up)
+        ws::accept(socket, &shared.accept, given_up)
     };
     match accepted {
         Ok(Accepted::Link(from, to)) => serve(shared, peer, place, (from, to)),
@@ -37,14 +37,14 @@ pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr, pla
 fn serve(
     shared: &Arc<Shared>,
     peer: SocketAddr,
-    place: &Place,
-    (from, to): (link::LinkReader, link::LinkWriter),
+    place: &ClientPermit,
+    (from, to): (ws::WsReader, ws::WsWriter),
 ) {
     let (session, reader, writer) = match ssh::server(&shared.ssh, Arc::clone(&shared.keys)) {
         Ok(ends) => ends,
         Err(error) => return log::warn!("{peer}: {error}"),
     };
-    let line = Line::new(
+    let line = Mux::new(
         session,
         writer,
         to,
@@ -86,12 +86,12 @@ enum Stage {
 struct Client<'a> {
     shared: &'a Shared,
     peer: SocketAddr,
-    place: &'a Place,
+    place: &'a ClientPermit,
     stage: Stage,
 }
 
 impl Handler for Client<'_> {
-    fn event(&mut self, line: &Arc<Line>, event: Event<'_>) -> Result<(), End> {
+    fn event(&mut self, line: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
             Event::Password { user, password } => self.login(line, user, password),
             Event::Request {
@@ -112,7 +112,7 @@ impl Handler for Client<'_> {
 }
 
 impl Client<'_> {
-    fn login(&mut self, line: &Arc<Line>, user: &str, password: &str) -> Result<(), End> {
+    fn login(&mut self, line: &Arc<Mux>, user: &str, password: &str) -> Result<(), End> {
         let holder = self.shared.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
         if let Some(holder) = holder {
@@ -126,7 +126,7 @@ impl Client<'_> {
         line.session().verdict(admitted).map_err(End::Protocol)
     }
 
-    fn config(&mut self, line: &Arc<Line>, id: Option<RequestId>, data: &[u8]) -> Result<(), End> {
+    fn config(&mut self, line: &Arc<Mux>, id: Option<RequestId>, data: &[u8]) -> Result<(), End> {
         let Stage::Config(holder) = &self.stage else {
             return match id {
                 Some(id) => line.answer(id, false, b"already configured"),
@@ -154,7 +154,7 @@ impl Client<'_> {
     }
 
     /// All or none.
-    fn listen(&self, line: &Arc<Line>, holder: &str, data: &[u8]) -> Result<(), String> {
+    fn listen(&self, line: &Arc<Mux>, holder: &str, data: &[u8]) -> Result<(), String> {
         let policy = self.shared.policy.as_ref();
         let remotes = decode_config(data).map_err(|error| error.to_string())?;
         let grants: Vec<Grant> = remotes.iter().map(|r| policy.grant(holder, r)).collect();
@@ -173,13 +173,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    fn take(
-        &self,
-        line: &Arc<Line>,
-        holder: &str,
-        remote: &Remote,
-        grant: Grant,
-    ) -> io::Result<()> {
+    fn take(&self, line: &Arc<Mux>, holder: &str, remote: &Remote, grant: Grant) -> io::Result<()> {
         let ports = &self.shared.ports;
         let visits = || self.shared.policy.visits(holder, remote);
         match grant {

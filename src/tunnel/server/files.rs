@@ -2,7 +2,7 @@
 
 use super::clients::MAX_CONNECTIONS;
 use super::visitors::MAX_VISITORS;
-use crate::http::fence::raise_open_files;
+use crate::http::server::raise_open_files;
 
 /// Open files of a client: its socket, and during the handshake what wakes it.
 const CLIENT_FILES: usize = 3;

@@ -19,10 +19,10 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::line::{FAREWELL, Traffic};
-pub use super::line::{OpenError, VisitorStream, Visits};
-use super::link::{AcceptOptions, Cancel};
+use super::mux::{FAREWELL, Traffic};
+pub use super::mux::{LocalStream, OpenError, PortStats};
 use super::ssh::{self, ServerKey};
+use super::ws::{AcceptOptions, Cancel};
 use clients::Clients;
 pub use policy::{Grant, Policy};
 use ports::Ports;
@@ -40,7 +40,7 @@ const AFTER_ERROR: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
-/// Time from the link to a login. Default 30 s.
+/// Time from the WebSocket to a login. Default 30 s.
 pub const LOGIN_WITHIN: Duration = Duration::from_secs(30);
 /// Time from the login to the configuration. Default 10 s, as a chisel server has it.
 pub const CONFIG_WITHIN: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// From the link to a login. Default [`LOGIN_WITHIN`].
+    /// From the WebSocket to a login. Default [`LOGIN_WITHIN`].
     pub login: Duration,
     /// From the login to the configuration. Default [`CONFIG_WITHIN`].
     pub config: Duration,
@@ -211,7 +211,7 @@ pub struct Opener(Arc<Shared>);
 impl Opener {
     /// Opens a stream to the target of `holder`'s remote with this port. Waits until the client
     /// confirms it, at most 30 s; whether the target takes it shows only on the stream.
-    pub fn open(&self, holder: &str, port: u16) -> Result<VisitorStream, OpenError> {
+    pub fn open(&self, holder: &str, port: u16) -> Result<LocalStream, OpenError> {
         self.0.ports.open(holder, port)
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::tunnel::line::Visits;
+use crate::tunnel::mux::PortStats;
 use crate::tunnel::remote::Remote;
 
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
@@ -17,7 +17,7 @@ pub trait Policy: Send + Sync {
     fn grant(&self, holder: &str, remote: &Remote) -> Grant;
 
     /// Where the visitors of a port that `holder` listens on count. By default nobody looks at it.
-    fn visits(&self, _holder: &str, _remote: &Remote) -> Arc<Visits> {
+    fn visits(&self, _holder: &str, _remote: &Remote) -> Arc<PortStats> {
         Arc::default()
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::visitors::Visitors;
-use crate::tunnel::line::{Line, OpenError, VisitorStream, Visits};
+use crate::tunnel::mux::{LocalStream, Mux, OpenError, PortStats};
 use crate::tunnel::remote::Remote;
 
 /// Bytes of a listening thread's stack. Default 64 KiB.
@@ -42,7 +42,7 @@ enum Spot {
 
 struct Held {
     owner: String,
-    line: Arc<Line>,
+    line: Arc<Mux>,
     target: Arc<str>,
     _listening: Option<Listening>,
 }
@@ -61,8 +61,8 @@ impl Ports {
         &self,
         remote: &Remote,
         owner: &str,
-        visits: Arc<Visits>,
-        line: &Arc<Line>,
+        visits: Arc<PortStats>,
+        line: &Arc<Mux>,
     ) -> io::Result<()> {
         let address = (remote.local_host.as_str(), remote.local_port)
             .to_socket_addrs()?
@@ -77,8 +77,8 @@ impl Ports {
         &self,
         address: SocketAddr,
         remote: &Remote,
-        (owner, visits): (&str, Arc<Visits>),
-        line: &Arc<Line>,
+        (owner, visits): (&str, Arc<PortStats>),
+        line: &Arc<Mux>,
     ) -> io::Result<()> {
         let spot = Spot::Address(address);
         self.evict_dead(&spot, owner, line);
@@ -103,7 +103,7 @@ impl Ports {
     }
 
     /// Holds the remote's port number for `line` without listening anywhere.
-    pub(super) fn hold(&self, remote: &Remote, owner: &str, line: &Arc<Line>) -> io::Result<()> {
+    pub(super) fn hold(&self, remote: &Remote, owner: &str, line: &Arc<Mux>) -> io::Result<()> {
         let spot = Spot::Number(owner.to_owned(), remote.local_port);
         self.evict_dead(&spot, owner, line);
         match self.held().entry(spot) {
@@ -121,19 +121,19 @@ impl Ports {
     }
 
     /// Opens a stream to what `owner` holds this number for.
-    pub(super) fn open(&self, owner: &str, port: u16) -> Result<VisitorStream, OpenError> {
+    pub(super) fn open(&self, owner: &str, port: u16) -> Result<LocalStream, OpenError> {
         let (line, target) = self.find(owner, port).ok_or(OpenError::NotHeld)?;
         line.open_stream(&target)
     }
 
-    pub(super) fn find(&self, owner: &str, port: u16) -> Option<(Arc<Line>, Arc<str>)> {
+    pub(super) fn find(&self, owner: &str, port: u16) -> Option<(Arc<Mux>, Arc<str>)> {
         let held = self.held();
         let found = held.get(&Spot::Number(owner.to_owned(), port))?;
         Some((Arc::clone(&found.line), Arc::clone(&found.target)))
     }
 
     /// Frees what a connection held.
-    pub(super) fn release(&self, line: &Arc<Line>) {
+    pub(super) fn release(&self, line: &Arc<Mux>) {
         // Under the lock until the listeners are closed: who finds a port free here can bind it.
         // Their threads do not take it.
         self.held().retain(|_, held| !Arc::ptr_eq(&held.line, line));
@@ -152,7 +152,7 @@ impl Ports {
             .retain(|spot, held| !held.is_of(owner) || spot.port() != port);
     }
 
-    fn evict_dead(&self, spot: &Spot, owner: &str, newcomer: &Arc<Line>) {
+    fn evict_dead(&self, spot: &Spot, owner: &str, newcomer: &Arc<Mux>) {
         let holder = match self.held().get(spot) {
             Some(held) if held.owner == owner && !Arc::ptr_eq(&held.line, newcomer) => {
                 Arc::clone(&held.line)
@@ -205,10 +205,10 @@ struct Listening {
 /// What a listening thread works with.
 struct Door {
     listener: TcpListener,
-    line: Arc<Line>,
+    line: Arc<Mux>,
     target: Arc<str>,
     owner: String,
-    visits: Arc<Visits>,
+    visits: Arc<PortStats>,
     visitors: Visitors,
 }
 

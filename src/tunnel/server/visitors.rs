@@ -31,7 +31,7 @@ struct Taken {
 }
 
 /// A visitor's seat; it is free when this is dropped.
-pub(super) struct Seat {
+pub(super) struct StreamPermit {
     visitors: Visitors,
     holder: String,
     source: IpAddr,
@@ -47,7 +47,7 @@ impl Visitors {
     }
 
     /// A seat for a visitor from `address` at a port of `holder`; none where there are too many.
-    pub(super) fn seat(&self, holder: &str, address: IpAddr) -> Option<Seat> {
+    pub(super) fn seat(&self, holder: &str, address: IpAddr) -> Option<StreamPermit> {
         let source = source_of(address);
         let mut taken = self.taken();
         let of_holder = taken.of_holders.get(holder).copied().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Visitors {
         taken.all += 1;
         taken.of_holders.insert(holder.to_owned(), of_holder + 1);
         taken.of_sources.insert(source, of_source + 1);
-        Some(Seat {
+        Some(StreamPermit {
             visitors: self.clone(),
             holder: holder.to_owned(),
             source,
@@ -71,7 +71,7 @@ impl Visitors {
     }
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut taken = self.visitors.taken();
         taken.all -= 1;
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn neither_a_holder_nor_a_source_takes_every_seat() {
         let visitors = Visitors::new(16);
-        let seats = |holder: &str, address: &str, count: usize| -> Vec<Seat> {
+        let seats = |holder: &str, address: &str, count: usize| -> Vec<StreamPermit> {
             let address = address.parse().unwrap();
             let seats = (0..count).filter_map(|_| visitors.seat(holder, address));
             seats.collect()

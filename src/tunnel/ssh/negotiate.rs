@@ -5,7 +5,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::Role;
 use super::cipher::Cipher;
 use super::error::Error;
-use super::keys::HostKeyAlgorithm;
+use super::hostkey::HostKeyAlgorithm;
 use super::names;
 use super::names::msg;
 use super::wire::{Fields, Put};

@@ -8,7 +8,7 @@
 //! towards three times what the channel drains in one; an idle one's shrinks.
 //!
 //! Rates are measured over whole round trips: a sender that waits for its window comes in
-//! bursts, and within one the line seems to be endlessly fast, between two to stand still.
+//! bursts, and within one the connection seems to be endlessly fast, between two to stand still.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use super::limits::ChannelLimits;
 /// Round trip assumed before any was measured. Default 100 ms: a long line.
 const ASSUMED_ROUND_TRIP: Duration = Duration::from_millis(100);
 /// The least round trip counted with. Default 1 ms: on short lines the threads' own delays
-/// weigh more than the line's.
+/// weigh more than the connection's.
 const LEAST_ROUND_TRIP: Duration = Duration::from_millis(1);
 /// The least round trip that small windows are measured with. Default 20 ms: on a busy machine
 /// a thread waits that long for its turn, and a window drained meanwhile stands closed.

@@ -9,13 +9,13 @@ use crate::peers::Running;
 use crate::targets::{PIECE, Targets};
 
 /// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn visit(port: u16) -> TcpStream {
     let visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
     visitor.set_nodelay(true).unwrap();
-    visitor.set_read_timeout(Some(PATIENCE)).unwrap();
-    visitor.set_write_timeout(Some(PATIENCE)).unwrap();
+    visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
+    visitor.set_write_timeout(Some(TIMEOUT)).unwrap();
     visitor
 }
 

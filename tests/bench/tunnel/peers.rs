@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::load::PATIENCE;
+use crate::load::TIMEOUT;
 use crate::process::Process;
 use crate::targets::Targets;
 
@@ -135,7 +135,7 @@ fn answers(port: u16) -> std::io::Result<bool> {
 }
 
 pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !condition() {
         assert!(Instant::now() < until, "a tunnel did not come up");
         std::thread::sleep(Duration::from_millis(10));

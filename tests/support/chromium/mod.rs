@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::leash::{Leash, Leashed};
+use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::wait_until;
 use cdp::Cdp;
 
@@ -66,7 +66,7 @@ impl Browser {
         let guard: TempDir = guard.expect("the temporary directory is writable");
         let dir = guard.path().to_owned();
         std::fs::create_dir(dir.join("downloads")).expect("the directory is ours");
-        let mut process = Leash::new(program())
+        let mut process = KillOnDrop::new(program())
             .args(ARGUMENTS)
             .args([format!("--user-data-dir={}/profile", dir.display())])
             .env("HOME", &dir)

@@ -7,11 +7,11 @@
 //!                          └───────────── KEXINIT of either side ────────┘
 //! ```
 
+mod auth;
 mod channel;
 mod channels;
-mod keys;
-mod login;
-mod requests;
+mod global_requests;
+mod kex;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 use super::cipher::Open;
 use super::error::{Error, Reason};
 use super::event::{ChannelId, Event};
-use super::keys::ServerKey;
+use super::hostkey::ServerKey;
 use super::names::{self, msg};
 use super::negotiate::Offer;
 use super::output::{Batch, Output};
 use super::wire::{Fields, Put, printable, wide};
 use super::{Config, Role, limits};
+use auth::Auth;
 use channels::Channels;
-use keys::Exchange;
-use login::Login;
-use requests::Requests;
+use global_requests::GlobalRequests;
+use kex::Exchange;
 
 /// The state of one connection: keep it behind one lock, shared by all threads that use it.
 ///
@@ -36,8 +36,8 @@ use requests::Requests;
 pub struct Session {
     out: Output,
     exchange: Exchange,
-    login: Login,
-    requests: Requests,
+    login: Auth,
+    requests: GlobalRequests,
     channels: Channels,
     rekey_bytes: u64,
     rekey_time: Duration,
@@ -81,8 +81,8 @@ impl Session {
         Ok(Self {
             out,
             exchange,
-            login: Login::new(role),
-            requests: Requests::default(),
+            login: Auth::new(role),
+            requests: GlobalRequests::default(),
             channels: Channels::new(config.channels.clone()),
             rekey_bytes: config.rekey_bytes,
             rekey_time: config.rekey_time,

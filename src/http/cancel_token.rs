@@ -1,0 +1,225 @@
+//! Tells a handler that its client has gone.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+
+use super::lock;
+
+/// Bytes of stack for the thread that runs callbacks: they may talk to a database over TLS.
+const CALLBACK_STACK: usize = 512 * 1024;
+
+type Callback = Box<dyn FnOnce() + Send>;
+
+/// Knows whether the client of one request is still there. Clones watch the same client.
+///
+/// A client that shuts down its sending side counts as gone: over TCP that cannot be told
+/// from a closed connection.
+#[derive(Clone, Default)]
+pub struct CancelToken {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    gone: AtomicBool,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    next: u64,
+    waiting: HashMap<u64, Arc<Slot>>,
+}
+
+/// One callback. `callback` stays locked while it runs, so that a guard can wait for it.
+struct Slot {
+    callback: Mutex<Option<Callback>>,
+    runner: Mutex<Option<ThreadId>>,
+}
+
+impl CancelToken {
+    /// A watch on a client that is there.
+    pub fn new() -> CancelToken {
+        CancelToken::default()
+    }
+
+    /// Whether the client has gone (or the server is being stopped).
+    pub fn is_gone(&self) -> bool {
+        self.inner.gone.load(Ordering::SeqCst)
+    }
+
+    /// Runs `f` once when the client goes, on a thread of its own; here and now if it has
+    /// gone already. Dropping the guard deregisters `f`, or waits for its end if it is
+    /// just running: after that `f` neither runs nor will run.
+    pub fn on_gone(&self, f: impl FnOnce() + Send + 'static) -> DisconnectGuard {
+        let mut slots = lock(&self.inner.slots);
+        if self.is_gone() {
+            drop(slots);
+            f();
+            return DisconnectGuard { registration: None };
+        }
+        let slot = Arc::new(Slot {
+            callback: Mutex::new(Some(Box::new(f))),
+            runner: Mutex::new(None),
+        });
+        let id = slots.next;
+        slots.next += 1;
+        slots.waiting.insert(id, Arc::clone(&slot));
+        DisconnectGuard {
+            registration: Some((self.clone(), id, slot)),
+        }
+    }
+
+    /// Marks the client as gone and runs what is registered. Later calls do nothing.
+    pub(crate) fn fire(&self) {
+        let waiting = {
+            let mut slots = lock(&self.inner.slots);
+            self.inner.gone.store(true, Ordering::SeqCst);
+            std::mem::take(&mut slots.waiting)
+        };
+        if waiting.is_empty() {
+            return;
+        }
+        run_elsewhere(waiting.into_values().collect());
+    }
+
+    /// Forgets what is registered: the request has ended in the ordinary way.
+    pub(crate) fn disarm(&self) {
+        let waiting = std::mem::take(&mut lock(&self.inner.slots).waiting);
+        drop(waiting);
+    }
+}
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancelToken")
+            .field("gone", &self.is_gone())
+            .finish()
+    }
+}
+
+/// Keeps a callback of [`CancelToken::on_gone`] registered.
+#[must_use = "dropping the guard deregisters the callback"]
+pub struct DisconnectGuard {
+    registration: Option<(CancelToken, u64, Arc<Slot>)>,
+}
+
+impl fmt::Debug for DisconnectGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DisconnectGuard")
+    }
+}
+
+impl Drop for DisconnectGuard {
+    fn drop(&mut self) {
+        let Some((watch, id, slot)) = self.registration.take() else {
+            return;
+        };
+        let _ = lock(&watch.inner.slots).waiting.remove(&id);
+        slot.cancel();
+    }
+}
+
+impl Slot {
+    fn run(&self) {
+        let mut callback = lock(&self.callback);
+        *lock(&self.runner) = Some(thread::current().id());
+        if let Some(f) = callback.take()
+            && catch_unwind(AssertUnwindSafe(f)).is_err()
+        {
+            log::error!("http: a callback for a client that has gone panicked");
+        }
+        *lock(&self.runner) = None;
+    }
+
+    /// Drops the callback; waits when it is running, unless it is this very thread.
+    fn cancel(&self) {
+        if *lock(&self.runner) == Some(thread::current().id()) {
+            return;
+        }
+        let callback = lock(&self.callback).take();
+        drop(callback);
+    }
+}
+
+/// The thread that notices a leaving client has a small stack; the callbacks get a larger
+/// one, on a thread that ends with them. Without a thread to be had they run here.
+fn run_elsewhere(slots: Vec<Arc<Slot>>) {
+    let shared = Arc::new(slots);
+    let theirs = Arc::clone(&shared);
+    let spawned = thread::Builder::new()
+        .name("client-gone".into())
+        .stack_size(CALLBACK_STACK)
+        .spawn(move || theirs.iter().for_each(|slot| slot.run()));
+    if spawned.is_err() {
+        shared.iter().for_each(|slot| slot.run());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::time::Duration;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn callbacks_run_once_or_at_once_or_not_at_all() {
+        let watch = CancelToken::new();
+        let (told, heard) = channel();
+        let (early, dropped, late) = (told.clone(), told.clone(), told);
+        let kept = watch.on_gone(move || early.send("early").unwrap());
+        drop(watch.on_gone(move || dropped.send("dropped").unwrap()));
+        assert!(!watch.is_gone());
+        watch.fire();
+        watch.fire();
+        assert_eq!(heard.recv_timeout(PATIENCE), Ok("early"));
+        drop(watch.on_gone(move || late.send("late").unwrap()));
+        assert_eq!(heard.recv_timeout(PATIENCE), Ok("late"));
+        drop(kept);
+        assert_eq!(
+            heard.recv_timeout(PATIENCE),
+            Err(RecvTimeoutError::Disconnected)
+        );
+    }
+
+    #[test]
+    fn dropping_a_guard_waits_for_a_callback_that_runs() {
+        let watch = CancelToken::new();
+        let (begun, has_begun) = channel();
+        let (release, released) = channel::<()>();
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        let guard = watch.on_gone(move || {
+            begun.send(()).unwrap();
+            released.recv_timeout(PATIENCE).unwrap();
+            end.store(true, Ordering::SeqCst);
+        });
+        watch.fire();
+        has_begun.recv_timeout(PATIENCE).unwrap();
+        let dropping = thread::spawn(move || drop(guard));
+        release.send(()).unwrap();
+        dropping.join().unwrap();
+        assert!(ended.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn a_request_that_ended_forgets_its_callbacks() {
+        let watch = CancelToken::new();
+        let (told, heard) = channel::<()>();
+        let guard = watch.on_gone(move || told.send(()).unwrap());
+        watch.disarm();
+        watch.fire();
+        drop(guard);
+        assert_eq!(
+            heard.recv_timeout(PATIENCE),
+            Err(RecvTimeoutError::Disconnected)
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! Framing of bodies: which bytes are the body and where it ends. Bytes in, ranges out.
+
+use std::ops::Range;
+
+use crate::http::server::Refusal;
+
+/// Bytes of a chunk-size line. Extensions are legal and useless.
+const MAX_SIZE_LINE: u16 = 256;
+/// Bytes of all trailer lines of a body; they are dropped.
+const MAX_TRAILER: u16 = 4096;
+/// Hexadecimal digits of a chunk size: what fits an unsigned 64-bit number.
+const MAX_SIZE_DIGITS: u8 = 16;
+
+/// How a body is delimited (RFC 9112 section 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// This many bytes.
+    Length(u64),
+    /// Chunks.
+    Chunked,
+    /// All that comes until the connection closes (answers only).
+    UntilClose,
+}
+
+/// Walks over a body as it arrives, in pieces of any size.
+#[derive(Debug, Clone)]
+pub struct Body {
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Counted(u64),
+    UntilClose,
+    Size { value: u64, digits: u8 },
+    Extension { value: u64, seen: u16 },
+    SizeLf { value: u64 },
+    Data(u64),
+    DataCr,
+    DataLf,
+    LineStart { seen: u16 },
+    Line { seen: u16 },
+    LineLf { seen: u16 },
+    LastLf,
+    Done,
+}
+
+/// What one step made of its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Bytes of the input that belong to the body and its framing.
+    pub consumed: usize,
+    /// Which of them are the body itself.
+    pub data: Range<usize>,
+}
+
+impl Body {
+    /// A body that has not begun.
+    pub fn new(framing: Framing) -> Body {
+        let state = match framing {
+            Framing::Length(0) => State::Done,
+            Framing::Length(length) => State::Counted(length),
+            Framing::UntilClose => State::UntilClose,
+            Framing::Chunked => NEXT_CHUNK,
+        };
+        Body { state }
+    }
+
+    /// Whether the body has ended.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Whether the end of the connection here is the end of the body.
+    pub fn may_end_here(&self) -> bool {
+        matches!(self.state, State::Done | State::UntilClose)
+    }
+
+    /// Takes `input` up to the end of the next stretch of data, or all of it.
+    pub fn step(&mut self, input: &[u8]) -> Result<Step, Refusal> {
+        let mut at = 0;
+        while let Some(&byte) = input.get(at) {
+            if let Some(data) = self.data(input.len() - at) {
+                return Ok(Step {
+                    consumed: at + data,
+                    data: at..at + data,
+                });
+            }
+            if self.is_done() {
+                break;
+            }
+            self.state = self.framing_byte(byte)?;
+            at += 1;
+        }
+        Ok(Step {
+            consumed: at,
+            data: at..at,
+        })
+    }
+
+    /// How much of `input` belongs to the body and its framing.
+    pub fn follow(&mut self, input: &[u8]) -> Result<usize, Refusal> {
+        let mut at = 0;
+        while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty()) {
+            let step = self.step(rest)?;
+            at += step.consumed;
+            if step.consumed == 0 || self.is_done() {
+                break;
+            }
+        }
+        Ok(at)
+    }
+
+    /// How many of `available` bytes are data; `None` where framing is expected.
+    fn data(&mut self, available: usize) -> Option<usize> {
+        let (left, counted) = match self.state {
+            State::UntilClose => return Some(available),
+            State::Counted(left) => (left, true),
+            State::Data(left) => (left, false),
+            _ => return None,
+        };
+        let taken = usize::try_from(left).map_or(available, |left| left.min(available));
+        let left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
+        self.state = match (left, counted) {
+            (0, true) => State::Done,
+            (0, false) => State::DataCr,
+            (left, true) => State::Counted(left),
+            (left, false) => State::Data(left),
+        };
+        Some(taken)
+    }
+
+    /// RFC 9112 section 7.1, without the "bad white space" that it lets pass.
+    fn framing_byte(&self, byte: u8) -> Result<State, Refusal> {
+        let text = matches!(byte, b'\t' | b' '..=b'~');
+        Ok(match (self.state, byte) {
+            (State::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {
+                size_digit(value, digits, byte)?
+            }
+            (State::Size { value, digits: 1.. }, b'\r') => State::SizeLf { value },
+            (State::Size { value, digits: 1.. }, b';') => State::Extension { value, seen: 0 },
+            (State::Extension { value, .. }, b'\r') => State::SizeLf { value },
+            (State::Extension { value, seen }, _) if text && seen < MAX_SIZE_LINE => {
+                State::Extension {
+                    value,
+                    seen: seen + 1,
+                }
+            }
+            (State::SizeLf { value: 0 }, b'\n') => State::LineStart { seen: 0 },
+            (State::SizeLf { value }, b'\n') => State::Data(value),
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataLf, b'\n') => NEXT_CHUNK,
+            (State::LineStart { .. }, b'\r') => State::LastLf,
+            (State::Line { seen }, b'\r') => State::LineLf { seen },
+            (State::LineStart { seen } | State::Line { seen }, _) if text && seen < MAX_TRAILER => {
+                State::Line { seen: seen + 1 }
+            }
+            (State::LineLf { seen }, b'\n') => State::LineStart { seen },
+            (State::LastLf, b'\n') => State::Done,
+            _ => return Err(Refusal::malformed("malformed chunk")),
+        })
+    }
+}
+
+const NEXT_CHUNK: State = State::Size {
+    value: 0,
+    digits: 0,
+};
+
+fn size_digit(value: u64, digits: u8, byte: u8) -> Result<State, Refusal> {
+    let digit = char::from(byte).to_digit(16).map(u64::from);
+    match digit {
+        Some(digit) if digits < MAX_SIZE_DIGITS => Ok(State::Size {
+            value: value << 4 | digit,
+            digits: digits + 1,
+        }),
+        _ => Err(Refusal::malformed("chunk size out of range")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(input: &[u8], split: usize) -> Result<(Vec<u8>, usize, bool), Refusal> {
+        let mut body = Body::new(Framing::Chunked);
+        let (mut out, mut total) = (Vec::new(), 0);
+        for mut piece in input.chunks(split.max(1)) {
+            while !piece.is_empty() && !body.is_done() {
+                let step = body.step(piece)?;
+                out.extend_from_slice(&piece[step.data.clone()]);
+                total += step.consumed;
+                piece = &piece[step.consumed..];
+            }
+        }
+        Ok((out, total, body.is_done()))
+    }
+
+    #[test]
+    fn chunks_read_the_same_however_they_are_split() {
+        let input = b"5;a=b\r\nhello\r\n00A\r\n0123456789\r\n0\r\nX: y\r\n\r\nGET /";
+        for split in 1..input.len() {
+            let (out, total, done) = decode(input, split).unwrap();
+            assert_eq!(out, b"hello0123456789");
+            assert_eq!(total, input.len() - 5);
+            assert!(done);
+        }
+    }
+
+    #[test]
+    fn malformed_chunks_are_refused_however_they_are_split() {
+        let long = format!("5;{}\r\n", "x".repeat(300));
+        let bad: [&[u8]; 13] = [
+            b"\r\n",
+            b"g\r\n",
+            b"-5\r\n",
+            b"+5\r\n",
+            b"0x5\r\n",
+            b" 5\r\n",
+            b"5 \r\nhello\r\n",
+            b"5\nhello\r\n",
+            b"5;\nhello",
+            b"5\r\nhelloX\r\n",
+            b"5\r\nhello\n",
+            b"10000000000000000\r\n",
+            long.as_bytes(),
+        ];
+        for input in bad {
+            for split in 1..=input.len() {
+                assert!(decode(input, split).is_err(), "{input:?} by {split}");
+            }
+        }
+    }
+
+    #[test]
+    fn trailers_are_bounded() {
+        let long = format!("0\r\n{}\r\n\r\n", "x: y\r\n".repeat(2000));
+        assert!(decode(long.as_bytes(), 4096).is_err());
+    }
+
+    #[test]
+    fn counted_bodies_leave_what_follows() {
+        let mut body = Body::new(Framing::Length(3));
+        let step = body.step(b"abcdef").unwrap();
+        assert_eq!((step.consumed, step.data), (3, 0..3));
+        assert!(body.is_done());
+        assert_eq!(body.step(b"def").unwrap().consumed, 0);
+    }
+}

@@ -1,0 +1,450 @@
+//! Heads of requests and responses: bytes in, a parsed head or a refusal out.
+//!
+//! `httparse` tokenises; the strictness is here. It runs on complete heads only, found by
+//! [`HeadScan`], whose verdict is the same however the bytes arrive.
+
+use httparse::{EMPTY_HEADER, Error, Header, Status};
+
+use super::body::Framing;
+use crate::http::server::Refusal;
+use crate::http::server::limits::Limits;
+
+/// Header lines that httparse gets room for; [`Limits::headers`] may be lower.
+const MAX_HEADERS: usize = 128;
+/// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17. Nobody needs
+/// more, and methods are shown in logs.
+const MAX_METHOD: usize = 32;
+
+/// Finds the end of a head and refuses what no head may contain: control characters, a
+/// line feed or carriage return alone, anything over the cap.
+#[derive(Debug, Clone, Default)]
+pub struct HeadScan {
+    seen: usize,
+    line: usize,
+    lines: usize,
+    start: usize,
+    after_cr: bool,
+}
+
+/// The first and the next byte after a head.
+pub type HeadRange = std::ops::Range<usize>;
+
+impl HeadScan {
+    /// Goes on where it stopped: `input` is all that has arrived since the head began. One
+    /// empty line before the head is skipped (RFC 9112 section 2.2).
+    pub fn scan(&mut self, input: &[u8], cap: usize) -> Result<Option<HeadRange>, Refusal> {
+        for &byte in input.get(self.seen..).unwrap_or_default() {
+            if self.seen >= cap {
+                return Err(self.too_large());
+            }
+            self.seen += 1;
+            if self.byte(byte)? {
+                return Ok(Some(self.start..self.seen));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether anything of a head has been seen.
+    pub fn has_begun(&self) -> bool {
+        self.seen > 0
+    }
+
+    /// True at the end of the empty line that ends the head.
+    fn byte(&mut self, byte: u8) -> Result<bool, Refusal> {
+        match (byte, self.after_cr) {
+            (b'\n', true) => return self.line_end(),
+            (b'\n', false) => return Err(Refusal::malformed("line feed without carriage return")),
+            (_, true) => return Err(Refusal::malformed("carriage return without line feed")),
+            (b'\r', false) => self.after_cr = true,
+            (b'\t', false) | (0x80..=0xff, false) if self.lines > 0 => self.line += 1,
+            (b' '..=b'~', false) => self.line += 1,
+            _ => return Err(Refusal::malformed("forbidden byte in the head")),
+        }
+        Ok(false)
+    }
+
+    fn line_end(&mut self) -> Result<bool, Refusal> {
+        self.after_cr = false;
+        let empty = std::mem::take(&mut self.line) == 0;
+        match (empty, self.lines, self.start) {
+            (true, 0, 0) => self.start = self.seen,
+            (true, 0, _) => return Err(Refusal::malformed("empty lines before the head")),
+            (true, ..) => return Ok(true),
+            (false, ..) => self.lines += 1,
+        }
+        Ok(false)
+    }
+
+    fn too_large(&self) -> Refusal {
+        if self.lines == 0 {
+            Refusal::new(414, "the request line is too long")
+        } else {
+            Refusal::new(431, "the request head is too large")
+        }
+    }
+}
+
+/// The two versions that are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0: no chunks, no kept connections.
+    Http10,
+    /// HTTP/1.1.
+    Http11,
+}
+
+/// Header lines in order, names as sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headers(Vec<(String, Vec<u8>)>);
+
+impl Headers {
+    /// Every value of `name`, in order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.iter()
+            .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// The only value of `name`, `None` when there is none, an error when there are more.
+    pub fn only<'a>(&'a self, name: &'a str) -> Result<Option<&'a [u8]>, MoreThanOne> {
+        let mut values = self.all(name);
+        let first = values.next();
+        match values.next() {
+            None => Ok(first),
+            Some(_) => Err(MoreThanOne),
+        }
+    }
+
+    /// All header lines.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_slice()))
+    }
+
+    /// Whether a comma-separated list such as `Connection` holds `token`.
+    pub fn lists(&self, name: &str, token: &str) -> bool {
+        self.all(name)
+            .flat_map(|value| value.split(|&b| b == b','))
+            .any(|item| item.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+    }
+
+    fn collect(parsed: &[Header<'_>], max: usize) -> Result<Headers, Refusal> {
+        if parsed.len() > max {
+            return Err(Refusal::new(431, "too many header lines"));
+        }
+        let lines = parsed
+            .iter()
+            .map(|h| (h.name.to_owned(), h.value.trim_ascii().to_vec()));
+        Ok(Headers(lines.collect()))
+    }
+}
+
+/// A header that may be there only once is there more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoreThanOne;
+
+/// A request head that is well formed. Whether it may pass is [`super::policy`]'s matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The method, a token.
+    pub method: String,
+    /// The target in origin form: begins with `/`, visible ASCII, no fragment.
+    pub target: String,
+    /// The authority of a target in absolute form.
+    pub authority: Option<String>,
+    /// The version.
+    pub version: Version,
+    /// The header lines.
+    pub headers: Headers,
+    /// How the body is delimited.
+    pub framing: Framing,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub expects_continue: bool,
+    /// Whether the connection may be used again after this request.
+    pub keep_alive: bool,
+}
+
+impl Head {
+    /// Parses a complete head as delimited by [`HeadScan`].
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Head, Refusal> {
+        let mut lines = [EMPTY_HEADER; MAX_HEADERS];
+        let mut request = httparse::Request::new(&mut lines);
+        match request.parse(bytes) {
+            Ok(Status::Complete(length)) if length == bytes.len() => {}
+            Ok(_) => return Err(Refusal::malformed("the head ends early")),
+            Err(error) => return Err(refusal(error)),
+        }
+        let headers = Headers::collect(request.headers, limits.headers)?;
+        let version = version(request.version)?;
+        let method = method(request.method.unwrap_or_default())?;
+        let (target, authority) = target(&method, request.path.unwrap_or_default())?;
+        Ok(Head {
+            framing: request_framing(&headers, version)?,
+            expects_continue: expectation(&headers, version)?,
+            keep_alive: version == Version::Http11 && !headers.lists("connection", "close"),
+            method,
+            target,
+            authority,
+            version,
+            headers,
+        })
+    }
+}
+
+/// RFC 9112 section 3: 501 for a method that is longer than any that is served.
+fn method(name: &str) -> Result<String, Refusal> {
+    match name.len() {
+        ..=MAX_METHOD => Ok(name.to_owned()),
+        _ => Err(Refusal::new(501, "the method's name is too long")),
+    }
+}
+
+fn version(minor: Option<u8>) -> Result<Version, Refusal> {
+    match minor {
+        Some(0) => Ok(Version::Http10),
+        Some(1) => Ok(Version::Http11),
+        _ => Err(Refusal::new(505, "only HTTP/1.0 and HTTP/1.1 are served")),
+    }
+}
+
+fn refusal(error: Error) -> Refusal {
+    match error {
+        Error::TooManyHeaders => Refusal::new(431, "too many header lines"),
+        Error::Version => Refusal::new(505, "only HTTP/1.0 and HTTP/1.1 are served"),
+        Error::HeaderName => Refusal::malformed("malformed header name"),
+        Error::HeaderValue => Refusal::malformed("malformed header value"),
+        _ => Refusal::malformed("malformed request"),
+    }
+}
+
+/// RFC 9112 section 3.2: origin form, or absolute form whose authority the policy compares
+/// with the Host header. `CONNECT` and `*` have no use here.
+fn target(method: &str, raw: &str) -> Result<(String, Option<String>), Refusal> {
+    if matches!(method, "CONNECT" | "TRACE") {
+        return Err(Refusal::new(405, "this method is not served here"));
+    }
+    if !raw.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
+        return Err(Refusal::malformed("malformed request target"));
+    }
+    if raw.starts_with('/') {
+        return Ok((raw.to_owned(), None));
+    }
+    let (scheme, rest) = raw
+        .split_once("://")
+        .ok_or(Refusal::malformed("malformed request target"))?;
+    if !scheme.eq_ignore_ascii_case("http") {
+        return Err(Refusal::malformed("only http targets are served"));
+    }
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    Ok((format!("{slash}{path}"), Some(authority.to_owned())))
+}
+
+/// RFC 9112 section 6. Everything that two readers could read differently is refused.
+fn request_framing(headers: &Headers, version: Version) -> Result<Framing, Refusal> {
+    let coding = headers
+        .only("transfer-encoding")
+        .map_err(|_| Refusal::malformed("more than one Transfer-Encoding"))?;
+    let length = headers
+        .only("content-length")
+        .map_err(|_| Refusal::malformed("more than one Content-Length"))?;
+    match (coding, length) {
+        (Some(_), Some(_)) => Err(Refusal::malformed(
+            "both Transfer-Encoding and Content-Length",
+        )),
+        (Some(_), None) if version == Version::Http10 => {
+            Err(Refusal::malformed("Transfer-Encoding in HTTP/1.0"))
+        }
+        (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::Chunked),
+        (Some(_), None) => Err(Refusal::malformed("unknown Transfer-Encoding")),
+        (None, Some(length)) => decimal(length).map(Framing::Length),
+        (None, None) => Ok(Framing::Length(0)),
+    }
+}
+
+/// Digits only; what does not fit is as large as can be.
+fn decimal(digits: &[u8]) -> Result<u64, Refusal> {
+    if digits.is_empty() {
+        return Err(Refusal::malformed("malformed Content-Length"));
+    }
+    digits.iter().try_fold(0u64, |value, &digit| match digit {
+        b'0'..=b'9' => Ok(value
+            .saturating_mul(10)
+            .saturating_add(u64::from(digit - b'0'))),
+        _ => Err(Refusal::malformed("malformed Content-Length")),
+    })
+}
+
+fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {
+    match headers.only("expect") {
+        Ok(None) => Ok(false),
+        Ok(Some(value)) if value.eq_ignore_ascii_case(b"100-continue") => {
+            Ok(version == Version::Http11)
+        }
+        _ => Err(Refusal::new(
+            417,
+            "only 'Expect: 100-continue' is understood",
+        )),
+    }
+}
+
+/// The head of an answer that comes from behind the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerHead {
+    /// The version.
+    pub version: Version,
+    /// The status, 100 to 999.
+    pub status: u16,
+    /// The phrase beside it.
+    pub reason: String,
+    /// The header lines.
+    pub headers: Headers,
+    /// How the body is delimited.
+    pub framing: Framing,
+}
+
+impl AnswerHead {
+    /// Parses a complete head; `to_head` when it answers a HEAD request.
+    pub fn parse(bytes: &[u8], to_head: bool) -> Result<AnswerHead, Refusal> {
+        let mut lines = [EMPTY_HEADER; MAX_HEADERS];
+        let mut answer = httparse::Response::new(&mut lines);
+        match answer.parse(bytes) {
+            Ok(Status::Complete(length)) if length == bytes.len() => {}
+            _ => return Err(Refusal::new(502, "malformed answer from behind")),
+        }
+        let headers = Headers::collect(answer.headers, MAX_HEADERS)?;
+        let status = answer.code.unwrap_or_default();
+        Ok(AnswerHead {
+            version: version(answer.version)?,
+            framing: answer_framing(status, to_head, &headers)?,
+            status,
+            reason: answer.reason.unwrap_or_default().to_owned(),
+            headers,
+        })
+    }
+}
+
+/// RFC 9112 section 6.3.
+fn answer_framing(status: u16, to_head: bool, headers: &Headers) -> Result<Framing, Refusal> {
+    let broken = |_| Refusal::new(502, "ambiguous framing of the answer");
+    let coding = headers.only("transfer-encoding").map_err(broken)?;
+    let length = headers.only("content-length").map_err(broken)?;
+    if to_head || matches!(status, 100..=199 | 204 | 304) {
+        return Ok(Framing::Length(0));
+    }
+    match (coding, length) {
+        (None, None) => Ok(Framing::UntilClose),
+        (None, Some(length)) => decimal(length).map(Framing::Length),
+        (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::Chunked),
+        _ => Err(broken(MoreThanOne)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &[u8], split: usize) -> Result<Option<Head>, Refusal> {
+        let limits = Limits::default();
+        let mut scan = HeadScan::default();
+        for end in (0..=input.len())
+            .step_by(split)
+            .skip(1)
+            .chain([input.len()])
+        {
+            if let Some(range) = scan.scan(&input[..end], limits.head)? {
+                return Head::parse(&input[range], &limits).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Any input gets one verdict, however it arrives.
+    fn assert_split_proof(input: &[u8]) {
+        let whole = read(input, input.len().max(1));
+        for split in [1, 2, 3, 7, 64] {
+            assert_eq!(
+                read(input, split),
+                whole,
+                "{:?}",
+                input.escape_ascii().to_string()
+            );
+        }
+    }
+
+    /// What the rest of the program relies on in a head that passed.
+    fn assert_sound(head: &Head) {
+        assert!(head.target.starts_with('/') && head.target.bytes().all(|b| b.is_ascii_graphic()));
+        assert!(!head.method.is_empty() && head.method.bytes().all(|b| b.is_ascii_graphic()));
+        for (name, value) in head.headers.iter() {
+            assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && b != b':'));
+            assert!(value.iter().all(|b| !matches!(b, b'\r' | b'\n' | 0)));
+        }
+        assert!(head.framing != Framing::UntilClose);
+    }
+
+    #[test]
+    fn a_head_is_read_however_it_is_split() {
+        let input = b"\r\nPOST /a?b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\nrest";
+        assert_split_proof(input);
+        let head = read(input, 1).unwrap().unwrap();
+        assert_eq!(
+            (head.method.as_str(), head.target.as_str()),
+            ("POST", "/a?b")
+        );
+        assert_eq!((head.framing, head.keep_alive), (Framing::Chunked, true));
+    }
+
+    #[test]
+    fn the_caps_hold() {
+        let mut long = b"GET / HTTP/1.1\r\n".to_vec();
+        long.resize(40_000, b'x');
+        assert_eq!(read(&long, 999).unwrap_err().status, 431);
+        assert_eq!(read(&vec![b'x'; 40_000], 999).unwrap_err().status, 414);
+        assert_split_proof(&long);
+    }
+
+    /// Smoke fuzz: mutations of heads, seeded so that a failure comes again.
+    #[test]
+    fn mutated_heads_get_one_verdict_and_never_panic() {
+        let seeds: [&[u8]; 4] = [
+            b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            b"POST http://h:1/ HTTP/1.1\r\nHost: h:1\r\nContent-Length: 12\r\n\r\n",
+            b"PUT /%41?x HTTP/1.0\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"\r\nHEAD / HTTP/1.1\r\nExpect: 100-continue\r\nOrigin: null\r\n\r\n",
+        ];
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move |bound: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            usize::try_from(random % u64::try_from(bound.max(1)).unwrap()).unwrap()
+        };
+        let odd = b"\r\n\0 \t:,;#%/\x7f\x80\xff0aA";
+        let mut passed = 0;
+        for _ in 0..20_000 {
+            let mut input = seeds[next(seeds.len())].to_vec();
+            for _ in 0..next(4) {
+                let at = next(input.len());
+                match next(4) {
+                    0 => input[at] = odd[next(odd.len())],
+                    1 => input.insert(at, odd[next(odd.len())]),
+                    2 => drop(input.remove(at)),
+                    _ => input.extend_from_within(at..),
+                }
+            }
+            assert_split_proof(&input);
+            if let Ok(Some(head)) = read(&input, 5) {
+                passed += 1;
+                assert_sound(&head);
+            }
+        }
+        assert!(
+            passed > 1000,
+            "only {passed} mutations passed: the seeds are no good"
+        );
+    }
+}

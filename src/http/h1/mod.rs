@@ -1,0 +1,5 @@
+//! HTTP/1.1 messages (RFC 9112): bytes in, verdicts out, without sockets or clocks.
+
+pub mod body;
+pub mod head;
+pub mod target;

@@ -1,0 +1,175 @@
+//! What all connections of a server share of memory and open files.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::limits::Limits;
+
+/// Bytes of each body that [`Limits::bodies`] does not count: slow senders of large bodies
+/// must not keep small ones out, such as a sign-in.
+const FREE_BODY: usize = 64 * 1024;
+/// Open files left to the rest of the program: database connections, logs, our own.
+const SPARE_FILES: usize = 128;
+/// Open files of an exchange beside its connection: ours and tiny_http's two, or of a gateway the
+/// two pairs of a stream.
+const EXCHANGE_FILES: usize = 4;
+
+/// Exchanges that have not ended yet while the places of their connections are others' already.
+const ENDING: usize = 16;
+/// Exchanges that only the server's own names get, whatever a gateway's sites have. Default 16: light
+/// answers, which soon make room for the next.
+const OWN: usize = 16;
+
+/// Bytes of request bodies held at once, but for the first [`FREE_BODY`] of each.
+#[derive(Default)]
+pub(super) struct Bodies(AtomicUsize);
+
+impl Bodies {
+    pub(super) fn hold(&self) -> HeldBody<'_> {
+        HeldBody {
+            all: &self.0,
+            bytes: 0,
+        }
+    }
+}
+
+/// One body's share; given back when dropped.
+pub(super) struct HeldBody<'a> {
+    all: &'a AtomicUsize,
+    bytes: usize,
+}
+
+impl HeldBody<'_> {
+    /// False when it is large and all bodies together are over `max`.
+    pub(super) fn grow_to(&mut self, bytes: usize, max: usize) -> bool {
+        let counted = bytes.saturating_sub(FREE_BODY);
+        if counted == 0 {
+            return true;
+        }
+        let more = counted.saturating_sub(self.bytes);
+        self.bytes += more;
+        self.all.fetch_add(more, Ordering::Relaxed) + more <= max
+    }
+}
+
+impl Drop for HeldBody<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Requests under way at once.
+pub(super) struct Exchanges {
+    max: usize,
+    now: Arc<AtomicUsize>,
+}
+
+impl Exchanges {
+    pub(super) fn new(max: usize) -> Exchanges {
+        Exchanges {
+            max,
+            now: Arc::default(),
+        }
+    }
+
+    /// `None` when there are too many.
+    pub(super) fn enter(&self) -> Option<ExchangeSlot> {
+        self.enter_below(self.max)
+    }
+
+    /// The same for a gateway's site.
+    pub(super) fn enter_site(&self) -> Option<ExchangeSlot> {
+        self.enter_below(self.for_sites())
+    }
+
+    /// How many a gateway's sites may have.
+    pub(super) fn for_sites(&self) -> usize {
+        self.max.saturating_sub(OWN).max(self.max.div_ceil(2))
+    }
+
+    fn enter_below(&self, max: usize) -> Option<ExchangeSlot> {
+        let slot = ExchangeSlot(Arc::clone(&self.now));
+        (self.now.fetch_add(1, Ordering::Relaxed) < max).then_some(slot)
+    }
+}
+
+/// One request under way, or a stream that is kept for the next; given back when dropped.
+#[derive(Debug)]
+pub struct ExchangeSlot(Arc<AtomicUsize>);
+
+impl Drop for ExchangeSlot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many connections and exchanges the limit of open files allows, raised as far as may
+/// be: running out of files would end tiny_http's accept thread.
+pub(super) fn within_open_files(limits: &Limits) -> (usize, usize) {
+    let wanted = wanted_files(limits);
+    let files = raise_open_files(wanted);
+    let connections = limits
+        .connections
+        .min(files.saturating_sub(SPARE_FILES) / 2)
+        .max(8);
+    let left = files.saturating_sub(SPARE_FILES + connections);
+    (connections, (left / EXCHANGE_FILES).max(4))
+}
+
+/// Open files of a server with these limits at its busiest, those of the rest of the program
+/// included.
+pub(crate) fn wanted_files(limits: &Limits) -> usize {
+    SPARE_FILES + limits.connections + (limits.connections + ENDING + OWN) * EXCHANGE_FILES
+}
+
+/// Raises the limit of open files to `wanted`, as far as may be; how many of them there are.
+pub(crate) fn raise_open_files(wanted: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
+    let reachable = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let current = limit.current.unwrap_or(u64::MAX);
+    let raised = Rlimit {
+        current: Some(reachable),
+        maximum: limit.maximum,
+    };
+    let now = if current < reachable && setrlimit(Resource::Nofile, raised).is_ok() {
+        reachable
+    } else {
+        current
+    };
+    usize::try_from(now.min(wanted)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_and_exchanges_give_back_what_they_held() {
+        let bodies = Bodies::default();
+        let mut one = bodies.hold();
+        let large = |bytes| FREE_BODY + bytes;
+        assert!(one.grow_to(large(60), 100) && one.grow_to(large(60), 100));
+        assert!(!bodies.hold().grow_to(large(41), 100));
+        assert!(bodies.hold().grow_to(large(40), 100));
+        let mut greedy = bodies.hold();
+        assert!(!greedy.grow_to(large(1000), 100));
+        assert!(bodies.hold().grow_to(FREE_BODY, 100), "a small one passes");
+        drop(greedy);
+        assert!(bodies.hold().grow_to(large(40), 100));
+        let exchanges = Exchanges::new(1);
+        let slot = exchanges.enter();
+        assert!(slot.is_some() && exchanges.enter().is_none());
+        drop(slot);
+        assert!(exchanges.enter().is_some());
+        let exchanges = Exchanges::new(OWN + 20);
+        let sites: Vec<_> = std::iter::from_fn(|| exchanges.enter_site()).collect();
+        assert_eq!(sites.len(), 20);
+        assert!(
+            exchanges.enter().is_some(),
+            "the server's own names have room"
+        );
+    }
+}

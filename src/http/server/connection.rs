@@ -1,0 +1,428 @@
+//! The loop of one connection: the only place that reads its requests.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use super::budget::HeldBody;
+use super::connection_handler::{ClientConnection, ConnectionHandler};
+use super::exchange::{Exchange, Outcome};
+use super::forward::Forward;
+use super::listener::{Entry, Phase, Shared};
+use super::socket::{BROKEN, wait, was_reset, would_block};
+use super::{HSTS, Opened, Refusal, date, peer};
+use crate::http::h1::body::{Body, Framing};
+use crate::http::h1::head::{Head, HeadScan, Version};
+use crate::http::h1::target::Target;
+use crate::http::{ApiError, CancelToken, Response};
+
+/// Time for an error answer to be taken by the kernel: it is small.
+const REFUSAL_WRITE: Duration = Duration::from_secs(1);
+/// What is served, for 405 (RFC 9110 section 15.5.6).
+const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+
+/// Why a connection ends.
+pub(super) enum End {
+    /// Nothing is left to say.
+    Silent,
+    /// The last answer is sent; the client may still be sending.
+    Finished,
+    /// The answer has no framing of its own, so only a reset shows that it is not whole.
+    Reset,
+    /// This is the last answer; without a body where the client asked by HEAD.
+    Refused(Refusal, bool),
+}
+
+impl From<Refusal> for End {
+    fn from(refusal: Refusal) -> End {
+        End::Refused(refusal, false)
+    }
+}
+
+/// Serves the requests of one connection until it ends.
+pub(super) fn serve(shared: &Shared, entry: &Entry) {
+    let mut connection = Connection {
+        shared,
+        entry,
+        socket: &entry.socket,
+        inbox: Vec::new(),
+    };
+    let end = connection.run();
+    connection.end(end);
+}
+
+/// Tells a client that there is no room for it, as far as that goes without waiting.
+pub(super) fn turn_away(shared: &Shared, mut socket: &TcpStream) {
+    let refusal = Refusal::new(503, "too many connections: try again later");
+    let response = shared.stamped(refused(refusal));
+    let _ = socket.write(&response_bytes(response, false, true));
+    let _ = socket.shutdown(Shutdown::Write);
+}
+
+pub(super) struct Connection<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) entry: &'a Entry,
+    pub(super) socket: &'a TcpStream,
+    /// What has arrived and is not yet used.
+    pub(super) inbox: Vec<u8>,
+}
+
+impl<'a> Connection<'a> {
+    fn run(&mut self) -> End {
+        if let Err(end) = self.check_user() {
+            return end;
+        }
+        let mut first_wait = self.shared.limits.head_time;
+        let gateway = self.shared.gateway.as_ref();
+        let mut visit = gateway.map(|gateway| gateway.visit(self.entry.peer));
+        loop {
+            if let Err(end) = self.request(first_wait, visit.as_deref_mut()) {
+                return end;
+            }
+            first_wait = self.shared.limits.idle_time;
+            self.entry.enter(Phase::Idle);
+            if self.shared.is_stopping() {
+                return End::Finished;
+            }
+        }
+    }
+
+    fn check_user(&self) -> Result<(), End> {
+        if !self.shared.check_other_users {
+            return Ok(());
+        }
+        let ours = self.socket.local_addr().map_err(|_| End::Silent)?;
+        peer::check(self.entry.peer, ours)?;
+        // What was just asked about has our client's address; it is our client only if the
+        // connection has stood all the while. One that was reset leaves its port to others,
+        // and what it had sent to us.
+        if was_reset(self.socket) {
+            return Err(End::Silent);
+        }
+        Ok(())
+    }
+
+    /// Reads, checks and answers one request.
+    fn request(
+        &mut self,
+        first_wait: Duration,
+        visit: Option<&mut (dyn ConnectionHandler + 'a)>,
+    ) -> Result<(), End> {
+        let head = self.read_head(first_wait)?;
+        self.entry.enter(Phase::Body);
+        if let Some(visit) = visit
+            && visit.claims(&head)
+        {
+            return visit.serve(&head, &mut ClientConnection(self)).into();
+        }
+        self.answer(&head).map_err(|end| match end {
+            End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
+            end => end,
+        })
+    }
+
+    fn answer(&mut self, head: &Head) -> Result<(), End> {
+        let target = Target::parse(&head.target)?;
+        let shared = self.shared;
+        shared.hosts.check(head, &target.path, shared.port)?;
+        let (body, _held) = self.read_body(head)?;
+        self.exchange(head, body)
+    }
+
+    /// The wait for the first byte is `first_wait`; from there on the whole head has one
+    /// deadline, which no trickle of bytes extends.
+    fn read_head(&mut self, first_wait: Duration) -> Result<Head, End> {
+        let limits = &self.shared.limits;
+        let mut scan = HeadScan::default();
+        let mut until = Instant::now() + first_wait;
+        loop {
+            let had_begun = scan.has_begun();
+            if let Some(range) = scan.scan(&self.inbox, limits.head)? {
+                let head = Head::parse(self.inbox.get(range.clone()).unwrap_or_default(), limits);
+                self.consume(range.end);
+                return Ok(head?);
+            }
+            if scan.has_begun() && !had_begun {
+                self.entry.enter(Phase::Head);
+                until = Instant::now() + limits.head_time;
+            }
+            // Between requests there is seldom anything to read at once.
+            let is_ready = scan.has_begun() || self.wait(until)?;
+            if !is_ready || !self.fill(until)? {
+                return Err(late(scan.has_begun(), "the request head"));
+            }
+        }
+    }
+
+    /// The body, and its share of what all bodies may take.
+    pub(super) fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
+        let limits = &self.shared.limits;
+        if let Framing::Length(length) = head.framing
+            && usize::try_from(length).map_or(true, |length| length > limits.body)
+        {
+            return Err(self.too_large().into());
+        }
+        let mut body = Body::new(head.framing);
+        if head.expects_continue && !body.is_done() && self.inbox.is_empty() {
+            self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        let mut held = self.shared.bodies.hold();
+        let mut bytes = Vec::new();
+        let mut progress = Progress::begin(self);
+        loop {
+            let whole = self.take_body(&mut body, &mut bytes)?;
+            if !held.grow_to(bytes.len(), limits.bodies) {
+                return Err(Refusal::new(503, "too many large requests at once").into());
+            }
+            if whole {
+                return Ok((bytes, held));
+            }
+            progress.note(self, bytes.len());
+            if !self.fill(progress.until)? {
+                return Err(late(true, "the request body"));
+            }
+        }
+    }
+
+    /// Moves what has arrived of the body; true when it is whole.
+    fn take_body(&mut self, body: &mut Body, bytes: &mut Vec<u8>) -> Result<bool, End> {
+        let mut at = 0;
+        while !body.is_done() && at < self.inbox.len() {
+            let rest = self.inbox.get(at..).unwrap_or_default();
+            let step = body.step(rest)?;
+            bytes.extend_from_slice(rest.get(step.data).unwrap_or_default());
+            at += step.consumed;
+        }
+        self.consume(at);
+        if bytes.len() > self.shared.limits.body {
+            return Err(self.too_large().into());
+        }
+        Ok(body.is_done())
+    }
+
+    fn too_large(&self) -> Refusal {
+        let cap = self.shared.limits.body;
+        Refusal::new(413, format!("the request body is larger than {cap} bytes"))
+    }
+
+    fn exchange(&mut self, head: &Head, body: Vec<u8>) -> Result<(), End> {
+        self.entry.enter(Phase::Busy);
+        let _slot = self.shared.exchanges.enter().ok_or_else(busy)?;
+        let watch = CancelToken::new();
+        let opened = self.open(head, body, &watch)?;
+        let outcome = Exchange {
+            limits: &self.shared.limits,
+            client: self.socket,
+            behind: &opened.socket,
+            ticket: opened.ticket.as_ref(),
+            watch: &watch,
+            inbox: &mut self.inbox,
+            request: opened.request,
+            sent: 0,
+            forward: Forward::new(head, !self.shared.is_stopping(), self.shared.is_https()),
+            gone: None,
+        }
+        .run();
+        match outcome {
+            Outcome::Done { .. } => watch.disarm(),
+            // Whatever became of the answer, nobody waits for it any more.
+            _ => watch.fire(),
+        }
+        after(outcome, head.version)
+    }
+
+    fn open(&self, head: &Head, body: Vec<u8>, watch: &CancelToken) -> Result<Opened, Refusal> {
+        let backend = &self.shared.backend;
+        let opened = backend.open(head, &body, self.entry.peer, watch);
+        opened.map_err(|error| {
+            log::warn!("http: cannot reach the workers: {error}");
+            busy()
+        })
+    }
+
+    /// Waits for more; false when `until` has passed.
+    fn fill(&mut self, until: Instant) -> Result<bool, End> {
+        let mut piece = [0; 4096];
+        let mut socket = self.socket;
+        loop {
+            match socket.read(&mut piece) {
+                Ok(0) => return Err(End::Silent),
+                Ok(read) => {
+                    let read = piece.get(..read).unwrap_or_default();
+                    self.inbox.extend_from_slice(read);
+                    return Ok(true);
+                }
+                failed if would_block(&failed) => {}
+                Err(_) => return Err(End::Silent),
+            }
+            if !self.wait(until)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Waits until there is something to read; false when `until` has passed.
+    fn wait(&self, until: Instant) -> Result<bool, End> {
+        let ready = wait([(self.socket, PollFlags::IN)], Some(until));
+        let [ready] = ready.map_err(|_| End::Silent)?;
+        Ok(!ready.is_empty())
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        if bytes >= self.inbox.len() {
+            self.inbox = Vec::new(); // an idle connection holds no memory
+        } else {
+            self.inbox.drain(..bytes);
+        }
+    }
+
+    fn end(&mut self, end: End) {
+        self.entry.enter(Phase::Closing);
+        match end {
+            End::Silent => {}
+            End::Finished => self.linger(),
+            End::Reset => {
+                let _ = rustix::net::sockopt::set_socket_linger(self.socket, Some(Duration::ZERO));
+            }
+            End::Refused(refusal, to_head) => {
+                log::debug!("http: refused {}: {refusal}", self.entry.peer.ip());
+                let response = self.shared.stamped(refused(refusal));
+                let bytes = response_bytes(response, to_head, true);
+                if self.write_all(&bytes).is_ok() {
+                    self.linger();
+                }
+            }
+        }
+    }
+
+    /// Closing with unread bytes would reset the connection, and the client might never
+    /// see the answer: so they are read and thrown away, for a while.
+    fn linger(&self) {
+        let limits = &self.shared.limits;
+        let until = Instant::now() + limits.linger_time;
+        let _ = self.socket.shutdown(Shutdown::Write);
+        let mut piece = [0; 4096];
+        let mut left = limits.linger_bytes;
+        while left > 0 && Instant::now() < until && !self.shared.is_stopping() {
+            let mut socket = self.socket;
+            match socket.read(&mut piece) {
+                Ok(0) => return,
+                Ok(read) => left = left.saturating_sub(read),
+                failed if would_block(&failed) => {
+                    if wait([(self.socket, PollFlags::IN)], Some(until)).is_err() {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Writes something small.
+    pub(super) fn write_all(&self, mut bytes: &[u8]) -> Result<(), End> {
+        let until = Instant::now() + REFUSAL_WRITE;
+        while !bytes.is_empty() {
+            let mut socket = self.socket;
+            match socket.write(bytes) {
+                Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
+                failed if would_block(&failed) => {
+                    let ready = wait([(self.socket, PollFlags::OUT)], Some(until));
+                    let [ready] = ready.map_err(|_| End::Silent)?;
+                    if ready.is_empty() || ready.intersects(BROKEN) {
+                        return Err(End::Silent);
+                    }
+                }
+                Err(_) => return Err(End::Silent),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a connection goes on after an exchange.
+fn after(outcome: Outcome, version: Version) -> Result<(), End> {
+    match outcome {
+        Outcome::Done { keep_alive: true } => Ok(()),
+        Outcome::Done { keep_alive: false } => Err(End::Finished),
+        Outcome::Aborted if version == Version::Http10 => Err(End::Reset),
+        Outcome::Aborted | Outcome::Gone => Err(End::Silent),
+        Outcome::Refused(refusal) => Err(refusal.into()),
+    }
+}
+
+fn busy() -> Refusal {
+    Refusal::new(503, "too busy: try again")
+}
+
+/// Holds a body to its pace: so many bytes in each stretch of time.
+struct Progress {
+    until: Instant,
+    wanted: usize,
+}
+
+impl Progress {
+    fn begin(connection: &Connection<'_>) -> Progress {
+        let limits = &connection.shared.limits;
+        Progress {
+            until: Instant::now() + limits.body_stall,
+            wanted: limits.body_progress,
+        }
+    }
+
+    fn note(&mut self, connection: &Connection<'_>, arrived: usize) {
+        if arrived >= self.wanted {
+            let next = Progress::begin(connection);
+            self.until = next.until;
+            self.wanted = arrived + next.wanted;
+        }
+    }
+}
+
+/// A connection that never began a request is closed without a word.
+fn late(begun: bool, what: &str) -> End {
+    if begun {
+        Refusal::new(408, format!("{what} took too long")).into()
+    } else {
+        End::Silent
+    }
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let status = refusal.status;
+    let response = Response::error(&ApiError::from(refusal));
+    match status {
+        405 => response.header("Allow", METHODS),
+        _ => response,
+    }
+}
+
+impl Shared {
+    fn is_https(&self) -> bool {
+        let gateway = self.gateway.as_ref();
+        gateway.is_some_and(|gateway| gateway.is_https())
+    }
+
+    /// With what every answer says.
+    pub(super) fn stamped(&self, response: Response) -> Response {
+        match self.is_https() {
+            true => response.header("Strict-Transport-Security", HSTS),
+            false => response,
+        }
+    }
+}
+
+/// An answer of our own as it goes out; without its body where the client asked by HEAD.
+pub(super) fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
+    let response = response.header("Date", date::now());
+    let (head, body) = response.into_parts();
+    let mut bytes = head.serialise();
+    let end = if close { "Connection: close\r\n" } else { "" };
+    let framing = format!("Content-Length: {}\r\n{end}\r\n", body.len());
+    bytes.extend_from_slice(framing.as_bytes());
+    if !to_head {
+        bytes.extend_from_slice(&body);
+    }
+    bytes
+}

@@ -1,0 +1,264 @@
+//! Who may ask: Host, Origin and Sec-Fetch. Pure; the peer's user is [`super::peer`]'s matter.
+//!
+//! These checks keep web pages of other sites out, also by DNS rebinding: such a page may
+//! make the browser send almost anything, but not with our name in `Host` and our origin
+//! in `Origin` at once.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::Refusal;
+use crate::http::h1::head::Head;
+
+/// The names of this host that a server on loopback is reached under.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+/// The names a server is served under. Clones share one list, changeable at run time.
+#[derive(Debug, Clone, Default)]
+pub struct HostPolicy {
+    any: bool,
+    allowed: Arc<RwLock<Vec<Name>>>,
+    /// Those of them that visitors use with `https`.
+    https: Arc<RwLock<Vec<Name>>>,
+}
+
+/// A host name that cannot be allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidHost(String);
+
+impl fmt::Display for InvalidHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a host name or HOST:PORT: {:?}", self.0)
+    }
+}
+
+impl std::error::Error for InvalidHost {}
+
+/// `HOST` or `HOST:PORT`, the host in lower case, an IPv6 address in brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Name {
+    host: String,
+    port: Option<u16>,
+}
+
+impl HostPolicy {
+    /// `127.0.0.1`, `localhost` and `[::1]` with the server's own port.
+    pub fn loopback() -> HostPolicy {
+        HostPolicy::default()
+    }
+
+    /// Every name: for a service that is reached through foreign names by design, where
+    /// nothing changes state or names anything.
+    pub fn any() -> HostPolicy {
+        HostPolicy {
+            any: true,
+            ..HostPolicy::default()
+        }
+    }
+
+    /// Also serve `HOST` (any port) or `HOST:PORT`.
+    pub fn allow(&self, host: &str) -> Result<(), InvalidHost> {
+        let name = Name::parse(host.as_bytes()).ok_or_else(|| InvalidHost(host.to_owned()))?;
+        let mut allowed = self.allowed.write().unwrap_or_else(PoisonError::into_inner);
+        if !allowed.contains(&name) {
+            allowed.push(name);
+        }
+        Ok(())
+    }
+
+    /// Also serve it, to visitors who use `https`: who stands in front ends TLS.
+    pub fn allow_https(&self, host: &str) -> Result<(), InvalidHost> {
+        self.allow(host)?;
+        let name = Name::parse(host.as_bytes());
+        let mut https = self.https.write().unwrap_or_else(PoisonError::into_inner);
+        https.retain(|known| Some(known) != name.as_ref());
+        https.extend(name);
+        Ok(())
+    }
+
+    /// No longer serve it.
+    pub fn disallow(&self, host: &str) {
+        let name = Name::parse(host.as_bytes());
+        for names in [&self.allowed, &self.https] {
+            let mut names = names.write().unwrap_or_else(PoisonError::into_inner);
+            names.retain(|known| Some(known) != name.as_ref());
+        }
+    }
+
+    /// Whether a `Host` names one that visitors use with `https`.
+    pub fn is_https(&self, host: &str) -> bool {
+        let https = self.https.read().unwrap_or_else(PoisonError::into_inner);
+        let name = Name::parse(host.as_bytes());
+        name.is_some_and(|name| https.iter().any(|known| known.is_served_as(&name)))
+    }
+
+    /// Whether a request for the decoded `path` on this server's `port` may pass.
+    pub fn check(&self, head: &Head, path: &str, port: u16) -> Result<(), Refusal> {
+        if self.any {
+            return Ok(());
+        }
+        self.check_host(head, port)?;
+        self.check_origin(head, port)?;
+        check_fetch(head, path)
+    }
+
+    fn check_host(&self, head: &Head, port: u16) -> Result<(), Refusal> {
+        let host = head
+            .headers
+            .only("host")
+            .map_err(|_| misdirected("more than one Host header"))?
+            .ok_or_else(|| misdirected("no Host header"))?;
+        let name = Name::parse(host).ok_or_else(|| misdirected("malformed Host header"))?;
+        let same = |authority: &String| Name::parse(authority.as_bytes()).as_ref() == Some(&name);
+        if !head.authority.as_ref().is_none_or(same) {
+            return Err(Refusal::malformed("Host and request target differ"));
+        }
+        if name.is_loopback(port) || self.serves(&name) {
+            return Ok(());
+        }
+        Err(misdirected(
+            "not served under this name: use the address printed at start, or start with --allow-host",
+        ))
+    }
+
+    fn serves(&self, name: &Name) -> bool {
+        self.with_allowed(|known| known.is_served_as(name))
+    }
+
+    fn check_origin(&self, head: &Head, port: u16) -> Result<(), Refusal> {
+        let foreign = || Refusal::new(403, "requests from other web sites are refused");
+        let Some(origin) = head.headers.only("origin").map_err(|_| foreign())? else {
+            return Ok(());
+        };
+        let (secure, name) = split_origin(origin).ok_or_else(foreign)?;
+        let own = !secure && name.is_loopback(port);
+        let origin_port = name.port.unwrap_or(if secure { 443 } else { 80 });
+        // A proxy has a port of its own. A name with our port is reached without one, and what
+        // else its host serves on other ports is not us.
+        let same = |known: &Name| {
+            known.host == name.host && (known.port != Some(port) || origin_port == port)
+        };
+        if own || self.with_allowed(same) {
+            return Ok(());
+        }
+        Err(foreign())
+    }
+
+    fn with_allowed(&self, is: impl Fn(&Name) -> bool) -> bool {
+        let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
+        allowed.iter().any(is)
+    }
+}
+
+/// Where a browser says who asks, it must be us or the person. A link on another site may
+/// lead to a page: as a whole document, never to `/api/`.
+fn check_fetch(head: &Head, path: &str) -> Result<(), Refusal> {
+    let foreign = Refusal::new(403, "requests from other web sites are refused");
+    let Ok(site) = head.headers.only("sec-fetch-site") else {
+        return Err(foreign);
+    };
+    let value = |name| head.headers.only(name).ok().flatten();
+    let navigation = head.method == "GET"
+        && value("sec-fetch-mode") == Some(b"navigate")
+        && value("sec-fetch-dest") == Some(b"document")
+        && path != "/api"
+        && !path.starts_with("/api/");
+    match site {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) if navigation => Ok(()),
+        Some(_) => Err(foreign),
+    }
+}
+
+fn misdirected(message: &'static str) -> Refusal {
+    Refusal::new(421, message)
+}
+
+/// `http://NAME` or `https://NAME`, nothing after it. True for the latter.
+fn split_origin(origin: &[u8]) -> Option<(bool, Name)> {
+    let (secure, name) = match origin.strip_prefix(b"http://") {
+        Some(name) => (false, name),
+        None => (true, origin.strip_prefix(b"https://")?),
+    };
+    Name::parse(name).map(|name| (secure, name))
+}
+
+impl Name {
+    fn parse(text: &[u8]) -> Option<Name> {
+        let text = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
+        let end = match text.strip_prefix('[') {
+            Some(rest) => rest.find(']')? + 2,
+            None => text.find(':').unwrap_or(text.len()),
+        };
+        let (host, rest) = text.split_at_checked(end)?;
+        let port = match rest.strip_prefix(':') {
+            Some(port) => Some(parse_port(port)?),
+            None if rest.is_empty() => None,
+            None => return None,
+        };
+        is_host(host).then(|| Name {
+            host: host.to_owned(),
+            port,
+        })
+    }
+
+    /// Whether `sent`, of a `Host`, is this one.
+    fn is_served_as(&self, sent: &Name) -> bool {
+        let default = matches!(self.port, Some(80 | 443)) && sent.port.is_none();
+        self.host == sent.host && (self.port.is_none() || self.port == sent.port || default)
+    }
+
+    /// A browser leaves out the port when it is 80.
+    fn is_loopback(&self, port: u16) -> bool {
+        LOOPBACK.contains(&self.host.as_str()) && self.port.unwrap_or(80) == port
+    }
+}
+
+fn parse_port(digits: &str) -> Option<u16> {
+    let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+    digits.parse().ok().filter(|_| plain)
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
+        return address.parse::<std::net::Ipv6Addr>().is_ok();
+    }
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+    !host.is_empty() && host.len() <= 253 && host.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Limits;
+
+    /// The status for a request with these two headers to a server on port 8306.
+    fn status(hosts: &HostPolicy, host: &str, origin: &str) -> u16 {
+        let head = format!("POST /api/query HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\n\r\n");
+        let head = Head::parse(head.as_bytes(), &Limits::default()).unwrap();
+        match hosts.check(&head, "/api/query", 8306) {
+            Ok(()) => 200,
+            Err(refusal) => refusal.status,
+        }
+    }
+
+    #[test]
+    fn another_service_of_an_allowed_host_is_another_site_unless_a_proxy_is_meant() {
+        let direct = HostPolicy::loopback();
+        direct.allow("192.0.2.1:8306").unwrap();
+        let from = |origin| status(&direct, "192.0.2.1:8306", origin);
+        assert_eq!(from("http://192.0.2.1:8306"), 200);
+        for origin in [
+            "http://192.0.2.1",
+            "https://192.0.2.1",
+            "http://192.0.2.1:8307",
+        ] {
+            assert_eq!(from(origin), 403, "{origin}");
+        }
+        let proxied = HostPolicy::loopback();
+        proxied.allow("db.example").unwrap();
+        for origin in ["https://db.example", "http://db.example:8080"] {
+            assert_eq!(status(&proxied, "127.0.0.1:8306", origin), 200, "{origin}");
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Upstream the server: tiny_http on a private Unix socket, its workers, and the table of
+//! requests under way.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::h1::head::Head;
+use super::server::forward::HOP_BY_HOP;
+use super::server::{Backend, Opened, PendingResponse};
+use super::{CancelToken, Handler, Request, lock};
+
+/// Names the request in the process's own table. Only the server writes it.
+const ID_HEADER: &str = "x-postern-request";
+/// Header names that only the server may use.
+const OWN_PREFIX: &str = "x-postern-";
+/// Bytes of stack of a worker: handlers run there.
+const STACK: usize = 1024 * 1024;
+
+/// Pause between two attempts to make a listener: what it wants for, files or threads, must first be given back.
+const BACK_OFF: Duration = Duration::from_millis(20);
+/// Time in which a lost listener's threads come with the requests that they had begun to read.
+const LATE_REQUESTS: Duration = Duration::from_millis(200);
+
+static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
+
+/// tiny_http and what it needs.
+pub(super) struct Workers {
+    run_dir: PathBuf,
+    count: usize,
+    /// `None` once stopped.
+    current: Mutex<Option<Arc<Upstream>>>,
+    under_way: Arc<UnderWay>,
+    stopping: AtomicBool,
+    ended: Receiver<()>,
+}
+
+/// One tiny_http server on one socket file.
+struct Upstream {
+    server: tiny_http::Server,
+    socket: PathBuf,
+}
+
+/// Requests under way, by id.
+#[derive(Default)]
+struct UnderWay {
+    next: AtomicU64,
+    requests: Mutex<HashMap<u64, Arc<Waiting>>>,
+}
+
+/// What tiny_http cannot carry about a request.
+struct Waiting {
+    peer: SocketAddr,
+    client: CancelToken,
+    taken: AtomicBool,
+}
+
+impl Workers {
+    /// Opens the socket in `run_dir` and starts `count` workers.
+    pub(super) fn start(
+        run_dir: &Path,
+        count: usize,
+        handler: &Arc<dyn Handler>,
+    ) -> io::Result<Arc<Workers>> {
+        prepare_dir(run_dir)?;
+        let count = count.max(1);
+        let (ending, ended) = bounded(count);
+        let workers = Arc::new(Workers {
+            run_dir: run_dir.to_owned(),
+            count,
+            current: Mutex::new(Some(Arc::new(Upstream::open(run_dir)?))),
+            under_way: Arc::default(),
+            stopping: AtomicBool::new(false),
+            ended,
+        });
+        for _ in 0..count {
+            if let Err(error) = workers.spawn(handler, &ending) {
+                workers.stop(Duration::ZERO); // those that were spawned
+                return Err(error);
+            }
+        }
+        Ok(workers)
+    }
+
+    fn spawn(self: &Arc<Self>, handler: &Arc<dyn Handler>, ending: &Sender<()>) -> io::Result<()> {
+        let (workers, handler, ending) = (self.clone(), handler.clone(), ending.clone());
+        // Answers requests until the server stops.
+        thread::Builder::new()
+            .name("http-worker".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                workers.work(handler.as_ref());
+                let _ = ending.send(());
+            })
+            .map(drop)
+    }
+
+    /// Ends the workers that are not inside a handler, and removes the socket. Returns
+    /// after at most `time`.
+    pub(super) fn stop(&self, time: Duration) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let Some(behind) = lock(&self.current).take() else {
+            return;
+        };
+        let until = Instant::now() + time;
+        for _ in 0..self.count {
+            behind.server.unblock();
+        }
+        for _ in 0..self.count {
+            if self.ended.recv_deadline(until).is_err() {
+                log::warn!("http: a handler is still at work at the stop");
+                break;
+            }
+        }
+        let socket = behind.socket.clone();
+        drop(behind); // tiny_http ends its accept thread by connecting to the socket
+        let _ = fs::remove_file(socket);
+    }
+
+    fn work(&self, handler: &dyn Handler) {
+        while let Some(behind) = self.current() {
+            match behind.server.recv() {
+                Ok(request) => self.hand_over_contained(request, handler),
+                Err(_) if self.is_stopping() => {}
+                Err(_) => self.leave(&behind, handler),
+            }
+        }
+    }
+
+    /// Called away from a listener: a new one must be there, and what the old one took in must not be forgotten.
+    fn leave(&self, dead: &Arc<Upstream>, handler: &dyn Handler) {
+        while !self.revive(dead) && !self.is_stopping() {
+            thread::sleep(BACK_OFF);
+        }
+        let until = Instant::now() + LATE_REQUESTS;
+        let mut left = LATE_REQUESTS;
+        while !left.is_zero() {
+            if let Ok(Some(request)) = dead.server.recv_timeout(left) {
+                self.hand_over_contained(request, handler);
+            }
+            left = until.saturating_duration_since(Instant::now());
+        }
+    }
+
+    /// A worker outlives whatever panics; the request has answered 500 by being dropped.
+    fn hand_over_contained(&self, request: tiny_http::Request, handler: &dyn Handler) {
+        let handled = catch_unwind(AssertUnwindSafe(|| self.hand_over(request, handler)));
+        if handled.is_err() {
+            log::error!("http: a handler panicked");
+        }
+    }
+
+    fn hand_over(&self, request: tiny_http::Request, handler: &dyn Handler) {
+        let Some(waiting) = self.find(&request) else {
+            return; // its client has gone, or it did not come through the server
+        };
+        waiting.taken.store(true, Ordering::SeqCst);
+        match Request::read(request, waiting.peer.ip(), waiting.client.clone()) {
+            Ok(request) => handler.handle(request),
+            Err(error) => log::warn!("http: a request could not be read: {error}"),
+        }
+    }
+
+    fn find(&self, request: &tiny_http::Request) -> Option<Arc<Waiting>> {
+        let id = request
+            .headers()
+            .iter()
+            .find(|header| header.field.equiv(ID_HEADER))
+            .and_then(|header| header.value.as_str().parse().ok())?;
+        lock(&self.under_way.requests).get(&id).cloned()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn current(&self) -> Option<Arc<Upstream>> {
+        lock(&self.current).clone()
+    }
+
+    fn connect(&self) -> io::Result<UnixStream> {
+        let stopped = || io::Error::from(io::ErrorKind::NotConnected);
+        let behind = self.current().ok_or_else(stopped)?;
+        match UnixStream::connect(&behind.socket) {
+            Err(error) if is_dead(&error) => {}
+            connected => return connected,
+        }
+        self.revive(&behind);
+        let revived = self.current().ok_or_else(stopped)?;
+        UnixStream::connect(&revived.socket)
+    }
+
+    /// tiny_http's accept thread ends at its first error or panic, and its listener with
+    /// it: a new one takes over, and workers that wait at the old one are called away.
+    /// False when there is no listener and none can be made now.
+    fn revive(&self, dead: &Arc<Upstream>) -> bool {
+        let mut current = lock(&self.current);
+        let is_current = current.as_ref().is_some_and(|now| Arc::ptr_eq(now, dead));
+        if !is_current || UnixStream::connect(&dead.socket).is_ok() {
+            return true;
+        }
+        match Upstream::open(&self.run_dir) {
+            Ok(behind) => {
+                log::warn!("http: the listener of the workers was lost and made anew");
+                *current = Some(Arc::new(behind));
+            }
+            Err(error) => {
+                log::error!("http: no listener of the workers: {error}");
+                return false;
+            }
+        }
+        drop(current);
+        for _ in 0..self.count {
+            dead.server.unblock();
+        }
+        true
+    }
+}
+
+fn is_dead(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+    )
+}
+
+impl Upstream {
+    fn open(run_dir: &Path) -> io::Result<Upstream> {
+        let number = NEXT_SOCKET.fetch_add(1, Ordering::Relaxed);
+        let socket = run_dir.join(format!("http-{}-{number}.sock", std::process::id()));
+        let _ = fs::remove_file(&socket); // of a dead process with our number
+        let listener = UnixListener::bind(&socket).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", socket.display()))
+        })?;
+        fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
+        let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
+        Ok(Upstream { server, socket })
+    }
+}
+
+/// The directory keeps others away from the socket, so it must be ours alone.
+fn prepare_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let is = fs::metadata(dir)?;
+    let ours = is.uid() == rustix::process::geteuid().as_raw();
+    if ours && is.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is open to other users: run 'chmod 700' on it",
+        dir.display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+}
+
+impl Backend for Workers {
+    fn open(
+        &self,
+        head: &Head,
+        body: &[u8],
+        peer: SocketAddr,
+        client: &CancelToken,
+    ) -> io::Result<Opened> {
+        let id = self.under_way.next.fetch_add(1, Ordering::Relaxed);
+        let waiting = Arc::new(Waiting {
+            peer,
+            client: client.clone(),
+            taken: AtomicBool::new(false),
+        });
+        lock(&self.under_way.requests).insert(id, Arc::clone(&waiting));
+        let ticket = Box::new(Entry {
+            id,
+            waiting,
+            under_way: Arc::clone(&self.under_way),
+        });
+        let socket = self.connect()?;
+        socket.set_nonblocking(true)?;
+        Ok(Opened {
+            socket,
+            request: serialise(head, body, id),
+            ticket,
+        })
+    }
+}
+
+/// A request's place in the table.
+struct Entry {
+    id: u64,
+    waiting: Arc<Waiting>,
+    under_way: Arc<UnderWay>,
+}
+
+impl PendingResponse for Entry {
+    fn is_taken(&self) -> bool {
+        self.waiting.taken.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        lock(&self.under_way.requests).remove(&self.id);
+    }
+}
+
+/// The request as tiny_http gets it: one request, one connection, plain ASCII, framing and
+/// our own headers written afresh.
+fn serialise(head: &Head, body: &[u8], id: u64) -> Vec<u8> {
+    let mut out = format!("{} {} HTTP/1.1\r\n", head.method, head.target);
+    for (name, value) in head.headers.iter().filter(|(name, _)| passes(name)) {
+        if let Some(value) = plain(name, value) {
+            out.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    out.push_str(&format!("{ID_HEADER}: {id}\r\n"));
+    out.push_str(&format!("content-length: {}\r\n", body.len()));
+    out.push_str("connection: close\r\n\r\n");
+    let mut out = out.into_bytes();
+    out.extend_from_slice(body);
+    out
+}
+
+fn passes(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    !HOP_BY_HOP.contains(&name.as_str()) && name != "expect" && !name.starts_with(OWN_PREFIX)
+}
+
+/// tiny_http drops a connection at a byte that is not ASCII. Cookies are shared by all
+/// programs on a host, so one of another program may hold such bytes: it is left out, as
+/// is any other header with them.
+fn plain(name: &str, value: &[u8]) -> Option<String> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+    if !name.eq_ignore_ascii_case("cookie") {
+        return text(value).filter(|value| value.is_ascii());
+    }
+    let kept: Vec<String> = value
+        .split(|&byte| byte == b';')
+        .filter_map(|pair| text(pair.trim_ascii()))
+        .filter(|pair| pair.is_ascii())
+        .collect();
+    Some(kept.join("; "))
+}

@@ -1,0 +1,249 @@
+//! What a client sends, made into an application: every field is checked, and all wrong ones are named at once.
+
+mod reader;
+
+use std::fmt;
+use std::time::SystemTime;
+
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::app::AppConfig;
+use crate::store::time::rfc3339;
+
+/// A checked application that has no identifier yet.
+pub struct AppInput {
+    app: AppConfig,
+    auth_pass: Secret,
+    db_pass: Secret,
+}
+
+/// What becomes of a secret.
+enum Secret {
+    /// It was left out.
+    Keep,
+    /// It was sent empty.
+    Clear,
+    /// It was sent.
+    Set(Zeroizing<String>),
+}
+
+/// The system gives no random bytes.
+#[derive(Debug)]
+pub struct NoRandom;
+
+/// Everything that is wrong, by field.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Invalid(Vec<(String, String)>);
+
+impl Invalid {
+    /// The fields and what is wrong with each.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, why)| (&**name, &**why))
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self
+            .fields()
+            .map(|(name, why)| format!("{name} {why}"))
+            .collect();
+        f.write_str(&lines.join("; "))
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl AppInput {
+    /// Reads a body; `insecure` lets a remote server be reached without TLS.
+    pub fn parse(body: &Value, insecure: bool) -> Result<Self, Invalid> {
+        let Some(fields) = body.as_object() else {
+            return Err(Invalid(vec![(
+                "body".into(),
+                "must be a JSON object".into(),
+            )]));
+        };
+        reader::read(fields, insecure)
+    }
+
+    /// A new application.
+    pub fn into_new(self) -> Result<AppConfig, NoRandom> {
+        let now = rfc3339(SystemTime::now());
+        Ok(AppConfig {
+            id: new_id()?,
+            auth_pass: self.auth_pass.over(None),
+            db_pass: self.db_pass.over(None),
+            created_at: now.clone(),
+            updated_at: now,
+            ..self.app
+        })
+    }
+
+    /// The application in place of `old`.
+    pub fn replacing(self, old: &AppConfig) -> AppConfig {
+        AppConfig {
+            id: old.id.clone(),
+            auth_pass: self.auth_pass.over(old.auth_pass.clone()),
+            db_pass: self.db_pass.over(old.db_pass.clone()),
+            created_at: old.created_at.clone(),
+            updated_at: rfc3339(SystemTime::now()),
+            last_connected_at: old.last_connected_at.clone(),
+            ..self.app
+        }
+    }
+}
+
+impl Secret {
+    fn over(self, old: Option<Zeroizing<String>>) -> Option<Zeroizing<String>> {
+        match self {
+            Self::Keep => old,
+            Self::Clear => None,
+            Self::Set(secret) => Some(secret),
+        }
+    }
+}
+
+fn new_id() -> Result<String, NoRandom> {
+    let mut bytes = [0; 8];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandom)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn app(body: &Value) -> AppConfig {
+        AppInput::parse(body, false).unwrap().into_new().unwrap()
+    }
+
+    fn wrong(body: &Value) -> Vec<String> {
+        let invalid = AppInput::parse(body, false).err().expect("it is refused");
+        invalid.fields().map(|(name, _)| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn defaults_follow_the_protocol() {
+        for (protocol, port, invisible) in [
+            ("http", 80, false),
+            ("https", 443, false),
+            ("ssh", 22, false),
+            ("rdp", 3389, false),
+            ("vnc", 5900, false),
+            ("telnet", 23, false),
+            ("mysql", 3306, true),
+            ("mariadb", 3306, true),
+        ] {
+            let app = app(&json!({"protocol": protocol}));
+            assert_eq!((app.port, app.invisible), (port, invisible), "{protocol}");
+            assert_eq!(app.name, format!("{protocol} 127.0.0.1:{port}"));
+            assert!(app.db_readonly && !app.autoconnect);
+            assert_eq!(app.id.len(), 16);
+            assert!(app.id.bytes().all(|b| b.is_ascii_hexdigit()));
+        }
+        assert_eq!(wrong(&json!({"protocol": "tcp"})), ["port"]);
+        assert_eq!(app(&json!({"protocol": "tcp", "port": 1})).port, 1);
+    }
+
+    #[test]
+    fn all_wrong_fields_are_named_at_once() {
+        let body = json!({"protocol": "gopher", "port": 70000, "ip": "a b", "site_name": "-x",
+            "tunnel_port": 0, "db_readonly": "yes", "name": 7, "db_user": "a\u{7}", "colour": "red",
+            "auth_pass": 1, "server": "ftp://x", "id": "ignored", "has_db_pass": true});
+        let mut names = wrong(&body);
+        names.sort();
+        let expected = [
+            "auth_pass",
+            "colour",
+            "db_readonly",
+            "db_user",
+            "ip",
+            "name",
+            "port",
+            "protocol",
+            "server",
+            "site_name",
+            "tunnel_port",
+        ];
+        assert_eq!(names, expected);
+        for body in [json!([]), json!(null), json!("x"), json!(1)] {
+            assert_eq!(wrong(&body), ["body"]);
+        }
+    }
+
+    #[test]
+    fn invisible_is_for_browsers() {
+        for protocol in ["tcp", "ssh", "rdp", "vnc", "telnet"] {
+            let body = json!({"protocol": protocol, "port": 1, "invisible": true});
+            assert_eq!(wrong(&body), ["invisible"], "{protocol}");
+        }
+        assert!(app(&json!({"protocol": "https", "invisible": true})).invisible);
+        assert!(!app(&json!({"protocol": "mysql", "invisible": false})).invisible);
+    }
+
+    #[test]
+    fn hosts_and_site_names() {
+        for host in ["10.0.0.1", "::1", "[::1]", "db", "db.example.", "a_b-c.d"] {
+            app(&json!({"protocol": "http", "ip": host}));
+        }
+        for host in [
+            "http://a", "a/b", "a:1", "-a", "a-", "a..b", "[::1", "%00", "a\u{e4}",
+        ] {
+            assert_eq!(
+                wrong(&json!({"protocol": "http", "ip": host})),
+                ["ip"],
+                "{host}"
+            );
+        }
+        for name in ["abc", "a-b", "0-9", &"a".repeat(63)] {
+            app(&json!({"protocol": "http", "site_name": name}));
+        }
+        for name in ["ab", "-abc", "abc-", "a--b", "Abc", "a.b", &"a".repeat(64)] {
+            assert_eq!(
+                wrong(&json!({"protocol": "http", "site_name": name})),
+                ["site_name"],
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_secret_is_kept_cleared_or_set() {
+        let old = app(&json!({"protocol": "mysql", "db_pass": "old", "auth_pass": "old"}));
+        let put = |body| AppInput::parse(&body, false).unwrap().replacing(&old);
+        let secret = |app: &AppConfig| app.db_pass.as_ref().map(|s| s.to_string());
+        let kept = put(json!({"protocol": "mysql", "name": "new"}));
+        assert_eq!(
+            (secret(&kept).as_deref(), kept.name.as_str()),
+            (Some("old"), "new")
+        );
+        assert_eq!((&kept.id, &kept.created_at), (&old.id, &old.created_at));
+        assert_eq!(
+            secret(&put(json!({"protocol": "mysql", "db_pass": null}))).as_deref(),
+            Some("old")
+        );
+        assert_eq!(
+            secret(&put(json!({"protocol": "mysql", "db_pass": ""}))),
+            None
+        );
+        assert_eq!(
+            secret(&put(json!({"protocol": "mysql", "db_pass": " x "}))).as_deref(),
+            Some(" x ")
+        );
+        let none = put(json!({"protocol": "mysql"}));
+        assert_eq!(none.db_user, None, "what is no secret is replaced");
+    }
+
+    #[test]
+    fn an_unknown_name_is_fit_for_the_answer() {
+        let name = format!("\u{1b}[31m{}", "x".repeat(1000));
+        let invalid = AppInput::parse(&json!({"protocol": "http", &*name: 1}), false)
+            .err()
+            .unwrap();
+        let text = invalid.to_string();
+        assert!(text.len() < 100 && !text.contains('\u{1b}'), "{text:?}");
+    }
+}

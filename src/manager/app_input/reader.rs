@@ -1,0 +1,290 @@
+//! The fields of a body, one by one.
+
+use std::net::Ipv6Addr;
+
+use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+use super::{AppInput, Invalid, Secret};
+use crate::manager::app::{AppConfig, address};
+use crate::manager::protocol::Protocol;
+use crate::manager::server_url::ServerUrl;
+
+/// Characters of a name. Default 100: it stands on a card.
+const NAME_CAP: usize = 100;
+/// Characters of a user's or database's name. Default 255: the longest that a server takes.
+const TEXT_CAP: usize = 255;
+/// Characters of a password. Default 1024.
+const SECRET_CAP: usize = 1024;
+/// Characters of a host (RFC 1035 section 2.3.4).
+const HOST_CAP: usize = 253;
+/// Characters of a URL.
+const URL_CAP: usize = 2048;
+/// Where an application is that names no address.
+const HERE: &str = "127.0.0.1";
+
+/// Fields that only the server writes; a client may send back what it was shown.
+const SERVERS_OWN: [&str; 9] = [
+    "id",
+    "has_auth_pass",
+    "has_db_pass",
+    "created_at",
+    "updated_at",
+    "last_connected_at",
+    "conn_status",
+    "health",
+    "connection",
+];
+const FIELDS: [&str; 16] = [
+    "name",
+    "protocol",
+    "ip",
+    "port",
+    "server",
+    "tunnel_port",
+    "invisible",
+    "site_name",
+    "display_name",
+    "username",
+    "auth_pass",
+    "db_user",
+    "db_pass",
+    "db_name",
+    "db_readonly",
+    "autoconnect",
+];
+
+/// Makes an application of the fields; `insecure` lets a remote server be reached without TLS.
+pub(super) fn read(fields: &Map<String, Value>, insecure: bool) -> Result<AppInput, Invalid> {
+    let mut reader = Reader {
+        fields,
+        problems: Invalid::default(),
+    };
+    reader.refuse_unknown();
+    match reader.draft(insecure) {
+        Some(draft) if reader.problems.0.is_empty() => Ok(draft),
+        _ => Err(reader.problems),
+    }
+}
+
+/// Takes the fields one by one and notes what is wrong.
+struct Reader<'a> {
+    fields: &'a Map<String, Value>,
+    problems: Invalid,
+}
+
+impl Reader<'_> {
+    fn draft(&mut self, insecure: bool) -> Option<AppInput> {
+        let protocol = self.protocol();
+        let ip = self.host();
+        let port = self.port("port");
+        let is_database = protocol.is_some_and(Protocol::is_database);
+        let invisible = self.flag("invisible", is_database);
+        let app = AppConfig {
+            id: String::new(),
+            name: self.text("name", NAME_CAP).unwrap_or_default(),
+            protocol: protocol.unwrap_or(Protocol::Tcp),
+            ip,
+            port: self.port_or_default(protocol, port),
+            server: self.server(insecure),
+            tunnel_port: self.port("tunnel_port"),
+            invisible: self.invisible(protocol, invisible),
+            site_name: self.site_name(),
+            display_name: self.text("display_name", NAME_CAP),
+            username: self.text("username", TEXT_CAP),
+            auth_pass: None,
+            db_user: self.text("db_user", TEXT_CAP),
+            db_pass: None,
+            db_name: self.text("db_name", TEXT_CAP),
+            db_readonly: self.flag("db_readonly", true),
+            autoconnect: self.flag("autoconnect", false),
+            created_at: String::new(),
+            updated_at: String::new(),
+            last_connected_at: None,
+        };
+        let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));
+        protocol.map(|_| AppInput {
+            app: named(app),
+            auth_pass,
+            db_pass,
+        })
+    }
+
+    fn refuse_unknown(&mut self) {
+        let known = |name: &str| FIELDS.contains(&name) || SERVERS_OWN.contains(&name);
+        let unknown: Vec<String> = self
+            .fields
+            .keys()
+            .filter(|name| !known(name))
+            .cloned()
+            .collect();
+        for name in unknown {
+            let name: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+            self.wrong(&name, "is not a known field");
+        }
+    }
+
+    fn wrong(&mut self, name: &str, why: impl Into<String>) {
+        self.problems.0.push((name.to_owned(), why.into()));
+    }
+
+    /// A field that is there; null stands for one that is not.
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A text that is neither empty nor long nor holds control characters.
+    fn text(&mut self, name: &str, cap: usize) -> Option<String> {
+        let value = self.value(name)?;
+        let Some(text) = value.as_str() else {
+            self.wrong(name, "must be a text");
+            return None;
+        };
+        let text = text.trim().to_owned();
+        if text.chars().count() > cap {
+            self.wrong(name, format!("must have at most {cap} characters"));
+        } else if text.chars().any(char::is_control) {
+            self.wrong(name, "must not hold control characters");
+        } else {
+            return Some(text).filter(|text| !text.is_empty());
+        }
+        None
+    }
+
+    fn flag(&mut self, name: &str, default: bool) -> bool {
+        match self.value(name).map(Value::as_bool) {
+            Some(Some(flag)) => flag,
+            Some(None) => {
+                self.wrong(name, "must be true or false");
+                default
+            }
+            None => default,
+        }
+    }
+
+    fn port(&mut self, name: &str) -> Option<u16> {
+        let value = self.value(name)?;
+        let port = value.as_u64().and_then(|port| u16::try_from(port).ok());
+        if port.is_none_or(|port| port == 0) {
+            self.wrong(name, "must be a whole number from 1 to 65535");
+            return None;
+        }
+        port
+    }
+
+    fn protocol(&mut self) -> Option<Protocol> {
+        let found = match self.value("protocol") {
+            Some(value) => value.as_str().and_then(Protocol::named),
+            None => None,
+        };
+        if found.is_none() {
+            let known: Vec<&str> = Protocol::ALL.into_iter().map(Protocol::name).collect();
+            self.wrong("protocol", format!("must be one of {}", known.join(", ")));
+        }
+        found
+    }
+
+    fn port_or_default(&mut self, protocol: Option<Protocol>, port: Option<u16>) -> u16 {
+        let port = port.or_else(|| protocol?.default_port());
+        if port.is_none() && protocol.is_some() && self.value("port").is_none() {
+            self.wrong("port", "is required for tcp");
+        }
+        port.unwrap_or_default()
+    }
+
+    fn host(&mut self) -> String {
+        let host = self.text("ip", HOST_CAP).unwrap_or_else(|| HERE.to_owned());
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let host = bare.unwrap_or(&host).to_owned();
+        if !is_host(&host) {
+            self.wrong("ip", "must be an IP address or a host name");
+        }
+        host
+    }
+
+    fn server(&mut self, insecure: bool) -> Option<String> {
+        let text = self.text("server", URL_CAP)?;
+        match ServerUrl::parse(&text, insecure) {
+            Ok(server) => Some(server.to_string()),
+            Err(why) => {
+                self.wrong("server", format!("cannot be used: {why}"));
+                None
+            }
+        }
+    }
+
+    fn invisible(&mut self, protocol: Option<Protocol>, wanted: bool) -> bool {
+        if wanted && protocol.is_some_and(|protocol| !protocol.is_visited_by_http()) {
+            self.wrong("invisible", "is for http, https, mysql and mariadb only: other visitors cannot be asked for a code");
+        }
+        wanted
+    }
+
+    fn site_name(&mut self) -> Option<String> {
+        let name = self.text("site_name", TEXT_CAP)?;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_label = (3..=63).contains(&name.len())
+            && name.bytes().all(plain)
+            && !name.starts_with('-')
+            && !name.ends_with('-')
+            && !name.contains("--");
+        if !is_label {
+            self.wrong(
+                "site_name",
+                "must have 3 to 63 of a-z, 0-9 and -, without - at an end and without --",
+            );
+        }
+        Some(name)
+    }
+
+    /// As it is: spaces may belong to a password.
+    fn secret(&mut self, name: &str) -> Secret {
+        let Some(value) = self.value(name) else {
+            return Secret::Keep;
+        };
+        match value.as_str() {
+            Some("") => Secret::Clear,
+            Some(text) if text.chars().count() > SECRET_CAP => {
+                self.wrong(name, format!("must have at most {SECRET_CAP} characters"));
+                Secret::Keep
+            }
+            // No protocol sends one, and C programs would cut it off there.
+            Some(text) if text.contains('\0') => {
+                self.wrong(name, "must not hold a NUL character");
+                Secret::Keep
+            }
+            Some(text) => Secret::Set(Zeroizing::new(text.to_owned())),
+            None => {
+                self.wrong(name, "must be a text");
+                Secret::Keep
+            }
+        }
+    }
+}
+
+fn named(mut app: AppConfig) -> AppConfig {
+    if app.name.is_empty() {
+        let name = format!("{} {}", app.protocol.name(), address(&app.ip, app.port));
+        app.name = name.chars().take(NAME_CAP).collect();
+    }
+    app
+}
+
+/// An IP address, or a name of letters, digits, `-`, `_` and `.`.
+fn is_host(host: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(plain)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    host.parse::<Ipv6Addr>().is_ok()
+        || host
+            .strip_suffix('.')
+            .unwrap_or(host)
+            .split('.')
+            .all(is_label)
+}

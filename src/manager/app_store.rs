@@ -1,0 +1,210 @@
+//! `.apps`: the sealed list of applications.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use super::app::AppConfig;
+use super::app_input::AppInput;
+use crate::store::time::rfc3339;
+use crate::store::{self, DataDir, Sealed, SealedFile, to_json};
+use serde::{Deserialize, Serialize};
+
+/// Applications of one user. Default 100: a page lists them all.
+pub const MAX_APPS: usize = 100;
+const FILE: &str = ".apps";
+const PURPOSE: &str = "postern applications 1";
+
+/// The list on disk. Nothing is kept in memory, as other processes write it too.
+pub struct AppStore {
+    file: SealedFile,
+}
+
+/// Why the list could not be read or changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The per-user directory.
+    Store(store::Error),
+    /// There are [`MAX_APPS`] already.
+    Full,
+    /// No application has this identifier.
+    Unknown(String),
+    /// The system gives no random bytes.
+    NoRandom,
+    /// The list cannot be written as JSON; it always can.
+    NoJson,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Content {
+    apps: Vec<AppConfig>,
+}
+
+impl AppStore {
+    /// The list in `home`.
+    pub fn new(home: DataDir) -> Self {
+        let file = SealedFile::new(home, FILE, PURPOSE)
+            .with_check(|content| serde_json::from_slice::<Content>(content).is_ok());
+        Self { file }
+    }
+
+    /// All applications, in the order they were added.
+    pub fn list(&self) -> Result<Vec<AppConfig>, Error> {
+        match self.file.read()? {
+            Sealed::Content(bytes) => Ok(parsed(Some(&bytes)).apps),
+            Sealed::Absent | Sealed::SetAside(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The application with this identifier.
+    pub fn find(&self, id: &str) -> Result<AppConfig, Error> {
+        let found = self.list()?.into_iter().find(|app| app.id == id);
+        found.ok_or_else(|| unknown(id))
+    }
+
+    /// Adds an application.
+    pub fn add(&self, draft: AppInput) -> Result<AppConfig, Error> {
+        let app = draft.into_new().map_err(|_| Error::NoRandom)?;
+        self.change(|apps| {
+            if apps.len() >= MAX_APPS {
+                return Err(Error::Full);
+            }
+            apps.push(app.clone());
+            Ok(app)
+        })
+    }
+
+    /// Puts an application in the place of another.
+    pub fn replace(&self, id: &str, draft: AppInput) -> Result<AppConfig, Error> {
+        self.change(|apps| {
+            let place = place(apps, id)?;
+            *place = draft.replacing(place);
+            Ok(place.clone())
+        })
+    }
+
+    /// Removes an application.
+    pub fn remove(&self, id: &str) -> Result<AppConfig, Error> {
+        self.change(|apps| {
+            let removed = place(apps, id)?.clone();
+            apps.retain(|app| app.id != id);
+            Ok(removed)
+        })
+    }
+
+    /// Notes that an application was connected now.
+    pub fn connected(&self, id: &str) -> Result<(), Error> {
+        self.change(|apps| {
+            place(apps, id)?.last_connected_at = Some(rfc3339(SystemTime::now()));
+            Ok(())
+        })
+    }
+
+    /// Reads, changes and writes under the writers' lock.
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Vec<AppConfig>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.file.update(|bytes| {
+            let mut content = parsed(bytes);
+            let answer = change(&mut content.apps)?;
+            Ok((to_json(&content).map_err(|_| Error::NoJson)?, answer))
+        })
+    }
+}
+
+/// What does not parse has been refused by the file's check.
+fn parsed(bytes: Option<&[u8]>) -> Content {
+    bytes
+        .and_then(|bytes| serde_json::from_slice(bytes).ok())
+        .unwrap_or_default()
+}
+
+fn place<'a>(apps: &'a mut [AppConfig], id: &str) -> Result<&'a mut AppConfig, Error> {
+    apps.iter_mut()
+        .find(|app| app.id == id)
+        .ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> Error {
+    Error::Unknown(id.chars().take(40).collect())
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) => Some(error.hint()),
+            Self::Full => Some("remove one that is not needed"),
+            Self::Unknown(_) => Some("'postern app list' shows what is there"),
+            Self::NoRandom | Self::NoJson => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => write!(f, "{error}"),
+            Self::Full => write!(f, "there are {MAX_APPS} applications already, the limit"),
+            Self::Unknown(id) => write!(f, "there is no application {id:?}"),
+            Self::NoRandom => write!(f, "the system gives no random bytes"),
+            Self::NoJson => write!(f, "the list of applications has no JSON form"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn store() -> (tempfile::TempDir, AppStore) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = AppStore::new(DataDir::at(dir.path().join("home")));
+        (dir, store)
+    }
+
+    fn draft(name: &str) -> AppInput {
+        AppInput::parse(&json!({"protocol": "http", "name": name}), false).unwrap()
+    }
+
+    #[test]
+    fn what_was_added_is_changed_and_removed_by_its_identifier() {
+        let (_dir, store) = store();
+        assert_eq!(store.list().unwrap(), []);
+        let [first, second] = ["one", "two"].map(|name| store.add(draft(name)).unwrap());
+        assert_eq!(store.list().unwrap(), [first.clone(), second.clone()]);
+        let changed = store.replace(&first.id, draft("three")).unwrap();
+        store.connected(&first.id).unwrap();
+        let found = store.find(&first.id).unwrap();
+        assert_eq!((found.name.as_str(), &found.id), ("three", &changed.id));
+        assert!(found.last_connected_at.is_some());
+        assert_eq!(store.remove(&first.id).unwrap(), found);
+        assert!(matches!(store.find(&first.id), Err(Error::Unknown(_))));
+        assert!(matches!(store.remove(&first.id), Err(Error::Unknown(_))));
+        assert!(matches!(
+            store.replace("x", draft("x")),
+            Err(Error::Unknown(_))
+        ));
+        assert_eq!(store.list().unwrap(), [second]);
+    }
+
+    #[test]
+    fn the_list_is_bounded() {
+        let (_dir, store) = store();
+        for number in 0..MAX_APPS {
+            store.add(draft(&number.to_string())).unwrap();
+        }
+        assert!(matches!(store.add(draft("more")), Err(Error::Full)));
+        assert_eq!(store.list().unwrap().len(), MAX_APPS);
+    }
+}

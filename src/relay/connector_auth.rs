@@ -1,0 +1,205 @@
+//! Who is let in. Pure.
+//!
+//! ```text
+//! unknown ── token right, or none needed ──> enrolled ── revoked ──> turned out, the token with it
+//!    └── token wrong or missing: refused     │  └── wrong password: refused        │
+//!                                            └─────────────── allowed ─────────────┘
+//! ```
+
+use super::secret::SecretHash;
+use super::setup_request::SetupRequest;
+use super::state::{MAX_CONNECTORS, RelayState};
+
+/// Whether an unknown connector needs the enrol token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enrolment {
+    /// Whoever reaches the relay may enrol: it is on loopback, for its own user.
+    Open,
+    /// The token is needed.
+    WithToken,
+}
+
+/// What is to be done about a call before anything is assigned.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Standing {
+    /// Its password is to be compared with this.
+    Known(SecretHash),
+    /// Its token is to be compared with this, and it is to be enrolled.
+    NewWithToken(SecretHash),
+    /// It is to be enrolled.
+    New,
+}
+
+/// Why somebody is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turned {
+    WrongPassword,
+    Revoked,
+    NoToken,
+    WrongToken,
+    Full,
+}
+
+impl Turned {
+    /// The HTTP status. 401 makes connectors read their credentials again, which helps nobody
+    /// but one with a wrong password.
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::WrongPassword => 401,
+            Self::Revoked | Self::NoToken | Self::WrongToken => 403,
+            Self::Full => 429,
+        }
+    }
+
+    /// What happened, and what to try.
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Self::WrongPassword => "the password of this connector is wrong",
+            Self::Revoked => {
+                "this connector was revoked by the operator of the relay; ask there to be let in again"
+            }
+            Self::NoToken => {
+                "this relay does not know the connector and enrols new ones with its enrol token only: \
+                 give it with --enroll-token"
+            }
+            Self::WrongToken => {
+                "the enrol token is wrong, or holds no more since somebody was revoked: the operator of the relay has the \
+                 right one"
+            }
+            Self::Full => {
+                "the relay has as many connectors as it takes (1000): its operator can revoke some"
+            }
+        }
+    }
+}
+
+/// What is to be checked of a call. The costly comparisons are made outside of the state's lock.
+pub(super) fn standing(
+    book: &RelayState,
+    wanted: &SetupRequest,
+    rule: Enrolment,
+) -> Result<Standing, Turned> {
+    let name = wanted.connector_name.as_str();
+    if let Some(connector) = book.connectors.get(name) {
+        return Ok(Standing::Known(connector.password.clone()));
+    }
+    if book.is_revoked(name) {
+        return Err(Turned::Revoked);
+    }
+    if book.connectors.len() >= MAX_CONNECTORS {
+        return Err(Turned::Full);
+    }
+    match (rule, &book.enroll_token, &wanted.enroll_token) {
+        (Enrolment::Open, ..) => Ok(Standing::New),
+        (Enrolment::WithToken, _, None) => Err(Turned::NoToken),
+        (Enrolment::WithToken, None, Some(_)) => Err(Turned::WrongToken),
+        (Enrolment::WithToken, Some(kept), Some(_)) => Ok(Standing::NewWithToken(kept.clone())),
+    }
+}
+
+/// Makes those comparisons. True when the connector is to be enrolled.
+pub(super) fn prove(standing: &Standing, wanted: &SetupRequest) -> Result<bool, Turned> {
+    match standing {
+        Standing::New => Ok(true),
+        Standing::Known(password) if password.is(&wanted.password) => Ok(false),
+        Standing::Known(_) => Err(Turned::WrongPassword),
+        Standing::NewWithToken(kept) => match &wanted.enroll_token {
+            Some(token) if kept.is(token) => Ok(true),
+            _ => Err(Turned::WrongToken),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::setup_request::tests::with;
+    use super::super::state::Connector;
+    use super::*;
+    use serde_json::json;
+
+    fn connector(password: &str) -> Connector {
+        Connector {
+            password: SecretHash::of(password).unwrap(),
+            api_port: 30_000,
+            enrolled_at: String::new(),
+            called_at: String::new(),
+            applications: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_way_in_and_each_way_out() {
+        let token = "t".repeat(40);
+        let mut book = RelayState {
+            enroll_token: Some(SecretHash::of(&token).unwrap()),
+            ..RelayState::default()
+        };
+        book.connectors
+            .insert("known".into(), connector(&"p".repeat(43)));
+        book.connectors.insert("out".into(), connector("whatever"));
+        assert!(book.revoke("out", "").is_some() && book.revoke("out", "").is_none());
+        let verdict = |changes, rule| {
+            let wanted = with(changes).unwrap();
+            standing(&book, &wanted, rule).and_then(|standing| prove(&standing, &wanted))
+        };
+        for (changes, rule, expected) in [
+            (json!({}), Enrolment::Open, Ok(true)),
+            (json!({}), Enrolment::WithToken, Err(Turned::NoToken)),
+            (
+                json!({"enroll_token": "x"}),
+                Enrolment::WithToken,
+                Err(Turned::WrongToken),
+            ),
+            (
+                json!({"enroll_token": token}),
+                Enrolment::WithToken,
+                Ok(true),
+            ),
+            (json!({"enroll_token": "x"}), Enrolment::Open, Ok(true)),
+            (
+                json!({"connector_name": "known"}),
+                Enrolment::WithToken,
+                Ok(false),
+            ),
+            (
+                json!({"connector_name": "known", "password": "q".repeat(43)}),
+                Enrolment::WithToken,
+                Err(Turned::WrongPassword),
+            ),
+            (
+                json!({"connector_name": "known", "password": "q".repeat(43), "enroll_token": token}),
+                Enrolment::WithToken,
+                Err(Turned::WrongPassword),
+            ),
+            (
+                json!({"connector_name": "out"}),
+                Enrolment::Open,
+                Err(Turned::Revoked),
+            ),
+            (
+                json!({"connector_name": "out", "enroll_token": token}),
+                Enrolment::WithToken,
+                Err(Turned::Revoked),
+            ),
+        ] {
+            assert_eq!(verdict(changes.clone(), rule), expected, "{changes}");
+        }
+    }
+
+    #[test]
+    fn connectors_are_bounded() {
+        let mut book = RelayState::default();
+        let one = connector(&"p".repeat(43));
+        for number in 0..MAX_CONNECTORS {
+            book.connectors.insert(number.to_string(), one.clone());
+        }
+        let full = standing(&book, &with(json!({})).unwrap(), Enrolment::Open);
+        assert_eq!(full, Err(Turned::Full));
+        let known = standing(
+            &book,
+            &with(json!({"connector_name": "7"})).unwrap(),
+            Enrolment::Open,
+        );
+        assert!(matches!(known, Ok(Standing::Known(_))));
+    }
+}

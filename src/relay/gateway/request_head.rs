@@ -1,0 +1,221 @@
+//! A request as the application gets it: the head written afresh, line by line.
+
+use super::cookies::{self, OURS};
+use super::forwarded::Origin;
+use crate::http::h1::body::Framing;
+use crate::http::h1::head::{Head, Headers, Version};
+
+/// Header lines of one connection only (RFC 9110 section 7.6.1), those that are written afresh,
+/// and those that only proxies may write: applications believe them about a visitor's address or
+/// name, or about what he asked for. `Proxy` is what some applications take for a setting of their own.
+const DROPPED: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy",
+    "te",
+    "trailer",
+    "upgrade",
+    "transfer-encoding",
+    "content-length",
+    "host",
+    "forwarded",
+    "forwarded-for",
+    "x-forwarded",
+    "x-real-ip",
+    "client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-pseudo-ipv4",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-remote-ip",
+    "x-remote-addr",
+    "remote-addr",
+    "x-originating-ip",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-azure-clientip",
+    "x-envoy-external-address",
+    "proxy-client-ip",
+    "wl-proxy-client-ip",
+    "http-client-ip",
+    "x-proxyuser-ip",
+    "x-appengine-user-ip",
+    "x-vercel-forwarded-for",
+    "do-connecting-ip",
+    "x-nf-client-connection-ip",
+    "x-forward-for",
+    "forwarded-host",
+    "x-host",
+    "x-http-host-override",
+    "x-scheme",
+    "x-url-scheme",
+    "x-proto",
+    "front-end-https",
+    "x-original-uri",
+    "base-url",
+    "remote-user",
+    "x-remote-user",
+];
+/// The same, by how their names begin.
+const DROPPED_PREFIX: &str = "x-forwarded-";
+
+/// Tells a request that comes back (RFC 8586). It passes as every intermediary left it.
+const CDN_LOOP: &str = "CDN-Loop";
+
+/// The head for the application, without a cookie of ours. `loop_id` names this gateway.
+pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, loop_id: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    line(&mut out, "Host", host);
+    let named = named_by_connection(&head.headers);
+    for (name, value) in head.headers.iter().filter(|(name, _)| passes(name, &named)) {
+        if !is(name, "cookie") {
+            line(&mut out, name, value);
+        } else if let Some(left) = cookies::without(value, &OURS) {
+            line(&mut out, name, &left);
+        }
+    }
+    origin.write(&mut out);
+    line(&mut out, CDN_LOOP, loop_id.as_bytes());
+    match head.framing {
+        Framing::Chunked => line(&mut out, "Transfer-Encoding", b"chunked"),
+        Framing::Length(0) if head.headers.all("content-length").next().is_none() => {}
+        Framing::Length(length) => line(&mut out, "Content-Length", length.to_string().as_bytes()),
+        Framing::UntilClose => {}
+    }
+    if asks_for_websocket(head) {
+        line(&mut out, "Connection", b"Upgrade");
+        line(&mut out, "Upgrade", b"websocket");
+    }
+    out.extend_from_slice(b"\r\n");
+    out
+}
+
+/// Whether the request has passed through the gateway of this name already.
+pub(super) fn comes_back(head: &Head, loop_id: &str) -> bool {
+    head.headers
+        .all(CDN_LOOP)
+        .flat_map(|value| value.split(|b| *b == b','))
+        .filter_map(|info| info.split(|b| *b == b';').next())
+        .any(|id| id.trim_ascii().eq_ignore_ascii_case(loop_id.as_bytes()))
+}
+
+/// Whether this is the opening handshake of a WebSocket (RFC 6455 section 4.1). No other protocol
+/// is upgraded to.
+pub(super) fn asks_for_websocket(head: &Head) -> bool {
+    head.method == "GET"
+        && head.version == Version::Http11
+        && head.framing == Framing::Length(0)
+        && head.headers.lists("connection", "upgrade")
+        && head.headers.lists("upgrade", "websocket")
+}
+
+/// Whether sending it twice does what sending it once does (RFC 9110 section 9.2.2), and it can
+/// be sent twice.
+pub(super) fn is_repeatable(head: &Head) -> bool {
+    let idempotent = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
+    idempotent.contains(&head.method.as_str())
+        && head.framing == Framing::Length(0)
+        && !asks_for_websocket(head)
+}
+
+/// The names that `Connection` makes lines of this connection only. It cannot hide a loop.
+pub(super) fn named_by_connection(headers: &Headers) -> Vec<String> {
+    headers
+        .all("connection")
+        .flat_map(|value| value.split(|b| *b == b','))
+        .map(|name| String::from_utf8_lossy(name).trim().to_ascii_lowercase())
+        .filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case(CDN_LOOP))
+        .collect()
+}
+
+pub(super) fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Many applications take whatever is no letter and no digit in a name for `_` (RFC 3875 section
+/// 4.1.18), so that is how names are compared here.
+fn passes(name: &str, named: &[String]) -> bool {
+    let plain = !DROPPED.iter().any(|dropped| is(name, dropped));
+    let begins = name.get(..DROPPED_PREFIX.len());
+    plain
+        && !begins.is_some_and(|begin| is(begin, DROPPED_PREFIX))
+        && !named.iter().any(|named| name.eq_ignore_ascii_case(named))
+}
+
+fn is(name: &str, wanted: &str) -> bool {
+    let same = |(a, b): (u8, u8)| match b {
+        b'-' => !a.is_ascii_alphanumeric(),
+        b => a.eq_ignore_ascii_case(&b),
+    };
+    name.len() == wanted.len() && name.bytes().zip(wanted.bytes()).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_connection_do_not_pass() {
+        let named = ["x-mine".to_owned()];
+        for name in [
+            "Connection",
+            "TE",
+            "X-Mine",
+            "X_Forwarded_For",
+            "x-forwarded-anything",
+            "Content_Length",
+            "Transfer_encoding",
+            "Proxy",
+            "X.Forwarded.For",
+            "X_Real.IP",
+            "True-Client-IP",
+            "CF_Connecting_IP",
+            "X-Client-IP",
+            "X-Cluster.Client-IP",
+            "Client-IP",
+            "X-Original-URL",
+            "X~Rewrite!URL",
+            "X-Forwarded",
+            "Proxy-Client-IP",
+            "WL_Proxy_Client_IP",
+            "HTTP-Client-IP",
+            "X-ProxyUser-Ip",
+            "X-Appengine-User-Ip",
+            "X-Vercel-Forwarded-For",
+            "DO-Connecting-IP",
+            "X-Nf-Client-Connection-Ip",
+            "X-Forward-For",
+            "Forwarded-Host",
+            "X-Host",
+            "X-HTTP-Host-Override",
+            "X-Scheme",
+            "X-Url-Scheme",
+            "X-Proto",
+            "Front-End-Https",
+            "X-Original-Uri",
+            "Base-Url",
+            "Remote-User",
+            "X-Remote-User",
+        ] {
+            assert!(!passes(name, &named), "{name}");
+        }
+        for name in ["Accept", "Cookie", "X-Forward", "X-Mine-Too", "Tea", "é"] {
+            assert!(passes(name, &named), "{name}");
+        }
+    }
+}

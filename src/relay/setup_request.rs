@@ -1,0 +1,303 @@
+//! What a quick-setup call asks for, field by field. Pure.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+use super::names;
+
+/// Bytes of a connector's name, and of an application's.
+const MAX_NAME: usize = 64;
+/// Bytes of a password: enough that nobody guesses it in the calls that are allowed, and a cap.
+const PASSWORD: std::ops::RangeInclusive<usize> = 8..=512;
+/// Bytes of an enrol token. Default 256.
+const MAX_TOKEN: usize = 256;
+/// Characters of a name for people. Default 100, as a manager has it.
+const MAX_DISPLAY: usize = 100;
+/// Bytes of a host name (RFC 1035 §2.3.4).
+const MAX_HOST: usize = 253;
+/// Protocols that get a site.
+const WEB: [&str; 2] = ["http", "https"];
+/// Protocols that get a public port.
+const OTHER: [&str; 7] = ["tcp", "ssh", "rdp", "vnc", "telnet", "mysql", "mariadb"];
+
+/// A call's body.
+#[derive(Clone)]
+pub(super) struct SetupRequest {
+    pub(super) protocol: String,
+    pub(super) ip: String,
+    pub(super) port: u16,
+    pub(super) connector_name: String,
+    pub(super) password: Zeroizing<String>,
+    pub(super) client_app_id: Option<String>,
+    pub(super) enroll_token: Option<Zeroizing<String>>,
+    pub(super) display_name: String,
+    pub(super) site_name: Option<String>,
+    pub(super) invisible: bool,
+    /// Whether the connector asks visitors for the code itself, so that the relay need not.
+    pub(super) checks_code: bool,
+}
+
+impl SetupRequest {
+    /// Reads a body; else every wrong field with what is wrong with it. Unknown fields are left alone:
+    /// connectors of other makers send more.
+    pub(super) fn read(body: &Map<String, Value>) -> Result<Self, String> {
+        let mut fields = Fields {
+            body,
+            wrong: Vec::new(),
+        };
+        let wanted = Self {
+            protocol: fields.text("protocol", true, protocol),
+            ip: fields.text("ip", true, host),
+            port: fields.port(),
+            connector_name: fields.text("connector_name", true, identifier),
+            password: Zeroizing::new(fields.text("password", true, password)),
+            client_app_id: some(fields.text("client_app_id", false, identifier)),
+            enroll_token: some(fields.text("enroll_token", false, token)).map(Zeroizing::new),
+            display_name: fields.text("display_name", false, display),
+            site_name: some(fields.text("site_name", false, names::check)),
+            invisible: fields.switch("invisible"),
+            checks_code: fields.switch("checks_code"),
+        };
+        fields.switch("reset");
+        match fields.wrong.is_empty() {
+            true => Ok(wanted),
+            false => Err(fields.wrong.join("; ")),
+        }
+    }
+
+    /// What the connector knows the application by.
+    pub(super) fn key(&self) -> String {
+        let address = || format!("{}:{}:{}", self.protocol, self.ip, self.port);
+        self.client_app_id.clone().unwrap_or_else(address)
+    }
+
+    /// Whether it gets a site.
+    pub(super) fn is_web(&self) -> bool {
+        WEB.contains(&self.protocol.as_str())
+    }
+
+    /// Whether the relay asks visitors for a code.
+    pub(super) fn has_door(&self) -> bool {
+        self.is_web() && self.invisible && !self.checks_code
+    }
+
+    /// Where the connector leads to.
+    pub(super) fn target(&self) -> String {
+        match self.ip.contains(':') {
+            true => format!("[{}]:{}", self.ip, self.port),
+            false => format!("{}:{}", self.ip, self.port),
+        }
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for SetupRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SetupRequest")
+            .field("connector_name", &self.connector_name)
+            .field("key", &self.key())
+            .finish_non_exhaustive()
+    }
+}
+
+fn some(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+struct Fields<'a> {
+    body: &'a Map<String, Value>,
+    wrong: Vec<String>,
+}
+
+impl Fields<'_> {
+    /// A text; null and what is missing are empty.
+    fn text(
+        &mut self,
+        name: &str,
+        needed: bool,
+        check: impl Fn(&str) -> Result<(), &'static str>,
+    ) -> String {
+        let given = match self.body.get(name) {
+            None | Some(Value::Null) => "",
+            Some(Value::String(text)) => text,
+            Some(_) => return self.refuse(name, "a text"),
+        };
+        match given {
+            "" if needed => self.refuse(name, "it is missing"),
+            "" => String::new(),
+            text => match check(text) {
+                Ok(()) => text.to_owned(),
+                Err(reason) => self.refuse(name, reason),
+            },
+        }
+    }
+
+    fn port(&mut self) -> u16 {
+        let given = self.body.get("port").and_then(Value::as_u64);
+        let port = given.and_then(|port| u16::try_from(port).ok());
+        port.filter(|port| *port > 0).unwrap_or_else(|| {
+            self.refuse("port", "a number from 1 to 65535");
+            0
+        })
+    }
+
+    fn switch(&mut self, name: &str) -> bool {
+        match self.body.get(name) {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(on)) => *on,
+            Some(_) => {
+                self.refuse(name, "true or false");
+                false
+            }
+        }
+    }
+
+    /// The reason never repeats the value, which may be a secret in the wrong place.
+    fn refuse(&mut self, name: &str, reason: &str) -> String {
+        self.wrong.push(format!("{name}: {reason}"));
+        String::new()
+    }
+}
+
+fn protocol(text: &str) -> Result<(), &'static str> {
+    match WEB.contains(&text) || OTHER.contains(&text) {
+        true => Ok(()),
+        false => Err("http, https, tcp, ssh, rdp, vnc, telnet, mysql or mariadb"),
+    }
+}
+
+/// A host name or an address, IPv6 without brackets.
+fn host(text: &str) -> Result<(), &'static str> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    let is_name = text.len() <= MAX_HOST && text.bytes().all(legal);
+    match is_name || text.parse::<std::net::Ipv6Addr>().is_ok() {
+        true => Ok(()),
+        false => Err("a host name or an address"),
+    }
+}
+
+fn identifier(text: &str) -> Result<(), &'static str> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    match text.len() <= MAX_NAME && text.bytes().all(legal) {
+        true => Ok(()),
+        false => Err("at most 64 of letters, digits, hyphen, dot and underscore"),
+    }
+}
+
+fn password(text: &str) -> Result<(), &'static str> {
+    match PASSWORD.contains(&text.len()) && !text.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err("8 to 512 bytes without control characters"),
+    }
+}
+
+fn token(text: &str) -> Result<(), &'static str> {
+    match text.len() <= MAX_TOKEN && !text.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err("at most 256 bytes without control characters"),
+    }
+}
+
+fn display(text: &str) -> Result<(), &'static str> {
+    match text.chars().count() <= MAX_DISPLAY && !text.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err("at most 100 characters, none of them a control character"),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A call that is in order.
+    pub(in crate::relay) fn call() -> Value {
+        json!({"protocol": "http", "ip": "127.0.0.1", "port": 3000,
+            "connector_name": "postern_0123456789ab", "password": "p".repeat(43),
+            "client_app_id": "00ff", "display_name": "My Shop", "site_name": "",
+            "invisible": false, "visable": "", "reset": true, "of_another_maker": [1]})
+    }
+
+    /// What is read of it once this is changed.
+    pub(in crate::relay) fn with(changes: Value) -> Result<SetupRequest, String> {
+        let mut call = call();
+        let body = call.as_object_mut().unwrap();
+        body.extend(changes.as_object().unwrap().clone());
+        SetupRequest::read(body)
+    }
+
+    #[test]
+    fn a_whole_call_and_the_least_one_are_read() {
+        let wanted = with(json!({})).unwrap();
+        assert_eq!((wanted.key().as_str(), wanted.is_web()), ("00ff", true));
+        let least = json!({"protocol": "ssh", "ip": "::1", "port": 22, "connector_name": "c",
+            "password": "12345678", "site_name": null});
+        let least = SetupRequest::read(least.as_object().unwrap()).unwrap();
+        assert_eq!(
+            (least.key().as_str(), least.is_web()),
+            ("ssh:::1:22", false)
+        );
+        assert_eq!(least.target(), "[::1]:22");
+        assert!(!format!("{least:?}").contains("12345678"));
+        assert!(!format!("{wanted:?}").contains("ppp"));
+    }
+
+    #[test]
+    fn every_wrong_field_is_named_at_once_and_no_value_is_repeated() {
+        let secret = "hush\u{1}hushhush";
+        let wrong = with(
+            json!({"protocol": "ftp", "ip": "a b", "port": 0, "connector_name": "a/b",
+            "password": secret, "client_app_id": "é", "enroll_token": secret,
+            "display_name": "a\nb", "site_name": "WWW", "invisible": "", "reset": 1}),
+        )
+        .unwrap_err();
+        let fields: Vec<&str> = wrong
+            .split("; ")
+            .map(|part| part.split(':').next().unwrap())
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                "protocol",
+                "ip",
+                "port",
+                "connector_name",
+                "password",
+                "client_app_id",
+                "enroll_token",
+                "display_name",
+                "site_name",
+                "invisible",
+                "reset"
+            ]
+        );
+        assert!(!wrong.contains("hush"));
+    }
+
+    #[test]
+    fn lengths_and_types_are_bounded() {
+        for changes in [
+            json!({"port": 65536}),
+            json!({"port": "80"}),
+            json!({"port": 1.5}),
+            json!({"port": -1}),
+            json!({"port": null}),
+            json!({"ip": "a".repeat(254)}),
+            json!({"ip": ["x"]}),
+            json!({"ip": "[::1]"}),
+            json!({"connector_name": "a".repeat(65)}),
+            json!({"connector_name": ""}),
+            json!({"password": "1234567"}),
+            json!({"password": "p".repeat(513)}),
+            json!({"client_app_id": "a".repeat(65)}),
+            json!({"display_name": "ä".repeat(101)}),
+            json!({"site_name": "www"}),
+            json!({"protocol": "HTTP"}),
+        ] {
+            assert!(with(changes.clone()).is_err(), "{changes}");
+        }
+        assert!(with(json!({"display_name": "ä".repeat(100), "ip": "a".repeat(253)})).is_ok());
+    }
+}

@@ -1,0 +1,277 @@
+//! Where the relay stands, and the addresses that follow from it. Pure.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use super::state::{Application, Site};
+
+/// What visitors use: the scheme and port of every site's address, and the host where the relay
+/// itself is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicUrl {
+    is_secure: bool,
+    host: String,
+    port: u16,
+}
+
+impl PublicUrl {
+    /// Whether it is one of `https`.
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+}
+
+/// What is wrong with a text that is no such address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidUrl(&'static str);
+
+impl fmt::Display for InvalidUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for InvalidUrl {}
+
+impl FromStr for PublicUrl {
+    type Err = InvalidUrl;
+
+    /// `http://HOST[:PORT]` or `https://HOST[:PORT]`, a slash at the end or none.
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        const FORM: InvalidUrl =
+            InvalidUrl("give https://HOST or https://HOST:PORT, or the same with http");
+        let (scheme, rest) = text.split_once("://").ok_or(FORM)?;
+        let is_secure = match scheme.to_ascii_lowercase().as_str() {
+            "https" => true,
+            "http" => false,
+            _ => return Err(FORM),
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = match rest.split_once(':') {
+            Some((host, port)) => (
+                host,
+                read_port(port).ok_or(InvalidUrl("the port is not in 1 to 65535"))?,
+            ),
+            None => (rest, if is_secure { 443 } else { 80 }),
+        };
+        check_domain(host)?;
+        Ok(Self {
+            is_secure,
+            host: host.to_ascii_lowercase(),
+            port,
+        })
+    }
+}
+
+fn read_port(digits: &str) -> Option<u16> {
+    let plain = digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|port| plain && *port > 0)
+}
+
+/// Whether this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
+/// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
+pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
+    let label = |label: &str| {
+        let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+        (1..=63).contains(&label.len())
+            && label.bytes().all(legal)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    match text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
+        true => Ok(()),
+        false => Err(InvalidUrl("it is no host name")),
+    }
+}
+
+/// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an
+/// address that sites' names lead to is one more server under every site's name, and is its
+/// connector's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublicPorts {
+    /// On the tunnel server's address.
+    Shared,
+    /// On an address of their own, which no site's name leads to.
+    At(IpAddr),
+    /// Nowhere: such applications are refused.
+    Refused,
+}
+
+/// Where the relay stands.
+#[derive(Debug, Clone)]
+pub(super) struct PublicUrls {
+    /// Sites are labels before it; lower case.
+    pub(super) domain: String,
+    pub(super) is_secure: bool,
+    /// The host name, or address, that the relay itself is reached under.
+    pub(super) host: String,
+    /// The port that visitors use.
+    pub(super) port: u16,
+    /// The port that the gateway listens on.
+    pub(super) listen_port: u16,
+    /// What connectors dial.
+    pub(super) external_ip: String,
+    /// Where the tunnel server listens.
+    pub(super) tunnel: SocketAddr,
+    /// Where ports of applications that are no sites are bound.
+    pub(super) ports: PublicPorts,
+    /// Of the host key that clients prefer.
+    pub(super) fingerprint: String,
+}
+
+impl PublicUrls {
+    /// By default visitors come to the domain, on the port that the gateway listens on.
+    pub(super) fn new(domain: &str, listen: SocketAddr, public: Option<PublicUrl>) -> Self {
+        let domain = domain.to_ascii_lowercase();
+        let public = public.unwrap_or_else(|| PublicUrl {
+            is_secure: false,
+            host: domain.clone(),
+            port: listen.port(),
+        });
+        Self {
+            domain,
+            is_secure: public.is_secure,
+            host: public.host,
+            port: public.port,
+            listen_port: listen.port(),
+            external_ip: String::new(),
+            tunnel: listen,
+            ports: PublicPorts::Shared,
+            fingerprint: String::new(),
+        }
+    }
+
+    /// The relay's own address, with a slash at its end.
+    pub(super) fn url(&self) -> String {
+        self.url_of(&self.host)
+    }
+
+    /// The address that a site of this name has, with a slash at its end.
+    pub(super) fn site_url(&self, name: &str) -> String {
+        self.url_of(&format!("{name}.{}", self.domain))
+    }
+
+    /// What the link with a site's code begins with, `/auth` being added to it.
+    pub(super) fn door_url(&self, name: &str) -> String {
+        format!("{}.postern", self.site_url(name))
+    }
+
+    /// Where visitors of an application go.
+    pub(super) fn application_url(&self, application: &Application) -> String {
+        match &application.site {
+            Some(Site { name, .. }) => self.site_url(name),
+            None => {
+                let host = match self.ports {
+                    PublicPorts::At(ip) => ip.to_string(),
+                    PublicPorts::Shared | PublicPorts::Refused => self.external_ip.clone(),
+                };
+                match host.contains(':') {
+                    true => format!("tcp://[{host}]:{}", application.port),
+                    false => format!("tcp://{host}:{}", application.port),
+                }
+            }
+        }
+    }
+
+    /// Where public ports are bound; `None` where nobody gets one.
+    pub(super) fn ports_ip(&self) -> Option<IpAddr> {
+        match self.ports {
+            PublicPorts::Shared => Some(self.tunnel.ip()),
+            PublicPorts::At(ip) => Some(ip),
+            PublicPorts::Refused => None,
+        }
+    }
+
+    /// The host names that are the relay itself, whatever the domain: lower case, no ports.
+    pub(super) fn own_names(&self) -> [String; 2] {
+        [self.host.clone(), self.external_ip.to_ascii_lowercase()]
+    }
+
+    /// Whether a site of this name would be the relay itself.
+    pub(super) fn is_own_name(&self, name: &str) -> bool {
+        let site = format!("{name}.{}", self.domain);
+        self.own_names().contains(&site)
+    }
+
+    fn url_of(&self, host: &str) -> String {
+        let (scheme, usual) = match self.is_secure {
+            true => ("https", 443),
+            false => ("http", 80),
+        };
+        match self.port == usual {
+            true => format!("{scheme}://{host}/"),
+            false => format!("{scheme}://{host}:{}/", self.port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_carry_what_the_public_url_says() {
+        let listen: SocketAddr = "127.0.0.1:8180".parse().unwrap();
+        let plain = PublicUrls::new("LocalHost", listen, None);
+        assert_eq!(plain.url(), "http://localhost:8180/");
+        assert_eq!(plain.site_url("shop"), "http://shop.localhost:8180/");
+        for (public, url, site) in [
+            (
+                "https://relay.example",
+                "https://relay.example/",
+                "https://shop.relay.example/",
+            ),
+            (
+                "https://Admin.relay.example:8443/",
+                "https://admin.relay.example:8443/",
+                "https://shop.relay.example:8443/",
+            ),
+            (
+                "http://relay.example",
+                "http://relay.example/",
+                "http://shop.relay.example/",
+            ),
+        ] {
+            let place = PublicUrls::new("relay.example", listen, Some(public.parse().unwrap()));
+            assert_eq!(
+                (place.url().as_str(), place.site_url("shop").as_str()),
+                (url, site)
+            );
+        }
+        assert_eq!(
+            plain.door_url("shop"),
+            "http://shop.localhost:8180/.postern"
+        );
+        let mut place = PublicUrls::new(
+            "relay.example",
+            listen,
+            "https://admin.relay.example".parse().ok(),
+        );
+        place.external_ip = "Tunnels.relay.example".to_owned();
+        for (name, is_own) in [("admin", true), ("tunnels", true), ("shop", false)] {
+            assert_eq!(place.is_own_name(name), is_own, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in [
+            "",
+            "relay.example",
+            "ftp://x",
+            "https://",
+            "https://a b",
+            "https://a/b",
+            "https://a:0",
+            "https://a:x",
+            "https://u@a",
+            "https://a?b",
+            "https://-a",
+            "https://a..b",
+            "https://1.2.3.4",
+        ] {
+            assert!(text.parse::<PublicUrl>().is_err(), "{text}");
+        }
+    }
+}

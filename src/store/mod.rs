@@ -1,0 +1,31 @@
+//! The per-user directory: private files that are written whole, one writer at a time.
+//!
+//! Readers take no lock: a file is replaced by a rename, so what they see is
+//! the old content or the new one. Writers hold [`Locked`], which
+//! [`DataDir::lock`] hands to one process at a time.
+//!
+//! What is secret is in a [`SealedFile`], tied to the machine and the user by their [`Fingerprint`].
+
+mod atomic;
+mod credentials;
+mod data_dir;
+mod error;
+mod fingerprint;
+mod instance;
+mod lock;
+mod random;
+mod run_dir;
+mod sealed;
+pub mod time;
+mod zeroizing_json;
+
+pub use atomic::write_atomic;
+pub use credentials::{CredentialStore, Credentials};
+pub use data_dir::DataDir;
+pub use error::Error;
+pub use fingerprint::Fingerprint;
+pub use instance::{Claimed, Instance};
+pub use lock::Locked;
+pub use run_dir::RunDir;
+pub use sealed::{SEALED_CAP, Sealed, SealedFile, UNREADABLE};
+pub use zeroizing_json::to_json;

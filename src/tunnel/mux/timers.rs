@@ -1,0 +1,163 @@
+//! What is due when: keep-alive, the deadline of the set-up, sockets that linger.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::stream::Stream;
+use super::{End, Options};
+use crate::tunnel::ssh::RequestId;
+
+/// Time for a keep-alive's answer, in which nothing at all comes. Default 15 s: with the pause
+/// of 25 s a peer that vanished is noticed within 40 s. Data counts as an answer: on a slow line it stands before it.
+pub(in crate::tunnel) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+/// Time for a visitor to close its end after the target has closed. Default 2 s; what it
+/// sends meanwhile is dropped, as closing at once would take back what it has not read yet.
+const LINGER: Duration = Duration::from_secs(2);
+/// The longest sleep. Default 5 s: that soon after a suspend the peer is asked for a sign of life.
+const LOOK: Duration = Duration::from_secs(5);
+/// Difference between both clocks that means a suspend or a set clock. Default 2 s.
+const JUMP: Duration = Duration::from_secs(2);
+
+pub(super) struct Timers {
+    /// The writer thread has work.
+    pub(super) woken: bool,
+    /// Somebody waits to hear from the peer.
+    pub(super) watched: bool,
+    keepalive: Option<Duration>,
+    answer_within: Duration,
+    ready_by: Option<(Instant, Duration)>,
+    ping_at: Option<Instant>,
+    /// The ping without an answer, and when it was sent.
+    asked: Option<(RequestId, Instant)>,
+    heard: Instant,
+    /// When both clocks were last compared.
+    compared: (Instant, SystemTime),
+    lingering: Vec<(Instant, Arc<Stream>)>,
+    /// When all streams are next looked at.
+    look_at: Instant,
+}
+
+/// What is to be done now.
+pub(super) struct Due {
+    pub(super) ping: bool,
+    pub(super) tick: bool,
+    /// All streams are to be looked at.
+    pub(super) look: bool,
+    pub(super) lingered: Vec<Arc<Stream>>,
+}
+
+impl Timers {
+    pub(super) fn new(options: &Options, now: Instant) -> Self {
+        Self {
+            woken: false,
+            watched: false,
+            keepalive: options.keepalive,
+            answer_within: options.answer_within,
+            ready_by: Some((now + options.ready_within, options.ready_within)),
+            ping_at: None,
+            asked: None,
+            heard: now,
+            compared: (now, SystemTime::now()),
+            lingering: Vec::new(),
+            look_at: now + LOOK,
+        }
+    }
+
+    pub(super) fn ready(&mut self, now: Instant) {
+        self.ready_by = None;
+        // The first at once: windows grow by the round trip, which the server has not measured yet.
+        self.ping_at = self.keepalive.map(|_| now);
+    }
+
+    pub(super) fn allow(&mut self, now: Instant, time: Duration) {
+        self.ready_by = Some((now + time, time));
+    }
+
+    pub(super) fn hear(&mut self, now: Instant) {
+        self.heard = now;
+    }
+
+    pub(super) fn heard(&self) -> Instant {
+        self.heard
+    }
+
+    pub(super) fn ping_now(&mut self, now: Instant) {
+        self.ping_at = Some(now);
+    }
+
+    pub(super) fn pinged(&mut self, id: RequestId, now: Instant) {
+        self.asked = Some((id, now));
+    }
+
+    /// Whether this is the answer to the ping.
+    pub(super) fn answered(&mut self, id: RequestId) -> bool {
+        let is_ours = self.asked.is_some_and(|(asked, _)| asked == id);
+        if is_ours {
+            self.asked = None;
+        }
+        is_ours
+    }
+
+    pub(super) fn linger(&mut self, stream: Arc<Stream>, now: Instant) {
+        self.lingering.push((now + LINGER, stream));
+    }
+
+    pub(super) fn due(&mut self, now: Instant) -> Result<Due, End> {
+        if let Some((_, limit)) = self.ready_by.filter(|(by, _)| *by <= now) {
+            return Err(End::NotReady(limit));
+        }
+        if self.answer_by().is_some_and(|by| by <= now) {
+            return Err(End::Silent(self.answer_within));
+        }
+        if self.has_jumped(now) && self.ready_by.is_none() {
+            self.ping_at = Some(now);
+        }
+        let ping = self.asked.is_none() && self.ping_at.is_some_and(|at| at <= now);
+        if ping {
+            self.ping_at = self.keepalive.map(|pause| now + pause);
+        }
+        let look = self.look_at <= now;
+        if look {
+            self.look_at = now + LOOK;
+        }
+        let over = |(at, _): &mut (Instant, Arc<Stream>)| *at <= now;
+        let lingered = self
+            .lingering
+            .extract_if(.., over)
+            .map(|(_, stream)| stream)
+            .collect();
+        Ok(Due {
+            ping,
+            tick: self.ready_by.is_none(),
+            look,
+            lingered,
+        })
+    }
+
+    /// When there is something to do, or to look at.
+    pub(super) fn next(&self) -> Instant {
+        let ping = self.ping_at.filter(|_| self.asked.is_none());
+        let ready = self.ready_by.map(|(by, _)| by);
+        let linger = self.lingering.first().map(|(at, _)| *at);
+        let look = self.compared.0 + LOOK;
+        [ping, ready, linger, self.answer_by()]
+            .into_iter()
+            .flatten()
+            .fold(look, Instant::min)
+    }
+
+    fn answer_by(&self) -> Option<Instant> {
+        let (_, since) = self.asked?;
+        Some(since.max(self.heard) + self.answer_within)
+    }
+
+    fn has_jumped(&mut self, now: Instant) -> bool {
+        let wall = SystemTime::now();
+        let (last, last_wall) = std::mem::replace(&mut self.compared, (now, wall));
+        let passed = now.saturating_duration_since(last);
+        match wall.duration_since(last_wall) {
+            Ok(wall_passed) => wall_passed.abs_diff(passed) > JUMP,
+            Err(back) => back.duration() + passed > JUMP,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Wakes a thread that waits by polling.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A descriptor that is readable from [`Waker::wake`] to [`Waker::clear`].
+pub(super) struct Waker(imp::Ends);
+
+impl Waker {
+    pub(super) fn new() -> io::Result<Self> {
+        imp::Ends::new().map(Self)
+    }
+
+    pub(super) fn wake(&self) {
+        // One that takes nothing more is readable as it is.
+        let _ = self.0.wake();
+    }
+
+    /// False when it was not readable.
+    pub(super) fn clear(&self) -> bool {
+        matches!(self.0.clear(), Ok(1..))
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.readable()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::io;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    use rustix::event::{EventfdFlags, eventfd};
+
+    pub(super) struct Ends(OwnedFd);
+
+    impl Ends {
+        pub(super) fn new() -> io::Result<Self> {
+            let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+            Ok(Self(eventfd(0, flags)?))
+        }
+
+        pub(super) fn wake(&self) -> io::Result<usize> {
+            Ok(rustix::io::write(&self.0, &1u64.to_ne_bytes())?)
+        }
+
+        pub(super) fn clear(&self) -> io::Result<usize> {
+            Ok(rustix::io::read(&self.0, &mut [0u8; 8])?)
+        }
+
+        pub(super) fn readable(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use std::io::{self, Read, Write};
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::os::unix::net::UnixStream;
+
+    pub(super) struct Ends(UnixStream, UnixStream);
+
+    impl Ends {
+        pub(super) fn new() -> io::Result<Self> {
+            let (one, other) = UnixStream::pair()?;
+            one.set_nonblocking(true)?;
+            other.set_nonblocking(true)?;
+            Ok(Self(one, other))
+        }
+
+        pub(super) fn wake(&self) -> io::Result<usize> {
+            (&self.1).write(&[1])
+        }
+
+        pub(super) fn clear(&self) -> io::Result<usize> {
+            (&self.0).read(&mut [0; 64])
+        }
+
+        pub(super) fn readable(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_rings_is_cleared_at_once() {
+        let waker = Waker::new().unwrap();
+        assert!(!waker.clear());
+        waker.wake();
+        waker.wake();
+        assert!(waker.clear());
+        assert!(!waker.clear());
+    }
+}

@@ -1,0 +1,270 @@
+//! The client's way to a WebSocket.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::address_class::AddressClass;
+use super::cancel::{Cancel, Wake};
+use super::endpoint::{Endpoint, authority};
+use super::error::{DialError, Stage};
+use super::handshake::{Failure, Handshake};
+use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, RESOLVE_TIMEOUT};
+use super::proxy::{self, Proxy};
+use super::reader::WsReader;
+use super::resolve::resolve;
+use super::socket::{self, Halt};
+use super::tls::{self, Tls};
+use super::upgrade::{self, Header, Verdict};
+use super::websocket::Role;
+use super::writer::WsWriter;
+
+/// How to get to a server; the default is: no extra headers, the proxy of the environment, the
+/// server's certificate verified.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DialOptions {
+    /// Sent along with the upgrade.
+    pub headers: Vec<Header>,
+    /// Which proxy is used.
+    pub proxy: ProxyChoice,
+    /// Which certificates are accepted.
+    pub tls: Tls,
+    /// How long each stage may take.
+    pub timeouts: Timeouts,
+    /// How far inside the network the server may lie, where somebody else than the user has named it; none for
+    /// anywhere.
+    pub innermost: Option<AddressClass>,
+}
+
+/// Which proxy is used.
+#[derive(Debug, Clone, Default)]
+pub enum ProxyChoice {
+    /// `HTTPS_PROXY` for `wss`, `HTTP_PROXY` for `ws`, else `ALL_PROXY`, unless `NO_PROXY` names
+    /// the server; never for this machine itself.
+    #[default]
+    Environment,
+    /// None.
+    Direct,
+    /// This one, always.
+    Fixed(Proxy),
+}
+
+/// How long each stage may take.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// Default [`RESOLVE_TIMEOUT`].
+    pub resolve: Duration,
+    /// All addresses together. Default [`CONNECT_TIMEOUT`].
+    pub connect: Duration,
+    /// Proxy, TLS and upgrade together. Default [`HANDSHAKE_TIMEOUT`].
+    pub handshake: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            resolve: RESOLVE_TIMEOUT,
+            connect: CONNECT_TIMEOUT,
+            handshake: HANDSHAKE_TIMEOUT,
+        }
+    }
+}
+
+/// Opens a WebSocket to a server. Blocks; `cancel` ends it at once, wherever it is.
+pub fn dial(
+    target: &Endpoint,
+    options: &DialOptions,
+    cancel: &Cancel,
+) -> Result<(WsReader, WsWriter), DialError> {
+    let wake = Wake::new(cancel).map_err(DialError::Resources)?;
+    let proxy = proxy::choose(&options.proxy, target)?;
+    let (host, port) = match &proxy {
+        Some(proxy) => (proxy.host(), proxy.port()),
+        None => (target.host.as_str(), target.port),
+    };
+    if let Some(innermost) = options.innermost {
+        judge_literal(&target.host, innermost)?;
+    }
+    let mut addresses = resolve(host, port, options.timeouts.resolve, cancel)?;
+    // The names behind a proxy are the proxy's to resolve, and its network is what it leads to.
+    if let Some(innermost) = options.innermost.filter(|_| proxy.is_none()) {
+        addresses = judged(host, addresses, innermost)?;
+    }
+    let to = authority(host, port);
+    let socket = connect(&to, &addresses, options.timeouts.connect, &wake)?;
+    let link = shake_hands(target, options, proxy.as_ref(), socket, &wake)?;
+    match cancel.is_cancelled() {
+        true => Err(DialError::Cancelled),
+        false => Ok(link),
+    }
+}
+
+fn judge_literal(host: &str, innermost: AddressClass) -> Result<(), DialError> {
+    match host.parse::<IpAddr>() {
+        Ok(address) if !innermost.permits(address) => Err(DialError::TooFarInside {
+            host: host.to_owned(),
+            address,
+            innermost,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Those that may be dialled, of a name that has any: what is judged here is what is dialled.
+fn judged(
+    host: &str,
+    addresses: Vec<SocketAddr>,
+    innermost: AddressClass,
+) -> Result<Vec<SocketAddr>, DialError> {
+    let (permitted, refused): (Vec<_>, Vec<_>) = addresses
+        .into_iter()
+        .partition(|address| innermost.permits(address.ip()));
+    match refused.first() {
+        Some(refused) if permitted.is_empty() => Err(DialError::TooFarInside {
+            host: host.to_owned(),
+            address: refused.ip(),
+            innermost,
+        }),
+        _ => Ok(permitted),
+    }
+}
+
+/// Tries one address after the other; each gets its share of what time is left.
+fn connect(
+    to: &str,
+    addresses: &[SocketAddr],
+    timeout: Duration,
+    wake: &Wake,
+) -> Result<TcpStream, DialError> {
+    let end = Instant::now() + timeout;
+    let mut tried = Vec::new();
+    for (index, address) in addresses.iter().enumerate() {
+        let to_come = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+        let now = Instant::now();
+        let share = end.saturating_duration_since(now) / to_come;
+        match socket::connect(*address, wake, now + share) {
+            Ok(socket) => return Ok(socket),
+            Err(Halt::Cancelled) => return Err(DialError::Cancelled),
+            Err(Halt::TimedOut) => tried.push((*address, io::ErrorKind::TimedOut.into())),
+            Err(Halt::Io(error)) if is_shortage(&error) => return Err(DialError::Resources(error)),
+            Err(Halt::Io(error)) => tried.push((*address, error)),
+        }
+    }
+    Err(DialError::Connect {
+        to: to.to_owned(),
+        tried,
+    })
+}
+
+/// Whether this machine, not the other one, is the cause.
+fn is_shortage(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+fn shake_hands(
+    target: &Endpoint,
+    options: &DialOptions,
+    proxy: Option<&Proxy>,
+    socket: TcpStream,
+    wake: &Wake,
+) -> Result<(WsReader, WsWriter), DialError> {
+    let timeout = options.timeouts.handshake;
+    let explain = |stage| move |failure| explained(failure, stage, timeout);
+    let mut stream = Handshake::new(socket, wake, Instant::now() + timeout).map_err(|error| {
+        DialError::Broken {
+            stage: Stage::Connect,
+            error,
+        }
+    })?;
+    if let Some(proxy) = proxy {
+        let answer = stream
+            .send(&proxy.request(target))
+            .and_then(|()| stream.receive_head());
+        match answer {
+            Ok(head) => proxy.judge(&head)?,
+            Err(Failure::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
+            Err(failure) => return Err(explained(failure, Stage::Proxy, timeout)),
+        }
+        // The server never speaks first: these bytes are the proxy's.
+        if stream.has_input() {
+            return Err(proxy.malformed("more follows its answer"));
+        }
+    }
+    if target.secure {
+        let connection = options.tls.connection(&target.host)?;
+        stream.secure(connection).map_err(|failure| match failure {
+            Failure::Tls(error) => tls::failure(&target.host, error),
+            failure => explained(failure, Stage::Tls, timeout),
+        })?;
+    }
+    upgrade(
+        &mut stream,
+        target,
+        &options.headers,
+        explain(Stage::Upgrade),
+    )?;
+    stream.into_link(Role::Client).map_err(DialError::Resources)
+}
+
+fn upgrade(
+    stream: &mut Handshake<'_>,
+    target: &Endpoint,
+    headers: &[Header],
+    explain: impl Fn(Failure) -> DialError,
+) -> Result<(), DialError> {
+    let key = upgrade::new_key()?;
+    stream
+        .send(&upgrade::request(target, headers, &key))
+        .map_err(&explain)?;
+    for _ in 0..=MAX_INTERIM {
+        let head = stream.receive_head().map_err(&explain)?;
+        if upgrade::judge(&head, &key)? == Verdict::Upgraded {
+            return Ok(());
+        }
+    }
+    Err(DialError::BadUpgrade(
+        "it sends interim answers without end".to_owned(),
+    ))
+}
+
+fn explained(failure: Failure, stage: Stage, after: Duration) -> DialError {
+    match failure {
+        Failure::Halt(Halt::Cancelled) => DialError::Cancelled,
+        Failure::Halt(Halt::TimedOut) => DialError::TimedOut { stage, after },
+        Failure::Halt(Halt::Io(error)) => DialError::Broken { stage, error },
+        Failure::Ended => DialError::Broken {
+            stage,
+            error: io::Error::new(io::ErrorKind::UnexpectedEof, "the other side closed it"),
+        },
+        Failure::Tls(error) => DialError::Tls(error.to_string()),
+        Failure::Head(refusal) => {
+            DialError::BadUpgrade(format!("its answer is no HTTP: {}", refusal.message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_judged_is_dialled() {
+        let all: [SocketAddr; 3] =
+            ["127.0.0.1:1", "8.8.8.8:1", "[fe80::1]:1"].map(|text| text.parse().unwrap());
+        let of = |innermost| judged("relay.example", all.to_vec(), innermost).unwrap();
+        assert_eq!(of(AddressClass::Public), [all[1]]);
+        assert_eq!(of(AddressClass::Loopback), [all[0], all[1]]);
+        let inside = judged("relay.example", vec![all[0], all[2]], AddressClass::Public);
+        let error = inside.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the server names relay.example (127.0.0.1) for tunnels, which is further inside the network than the \
+             server itself (public): not dialled"
+        );
+    }
+}

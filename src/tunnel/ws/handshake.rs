@@ -1,0 +1,219 @@
+//! The stream that handshakes are made over: TCP, then TLS on top; every wait ends at one
+//! deadline, or at once when it is cancelled.
+
+use std::io;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustls::Connection;
+
+use super::cancel::Wake;
+use super::limits::{MAX_HEAD, WRITE_STALL};
+use super::reader::WsReader;
+use super::socket::{self, Halt};
+use super::websocket::Role;
+use super::writer::WsWriter;
+use crate::http::h1::head::HeadScan;
+use crate::http::server::Refusal;
+
+/// Bytes of TLS records taken at once. Default 4 KiB: what rustls takes at once.
+const CHUNK: usize = 4096;
+
+/// Why a handshake failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Halt(Halt),
+    Tls(rustls::Error),
+    /// The peer ended the connection too early.
+    Ended,
+    /// What came is no HTTP head.
+    Head(Refusal),
+}
+
+impl<H: Into<Halt>> From<H> for Failure {
+    fn from(halt: H) -> Self {
+        Self::Halt(halt.into())
+    }
+}
+
+/// A connection on its way to a WebSocket.
+pub(super) struct Handshake<'a> {
+    socket: TcpStream,
+    wake: &'a Wake,
+    deadline: Instant,
+    tls: Option<Connection>,
+    /// Received, decrypted, not used yet.
+    input: Vec<u8>,
+}
+
+impl<'a> Handshake<'a> {
+    pub(super) fn new(socket: TcpStream, wake: &'a Wake, deadline: Instant) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        socket::tune(&socket);
+        Ok(Self {
+            socket,
+            wake,
+            deadline,
+            tls: None,
+            input: Vec::new(),
+        })
+    }
+
+    /// Makes the TLS handshake; from now on everything goes through TLS.
+    pub(super) fn secure(&mut self, mut tls: Connection) -> Result<(), Failure> {
+        if !self.input.is_empty() {
+            return Err(Failure::Ended);
+        }
+        while tls.is_handshaking() {
+            self.flush(&mut tls)?;
+            if tls.is_handshaking() && self.records(&mut tls)? == 0 {
+                return Err(Failure::Ended);
+            }
+        }
+        self.flush(&mut tls)?;
+        self.tls = Some(tls);
+        Ok(())
+    }
+
+    /// Sends all of `bytes`.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let Some(mut tls) = self.tls.take() else {
+            return self.send_raw(bytes);
+        };
+        // A head is far below what rustls holds back for one write.
+        let sent = io::Write::write_all(&mut tls.writer(), bytes)
+            .map_err(Failure::from)
+            .and_then(|()| self.flush(&mut tls));
+        self.tls = Some(tls);
+        sent
+    }
+
+    /// Receives a complete head; what follows it stays for the WebSocket.
+    pub(super) fn receive_head(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut scan = HeadScan::default();
+        loop {
+            if let Some(range) = scan.scan(&self.input, MAX_HEAD).map_err(Failure::Head)? {
+                let head = self.input.get(range.clone()).unwrap_or_default().to_vec();
+                self.input.drain(..range.end);
+                return Ok(head);
+            }
+            if self.more()? == 0 {
+                return Err(Failure::Ended);
+            }
+        }
+    }
+
+    /// Whether something came that nobody has asked for yet.
+    pub(super) fn has_input(&self) -> bool {
+        !self.input.is_empty()
+    }
+
+    /// Ends the connection so that the peer sees what was sent last: a close with unread input
+    /// would take it away again (RFC 9112 §9.6).
+    pub(super) fn linger(mut self, time: Duration) {
+        self.deadline = self.deadline.min(Instant::now() + time);
+        if let Some(mut tls) = self.tls.take() {
+            tls.send_close_notify();
+            let _ = self.flush(&mut tls);
+        }
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        for _ in 0..MAX_HEAD {
+            self.input.clear();
+            if !matches!(self.receive_raw(), Ok(count) if count > 0) {
+                return;
+            }
+        }
+    }
+
+    /// The finished link.
+    pub(super) fn into_link(self, role: Role) -> io::Result<(WsReader, WsWriter)> {
+        socket::block(&self.socket, WRITE_STALL)?;
+        let writer = WsWriter::new(self.socket, self.tls, role);
+        Ok((WsReader::new(writer.clone(), self.input), writer))
+    }
+
+    /// Receives something; zero at the end.
+    fn more(&mut self) -> Result<usize, Failure> {
+        let before = self.input.len();
+        let Some(mut tls) = self.tls.take() else {
+            return self.receive_raw();
+        };
+        // A TLS 1.3 server's tickets are records without data.
+        let mut received = Ok(1);
+        while self.input.len() == before && matches!(received, Ok(1..)) {
+            received = self.records(&mut tls);
+        }
+        self.tls = Some(tls);
+        received?;
+        Ok(self.input.len() - before)
+    }
+
+    /// Receives TLS records and keeps the data in them; zero at the end.
+    fn records(&mut self, tls: &mut Connection) -> Result<usize, Failure> {
+        let mut chunk = [0; CHUNK];
+        let count = self.receive_into(&mut chunk)?;
+        let mut records = chunk.get(..count).unwrap_or_default();
+        while !records.is_empty() {
+            tls.read_tls(&mut records)?;
+            if let Err(error) = tls.process_new_packets() {
+                // The alert that says why; the connection is lost either way.
+                let _ = self.flush(tls);
+                return Err(Failure::Tls(error));
+            }
+            match io::Read::read_to_end(&mut tls.reader(), &mut self.input) {
+                // The end of TLS: what follows is nothing (RFC 8446 §6.1).
+                Ok(_) => return Ok(0),
+                Err(error) if socket::would_block(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Sends what TLS has ready.
+    fn flush(&mut self, tls: &mut Connection) -> Result<(), Failure> {
+        let mut records = Vec::new();
+        while tls.wants_write() {
+            tls.write_tls(&mut records)?;
+        }
+        self.send_raw(&records)
+    }
+
+    fn receive_raw(&mut self) -> Result<usize, Failure> {
+        let mut chunk = [0; CHUNK];
+        let count = self.receive_into(&mut chunk)?;
+        self.input.extend(chunk.iter().take(count));
+        Ok(count)
+    }
+
+    fn receive_into(&self, space: &mut [u8]) -> Result<usize, Failure> {
+        loop {
+            // First, so that a peer that never pauses cannot outlast deadline and signal.
+            self.wait(PollFlags::IN)?;
+            match socket::receive_now(&self.socket, space) {
+                Err(error) if socket::would_block(&error) => {}
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    fn send_raw(&self, mut bytes: &[u8]) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            match socket::send_now(&self.socket, bytes) {
+                Err(error) if socket::would_block(&error) => self.wait(PollFlags::OUT)?,
+                done => bytes = bytes.get(done?..).unwrap_or_default(),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, events: PollFlags) -> Result<(), Failure> {
+        Ok(socket::wait(
+            &self.socket,
+            events,
+            self.wake,
+            self.deadline,
+        )?)
+    }
+}

@@ -1,0 +1,60 @@
+//! The WebSocket between two tunnel ends: a byte stream in the binary messages of a WebSocket
+//! (RFC 6455) over TCP or TLS.
+//!
+//! ```text
+//! dial ── resolve ── connect ── [proxy CONNECT] ── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
+//! accept ─────────────────────────────────────── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
+//! ```
+//!
+//! [`dial`] and [`accept`] can be ended from another thread at any moment by [`Cancel`], and
+//! the WebSocket they answer by [`WsWriter::shutdown`]; `cancel.watch(move || writer.shutdown())`
+//! joins the two.
+//!
+//! # Two halves, one order
+//!
+//! [`WsReader`] belongs to one thread, [`WsWriter`] to any number. Whole frames are ordered
+//! by one lock, which is held while the socket takes them. The reading half never waits for that
+//! lock nor for the socket to take something: what it has to send (pong, close, TLS's own
+//! messages) it leaves for whoever holds the lock, and sends it itself, as far as that goes
+//! without waiting, when nobody does. So two ends whose socket buffers are full in both
+//! directions go on reading, and nothing can lock up.
+//!
+//! With TLS a second lock guards its state, only ever held for the arithmetic on at most 64 KiB:
+//! the reading half takes ciphertext from the socket before it locks, the writing half gives
+//! ciphertext to the socket after it has unlocked.
+//!
+//! Files: [`dial`] and [`accept`] make links, of the parts `resolve`, `proxy`, `tls`, `upgrade`
+//! over a `handshake` stream; `websocket` holds the rules of frames, without sockets; `socket` the
+//! system calls; `reader` and `writer` the two halves.
+
+mod accept;
+mod address_class;
+mod cancel;
+mod dial;
+mod endpoint;
+mod error;
+mod handshake;
+mod limits;
+mod proxy;
+mod reader;
+mod resolve;
+pub(super) mod socket;
+mod tls;
+mod upgrade;
+mod websocket;
+mod writer;
+
+pub use accept::{AcceptOptions, Accepted, accept};
+pub use address_class::AddressClass;
+pub use cancel::{Cancel, Watch};
+pub use dial::{DialOptions, ProxyChoice, Timeouts, dial};
+pub use endpoint::Endpoint;
+pub use error::{AcceptError, CertificateProblem, DialError, FrameError, Stage};
+pub use limits::{
+    CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
+};
+pub use proxy::{Proxy, environment_proxy};
+pub use reader::WsReader;
+pub use tls::{ServerTls, Tls, authorities};
+pub use upgrade::Header;
+pub use writer::{Counters, WsWriter};

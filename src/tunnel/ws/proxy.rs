@@ -1,0 +1,445 @@
+//! HTTP proxies: which one, if any, and how it is asked for a tunnel (RFC 9110 §9.3.6).
+
+use std::fmt;
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use zeroize::Zeroizing;
+
+use super::dial::ProxyChoice;
+use super::endpoint::{Endpoint, authority, checked_host, split_port};
+use super::error::DialError;
+use super::upgrade::printable;
+use crate::http::h1::head::AnswerHead;
+
+/// An HTTP proxy that is asked to CONNECT. `Debug` and [`Proxy::authority`] leave the
+/// credentials out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    host: String,
+    port: u16,
+    /// The value of `Proxy-Authorization`.
+    credentials: Option<Zeroizing<String>>,
+}
+
+impl Proxy {
+    /// Reads `http://USER:PASS@HOST:PORT`; scheme, credentials and port (80) may be absent.
+    ///
+    /// The error says what is wrong and never shows the text, which may hold a password.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+        if !scheme.eq_ignore_ascii_case("http") {
+            let scheme = scheme.escape_default();
+            return Err(format!(
+                "a proxy of kind '{scheme}' is not supported: give http://HOST:PORT"
+            ));
+        }
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (account, place) = match rest.rsplit_once('@') {
+            Some((account, place)) => (Some(account), place),
+            None => (None, rest),
+        };
+        let malformed =
+            |_| "the proxy's address is malformed: give http://USER:PASS@HOST:PORT".to_owned();
+        let (host, port) = split_port(place).map_err(malformed)?;
+        Ok(Self {
+            host: checked_host(host).map_err(malformed)?,
+            port: port.unwrap_or(80),
+            credentials: account.map(basic).transpose()?,
+        })
+    }
+
+    /// `host:port`.
+    pub fn authority(&self) -> String {
+        authority(&self.host, self.port)
+    }
+
+    /// Its host; no brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// `user:password` in base64, as `Basic` credentials have it (RFC 7617).
+    pub fn basic(&self) -> Option<&str> {
+        self.credentials.as_deref()?.strip_prefix("Basic ")
+    }
+
+    /// The request for a tunnel to `target`.
+    pub(super) fn request(&self, target: &Endpoint) -> Zeroizing<Vec<u8>> {
+        let to = target.authority();
+        let mut text = Zeroizing::new(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n"));
+        if let Some(credentials) = &self.credentials {
+            text.reserve(credentials.len() + 64);
+            text.push_str("Proxy-Authorization: ");
+            text.push_str(credentials);
+            text.push_str("\r\n");
+        }
+        text.push_str("\r\n");
+        Zeroizing::new(text.as_bytes().to_vec())
+    }
+
+    /// Judges its answer: any 2xx opens the tunnel.
+    pub(super) fn judge(&self, head: &[u8]) -> Result<(), DialError> {
+        let answer =
+            AnswerHead::parse(head, false).map_err(|refusal| self.malformed(&refusal.message))?;
+        match answer.status {
+            200..=299 => Ok(()),
+            407 => Err(DialError::ProxyCredentials {
+                proxy: self.authority(),
+            }),
+            status => Err(DialError::ProxyRefused {
+                proxy: self.authority(),
+                status,
+                reason: printable(answer.reason.as_bytes()),
+            }),
+        }
+    }
+
+    pub(super) fn malformed(&self, reason: &str) -> DialError {
+        DialError::ProxyMalformed {
+            proxy: self.authority(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let account = if self.credentials.is_some() {
+            "***@"
+        } else {
+            ""
+        };
+        write!(f, "Proxy(http://{account}{})", self.authority())
+    }
+}
+
+/// `Basic` credentials (RFC 7617) of a URL's user and password.
+fn basic(account: &str) -> Result<Zeroizing<String>, String> {
+    let (user, password) = account.split_once(':').unwrap_or((account, ""));
+    let mut plain = Zeroizing::new(percent_decoded(user)?.to_vec());
+    // RFC 7617 §2: a colon would move the border.
+    if plain.contains(&b':') {
+        return Err("the proxy's user name has a colon in it".to_owned());
+    }
+    plain.push(b':');
+    plain.extend_from_slice(&percent_decoded(password)?);
+    let encoded = Zeroizing::new(BASE64.encode(plain.as_slice()));
+    Ok(Zeroizing::new(format!("Basic {}", encoded.as_str())))
+}
+
+fn percent_decoded(text: &str) -> Result<Zeroizing<Vec<u8>>, String> {
+    let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+    let mut decoded = Zeroizing::new(Vec::with_capacity(text.len()));
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let (high, low) = (digit(bytes.next()), digit(bytes.next()));
+        let value = high
+            .zip(low)
+            .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        decoded.push(value.ok_or("the proxy's credentials have a stray '%': write it as %25")?);
+    }
+    Ok(decoded)
+}
+
+/// The proxy for `target`, if any.
+pub(super) fn choose(choice: &ProxyChoice, target: &Endpoint) -> Result<Option<Proxy>, DialError> {
+    match choice {
+        ProxyChoice::Direct => Ok(None),
+        ProxyChoice::Fixed(proxy) => Ok(Some(proxy.clone())),
+        ProxyChoice::Environment => environment_proxy(target),
+    }
+}
+
+/// The proxy that the environment names for `target`; none for this machine.
+pub fn environment_proxy(target: &Endpoint) -> Result<Option<Proxy>, DialError> {
+    from_environment(target, |name| std::env::var(name).ok())
+}
+
+fn from_environment(
+    target: &Endpoint,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Proxy>, DialError> {
+    let first = |names: &[&'static str]| {
+        let set =
+            |name: &&'static str| variable(name).filter(|v| !v.is_empty()).map(|v| (*name, v));
+        names.iter().find_map(set)
+    };
+    let excepted =
+        || first(&["no_proxy", "NO_PROXY"]).is_some_and(|(_, list)| excepts(&list, target));
+    if target.is_loopback() || excepted() {
+        return Ok(None);
+    }
+    let names = match target.secure {
+        true => ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
+        // Under CGI the capitals are what a visitor's `Proxy:` header says (CVE-2016-5385).
+        false if variable("REQUEST_METHOD").is_some() => ["http_proxy"; 4],
+        false => ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"],
+    };
+    match first(&names) {
+        None => Ok(None),
+        Some((name, url)) => match Proxy::parse(&url) {
+            Ok(proxy) => Ok(Some(proxy)),
+            Err(reason) => Err(DialError::Settings(format!("{name}: {reason}"))),
+        },
+    }
+}
+
+/// Whether a `NO_PROXY` list names the target. Its entries, divided by commas or spaces:
+///
+/// | entry | names |
+/// |---|---|
+/// | `*` | everything |
+/// | `example.org` | that host and all below it |
+/// | `.example.org`, `*.example.org` | all below it |
+/// | `10.1.2.3`, `[2001:db8::1]` | that address |
+/// | `10.0.0.0/8`, `2001:db8::/32` | that network |
+/// | any of the above but the network and `:PORT` | only with that port |
+fn excepts(list: &str, target: &Endpoint) -> bool {
+    let entries = list
+        .split([',', ' ', '\t'])
+        .filter(|entry| !entry.is_empty());
+    let host = target
+        .host
+        .strip_suffix('.')
+        .unwrap_or(&target.host)
+        .to_ascii_lowercase();
+    entries
+        .map(str::to_ascii_lowercase)
+        .any(|entry| names(&entry, &host, target.port))
+}
+
+fn names(entry: &str, host: &str, port: u16) -> bool {
+    let address = host
+        .parse::<IpAddr>()
+        .ok()
+        .map(|address| address.to_canonical());
+    if let Some((network, bits)) = entry.split_once('/') {
+        return address.is_some_and(|address| contains(network, bits, address));
+    }
+    let (name, wanted) = match entry.parse::<IpAddr>() {
+        Ok(_) => (entry, None),
+        Err(_) => match split_port(entry) {
+            Ok(parts) => parts,
+            Err(_) => return false,
+        },
+    };
+    if wanted.is_some_and(|wanted| wanted != port) {
+        return false;
+    }
+    match (name.parse::<IpAddr>(), address) {
+        (Ok(named), Some(address)) => named.to_canonical() == address,
+        (Ok(_), None) => false,
+        (Err(_), _) if name == "*" => true,
+        (Err(_), Some(_)) => false,
+        (Err(_), None) => is_name(name, host),
+    }
+}
+
+fn is_name(name: &str, host: &str) -> bool {
+    let below = |name: &str| {
+        host.strip_suffix(name)
+            .is_some_and(|start| start.ends_with('.') && start.len() > 1)
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    match name.strip_prefix("*.").or_else(|| name.strip_prefix('.')) {
+        Some(parent) => !parent.is_empty() && below(parent),
+        None => !name.is_empty() && (host == name || below(name)),
+    }
+}
+
+/// Whether `network/bits` holds `address`.
+fn contains(network: &str, bits: &str, address: IpAddr) -> bool {
+    let (Ok(network), Ok(bits)) = (network.parse::<IpAddr>(), bits.parse::<u32>()) else {
+        return false;
+    };
+    match (network, address) {
+        (IpAddr::V4(network), IpAddr::V4(address)) if bits <= 32 => {
+            let differ = network.to_bits() ^ address.to_bits();
+            differ.checked_shr(32 - bits).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(network), IpAddr::V6(address)) if bits <= 128 => {
+            let differ = network.to_bits() ^ address.to_bits();
+            differ.checked_shr(128 - bits).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(url: &str) -> Endpoint {
+        Endpoint::parse(url).unwrap()
+    }
+
+    fn from(variables: &[(&str, &str)], url: &str) -> Result<Option<String>, String> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let proxy = from_environment(&endpoint(url), variable);
+        proxy
+            .map(|proxy| proxy.map(|proxy| proxy.authority()))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn proxies_are_read() {
+        for (url, shown) in [
+            ("http://p:3128", "Proxy(http://p:3128)"),
+            ("p", "Proxy(http://p:80)"),
+            ("HTTP://[::1]:8/", "Proxy(http://[::1]:8)"),
+            ("http://u:secret@p:1", "Proxy(http://***@p:1)"),
+        ] {
+            assert_eq!(format!("{:?}", Proxy::parse(url).unwrap()), shown);
+        }
+        for url in [
+            "",
+            "https://p",
+            "socks5://p:1080",
+            "http://p:0",
+            "http://a b",
+            "http://u:%zz@p",
+            "http://a%3ab:c@p",
+        ] {
+            let error = Proxy::parse(url).unwrap_err();
+            assert!(!error.contains("zz"), "{error}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_sent_decoded_and_never_shown() {
+        // RFC 7617 §2 has this example; the password is percent-encoded here.
+        let proxy = Proxy::parse("http://Aladdin:open%20sesame@p:1").unwrap();
+        let request = proxy.request(&endpoint("ws://[::1]:8080/x"));
+        let expected = "CONNECT [::1]:8080 HTTP/1.1\r\nHost: [::1]:8080\r\n\
+            Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n";
+        assert_eq!(String::from_utf8_lossy(&request), expected);
+        let at = Proxy::parse("http://u:p@ss@p:1").unwrap();
+        assert!(String::from_utf8_lossy(&at.request(&endpoint("ws://h"))).contains("dTpwQHNz"));
+        assert_eq!((at.host(), at.port()), ("p", 1));
+    }
+
+    #[test]
+    fn the_answer_of_a_proxy_is_judged() {
+        let proxy = Proxy::parse("p:1").unwrap();
+        let text = |head: &str| {
+            proxy
+                .judge(head.as_bytes())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(text("HTTP/1.0 200 Connection established\r\n\r\n"), Ok(()));
+        assert_eq!(text("HTTP/1.1 204 X\r\n\r\n"), Ok(()));
+        assert!(
+            text("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+                .unwrap_err()
+                .contains("credentials")
+        );
+        assert!(
+            text("HTTP/1.1 403 Forbidden\r\n\r\n")
+                .unwrap_err()
+                .contains("403 Forbidden")
+        );
+        assert!(
+            text("HTTP/1.1 301 Moved\r\n\r\n")
+                .unwrap_err()
+                .contains("refused")
+        );
+        assert!(
+            text("SSH-2.0-x\r\n\r\n")
+                .unwrap_err()
+                .contains("does not answer like an HTTP proxy")
+        );
+    }
+
+    #[test]
+    fn the_environment_names_the_proxy() {
+        let all = [
+            ("HTTPS_PROXY", "s:1"),
+            ("HTTP_PROXY", "h:2"),
+            ("ALL_PROXY", "a:3"),
+        ];
+        assert_eq!(from(&all, "wss://x"), Ok(Some("s:1".to_owned())));
+        assert_eq!(from(&all, "ws://x"), Ok(Some("h:2".to_owned())));
+        assert_eq!(from(&all[2..], "ws://x"), Ok(Some("a:3".to_owned())));
+        assert_eq!(from(&all[2..], "wss://x"), Ok(Some("a:3".to_owned())));
+        assert_eq!(from(&all[..1], "ws://x"), Ok(None));
+        assert_eq!(
+            from(&[("http_proxy", "l:1"), ("HTTP_PROXY", "u:2")], "ws://x"),
+            Ok(Some("l:1".to_owned()))
+        );
+        assert_eq!(
+            from(&[("http_proxy", ""), ("HTTP_PROXY", "u:2")], "ws://x"),
+            Ok(Some("u:2".to_owned()))
+        );
+        assert_eq!(
+            from(
+                &[("HTTP_PROXY", "u:2"), ("REQUEST_METHOD", "GET")],
+                "ws://x"
+            ),
+            Ok(None)
+        );
+        assert_eq!(from(&[], "ws://x"), Ok(None));
+        for loopback in ["ws://localhost:1", "wss://127.0.0.2", "ws://[::1]"] {
+            assert_eq!(from(&all, loopback), Ok(None), "{loopback}");
+        }
+        let error = from(&[("HTTPS_PROXY", "socks5://u:pw@p")], "wss://x").unwrap_err();
+        assert!(
+            error.starts_with("HTTPS_PROXY: ") && !error.contains("pw"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn exceptions_are_as_wide_as_they_say() {
+        let table = [
+            ("*", "a.example:1", true),
+            ("example.org", "example.org:1", true),
+            ("Example.ORG", "a.EXAMPLE.org:1", true),
+            ("example.org", "badexample.org:1", false),
+            ("example.org.", "example.org:1", true),
+            (".example.org", "a.example.org:1", true),
+            (".example.org", "example.org:1", false),
+            ("*.example.org", "a.b.example.org:1", true),
+            ("*.example.org", "example.org:1", false),
+            ("example.org:8080", "example.org:8080", true),
+            ("example.org:8080", "example.org:80", false),
+            ("x, y ,example.org", "example.org:1", true),
+            ("x y", "y:1", true),
+            ("", "y:1", false),
+            (",.,:", "y:1", false),
+            ("10.1.2.3", "10.1.2.3:1", true),
+            ("10.1.2.3:1", "10.1.2.3:2", false),
+            ("2.3", "10.1.2.3:1", false),
+            ("10.0.0.0/8", "10.255.0.1:1", true),
+            ("10.0.0.0/8", "11.0.0.1:1", false),
+            ("10.1.2.3/32", "10.1.2.3:1", true),
+            ("10.1.2.3/32", "10.1.2.2:1", false),
+            ("0.0.0.0/0", "8.8.8.8:1", true),
+            ("10.0.0.0/33", "10.0.0.0:1", false),
+            ("10.0.0.0/8", "ten.example:1", false),
+            ("[2001:db8::1]", "[2001:db8::1]:1", true),
+            ("2001:db8::1", "[2001:db8::1]:1", true),
+            ("[2001:db8::1]:7", "[2001:db8::1]:8", false),
+            ("2001:db8::/32", "[2001:db8:9::1]:1", true),
+            ("2001:db8::/32", "[2001:db9::1]:1", false),
+            ("::/0", "[2001:db9::1]:1", true),
+        ];
+        for (list, target, expected) in table {
+            let target = endpoint(&format!("ws://{target}"));
+            assert_eq!(excepts(list, &target), expected, "{list} {target}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The upgrade from HTTP to a WebSocket (RFC 6455 §4), both sides, without sockets.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ring::digest;
+use ring::rand::{SecureRandom, SystemRandom};
+use zeroize::Zeroizing;
+
+use super::endpoint::Endpoint;
+use super::error::DialError;
+use crate::http::h1::head::{AnswerHead, Head, Headers, Version};
+
+/// The subprotocol that both ends must mean.
+const PROTOCOL: &str = "chisel-v3";
+/// RFC 6455 §1.3.
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+/// Bytes of a key before it is encoded (§4.1).
+const KEY: usize = 16;
+/// Bytes of a stranger's text in a message. Default 1 KiB: more than any status line says.
+const TEXT_CAP: usize = 1024;
+/// Headers that are the upgrade's own; a caller's may not stand in for them.
+const OWN: [&str; 5] = [
+    "connection",
+    "upgrade",
+    "content-length",
+    "transfer-encoding",
+    "expect",
+];
+
+/// A header line to be sent along with the upgrade. `Debug` shows its name alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Header {
+    name: String,
+    value: Zeroizing<String>,
+}
+
+impl Header {
+    /// Reads `Name: value`. `Host` takes the place of the one that would be sent.
+    ///
+    /// The error says what is wrong and does not show the value.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let (name, value) = line
+            .split_once(':')
+            .ok_or("a header needs a colon: give 'Name: value'")?;
+        Self::new(name.trim(), value.trim())
+    }
+
+    /// A header of this name and value, under the same rules.
+    pub fn new(name: &str, value: &str) -> Result<Self, String> {
+        let lower = name.to_ascii_lowercase();
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(format!(
+                "'{}' is no name of a header",
+                name.escape_default()
+            ));
+        }
+        if OWN.contains(&lower.as_str()) || lower.starts_with("sec-websocket-") {
+            return Err(format!("the header {name} belongs to the tunnel itself"));
+        }
+        // RFC 9110 §5.5; without it a value could smuggle lines in.
+        if !value
+            .bytes()
+            .all(|b| b == b'\t' || (b' '..=b'~').contains(&b))
+        {
+            return Err(format!(
+                "the value of the header {name} has a forbidden character"
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            value: Zeroizing::new(value.to_owned()),
+        })
+    }
+
+    fn is_host(&self) -> bool {
+        self.name.eq_ignore_ascii_case("host")
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ***", self.name)
+    }
+}
+
+/// RFC 9110 §5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// A fresh `Sec-WebSocket-Key` (§4.1).
+pub(super) fn new_key() -> Result<String, DialError> {
+    let mut key = [0; KEY];
+    let filled = SystemRandom::new().fill(&mut key);
+    let none = |_| DialError::Resources(std::io::Error::other("the system has no random numbers"));
+    filled.map_err(none)?;
+    Ok(BASE64.encode(key))
+}
+
+/// The client's request (§4.1).
+pub(super) fn request(target: &Endpoint, headers: &[Header], key: &str) -> Zeroizing<Vec<u8>> {
+    let mut text = Zeroizing::new(String::new());
+    let mut line = |parts: [&str; 3]| {
+        parts.iter().for_each(|part| text.push_str(part));
+        text.push_str("\r\n");
+    };
+    line(["GET ", &target.path, " HTTP/1.1"]);
+    if !headers.iter().any(Header::is_host) {
+        line(["Host", ": ", &target.host_header()]);
+    }
+    line(["Upgrade", ": ", "websocket"]);
+    line(["Connection", ": ", "Upgrade"]);
+    line(["Sec-WebSocket-Key", ": ", key]);
+    line(["Sec-WebSocket-Version", ": ", "13"]);
+    line(["Sec-WebSocket-Protocol", ": ", PROTOCOL]);
+    for header in headers {
+        line([&header.name, ": ", &header.value]);
+    }
+    line(["", "", ""]);
+    Zeroizing::new(text.as_bytes().to_vec())
+}
+
+/// What an answer means for the client.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The connection is a WebSocket now.
+    Upgraded,
+    /// Status 1xx: the answer is still to come (RFC 9110 §15.2).
+    Interim,
+}
+
+/// Judges the server's answer (§4.1, second list).
+pub(super) fn judge(head: &[u8], key: &str) -> Result<Verdict, DialError> {
+    let bad = |reason: &str| DialError::BadUpgrade(reason.to_owned());
+    let answer = AnswerHead::parse(head, false).map_err(|_| bad("its answer is no HTTP"))?;
+    match answer.status {
+        101 => {}
+        100..=199 => return Ok(Verdict::Interim),
+        _ => return Err(other_status(&answer)),
+    }
+    let headers = &answer.headers;
+    if !head.starts_with(b"HTTP/1.1 ") {
+        return Err(bad("it upgrades in an HTTP version that cannot"));
+    }
+    if !only_is(headers, "upgrade", "websocket") {
+        return Err(bad("it upgrades to something else than a WebSocket"));
+    }
+    if !headers.lists("connection", "upgrade") {
+        return Err(bad("its upgrade lacks 'Connection: Upgrade'"));
+    }
+    let expected = accept_key(key);
+    if headers.only("sec-websocket-accept") != Ok(Some(expected.as_bytes())) {
+        return Err(bad(
+            "its upgrade does not answer this request (Sec-WebSocket-Accept)",
+        ));
+    }
+    if headers.all("sec-websocket-extensions").next().is_some() {
+        return Err(bad("it uses a WebSocket extension that was not offered"));
+    }
+    // A chisel server names no subprotocol although one was offered.
+    match headers.only("sec-websocket-protocol") {
+        Ok(None) => Ok(Verdict::Upgraded),
+        Ok(Some(name)) if name == PROTOCOL.as_bytes() => Ok(Verdict::Upgraded),
+        _ => Err(bad("it speaks another subprotocol than chisel-v3")),
+    }
+}
+
+fn other_status(answer: &AnswerHead) -> DialError {
+    let location = answer.headers.only("location").ok().flatten();
+    DialError::NotATunnelServer {
+        status: answer.status,
+        reason: printable(answer.reason.as_bytes()),
+        location: location.map(printable),
+    }
+}
+
+/// A stranger's text, fit for a message; the mark at its end says that there was more.
+pub(super) fn printable(text: &[u8]) -> String {
+    let short = text.get(..TEXT_CAP).unwrap_or(text);
+    let mark = if short.len() < text.len() {
+        "… (cut)"
+    } else {
+        ""
+    };
+    let shown = String::from_utf8_lossy(short).escape_debug().to_string();
+    shown + mark
+}
+
+fn only_is(headers: &Headers, name: &str, value: &str) -> bool {
+    matches!(headers.only(name), Ok(Some(found)) if found.eq_ignore_ascii_case(value.as_bytes()))
+}
+
+/// `Sec-WebSocket-Accept` for a key (§4.2.2). SHA-1 is what the RFC names; nothing secret
+/// depends on it.
+fn accept_key(key: &str) -> String {
+    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    context.update(key.as_bytes());
+    context.update(GUID);
+    BASE64.encode(context.finish())
+}
+
+/// What the server does with a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// Send this; then the connection is a WebSocket.
+    Upgrade(String),
+    /// Send this and close.
+    Answer(u16, String),
+}
+
+/// Decides about a request (§4.2.1). As in a chisel server the path of an upgrade does not
+/// matter, so that a proxy may put the tunnel under one.
+pub(super) fn decide(head: &Head) -> Reply {
+    let headers = &head.headers;
+    let is_get = head.method == "GET";
+    let path = head.target.split('?').next().unwrap_or_default();
+    if !headers.lists("upgrade", "websocket") {
+        return match path {
+            "/health" if is_get || head.method == "HEAD" => plain(head, 200, "OK\n"),
+            "/version" if is_get || head.method == "HEAD" => {
+                plain(head, 200, env!("CARGO_PKG_VERSION"))
+            }
+            _ => plain(head, 404, "Not found\n"),
+        };
+    }
+    let protocol = headers.only("sec-websocket-protocol");
+    if !is_get || protocol != Ok(Some(PROTOCOL.as_bytes())) {
+        return plain(head, 404, "Not found\n");
+    }
+    if headers.only("sec-websocket-version") != Ok(Some(b"13")) {
+        return plain(head, 426, "Only WebSocket version 13 is spoken\n");
+    }
+    let sound = head.version == Version::Http11
+        && headers.lists("connection", "upgrade")
+        && matches!(headers.only("host"), Ok(Some(_)))
+        && head.framing == crate::http::h1::body::Framing::Length(0);
+    match headers
+        .only("sec-websocket-key")
+        .ok()
+        .flatten()
+        .and_then(key)
+    {
+        Some(key) if sound => Reply::Upgrade(upgraded(&key)),
+        _ => plain(head, 400, "Malformed WebSocket upgrade\n"),
+    }
+}
+
+/// A key is 16 bytes in base64 (§4.2.1).
+fn key(value: &[u8]) -> Option<String> {
+    let bytes = BASE64.decode(value).ok()?;
+    (bytes.len() == KEY).then(|| String::from_utf8_lossy(value).into_owned())
+}
+
+/// §4.2.2. The subprotocol is not named, as a chisel server does: its clients want it so.
+fn upgraded(key: &str) -> String {
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\n\
+         Upgrade: websocket\r\n\
+         Connection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {}\r\n\r\n",
+        accept_key(key)
+    )
+}
+
+fn plain(head: &Head, status: u16, text: &str) -> Reply {
+    let body = if head.method == "HEAD" { "" } else { text };
+    Reply::Answer(status, answer(status, text.len(), body))
+}
+
+/// The answer to what is no HTTP.
+pub(super) fn refusal(status: u16) -> String {
+    let text = "Malformed request\n";
+    answer(status, text.len(), text)
+}
+
+fn answer(status: u16, length: usize, body: &str) -> String {
+    let reason = match status {
+        200 => "OK",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        414 => "URI Too Long",
+        417 => "Expectation Failed",
+        426 => "Upgrade Required",
+        431 => "Request Header Fields Too Large",
+        505 => "HTTP Version Not Supported",
+        _ => "Bad Request",
+    };
+    // RFC 9110 §15.5.6; RFC 6455 §4.4, RFC 9110 §15.5.22.
+    let what_would_do = match status {
+        405 => "Allow: GET, HEAD\r\n",
+        426 => "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+        _ => "",
+    };
+    format!(
+        "HTTP/1.1 {status} {reason}\r\n{what_would_do}\
+         Content-Type: text/plain; charset=utf-8\r\n\
+         X-Content-Type-Options: nosniff\r\n\
+         Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    )
+}
+
+#[cfg(test)]
+#[path = "upgrade_tests.rs"]
+mod tests;
