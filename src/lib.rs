@@ -2,7 +2,7 @@
 //! MySQL-protocol databases, and tunnels that share a local application.
 //!
 //! Rooms, imports point downward only: [`cli`], [`manager`], [`relay`], [`sqlweb`],
-//! [`plugin`], [`tunnel`], [`http`], [`vault`].
+//! [`plugin`], [`tunnel`], [`http`], [`store`].
 
 pub mod cli;
 pub mod http;
@@ -11,6 +11,7 @@ pub mod plugin;
 pub mod relay;
 pub mod sqlweb;
 pub mod store;
+mod sync;
 pub mod tunnel;
 
 /// The fuzz inputs are shared with targets outside, which know the crate by its name.

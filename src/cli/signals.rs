@@ -7,9 +7,10 @@
 //! The password prompt turns the terminal's echo off, so a signal that ends
 //! the process there must turn it on again.
 
+use crate::sync::Mutex;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -51,10 +52,7 @@ impl Watch {
             .stack_size(STACK)
             .spawn(move || {
                 for signal in signals.forever() {
-                    on_signal(
-                        signal,
-                        &mut shared.lock().unwrap_or_else(PoisonError::into_inner),
-                    );
+                    on_signal(signal, &mut shared.lock());
                 }
             })?;
         Ok(Self { phase })
@@ -62,7 +60,7 @@ impl Watch {
 
     /// A signal during the start removes this directory too, as its owner will not be dropped.
     pub(crate) fn removes(&self, dir: &Path) {
-        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut phase = self.phase.lock();
         if let Phase::Starting { run_dir, .. } = &mut *phase {
             *run_dir = Some(dir.to_owned());
         }
@@ -71,7 +69,7 @@ impl Watch {
     /// From here on the first signal is received from the channel.
     pub(crate) fn running(&self) -> Receiver<()> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
-        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut phase = self.phase.lock();
         *phase = Phase::Running(sender);
         receiver
     }

@@ -1,13 +1,12 @@
 //! Tells a handler that its client has gone.
 
+use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
-
-use super::lock;
 
 /// Bytes of stack for the thread that runs callbacks: they may talk to a database over TLS.
 const CALLBACK_STACK: usize = 512 * 1024;
@@ -56,7 +55,7 @@ impl CancelToken {
     /// gone already. Dropping the guard deregisters `f`, or waits for its end if it is
     /// just running: after that `f` neither runs nor will run.
     pub fn on_gone(&self, f: impl FnOnce() + Send + 'static) -> DisconnectGuard {
-        let mut slots = lock(&self.inner.slots);
+        let mut slots = self.inner.slots.lock();
         if self.is_gone() {
             drop(slots);
             f();
@@ -77,7 +76,7 @@ impl CancelToken {
     /// Marks the client as gone and runs what is registered. Later calls do nothing.
     pub(crate) fn fire(&self) {
         let waiting = {
-            let mut slots = lock(&self.inner.slots);
+            let mut slots = self.inner.slots.lock();
             self.inner.gone.store(true, Ordering::SeqCst);
             std::mem::take(&mut slots.waiting)
         };
@@ -89,7 +88,7 @@ impl CancelToken {
 
     /// Forgets what is registered: the request has ended in the ordinary way.
     pub(crate) fn disarm(&self) {
-        let waiting = std::mem::take(&mut lock(&self.inner.slots).waiting);
+        let waiting = std::mem::take(&mut self.inner.slots.lock().waiting);
         drop(waiting);
     }
 }
@@ -119,29 +118,29 @@ impl Drop for DisconnectGuard {
         let Some((watch, id, slot)) = self.registration.take() else {
             return;
         };
-        let _ = lock(&watch.inner.slots).waiting.remove(&id);
+        let _ = watch.inner.slots.lock().waiting.remove(&id);
         slot.cancel();
     }
 }
 
 impl Slot {
     fn run(&self) {
-        let mut callback = lock(&self.callback);
-        *lock(&self.runner) = Some(thread::current().id());
+        let mut callback = self.callback.lock();
+        *self.runner.lock() = Some(thread::current().id());
         if let Some(f) = callback.take()
             && catch_unwind(AssertUnwindSafe(f)).is_err()
         {
             log::error!("http: a callback for a client that has gone panicked");
         }
-        *lock(&self.runner) = None;
+        *self.runner.lock() = None;
     }
 
     /// Drops the callback; waits when it is running, unless it is this very thread.
     fn cancel(&self) {
-        if *lock(&self.runner) == Some(thread::current().id()) {
+        if *self.runner.lock() == Some(thread::current().id()) {
             return;
         }
-        let callback = lock(&self.callback).take();
+        let callback = self.callback.lock().take();
         drop(callback);
     }
 }

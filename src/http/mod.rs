@@ -23,8 +23,6 @@ mod router;
 mod stream;
 mod upstream;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use cancel_token::{CancelToken, DisconnectGuard};
 pub use error::ApiError;
 pub use handler::{Handler, Server, ServerConfig};
@@ -35,9 +33,3 @@ pub use server::limits::Limits;
 pub use server::policy::{HostPolicy, InvalidHost};
 pub use server::source;
 pub use stream::Stream;
-
-/// Locks a mutex of this room. Nothing in it panics in the middle of a change, and callbacks
-/// and handlers, which may, are contained: so a poisoned lock guards what is sound.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

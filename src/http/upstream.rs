@@ -1,6 +1,7 @@
 //! Upstream the server: tiny_http on a private Unix socket, its workers, and the table of
 //! requests under way.
 
+use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -9,8 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::h1::head::Head;
 use super::server::forward::HOP_BY_HOP;
 use super::server::{Backend, Opened, PendingResponse};
-use super::{CancelToken, Handler, Request, lock};
+use super::{CancelToken, Handler, Request};
 
 /// Names the request in the process's own table. Only the server writes it.
 const ID_HEADER: &str = "x-postern-request";
@@ -110,7 +111,7 @@ impl Workers {
     /// after at most `time`.
     pub(super) fn stop(&self, time: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
-        let Some(behind) = lock(&self.current).take() else {
+        let Some(behind) = self.current.lock().take() else {
             return;
         };
         let until = Instant::now() + time;
@@ -178,7 +179,7 @@ impl Workers {
             .iter()
             .find(|header| header.field.equiv(ID_HEADER))
             .and_then(|header| header.value.as_str().parse().ok())?;
-        lock(&self.under_way.requests).get(&id).cloned()
+        self.under_way.requests.lock().get(&id).cloned()
     }
 
     fn is_stopping(&self) -> bool {
@@ -186,7 +187,7 @@ impl Workers {
     }
 
     fn current(&self) -> Option<Arc<Upstream>> {
-        lock(&self.current).clone()
+        self.current.lock().clone()
     }
 
     fn connect(&self) -> io::Result<UnixStream> {
@@ -205,7 +206,7 @@ impl Workers {
     /// it: a new one takes over, and workers that wait at the old one are called away.
     /// False when there is no listener and none can be made now.
     fn revive(&self, dead: &Arc<Upstream>) -> bool {
-        let mut current = lock(&self.current);
+        let mut current = self.current.lock();
         let is_current = current.as_ref().is_some_and(|now| Arc::ptr_eq(now, dead));
         if !is_current || UnixStream::connect(&dead.socket).is_ok() {
             return true;
@@ -278,7 +279,10 @@ impl Backend for Workers {
             client: client.clone(),
             taken: AtomicBool::new(false),
         });
-        lock(&self.under_way.requests).insert(id, Arc::clone(&waiting));
+        self.under_way
+            .requests
+            .lock()
+            .insert(id, Arc::clone(&waiting));
         let ticket = Box::new(Entry {
             id,
             waiting,
@@ -309,7 +313,7 @@ impl PendingResponse for Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        lock(&self.under_way.requests).remove(&self.id);
+        self.under_way.requests.lock().remove(&self.id);
     }
 }
 

@@ -1,8 +1,9 @@
 //! What all parts of the manager share.
 
+use crate::sync::Mutex;
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -97,12 +98,7 @@ impl PortReservations {
         stopped: &Receiver<()>,
     ) -> Result<PortReservation, Ended> {
         let deadline = Instant::now() + PORT_WAIT;
-        while !self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key.clone())
-        {
+        while !self.0.lock().insert(key.clone()) {
             if stopped.recv_timeout(PORT_POLL) != Err(RecvTimeoutError::Timeout) {
                 return Err(Ended::Stopped);
             }
@@ -120,10 +116,6 @@ impl PortReservations {
 
 impl Drop for PortReservation {
     fn drop(&mut self) {
-        self.ports
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.key);
+        self.ports.0.lock().remove(&self.key);
     }
 }

@@ -9,9 +9,10 @@
 //!     └────────── started afresh, or not used any more ┴─────────────┘
 //! ```
 
+use crate::sync::{Mutex, MutexGuard};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
@@ -306,11 +307,11 @@ fn info(core: &AppState, remote: &RemoteServer) -> Result<Info, ConnectError> {
 
 impl MainTunnel {
     fn lock(&self) -> MutexGuard<'_, Main> {
-        self.main.lock().unwrap_or_else(PoisonError::into_inner)
+        self.main.lock()
     }
 
     fn starting(&self) -> MutexGuard<'_, ()> {
-        self.starting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.starting.lock()
     }
 
     /// Ends the local API service.

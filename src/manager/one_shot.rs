@@ -3,8 +3,9 @@
 //! The connect sequence without the main tunnel, which belongs to `postern start`: both may run at once, with the same
 //! credentials.
 
+use crate::sync::Mutex;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, never, select};
@@ -188,11 +189,7 @@ impl Call {
     }
 
     fn saved(&self) -> Result<Connector, String> {
-        let saved = self
-            .saved
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let saved = self.saved.lock().take();
         saved.unwrap_or_else(|| Err("the answer's credentials were not saved".to_owned()))
     }
 }
@@ -237,7 +234,7 @@ impl Caller for Call {
         };
         let saved = self.remote.accept(&self.store, setup, None, answered);
         let saved = saved.map_err(|error| format!("cannot save the credentials: {error}"));
-        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = saved.transpose();
+        *self.saved.lock() = saved.transpose();
     }
 }
 

@@ -2,9 +2,10 @@
 //! may come. Looked at when an application is connected, and at each dial: a name may lead here later, and so may an
 //! address where nobody listened.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::app::AppConfig;
 use super::app_state::AppState;
@@ -69,7 +70,7 @@ impl OwnListeners {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Listener>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Remote servers, each by its origin: what one is told, no other sees.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -95,7 +96,7 @@ impl Servers {
     }
 
     fn servers(&self) -> MutexGuard<'_, BTreeMap<String, Arc<RemoteServer>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -212,7 +213,7 @@ impl RemoteServer {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The web client of a database application: it is there for as long as the connection.
 
+use crate::sync::Mutex;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
@@ -146,7 +147,7 @@ fn started(
         .stack_size(STACK)
         .spawn(move || {
             let outcome = clients.serve(protocol, database).map(|outcome| {
-                let registered = bound.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let registered = bound.lock().take();
                 outcome.map(|served| (served, registered))
             });
             drop(counted);
@@ -197,7 +198,7 @@ fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
     let (listeners, bound) = (core.listeners.clone(), Arc::clone(bound));
     Arc::new(move |address| {
         let (listener, registered) = listeners.bind(address, "a database's web client")?;
-        *bound.lock().unwrap_or_else(PoisonError::into_inner) = Some(registered);
+        *bound.lock() = Some(registered);
         Ok(listener)
     })
 }

@@ -1,6 +1,6 @@
 //! So many lines a minute of what anybody can cause: nobody fills the disk with them. Pure.
 
-use std::sync::{Mutex, PoisonError};
+use crate::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Lines a minute of one kind. Default 120: anybody can cause as many as he likes.
@@ -15,7 +15,7 @@ pub(super) struct Lines(Mutex<Window>);
 impl Lines {
     /// Whether a line may be told now, and how many were not told in the minute before, where that is over.
     pub(super) fn count(&self, now: Instant) -> (bool, Option<usize>) {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0.lock();
         let more = window.roll(now);
         (window.count(), more)
     }

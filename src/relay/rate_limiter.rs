@@ -1,8 +1,8 @@
 //! How often one source may do something.
 
+use crate::sync::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::http;
@@ -36,7 +36,7 @@ impl RateLimiter {
     /// Whether a call now would be one too many; counts nothing.
     pub(super) fn is_exhausted(&self, source: IpAddr) -> bool {
         let now = Instant::now();
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         let recent =
             |times: &VecDeque<Instant>| times.iter().filter(|at| is_recent(at, now)).count();
         calls
@@ -46,7 +46,7 @@ impl RateLimiter {
 
     fn count_at(&self, source: IpAddr, now: Instant) -> Result<(), Duration> {
         let source = http::source(source);
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         if calls.len() >= MAX_SOURCES && !calls.contains_key(&source) {
             let longest = calls.iter().min_by_key(|(_, times)| times.back());
             if let Some(longest) = longest.map(|(source, _)| *source) {
@@ -116,6 +116,6 @@ mod tests {
             Ok(()),
             "forgotten, as the oldest"
         );
-        assert_eq!(rate.calls.lock().unwrap().len(), MAX_SOURCES);
+        assert_eq!(rate.calls.lock().len(), MAX_SOURCES);
     }
 }

@@ -1,8 +1,8 @@
 //! Secrets as the relay keeps them: never the secret itself.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -81,7 +81,7 @@ impl SecretHash {
 /// Slow ones are done one at a time: whoever has many of them done takes one processor and no more.
 fn turn(rounds: NonZeroU32) -> Option<MutexGuard<'static, ()>> {
     static SLOW: Mutex<()> = Mutex::new(());
-    (rounds.get() > 1).then(|| SLOW.lock().unwrap_or_else(PoisonError::into_inner))
+    (rounds.get() > 1).then(|| SLOW.lock())
 }
 
 /// Whether keeping a secret takes that long.

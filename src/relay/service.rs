@@ -1,7 +1,8 @@
 //! What the relay does for connectors: quick-setup, logins of their tunnels, ports and sites.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
@@ -334,9 +335,7 @@ impl Service {
     }
 
     fn following(&self) -> MutexGuard<'_, ()> {
-        self.following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.following.lock()
     }
 
     fn password(&self, connector: &str) -> Option<SecretHash> {

@@ -1,8 +1,9 @@
 //! The data directory: who has it, the state, and the host keys.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use zeroize::Zeroizing;
@@ -132,7 +133,7 @@ impl Store {
     }
 
     fn book(&self) -> MutexGuard<'_, RelayState> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock()
     }
 
     /// The host keys, made where they are missing, so that clients see the same ones after a restart.

@@ -1,8 +1,8 @@
 //! Invisible mode: an authorization code is exchanged for a session cookie.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ring::rand::{SecureRandom, SystemRandom};
@@ -185,13 +185,11 @@ impl Auth {
     }
 
     fn guest_code(&self) -> MutexGuard<'_, Option<Zeroizing<String>>> {
-        self.guest_code
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.guest_code.lock()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The memory of large rows while slow clients read them: one budget for all statements.
 
+use crate::sync::{Condvar, Mutex};
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mysql::{Column, Row, Value};
@@ -48,13 +48,13 @@ impl RowBudget {
         wanted: &dyn Fn() -> bool,
     ) -> Result<Place<'a>, DbError> {
         let deadline = Instant::now() + WAIT;
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         while !has_room(&used, reader, bytes) {
             if Instant::now() > deadline || !wanted() {
                 return Err(DbError::NoRoom);
             }
             let waited = self.freed.wait_timeout(used, LOOK);
-            (used, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            used = waited;
         }
         *used.entry(reader.to_owned()).or_default() += bytes;
         Ok(Place {
@@ -84,7 +84,7 @@ fn has_room(used: &HashMap<String, usize>, reader: &str, bytes: usize) -> bool {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let budget = self.budget;
-        let mut used = budget.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = budget.used.lock();
         if let Some(own) = used.get_mut(self.reader) {
             *own = own.saturating_sub(self.bytes);
         }
@@ -128,7 +128,7 @@ mod tests {
             drop(alone);
             assert!(waiting.join().unwrap());
         });
-        assert!(budget.used.lock().unwrap().is_empty());
+        assert!(budget.used.lock().is_empty());
     }
 
     #[test]

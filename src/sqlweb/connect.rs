@@ -1,9 +1,10 @@
 //! Connections to the database: addresses, TLS, sign-in rules, and the cap on how many there are.
 
+use crate::sync::Mutex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -153,7 +154,7 @@ impl Connector {
         let mut link = self.connect_with(Permit(None), time)?;
         link.socket.set_patience(Some(time));
         let until = Instant::now() + 2 * time;
-        lock(&self.short).push((until, link.socket.weak()));
+        self.short.lock().push((until, link.socket.weak()));
         self.question.ask(&mut link)?;
         Ok(link)
     }
@@ -161,13 +162,15 @@ impl Connector {
     /// Shuts down those that are not. The answer to a short question may be without end.
     pub(crate) fn end_short(&self) {
         let now = Instant::now();
-        lock(&self.short).retain(|(until, socket)| match socket.get() {
-            Some(socket) if *until < now => {
-                socket.shut_down();
-                false
-            }
-            socket => socket.is_some(),
-        });
+        self.short
+            .lock()
+            .retain(|(until, socket)| match socket.get() {
+                Some(socket) if *until < now => {
+                    socket.shut_down();
+                    false
+                }
+                socket => socket.is_some(),
+            });
     }
 
     /// Takes a connection that was given up while the server may be at work on it: it counts until that has ended.
@@ -462,11 +465,6 @@ impl Connector {
     fn unreachable(&self, why: &str) -> DbError {
         DbError::Unreachable(format!("cannot connect to {}: {why}", self.target))
     }
-}
-
-/// A panic elsewhere leaves nothing half-done behind these locks.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The driver keeps only the kind of what went wrong. Where it dialled a name of two families itself, see

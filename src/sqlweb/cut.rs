@@ -1,11 +1,12 @@
 //! Connections that were given up while the server was at work on them. Each counts under the cap until the server's
 //! process list shows it no more: a statement that ignores `KILL` must not make room for the next one.
 
+use crate::sync::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::connect::{Connector, DbConn, Permit, lock};
+use super::connect::{Connector, DbConn, Permit};
 use super::error::DbError;
 use super::kill::{KILL_TIMEOUT, field, is_ours, listed};
 use super::statement::run_silently;
@@ -57,7 +58,7 @@ impl Cuts {
     /// Adds one; the next round looks for it.
     pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permit: Permit) {
         let now = Instant::now();
-        lock(&self.all).push(Cut {
+        self.all.lock().push(Cut {
             id,
             server,
             since: now,
@@ -70,7 +71,7 @@ impl Cuts {
     /// Whether a look is due.
     fn due(&self) -> bool {
         let now = Instant::now();
-        let mut all = lock(&self.all);
+        let mut all = self.all.lock();
         all.retain(|cut| !cut.is_over());
         all.iter()
             .any(|cut| cut.server.is_some() && cut.next <= now)
@@ -78,7 +79,7 @@ impl Cuts {
 
     /// The ids of those on `server`.
     fn on(&self, server: Option<&Arc<str>>) -> Vec<u64> {
-        let all = lock(&self.all);
+        let all = self.all.lock();
         let there = all
             .iter()
             .filter(|cut| server.is_some() && cut.server.as_ref() == server);
@@ -88,7 +89,7 @@ impl Cuts {
     /// Notes that the connection is listed, or lets go of it.
     fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
         let is_it = |cut: &Cut| cut.id == id && cut.server.as_ref() == server;
-        let mut all = lock(&self.all);
+        let mut all = self.all.lock();
         all.retain(|cut| is_listed || !is_it(cut));
         for cut in all.iter_mut().filter(|cut| is_it(cut)) {
             cut.seen = Instant::now();
@@ -98,7 +99,7 @@ impl Cuts {
     /// The longer it lasts, the seldomer it is looked for.
     fn postpone(&self) {
         let now = Instant::now();
-        for cut in lock(&self.all).iter_mut().filter(|cut| cut.next <= now) {
+        for cut in self.all.lock().iter_mut().filter(|cut| cut.next <= now) {
             cut.next = now + LONGEST_PAUSE.min(cut.since.elapsed() / 10);
         }
     }

@@ -1,8 +1,9 @@
 //! `POST /api/export` and the tickets by which a browser downloads an export by itself.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mysql::{Column, Row, Value as Cell};
@@ -190,7 +191,7 @@ impl Tickets {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (Export, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

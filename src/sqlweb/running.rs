@@ -7,12 +7,13 @@
 //!    └──────────────────────────┴──▶ past its grace the connection that is held is shut down
 //! ```
 
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::connect::{Connector, lock};
+use super::connect::Connector;
 use super::error::{Cause, DbError};
 use super::kill::{Sent, Told};
 use super::socket_handle::Socket;
@@ -128,12 +129,12 @@ impl Running {
     /// A connection was taken for the statement; until [`Running::end`] it is shut down when a stop is overdue,
     /// whatever is done on it.
     pub(crate) fn hold(&self, socket: &Socket) {
-        lock(&self.state).held = Some(socket.clone());
+        self.state.lock().held = Some(socket.clone());
     }
 
     /// The statement is about to be sent; fails when it was stopped before.
     pub(crate) fn begin(&self, sent: Sent) -> Result<(), DbError> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(stop) = state.stop {
             return Err(DbError::Stopped(stop.cause));
         }
@@ -145,8 +146,8 @@ impl Running {
     /// to be used again this waits for a kill that is being sent, so that it can never hit what runs next.
     pub(crate) fn pause(&self, connection_lives_on: bool) -> Option<Stop> {
         self.leaving.store(true, Ordering::SeqCst);
-        let sent = connection_lives_on.then(|| lock(&self.killing));
-        let mut state = lock(&self.state);
+        let sent = connection_lives_on.then(|| self.killing.lock());
+        let mut state = self.state.lock();
         state.phase = Phase::Waiting;
         self.leaving.store(false, Ordering::SeqCst);
         drop(sent);
@@ -155,7 +156,7 @@ impl Running {
 
     /// Nothing more comes: a stop finds nothing, and the connection may serve others.
     pub(crate) fn end(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         (state.phase, state.held) = (Phase::Done, None);
     }
 
@@ -169,7 +170,7 @@ impl Running {
     /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended. That
     /// its client has left outweighs what was asked for before: nobody waits for the answer any more, nor will hear it.
     fn note(&self, cause: Cause) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if matches!(state.phase, Phase::Done) {
             return false;
         }
@@ -188,15 +189,15 @@ impl Running {
         if !self.note(cause) {
             return false;
         }
-        let _sending = lock(&self.killing);
-        let running = match &lock(&self.state).phase {
+        let _sending = self.killing.lock();
+        let running = match &self.state.lock().phase {
             Phase::On(sent) => Some(sent.clone()),
             Phase::Waiting | Phase::Done => None,
         };
         if let Some(sent) = running {
             match kill(&sent) {
                 Some(Told::Yes) => {
-                    if let Some(stop) = &mut lock(&self.state).stop {
+                    if let Some(stop) = &mut self.state.lock().stop {
                         stop.told = true;
                     }
                 }
@@ -210,7 +211,7 @@ impl Running {
 
     /// Shuts the statement's connection down, while it is still that statement's.
     fn cut(&self, sent: &Sent) {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         if matches!(&state.phase, Phase::On(_)) && !self.leaving.load(Ordering::SeqCst) {
             log::debug!(
                 "connection {} is shut down: its server could not be told to stop",
@@ -223,8 +224,8 @@ impl Running {
     /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
     /// own thread. False where the server was not told, so that it sends what is left.
     pub(crate) fn enough(&self, connector: &Arc<Connector>) -> bool {
-        let _sending = lock(&self.killing);
-        let sent = match &*lock(&self.state) {
+        let _sending = self.killing.lock();
+        let sent = match &*self.state.lock() {
             State {
                 phase: Phase::On(sent),
                 stop: None,
@@ -250,18 +251,18 @@ impl Running {
 
     /// Whether the statement was told to stop.
     pub(crate) fn is_stopped(&self) -> bool {
-        lock(&self.state).stop.is_some()
+        self.state.lock().stop.is_some()
     }
 
     /// Whether its client has left, so that nobody hears how it ends.
     pub(crate) fn was_left(&self) -> bool {
-        lock(&self.state).was_left
+        self.state.lock().was_left
     }
 
     /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes
     /// between two statements of a procedure.
     pub(crate) fn goes_on(&self) -> Option<Cause> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         match (&state.phase, state.stop) {
             (Phase::On(_), Some(stop)) => Some(stop.cause),
             _ => None,
@@ -270,13 +271,13 @@ impl Running {
 
     /// Whether the statement was told to stop and has not for longer than it may.
     pub(crate) fn is_overdue(&self) -> bool {
-        lock(&self.state).is_overdue()
+        self.state.lock().is_overdue()
     }
 
     /// Shuts the connection of an overdue statement down: a server that answers no more, or sends without end, would
     /// hold the statement's thread for ever.
     pub(crate) fn sever_if_overdue(&self) {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         if !state.is_overdue() {
             return;
         }
@@ -391,14 +392,14 @@ impl RunningMap {
         let waited = self
             .left
             .wait_timeout_while(self.lock(), time, |inner| !inner.map.is_empty());
-        let (inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let inner = waited;
         if !inner.map.is_empty() {
             log::warn!("{} statements have not ended in time", inner.map.len());
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        lock(&self.inner)
+        self.inner.lock()
     }
 }
 
@@ -477,7 +478,7 @@ mod tests {
             running.sever_if_overdue();
             ours.set_nonblocking(true).unwrap();
             assert!(ours.read(&mut [0]).is_err(), "not yet");
-            if let Some(stop) = &mut lock(&running.state).stop {
+            if let Some(stop) = &mut running.state.lock().stop {
                 stop.since -= 2 * GRACE_WATCHED;
             }
             running.sever_if_overdue();
@@ -493,7 +494,7 @@ mod tests {
         running.note(Cause::ClientLeft);
         running.pause(true);
         running.end();
-        if let Some(stop) = &mut lock(&running.state).stop {
+        if let Some(stop) = &mut running.state.lock().stop {
             stop.since -= 2 * GRACE_WATCHED;
         }
         running.sever_if_overdue();

@@ -1,8 +1,9 @@
 //! What all requests of one web client share, and the thread that ends what has lasted too long.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -81,7 +82,7 @@ impl Service {
     }
 
     fn known(&self) -> MutexGuard<'_, Arc<ServerInfo>> {
-        self.info.lock().unwrap_or_else(PoisonError::into_inner)
+        self.info.lock()
     }
 
     /// What the gate's lexer takes for granted on a connection of ours.

@@ -1,7 +1,8 @@
 //! Which connection a statement runs on: one of its own session, or any that was made clean.
 
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::catch_panic::catch_panic;
@@ -346,11 +347,8 @@ impl Sessions {
     fn take_turn(&self, owner: &Owner) -> Result<Turn, CheckOut> {
         let busy = |state: &mut State| matches!(state.sessions.get(owner), Some(Slot::Busy { .. }));
         let state = self.lock();
-        let (mut state, wait) = self
-            .turn
-            .wait_timeout_while(state, TURN, busy)
-            .unwrap_or_else(PoisonError::into_inner);
-        if wait.timed_out() {
+        let mut state = self.turn.wait_timeout_while(state, TURN, busy);
+        if busy(&mut state) {
             return Err(CheckOut::SessionBusy);
         }
         let now_busy = Slot::Busy { closing: false };
@@ -410,7 +408,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

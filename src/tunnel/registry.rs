@@ -1,8 +1,9 @@
 //! The tunnels of a process, each by its server and what it is for.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::client::{Settings, Snapshot, Tunnel};
@@ -86,7 +87,7 @@ impl Registry {
     }
 
     fn tunnels(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Tunnel>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

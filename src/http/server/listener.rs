@@ -1,11 +1,12 @@
 //! The listener, and the table of connections with its caps.
 
+use crate::sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,6 @@ use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::socket::{wait, would_block};
 use super::{Backend, connection, source};
-use crate::http::lock;
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
@@ -229,17 +229,17 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn enter(&self, phase: Phase) {
-        *lock(&self.state) = (phase, Instant::now());
+        *self.state.lock() = (phase, Instant::now());
     }
 
     fn phase(&self) -> Phase {
-        lock(&self.state).0
+        self.state.lock().0
     }
 
     /// The order in which connections are given up; `None` for one that is at work. A body
     /// may come slowly for long, and whoever sends it need not have signed in.
     fn rank(&self) -> Option<(u8, Instant)> {
-        let (phase, since) = *lock(&self.state);
+        let (phase, since) = *self.state.lock();
         match phase {
             Phase::Head => Some((0, since)),
             Phase::Closing => Some((1, since)),
@@ -287,7 +287,7 @@ impl Table {
         peer: SocketAddr,
         is_counted: bool,
     ) -> Result<Arc<Entry>, TcpStream> {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         let crowded = is_counted && inner.is_crowded(peer.ip(), self.per_source);
         if crowded || (inner.entries.len() >= self.max && !inner.evict()) {
             return Err(socket);
@@ -304,15 +304,15 @@ impl Table {
     }
 
     fn evict(&self) {
-        lock(&self.inner).evict();
+        self.inner.lock().evict();
     }
 
     fn give_up_idle(&self) {
-        lock(&self.inner).evict_of(|phase| phase == Phase::Idle);
+        self.inner.lock().evict_of(|phase| phase == Phase::Idle);
     }
 
     fn remove(&self, id: u64) {
-        drop(lock(&self.inner).entries.remove(&id));
+        drop(self.inner.lock().entries.remove(&id));
         self.changed.notify_all();
     }
 
@@ -328,11 +328,11 @@ impl Table {
     }
 
     fn each(&self, f: impl Fn(&Entry)) {
-        lock(&self.inner).entries.values().for_each(|e| f(e));
+        self.inner.lock().entries.values().for_each(|e| f(e));
     }
 
     fn wait_empty(&self, time: Duration) {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let waited = self
             .changed
             .wait_timeout_while(inner, time, |inner| !inner.entries.is_empty());
@@ -382,7 +382,7 @@ mod tests {
     }
 
     fn holds(table: &Table, entry: &Entry) -> bool {
-        lock(&table.inner).entries.contains_key(&entry.id)
+        table.inner.lock().entries.contains_key(&entry.id)
     }
 
     #[test]

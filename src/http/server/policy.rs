@@ -4,8 +4,9 @@
 //! make the browser send almost anything, but not with our name in `Host` and our origin
 //! in `Origin` at once.
 
+use crate::sync::RwLock;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use super::Refusal;
 use crate::http::h1::head::Head;
@@ -59,7 +60,7 @@ impl HostPolicy {
     /// Also serve `HOST` (any port) or `HOST:PORT`.
     pub fn allow(&self, host: &str) -> Result<(), InvalidHost> {
         let name = Name::parse(host.as_bytes()).ok_or_else(|| InvalidHost(host.to_owned()))?;
-        let mut allowed = self.allowed.write().unwrap_or_else(PoisonError::into_inner);
+        let mut allowed = self.allowed.write();
         if !allowed.contains(&name) {
             allowed.push(name);
         }
@@ -70,7 +71,7 @@ impl HostPolicy {
     pub fn allow_https(&self, host: &str) -> Result<(), InvalidHost> {
         self.allow(host)?;
         let name = Name::parse(host.as_bytes());
-        let mut https = self.https.write().unwrap_or_else(PoisonError::into_inner);
+        let mut https = self.https.write();
         https.retain(|known| Some(known) != name.as_ref());
         https.extend(name);
         Ok(())
@@ -80,14 +81,14 @@ impl HostPolicy {
     pub fn disallow(&self, host: &str) {
         let name = Name::parse(host.as_bytes());
         for names in [&self.allowed, &self.https] {
-            let mut names = names.write().unwrap_or_else(PoisonError::into_inner);
+            let mut names = names.write();
             names.retain(|known| Some(known) != name.as_ref());
         }
     }
 
     /// Whether a `Host` names one that visitors use with `https`.
     pub fn is_https(&self, host: &str) -> bool {
-        let https = self.https.read().unwrap_or_else(PoisonError::into_inner);
+        let https = self.https.read();
         let name = Name::parse(host.as_bytes());
         name.is_some_and(|name| https.iter().any(|known| known.is_served_as(&name)))
     }
@@ -145,7 +146,7 @@ impl HostPolicy {
     }
 
     fn with_allowed(&self, is: impl Fn(&Name) -> bool) -> bool {
-        let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
+        let allowed = self.allowed.read();
         allowed.iter().any(is)
     }
 }

@@ -1,7 +1,8 @@
 //! What a connection's quick-setup calls need, and what becomes of their answer.
 
+use crate::sync::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::record::ConnectionRecord;
 use zeroize::Zeroizing;
@@ -54,11 +55,7 @@ impl Call {
 
     /// What was saved of the answer.
     pub(super) fn saved(&self) -> Result<Connector, String> {
-        let saved = self
-            .saved
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let saved = self.saved.lock().take();
         saved.unwrap_or_else(|| {
             Err("the answer came after its credentials were forgotten: connect again".to_owned())
         })
@@ -114,6 +111,6 @@ impl Caller for Call {
             Err(error) => log::warn!("{error}"),
         }
         let saved = saved.transpose();
-        *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = saved;
+        *self.saved.lock() = saved;
     }
 }

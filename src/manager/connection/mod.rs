@@ -11,8 +11,9 @@ pub(crate) mod result;
 mod rounds;
 pub(crate) mod state;
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
@@ -205,7 +206,7 @@ impl Connections {
     }
 
     fn map(&self) -> MutexGuard<'_, Map> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,6 +1,7 @@
 //! One connection: its state, its result, and the signal that ends it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -221,10 +222,7 @@ impl ConnectionRecord {
 
     /// Whether the stop signal was given.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_none()
+        self.stop.lock().is_none()
     }
 
     /// Wishes to end a pause.
@@ -394,12 +392,7 @@ impl ConnectionRecord {
     pub(crate) fn stop(&self) {
         // Changes nothing where it has failed or ended already; the signal is given all the same.
         self.record().go(Event::Disconnect);
-        drop(
-            self.stop
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(self.stop.lock().take());
     }
 
     /// Ends the present pause, whatever pauses.
@@ -453,7 +446,7 @@ impl ConnectionRecord {
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 }
 

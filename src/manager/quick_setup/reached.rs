@@ -1,7 +1,8 @@
 //! Which address of a server took the connection of a call.
 
+use crate::sync::Mutex;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ureq::Error;
 use ureq::unversioned::transport::time::Duration;
@@ -15,11 +16,11 @@ pub(super) struct Reached(Arc<Mutex<Option<IpAddr>>>);
 
 impl Reached {
     pub(super) fn address(&self) -> Option<IpAddr> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     fn note(&self, address: IpAddr) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+        *self.0.lock() = Some(address);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The retry table row by row, in a time of its own; `tests/quick_setup.rs` has the real one.
 
-use std::sync::Mutex;
+use crate::sync::Mutex;
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 use zeroize::Zeroizing;
@@ -28,7 +28,7 @@ struct Fake {
 
 impl Caller for Fake {
     fn credentials(&self, reload: bool) -> Result<Credentials, String> {
-        self.reloads.lock().unwrap().push(reload);
+        self.reloads.lock().push(reload);
         let mut credentials = self.base.clone();
         if reload {
             credentials.password = Zeroizing::new("reloaded-password".to_owned());
@@ -60,7 +60,7 @@ impl Caller for Fake {
             let left = wait.until.saturating_duration_since(Instant::now());
             (wait.attempt, left, wait.reason)
         });
-        self.waits.lock().unwrap().push(left);
+        self.waits.lock().push(left);
     }
 
     fn accepted(&self, setup: &Setup) {
@@ -172,7 +172,7 @@ fn a_success_is_accepted_once_before_it_is_answered() {
             .contains("content-type: application/json")
     );
     assert_eq!(request.json()["password"], "first-password");
-    assert!(scene.fake.waits.lock().unwrap().is_empty());
+    assert!(scene.fake.waits.lock().is_empty());
 }
 
 #[test]
@@ -183,15 +183,12 @@ fn unauthorized_reloads_and_retries() {
         fine(),
     ]);
     scene.run().unwrap();
-    assert_eq!(*scene.fake.reloads.lock().unwrap(), [false, true, true]);
+    assert_eq!(*scene.fake.reloads.lock(), [false, true, true]);
     assert_eq!(
         scene.server.requests()[1].json()["password"],
         "reloaded-password"
     );
-    assert!(
-        scene.fake.waits.lock().unwrap().is_empty(),
-        "there is no pause"
-    );
+    assert!(scene.fake.waits.lock().is_empty(), "there is no pause");
 }
 
 #[test]
@@ -217,7 +214,7 @@ fn too_many_requests_waits_three_times_the_attempt() {
         "{text}"
     );
     at_least(&scene.pauses(), &[3.0, 6.0, 9.0, 12.0]);
-    let waits = scene.fake.waits.lock().unwrap();
+    let waits = scene.fake.waits.lock();
     let attempts: Vec<_> = waits.iter().flatten().map(|wait| wait.0).collect();
     assert_eq!((attempts, waits.len()), (vec![1, 2, 3, 4], 8));
     assert!(waits.iter().skip(1).step_by(2).all(Option::is_none));
@@ -381,7 +378,7 @@ fn retry_ends_a_pause_and_a_stale_one_does_not() {
         let running = scope.spawn(|| scene.run());
         scene.server.wait_for(1);
         let deadline = Instant::now() + Duration::from_secs(10);
-        while scene.fake.waits.lock().unwrap().is_empty() && Instant::now() < deadline {
+        while scene.fake.waits.lock().is_empty() && Instant::now() < deadline {
             std::thread::yield_now();
         }
         assert_eq!(scene.server.requests().len(), 1);

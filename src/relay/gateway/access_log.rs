@@ -1,10 +1,10 @@
 //! A request's line in the log. No visitor makes one long, and failures get so many a minute that
 //! nobody fills the disk with them.
 
+use crate::sync::Mutex;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::relay::lines::Window;
@@ -45,7 +45,7 @@ impl AccessLog {
     }
 
     fn may_tell(&self, has_failed: bool) -> bool {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         let now = Instant::now();
         if let Some(more) = failed.roll(now) {
             log::info!(target: "postern::access", "{more} more requests failed and are not shown");

@@ -1,9 +1,9 @@
 //! The sign-in of invisible sites: a code is exchanged for a cookie, which is good for one site.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ring::rand::{SecureRandom, SystemRandom};
@@ -203,7 +203,7 @@ impl SiteAuth {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

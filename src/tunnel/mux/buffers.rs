@@ -1,6 +1,6 @@
 //! Read buffers, held only by threads that have something to read.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// Bytes of a buffer. Default 64 KiB: two of the largest packets.
 const SIZE: usize = 64 * 1024;
@@ -34,7 +34,7 @@ impl Buffers {
         if all_used(&mut store) {
             store.waiting += 1;
             let waited = self.returned.wait_while(store, all_used);
-            store = waited.unwrap_or_else(PoisonError::into_inner);
+            store = waited;
             store.waiting -= 1;
         }
         store.used += 1;
@@ -57,7 +57,7 @@ impl Buffers {
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.lock()
     }
 }
 

@@ -32,10 +32,11 @@ mod timers;
 mod waker;
 mod writer_thread;
 
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
@@ -239,16 +240,12 @@ impl Mux {
         let mut clock = self.clock();
         while !self.has_ended() && Instant::now() < until {
             let left = until.saturating_duration_since(Instant::now());
-            clock = self
-                .wake
-                .wait_timeout(clock, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            clock = self.wake.wait_timeout(clock, left);
         }
     }
 
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session.lock()
     }
 
     /// Asks the peer for a sign of life now, and answers whether one came in time.
@@ -263,11 +260,7 @@ impl Mux {
                 return false;
             }
             clock.watched = true;
-            clock = self
-                .wake
-                .wait_timeout(clock, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            clock = self.wake.wait_timeout(clock, left);
         }
         !self.has_ended()
     }
@@ -387,11 +380,11 @@ impl Mux {
     }
 
     fn streams(&self) -> MutexGuard<'_, HashMap<ChannelId, Arc<Stream>>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 
     fn clock(&self) -> MutexGuard<'_, Timers> {
-        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clock.lock()
     }
 
     /// Gives a quiet stream to the watch; false when it needs a thread.

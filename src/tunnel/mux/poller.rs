@@ -4,10 +4,11 @@
 //! read in one turn and leaves in one write of the WebSocket. A stream that has much to say, or must
 //! wait for its window, is taken out and gets a thread until it is quiet again.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -151,6 +152,6 @@ impl Poller {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }

@@ -1,9 +1,10 @@
 //! Threads for streams. Most streams are short, and a new thread costs more than a short stream:
 //! a few that have finished wait for the next.
 
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of a thread's stack. Default 256 KiB: the resolver's need; only what is touched takes
@@ -97,13 +98,13 @@ impl Shared {
         state.waiting += 1;
         let idle = |state: &mut State| state.jobs.is_empty() && !state.closed;
         let waited = self.wake.wait_timeout_while(state, IDLE, idle);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = waited;
         state.waiting -= 1;
         state.jobs.pop_front()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writing: the writer thread, and whoever else holds the writer's lock.
 
+use crate::sync::MutexGuard;
 use std::io;
-use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use super::{End, Mux};
@@ -43,11 +43,7 @@ impl Mux {
 
     /// None while another thread writes: it sees what is new before it leaves.
     fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
-        match self.writer.try_lock() {
-            Ok(writer) => Some(writer),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.writer.try_lock()
     }
 
     /// Whether `write` has left nothing; what it has left is the writer thread's.
@@ -126,7 +122,7 @@ impl Mux {
             }
             self.sleep();
         }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         // The last packets; whatever fails now, it is over.
         let _ = self.write_batches(&mut writer, BATCHES_FOR_OTHERS);
         let _ = self.link.flush();
@@ -140,11 +136,7 @@ impl Mux {
             if left.is_zero() {
                 return;
             }
-            clock = self
-                .wake
-                .wait_timeout(clock, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            clock = self.wake.wait_timeout(clock, left);
         }
         clock.woken = false;
     }

@@ -1,8 +1,9 @@
 //! Who is connected: a place for each client, whose it is, and who gives way when there is no room.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::http::source as source_of;
 use crate::tunnel::mux::Mux;
@@ -100,7 +101,7 @@ impl Clients {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The reading half: frames in, the bytes of their payloads out.
 
+use crate::sync::Mutex;
 use std::fmt;
 use std::io::{self, IoSliceMut, Read};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rustls::Connection;
 
@@ -11,7 +12,7 @@ use super::error::FrameError;
 use super::limits::{AHEAD, RECORDS};
 use super::socket;
 use super::websocket::{self, Frames, Kind, MAX_CONTROL, Mask};
-use super::writer::{Shared, WsWriter, lock};
+use super::writer::{Shared, WsWriter};
 
 /// Receives from a WebSocket; it belongs to one thread. Dropping it shuts the WebSocket down, since
 /// nobody could answer the peer any more.
@@ -307,7 +308,7 @@ impl Source {
         second: &mut [u8],
     ) -> io::Result<usize> {
         loop {
-            let (count, ended) = self.decrypt(&mut lock(tls), first, second)?;
+            let (count, ended) = self.decrypt(&mut tls.lock(), first, second)?;
             if count > 0 || ended {
                 return Ok(count);
             }

@@ -1,10 +1,11 @@
 //! The writing half: one lock orders whole frames.
 
+use crate::sync::Mutex;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use rustls::Connection;
 
@@ -58,7 +59,7 @@ impl WsWriter {
 
     /// Whether [`WsWriter::write_now`] has left nothing.
     pub fn is_clear(&self) -> bool {
-        lock(&self.0.out).queue.is_empty()
+        self.0.out.lock().queue.is_empty()
     }
 
     /// Sends what [`WsWriter::write_now`] left. Waits as [`WsWriter::write`] does.
@@ -181,7 +182,7 @@ impl Shared {
         if payload.is_empty() {
             return Ok(());
         }
-        let mut out = lock(&self.out);
+        let mut out = self.out.lock();
         out.usable()?;
         let done = self.clear(&mut out);
         self.note(&mut out, done)?;
@@ -194,7 +195,7 @@ impl Shared {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let mut out = lock(&self.out);
+        let mut out = self.out.lock();
         if out.queue.is_empty() {
             return Ok(());
         }
@@ -206,8 +207,8 @@ impl Shared {
 
     /// Sends what the reading half left while this thread held the lock.
     fn flush_control(&self) -> io::Result<()> {
-        while !lock(&self.owed).is_empty() {
-            let Some(mut out) = try_lock(&self.out) else {
+        while !self.owed.lock().is_empty() {
+            let Some(mut out) = self.out.try_lock() else {
                 return Ok(());
             };
             let done = self.clear(&mut out);
@@ -297,7 +298,7 @@ impl Shared {
             let now = second.get(..ENCRYPT).unwrap_or(second);
             let parts = [IoSlice::new(first), IoSlice::new(now)];
             let taken = {
-                let mut tls = lock(tls);
+                let mut tls = tls.lock();
                 let taken = tls.writer().write_vectored(&parts)?;
                 take_records(&mut tls, &mut records)?;
                 taken
@@ -316,17 +317,17 @@ impl Shared {
 impl Shared {
     /// Leaves a pong to be sent; of several only the last is.
     pub(super) fn queue_pong(&self, payload: &[u8]) {
-        lock(&self.owed).pong = Some(payload.to_vec());
+        self.owed.lock().pong = Some(payload.to_vec());
     }
 
     /// Leaves a close frame to be sent.
     pub(super) fn owe_close(&self, payload: Vec<u8>) {
-        lock(&self.owed).close.get_or_insert(payload);
+        self.owed.lock().close.get_or_insert(payload);
     }
 
     /// Leaves TLS's own messages to be sent.
     pub(super) fn owe_tls(&self) {
-        lock(&self.owed).tls = true;
+        self.owed.lock().tls = true;
     }
 
     /// Sends what is owed, as far as that goes without waiting; true when the socket is full and
@@ -337,7 +338,7 @@ impl Shared {
     /// locks `owed` after this half did, and finds it; or it did before, and had unlocked `out`
     /// by then, so that the attempt succeeds.
     pub(super) fn settle(&self) -> bool {
-        while let Some(mut out) = try_lock(&self.out) {
+        while let Some(mut out) = self.out.try_lock() {
             match self.offer(&mut out) {
                 Ok(false) => return true,
                 Ok(true) => {}
@@ -348,7 +349,7 @@ impl Shared {
                 }
             }
             drop(out);
-            if lock(&self.owed).is_empty() {
+            if self.owed.lock().is_empty() {
                 return false;
             }
         }
@@ -357,7 +358,7 @@ impl Shared {
 
     /// Whoever finds the lock taken meanwhile is served as by [`Shared::settle`].
     fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
-        let mut out = lock(&self.out);
+        let mut out = self.out.lock();
         out.usable()?;
         let sent = self.queue_data(&mut out, payload);
         let sent = sent.and_then(|()| self.offer(&mut out));
@@ -386,7 +387,7 @@ impl Shared {
             out.queue.extend(bytes);
             return Ok(());
         };
-        let mut tls = lock(tls);
+        let mut tls = tls.lock();
         for part in bytes.chunks(ENCRYPT) {
             tls.writer().write_all(part)?;
             take_records(&mut tls, &mut out.queue)?;
@@ -396,14 +397,14 @@ impl Shared {
 
     fn close(&self) {
         self.owe_close(1000u16.to_be_bytes().to_vec());
-        let Some(mut out) = try_lock(&self.out) else {
+        let Some(mut out) = self.out.try_lock() else {
             return self.shutdown();
         };
         let mut sent = self.offer(&mut out);
         if let Some(tls) = &self.tls
             && matches!(sent, Ok(true))
         {
-            lock(tls).send_close_notify();
+            tls.lock().send_close_notify();
             self.owe_tls();
             sent = self.offer(&mut out);
         }
@@ -438,7 +439,7 @@ impl Shared {
         if !out.queue.is_empty() {
             return Ok(());
         }
-        let owed = std::mem::take(&mut *lock(&self.owed));
+        let owed = std::mem::take(&mut *self.owed.lock());
         if let Some(payload) = owed.pong {
             self.control(out, Kind::Pong, payload)?;
         }
@@ -446,7 +447,7 @@ impl Shared {
             self.control(out, Kind::Close, payload)?;
         }
         match &self.tls {
-            Some(tls) if owed.tls => take_records(&mut lock(tls), &mut out.queue),
+            Some(tls) if owed.tls => take_records(&mut tls.lock(), &mut out.queue),
             _ => Ok(()),
         }
     }
@@ -489,19 +490,6 @@ fn take_records(tls: &mut Connection, to: &mut impl Write) -> io::Result<()> {
 
 fn count(counter: &AtomicU64, bytes: usize) {
     counter.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
-}
-
-/// What these locks guard is consistent after every statement, or marked as failed.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }
 
 #[cfg(test)]

@@ -50,8 +50,8 @@ fn what_is_owed_does_not_grow_while_the_socket_is_full() {
         full |= shared.settle();
     }
     assert!(full, "the socket never filled");
-    assert!(lock(&shared.out).queue.len() < 1024);
-    assert!(lock(&shared.owed).pong.is_some());
+    assert!(shared.out.lock().queue.len() < 1024);
+    assert!(shared.owed.lock().pong.is_some());
 }
 
 #[test]

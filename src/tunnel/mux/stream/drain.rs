@@ -1,6 +1,7 @@
 //! The drain thread: writes what the socket did not take at once.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use crate::sync::MutexGuard;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -68,7 +69,7 @@ impl Stream {
             };
             if !over {
                 let waited = self.changed.wait_timeout_while(state, DRAIN_IDLE, idle);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                state = waited;
             }
             if state.queue.is_empty() || state.dead {
                 state.drain = Drain::None;

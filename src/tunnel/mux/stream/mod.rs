@@ -17,11 +17,12 @@ mod pending;
 mod socket;
 mod up;
 
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::queue::Queue;
@@ -349,7 +350,7 @@ impl Stream {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -506,7 +507,7 @@ impl Stream {
         let waited = self
             .changed
             .wait_timeout_while(self.state(), OPEN_WITHIN, pending);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let state = waited;
         state.opening == Opening::Open && !state.dead
     }
 }

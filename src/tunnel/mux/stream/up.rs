@@ -1,6 +1,6 @@
 //! The way up: from the socket into the channel.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::socket::{is_passing, wait_readable};
@@ -186,16 +186,13 @@ impl Stream {
         let waited = self
             .changed
             .wait_timeout_while(self.state(), DROP_PAUSE, |state| !state.dead);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let state = waited;
         !state.dead
     }
 
     fn wait_writable(&self) -> bool {
         let ended = |state: &mut State| !(state.writable || state.dead || state.peer_closed);
-        let mut state = self
-            .changed
-            .wait_while(self.state(), ended)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.changed.wait_while(self.state(), ended);
         std::mem::take(&mut state.writable) && !state.dead
     }
 }
