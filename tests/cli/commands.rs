@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use support::free_port;
 use tempfile::TempDir;
 
 /// Far more than any command takes, and an end for one that hangs.
@@ -92,15 +92,6 @@ fn with_plugin() -> TempDir {
         Some(0)
     );
     home
-}
-
-/// A port that nobody listens on: the listener that had it is closed.
-fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
 }
 
 #[test]
@@ -389,7 +380,7 @@ fn a_protocol_needs_its_plugin() {
 #[test]
 fn an_unreachable_database_is_the_specified_line_and_what_to_try() {
     let home = with_plugin();
-    let port = closed_port();
+    let port = free_port();
     for name in ["mysql", "mariadb"] {
         run_in(
             home.path(),
@@ -411,7 +402,7 @@ fn an_unreachable_database_is_the_specified_line_and_what_to_try() {
 #[test]
 fn piped_lines_answer_the_prompts() {
     let home = with_plugin();
-    let port = closed_port();
+    let port = free_port();
     let target = port.to_string();
     for (arguments, variable, input, connecting) in [
         (&[][..], "", "bob\nhunter2\nshop\n", "as bob, database shop"),
@@ -457,7 +448,7 @@ fn piped_lines_answer_the_prompts() {
 #[test]
 fn a_url_says_all_at_once() {
     let home = with_plugin();
-    let port = closed_port();
+    let port = free_port();
     let url = format!("mariadb://b%40b:hunter2@127.0.0.1:{port}/my%20shop");
     let ended = run_in(home.path(), &["mysql", &url, "--no-open", "-v"]);
     let connecting = format!("Connecting to 127.0.0.1:{port} as b@b, database my shop\n");
@@ -501,7 +492,7 @@ fn run_with(home: &Path, arguments: &[&str], input: &[u8]) -> Ended {
 fn a_silent_pipe_does_not_block() {
     let home = with_plugin();
     let mut command = postern(home.path());
-    let port = closed_port();
+    let port = free_port();
     command.args(["mysql", &port.to_string()]);
     command
         .stdin(Stdio::piped())

@@ -1,11 +1,11 @@
 //! The prompts on a terminal, which `script` of util-linux provides.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use support::free_port;
 use tempfile::TempDir;
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -134,16 +134,8 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool, shown: impl Fn() -> S
     }
 }
 
-fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
-}
-
 fn mysql(more: &str) -> (Terminal, u16) {
-    let port = closed_port();
+    let port = free_port();
     let terminal = Terminal::run(&format!("$POSTERN mysql {port} --no-open {more}"));
     (terminal, port)
 }

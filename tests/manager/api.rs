@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use support::Home;
+use support::free_port;
 use support::http::{Client, JSON, Response};
-use support::manager::{CODE, Far, Manager, PASSWORD, Target, free_port};
+use support::manager::{CODE, Far, Manager, PASSWORD, Target};
 use support::openapi::{mismatch, resolve};
 use support::quick_setup::Act;
 

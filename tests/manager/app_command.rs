@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use support::Home;
-use support::manager::{Far, Manager, Target, free_port};
+use support::free_port;
+use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 
 fn listed(home: &Home) -> Vec<Vec<String>> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::manager::{CODE, Far, PASSWORD, Target, USER, free_port, visit};
+use support::free_port;
+use support::manager::{CODE, Far, PASSWORD, Target, USER, visit};
 use support::quick_setup::Act;
 use support::{Home, PATIENCE, wait_until};
 

@@ -104,7 +104,7 @@ fn the_sites_name_is_served_while_it_is_connected_and_no_other() {
     app["invisible"] = json!(false);
     app["db_readonly"] = json!(false);
     let id = manager.add(&app);
-    let port = support::manager::free_port();
+    let port = support::free_port();
     let mut answer = far.answer(port);
     answer["app"]["site_url"] = json!("https://shop.relay.example/");
     far.quick
@@ -152,14 +152,14 @@ fn a_server_that_was_set_up_anew_gives_the_web_client_another_name() {
     };
     let first = answer(
         &far,
-        support::manager::free_port(),
+        support::free_port(),
         "old.example",
         support::manager::PASSWORD,
     );
     far.quick.script([first]);
     let before = manager.connected(&id);
     far.close();
-    let port = support::manager::free_port();
+    let port = support::free_port();
     let second = answer(&far, port, "new.example", "renewed");
     far.quick.script([second]);
     far.open_for("renewed");
@@ -205,7 +205,7 @@ fn without_the_plugin_the_protocol_is_unsupported() {
 fn a_database_that_cannot_be_had_fails_in_the_specifications_words() {
     let (far, db) = (Far::new(), MariaDb::shared());
     let manager = manager(&far);
-    let port = support::manager::free_port();
+    let port = support::free_port();
     let id = manager.add(&json!({"protocol": "mariadb", "port": port}));
     manager.connect(&id);
     let error = manager.wait_status(&id, "failed")["error"].clone();

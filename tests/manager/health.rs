@@ -10,8 +10,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
+use support::free_port;
 use support::http::Client;
-use support::manager::{Far, Manager, Target, free_port, visit};
+use support::manager::{Far, Manager, Target, visit};
 use support::mariadb::{Options, PASSWORD, USER};
 use support::{Home, MariaDb, PATIENCE, wait_until};
 

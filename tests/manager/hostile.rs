@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::manager::{Far, Manager, Target, free_port};
+use support::free_port;
+use support::manager::{Far, Manager, Target};
 use support::quick_setup::{Act, QuickSetup};
 use support::{Home, PATIENCE, wait_until};
 

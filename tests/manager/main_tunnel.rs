@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use postern::vault::{self, CredentialStore};
 use serde_json::{Value, json};
+use support::free_port;
 use support::http::Client;
-use support::manager::{Far, Manager, Target, free_port};
+use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 use support::{Home, PATIENCE, wait_until};
 

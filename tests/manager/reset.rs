@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use support::free_port;
 use support::http::Response;
-use support::manager::{Far, Manager, PASSWORD, Target, free_port, visit};
+use support::manager::{Far, Manager, PASSWORD, Target, visit};
 use support::quick_setup::Act;
 use support::{Home, PATIENCE, wait_until};
 

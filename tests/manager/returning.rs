@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use support::free_port;
 use support::http::JSON;
-use support::manager::{Far, Manager, Target, free_port};
+use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 use support::relay::Relay;
 use support::{Home, PATIENCE, wait_until};

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use support::manager::{Far, Manager, Target, free_port};
+use support::free_port;
+use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 
 /// How much more than promised is borne.

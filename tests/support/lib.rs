@@ -11,6 +11,7 @@ pub mod manager;
 pub mod mariadb;
 pub mod openapi;
 pub mod own_process;
+pub mod ports;
 pub mod postern;
 pub mod quick_setup;
 pub mod relay;
@@ -18,6 +19,7 @@ pub mod relay;
 pub use self::postern::{Home, Postern};
 pub use chromium::Browser;
 pub use mariadb::MariaDb;
+pub use ports::free_port;
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,11 +1,10 @@
 //! `postern tunnel-server` against a client that is not ours: Python's asyncssh, set up by `tests/setup.sh`.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
 use support::leash::{Leash, Leashed};
-use support::{PATIENCE, wait_until};
+use support::{PATIENCE, free_port, wait_until};
 
 /// How long a whole group may take on a busy machine.
 const GROUP: Duration = Duration::from_secs(90);
@@ -50,11 +49,6 @@ fn server() -> Server {
         fingerprints: [fingerprint("ecdsa"), fingerprint("ed25519")],
         process,
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 fn run(group: &str) {

@@ -10,6 +10,7 @@ use postern::tunnel::link::{
     AcceptError, AcceptOptions, Accepted, Cancel, DialError, DialOptions, Endpoint, Header, Proxy,
     ProxyChoice, Stage, accept, dial,
 };
+use support::free_port;
 use support::own_process::{again, ran_apart, run_apart};
 
 fn dialled(secure: bool, address: SocketAddr, options: &DialOptions) -> Result<Link, DialError> {
@@ -166,9 +167,7 @@ fn another_library_can_stand_at_the_other_end() {
 
 #[test]
 fn nobody_listening_is_told_with_the_address() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = ([127, 0, 0, 1], free_port()).into();
     let error = dialled(false, address, &options()).unwrap_err().to_string();
     assert_eq!(
         error,

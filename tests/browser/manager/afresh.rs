@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::manager::board::{Board, card};
-use support::manager::free_port;
+use support::free_port;
 use support::quick_setup::Act;
 
 /// The least time between two connect sequences of a connection, 10 s, and some.

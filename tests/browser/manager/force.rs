@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::manager::board::{Board, card, see};
 use crate::manager::looks::look;
+use support::free_port;
 use support::http::Client;
-use support::manager::{Far, Target, free_port};
+use support::manager::{Far, Target};
 use support::mariadb::{PASSWORD, USER};
 use support::quick_setup::Act;
 use support::{Browser, Home, MariaDb};

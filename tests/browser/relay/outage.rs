@@ -8,8 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::relay::page::{card, open, url, wait_status};
 use crate::relay::site::{GREETING, SmallSite};
+use support::free_port;
 use support::http::Client;
-use support::manager::{Manager, free_port};
+use support::manager::Manager;
 use support::relay::Relay;
 use support::{Home, PATIENCE, wait_until};
 
