@@ -62,10 +62,10 @@ test:
 # binaries POSTERN_CHISEL, POSTERN_RATHOLE and POSTERN_BORE name.
 bench:
 	@tests/setup.sh
-	cargo bench --profile release --bench figures
-	cargo bench --profile release --bench tunnel
-	cargo bench --profile release --bench gateway
-	cargo test --profile release --test manage_figures --test relay_figures -- --nocapture
+	$(CARGO) bench --locked --profile release --bench figures
+	$(CARGO) bench --locked --profile release --bench tunnel
+	$(CARGO) bench --locked --profile release --bench gateway
+	$(CARGO) test --locked --profile release --test perf figures -- --nocapture --test-threads=1
 
 # A private MariaDB with sample data and a small web site, shared through a relay on this machine, until Ctrl-C.
 # ARGS go to postern start.
@@ -76,11 +76,11 @@ demo:
 	@tests/demo/run.sh $(ARGS)
 
 lint:
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
 
 fmt:
-	$(CARGO) fmt
+	$(CARGO) fmt --all
 
 clean:
 	$(CARGO) clean

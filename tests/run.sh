@@ -4,14 +4,14 @@ set -eu
 cd "$(dirname "$0")/.."
 
 tests/setup.sh
-cargo fmt --check
-cargo clippy --all-targets -- -D warnings
-cargo build
+cargo fmt --all --check
+cargo clippy --locked --all-targets -- -D warnings
+cargo build --locked
 
 mkdir -p target
 log=target/test.log
 # The status of the left side of the pipe goes through a file: sh has no pipefail.
-{ cargo test --no-fail-fast 2>&1 && echo 0 >"$log.status" || echo $? >"$log.status"; } | tee "$log"
+{ cargo test --locked --no-fail-fast 2>&1 && echo 0 >"$log.status" || echo $? >"$log.status"; } | tee "$log"
 status=$(cat "$log.status")
 awk '/^test result: / {
 	for (i = 2; i < NF; i++) {

@@ -10,9 +10,6 @@
     reason = "a measuring program: a panic is how it reports"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};

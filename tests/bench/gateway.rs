@@ -8,19 +8,16 @@
 
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
-#[path = "../support/gateway.rs"]
-mod gateway_support;
-
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use gateway_support::{Relay, find};
 use postern::http::Limits;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+use support::gateway::{Relay, find};
 
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nhello, world\n";
@@ -227,7 +224,7 @@ fn answer(socket: &mut TcpStream) -> bool {
 }
 
 fn large_server() -> SocketAddr {
-    let port = gateway_support::application(|mut socket| {
+    let port = support::gateway::application(|mut socket| {
         let piece = vec![7; 1 << 17];
         let _ = socket.read(&mut [0; 4096]);
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n");

@@ -6,7 +6,6 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use postern::tunnel::server::{self, Server, Users};
@@ -17,7 +16,7 @@ use super::http::{Client, Response};
 use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::postern::{Finished, Home, binary, status_field};
 use super::quick_setup::{Act, QuickSetup};
-use super::{TIMEOUT, holds_within};
+use super::{TIMEOUT, free_port, holds_within};
 
 /// The user that [`Far`] assigns.
 pub const USER: &str = "assigned-user";
@@ -402,22 +401,6 @@ fn users(password: &str) -> Users {
     let mut users = Users::default();
     users.add(&format!("{USER}:{password}")).unwrap();
     users
-}
-
-/// A port that was free a moment ago, below those that systems give to outgoing connections: one of those is taken
-/// again at any moment.
-pub fn free_port() -> u16 {
-    const FIRST: u32 = 21_000;
-    const COUNT: u32 = 11_000;
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Test binaries that run at once begin at different places.
-    let begin = std::process::id().wrapping_mul(97);
-    let candidates = (0..COUNT).map(|_| {
-        let offset = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
-        u16::try_from(FIRST + offset).unwrap()
-    });
-    let mut free = candidates.filter(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok());
-    free.next().expect("a port is free")
 }
 
 /// An application: an HTTP server that says `hello from the target` to everything.

@@ -4,7 +4,6 @@
 //! takes the start from seconds to a fraction of one.
 
 use std::ffi::OsString;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -15,7 +14,7 @@ use mysql::{Conn, OptsBuilder};
 use tempfile::TempDir;
 
 use super::kill_on_drop::{KillOnDrop, Leashed};
-use super::{exclusive, holds_within, target_dir};
+use super::{exclusive, free_port, holds_within, target_dir};
 
 /// Name of the account that tests use over TCP; it may do everything.
 pub const USER: &str = "app";
@@ -323,11 +322,6 @@ fn copy_tree(from: &Path, to: &Path) {
     run(Command::new("cp")
         .args(["-R", "--reflink=auto", "--sparse=always"])
         .args([from, to]));
-}
-
-fn free_port() -> u16 {
-    let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    probe.local_addr().expect("bound").port()
 }
 
 /// Debian keeps the server in `/usr/sbin`, which is not in everybody's `PATH`.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::http::Client;
 use super::kill_on_drop::{KillOnDrop, Leashed};
 use super::mariadb::{MariaDb, PASSWORD, USER};
-use super::{TIMEOUT, holds_within};
+use super::{TIMEOUT, build_dir, holds_within};
 
 /// How long a one-off command may take.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(20);
@@ -18,10 +18,7 @@ const COMMAND_PATIENCE: Duration = Duration::from_secs(20);
 /// The binary under test; `POSTERN_BIN` puts another build (release, static) in its place.
 pub fn binary() -> PathBuf {
     let chosen = std::env::var_os("POSTERN_BIN").filter(|p| !p.is_empty());
-    chosen.map_or_else(
-        || PathBuf::from(env!("CARGO_BIN_EXE_postern")),
-        PathBuf::from,
-    )
+    chosen.map_or_else(|| build_dir().join("postern"), PathBuf::from)
 }
 
 /// What a finished command left behind.

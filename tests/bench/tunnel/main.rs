@@ -18,7 +18,7 @@ mod load;
 mod memory;
 mod peers;
 mod process;
-#[path = "../../tunnel_support/proxy.rs"]
+#[path = "../../tunnel/fixture/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;
 mod report;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::cdp::{Cdp, Event};
 use super::text;
-use crate::support::{holds_within, target_dir};
+use crate::{holds_within, target_dir};
 
 /// How long a page may take to show what a test waits for.
 const PAGE_PATIENCE: Duration = Duration::from_secs(15);

@@ -1,0 +1,140 @@
+//! The gateway's own pages, and the management page with the relay within: light and dark, wide and narrow. The
+//! pictures in `target/screens` are for people.
+
+use serde_json::json;
+
+use crate::relay::page::{open, url, wait_status};
+use crate::relay::site::SmallSite;
+use support::Browser;
+use support::chromium::Page;
+use support::manager::Manager;
+use support::relay::{Relay, body};
+
+const LOOKS: [(&str, bool, u32, u32); 4] = [
+    ("light-wide", false, 1280, 800),
+    ("light-narrow", false, 360, 740),
+    ("dark-narrow", true, 360, 740),
+    ("dark-wide", true, 1280, 800),
+];
+
+/// Takes a picture of a page in every look and fails on what the checks find.
+#[track_caller]
+fn look(page: &Page, name: &str) {
+    let mut faults = Vec::new();
+    for (look, dark, width, height) in LOOKS {
+        page.prefer(dark, true);
+        page.viewport(width, height);
+        page.wait_for(&format!("innerWidth === {width}"));
+        page.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
+        page.screenshot(&format!("relay-{name}-{look}"));
+        let found = page.a11y();
+        faults.extend(found.iter().map(|fault| format!("{name} {look}: {fault}")));
+        let wide = page.eval("document.documentElement.scrollWidth - innerWidth");
+        if wide.as_i64().unwrap() > 0 {
+            faults.push(format!("{name} {look}: scrolls sideways by {wide}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_gateways_pages_are_accessible_in_every_look() {
+    let site = SmallSite::start();
+    let manager = Manager::start(&[]);
+    let mut hidden = site.app("hidden");
+    hidden["invisible"] = json!(true);
+    let (hidden, shown) = (manager.add(&hidden), manager.add(&site.app("shown")));
+    let away = manager.add(&json!({"protocol": "http", "name": "away", "port": 1}));
+    for id in [&hidden, &shown, &away] {
+        manager.connected(id);
+    }
+    let board = open(&manager);
+    wait_status(&board, &shown, "connected");
+    look(&board, "board");
+    let shown_url = url(&board, &shown, "site");
+
+    let page = Browser::shared().page();
+    for code in ["401", "404", "502"] {
+        page.expect_error(code);
+    }
+    page.goto(&url(&board, &hidden, "site"));
+    page.wait_for_text("Authorization code");
+    look(&page, "signin");
+    page.fill("#code", "wrong");
+    page.click("text=Sign in");
+    page.wait_for_text("That code is not right.");
+    look(&page, "signin-wrong");
+    page.goto(&shown_url.replace("shown.", "unknown."));
+    page.wait_for_text("404");
+    look(&page, "404");
+    page.goto(&url(&board, &away, "site"));
+    page.wait_for_text("502");
+    let target_down = page.text("main");
+    look(&page, "502-target");
+    manager.disconnect(&shown);
+    page.goto(&shown_url);
+    page.wait_for_text("502");
+    assert_ne!(
+        page.text("main"),
+        target_down,
+        "it says which of the two is down"
+    );
+    look(&page, "502-tunnel");
+}
+
+#[test]
+fn the_operators_page_is_accessible_in_every_look() {
+    let site = SmallSite::start();
+    let token = ["--enroll-token", "chosen-by-the-operator"];
+    let relay = Relay::start(&token);
+    let url = relay.url();
+    let manager = Manager::start(&[&["--server", &url], &token[..]].concat());
+    let page = Browser::shared().page();
+    page.expect_error("401");
+    page.goto(&format!("{url}/"));
+    page.wait_for("document.querySelector('form')");
+    look(&page, "operator-signin");
+    let link = relay.said("Status page: ");
+    page.goto(link.trim());
+    page.wait_for("document.body.innerText.length > 0");
+    look(&page, "operator-empty");
+    manager.connected(&manager.add(&site.app("shown")));
+    page.reload();
+    page.wait_for_text("shown.localhost");
+    look(&page, "operator");
+    page.click("[data-name]");
+    page.wait_for("document.querySelector('#confirm').open");
+    page.click("#confirm text=Revoke");
+    page.wait_for("document.querySelector('#renewed').open");
+    let token = page.text("#token");
+    assert_eq!(token.len(), 40, "the new enrol token: {token}");
+    look(&page, "operator-renewed");
+    page.click("#renewed text=Done");
+    page.wait_for("document.querySelector('#token').textContent === ''");
+    page.wait_for_text("0 enrolled");
+    look(&page, "operator-revoked");
+    page.click("#revoked text=Allow");
+    page.wait_for_text("1 enrolled");
+    assert_eq!(page.errors(), Vec::<String>::new());
+}
+
+/// A directory where the state's file was: nothing can be renamed onto it.
+#[test]
+fn a_revocation_that_is_not_saved_is_said_on_the_operators_page() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    std::fs::remove_file(relay.data().join("relay.json")).unwrap();
+    std::fs::create_dir_all(relay.data().join("relay.json/full")).unwrap();
+    let page = Browser::shared().page();
+    page.goto(relay.said("Status page: ").trim());
+    page.wait_for_text("1 enrolled");
+    page.click("[data-name]");
+    page.wait_for("document.querySelector('#confirm').open");
+    page.click("#confirm text=Revoke");
+    page.wait_for_text("0 enrolled");
+    page.wait_for("!document.querySelector('#unsaved').hidden");
+    let said = page.text("#unsaved");
+    assert!(said.contains("lasts until the relay restarts"), "{said}");
+    look(&page, "operator-unsaved");
+    assert_eq!(page.errors(), Vec::<String>::new());
+}

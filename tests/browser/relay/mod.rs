@@ -1,0 +1,8 @@
+//! The whole way as a person meets it: the management page, the relay, the tunnel and the application behind it, in
+//! Chromium. Nothing is scripted but the small web site that is shared.
+
+mod looks;
+mod outage;
+mod page;
+mod site;
+mod story;

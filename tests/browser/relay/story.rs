@@ -1,0 +1,179 @@
+//! An application from its first entry to its disconnect, through the relay that `postern start` has within it.
+
+use std::sync::Arc;
+
+use crate::relay::page::{add, assert_quiet, card, connect, disconnect, look_at_sql, open, url};
+use crate::relay::site::{GREETING, SmallSite};
+use support::chromium::Page;
+use support::manager::Manager;
+use support::{Home, MariaDb};
+
+/// An account whose password no file name holds by chance.
+const USER: &str = "teller";
+const PASSWORD: &str = "tellers-Pa55word";
+
+#[test]
+fn a_site_added_in_the_page_opens_through_relay_and_tunnel_until_its_disconnect() {
+    let site = SmallSite::start();
+    let manager = Manager::start(&[]);
+    let page = open(&manager);
+    assert!(
+        page.text("#notices").contains(".localhost"),
+        "the page says that the relay is within"
+    );
+    let port = site.port().to_string();
+    let id = add(&page, "http", &[("name", "My site"), ("port", &port)]);
+    let tab = connect(&page, &id);
+    tab.wait_for_text(GREETING);
+    let address = tab.eval("location.href");
+    let address = address.as_str().unwrap();
+    assert!(
+        address.starts_with("http://my-site.localhost:") && address.ends_with('/'),
+        "{address}"
+    );
+    assert_eq!(url(&page, &id, "site"), address);
+    assert_eq!(tab.eval("echo('through it all')"), "echo: through it all");
+    assert_eq!(tab.errors(), Vec::<String>::new());
+
+    disconnect(&page, &id);
+    tab.expect_error("502");
+    tab.reload();
+    tab.wait_for_text("502");
+    assert!(tab.try_eval("echo('again')").is_err());
+
+    // The same address, without a new entry.
+    let again = connect_again(&page, &id);
+    assert_eq!(again, address);
+    tab.reload();
+    tab.wait_for_text(GREETING);
+    assert_quiet(&page);
+}
+
+/// Connects while the first tab is still there, and answers the site's address.
+#[track_caller]
+fn connect_again(page: &Page, id: &str) -> String {
+    page.click(&format!("{} [data-act]", card(id)));
+    page.wait_for(&format!("eyes.status('{id}') === 'connected'"));
+    url(page, id, "site")
+}
+
+#[test]
+fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
+    let site = SmallSite::start();
+    let manager = Manager::start(&[]);
+    let page = open(&manager);
+    let port = site.port().to_string();
+    page.click("#add");
+    page.wait_for("document.querySelector('#app-form')");
+    page.fill("#field-name", "hidden");
+    page.fill("#field-port", &port);
+    page.click("#field-invisible");
+    page.click("dialog text=Save");
+    page.wait_for("eyes.all('.card').length === 1");
+    let id = page.eval("eyes.first('.card').dataset.id");
+    let id = id.as_str().unwrap();
+    let tab = connect(&page, id);
+    tab.expect_error("401");
+    tab.wait_for_text("Authorization code");
+    enter(&tab, "a-wrong-code");
+    tab.wait_for_text("That code is not right.");
+    assert!(!tab.text("body").contains(GREETING));
+    tab.goto(&url(&page, id, "auth"));
+    tab.wait_for_text(GREETING);
+    assert_eq!(tab.eval("location.pathname + location.search"), "/");
+    assert_eq!(tab.eval("document.cookie"), "", "scripts cannot read it");
+    assert_eq!(tab.eval("echo('behind the door')"), "echo: behind the door");
+    // A context of its own is a stranger.
+    let stranger = support::Browser::shared().page();
+    stranger.expect_error("401");
+    stranger.goto(&url(&page, id, "site"));
+    stranger.wait_for_text("Authorization code");
+    // What he asked for is what he gets, and the whole link is as good as the code in it.
+    stranger.expect_error("401");
+    stranger.goto(&format!("{}deep/page?x=%2F1", url(&page, id, "site")));
+    stranger.wait_for_text("Authorization code");
+    enter(&stranger, &url(&page, id, "auth"));
+    stranger.wait_for_text(GREETING);
+    let path = stranger.eval("location.pathname + location.search");
+    assert_eq!(path, "/deep/page?x=%2F1");
+    assert_quiet(&page);
+}
+
+#[test]
+fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
+    let db = MariaDb::shared();
+    db.exec("CREATE DATABASE story; CREATE TABLE story.t (a INT PRIMARY KEY, v VARCHAR(9)); INSERT INTO story.t VALUES (1, 'x'), (2, 'y')");
+    db.exec(&format!(
+        "CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON story.* TO {USER}@'%'"
+    ));
+    let manager = Manager::start_in(&Arc::new(Home::with_plugin()), &[]);
+    let page = open(&manager);
+    let port = db.port().to_string();
+    let fields = [
+        ("name", "Ledger"),
+        ("port", port.as_str()),
+        ("db_user", USER),
+        ("db_pass", PASSWORD),
+    ];
+    let id = add(&page, "mysql", &fields);
+    assert_eq!(
+        page.texts(".badge"),
+        ["Will be invisible", "Will be read-only"]
+    );
+    let tab = connect(&page, &id);
+    assert_eq!(page.texts(".badge"), ["Invisible", "Read-Only"]);
+    look_at_sql(&tab);
+    tab.expect_error("401");
+    tab.wait_for_text("Authorization code");
+    let site = tab.eval("location.href");
+    assert!(
+        site.as_str()
+            .unwrap()
+            .starts_with("http://ledger.localhost:"),
+        "{site}"
+    );
+    enter(&tab, "a-wrong-code");
+    tab.wait_for_text("That code is not right.");
+    let refused = tab.eval("fetch('/api/info').then(({ status }) => status)");
+    assert_eq!(refused, 401);
+
+    tab.goto(&url(&page, &id, "auth"));
+    tab.wait_for("eyes.editor() !== null && document.querySelector('#health.connected')");
+    assert_eq!(
+        tab.eval("location.search"),
+        "",
+        "the code is not kept in the address"
+    );
+    tab.wait_for_text("story");
+    run(&tab, "SELECT a, v FROM story.t ORDER BY a");
+    tab.wait_for("JSON.stringify(eyes.cells()) === JSON.stringify([['1', 'x'], ['2', 'y']])");
+    run(&tab, "UPDATE story.t SET v = 'z'");
+    tab.wait_for_text("read-only mode: UPDATE refused");
+    // The page's own refusal is a courtesy: the server's is the guard.
+    tab.expect_error("403");
+    let refused = tab.eval(
+        "fetch('/api/query', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ sql: \"UPDATE story.t SET v = 'z'\", db: 'story' }) }).then(({ status }) => status)",
+    );
+    assert_eq!(refused, 403);
+    assert_eq!(db.value("SELECT COUNT(*) FROM story.t WHERE v = 'z'"), "0");
+
+    disconnect(&page, &id);
+    tab.expect_error("502");
+    tab.reload();
+    tab.wait_for_text("502");
+    assert_quiet(&page);
+    assert!(!manager.stderr().contains(PASSWORD));
+}
+
+/// Types a code into a door's page and sends it.
+#[track_caller]
+fn enter(tab: &Page, code: &str) {
+    tab.fill("#code", code);
+    tab.click("text=Sign in");
+}
+
+#[track_caller]
+fn run(tab: &Page, sql: &str) {
+    tab.fill("textarea.editor-area", sql);
+    tab.press("Ctrl+Enter");
+}

@@ -1,0 +1,19 @@
+//! The SQL client as a person meets it: the real page in Chromium, served by the real binary, on a real MariaDB.
+//!
+//! One browser and one database server serve all tests here; each has a database, a `postern` and a browser context
+//! of its own.
+
+mod client;
+mod editor;
+mod hostile;
+mod keyboard;
+mod looks;
+mod mode;
+mod modules;
+mod outage;
+mod results;
+mod running;
+mod sidebar;
+mod transaction;
+mod transfer;
+mod typing;

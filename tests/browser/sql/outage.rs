@@ -1,0 +1,58 @@
+//! The database or the program ends while the page is open.
+
+use std::time::Duration;
+
+use crate::sql::client::Client;
+use support::mariadb::Options;
+use support::{Browser, MariaDb, Postern};
+
+/// The page tries again by itself within five seconds; a server of ours takes a few more to start.
+const RECOVERY: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_restart_of_the_database_is_told_and_survived() {
+    let mut first = MariaDb::start(Options::default());
+    let port = first.port();
+    let postern = Postern::on(&first, &[]);
+    let client = Client::of(Browser::shared(), postern, "", "");
+    let page = &client.page;
+    client.run("SELECT 1 AS before_it");
+    page.expect_error("502");
+    first.crash();
+    client.run("SELECT 2 AS meanwhile");
+    assert!(client.text("#progress-text").starts_with("Failed"));
+    assert!(
+        client.text(".editor-message").len() > 10,
+        "the failure is explained"
+    );
+    page.wait_for("eyes.first('.outage')?.innerText.includes('The database does not answer')");
+    assert_eq!(
+        client.editor(),
+        "SELECT 2 AS meanwhile",
+        "what was typed is kept"
+    );
+    let again = Options {
+        args: vec![format!("--port={port}")],
+        ..Options::default()
+    };
+    let _second = MariaDb::start(again);
+    page.wait_for_within(
+        RECOVERY,
+        "!eyes.first('.outage') && eyes.first('#health.connected')",
+    );
+    client.run("SELECT 3 AS after_it");
+    assert_eq!(client.headers(), ["after_it"]);
+}
+
+#[test]
+fn the_end_of_the_program_is_told() {
+    let mut client = Client::open("outage_program", "");
+    client.page.expect_error("ERR_");
+    client.run("SELECT 1 AS one");
+    client.postern.stop();
+    client.run("SELECT 2 AS two");
+    let page = &client.page;
+    page.wait_for("eyes.first('.outage')?.innerText.includes('not reachable')");
+    assert!(client.text(".outage").contains("What you typed is kept"));
+    assert_eq!(client.editor(), "SELECT 2 AS two");
+}

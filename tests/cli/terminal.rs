@@ -1,0 +1,241 @@
+//! The prompts on a terminal, which `script` of util-linux provides.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use support::free_port;
+use tempfile::TempDir;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A shell line on a terminal of its own.
+struct Terminal {
+    child: Child,
+    keys: Option<ChildStdin>,
+    screen: Arc<Mutex<String>>,
+    home: TempDir,
+}
+
+impl Terminal {
+    /// Runs `line`, in which `$POSTERN` is the program; its plugin is added.
+    fn run(line: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let program = env!("CARGO_BIN_EXE_postern");
+        let add = Command::new(program)
+            .args(["plugin", "add", "mysql"])
+            .env("POSTERN_HOME", home.path())
+            .output()
+            .unwrap();
+        assert!(add.status.success());
+        let mut child = Command::new("script")
+            .args([
+                "--quiet",
+                "--return",
+                "--command",
+                &format!("tty; {line}"),
+                "/dev/null",
+            ])
+            .env("POSTERN_HOME", home.path())
+            .env("POSTERN", program)
+            .env("SHELL", "/bin/sh")
+            .env_remove("POSTERN_DB_PASS")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("util-linux has 'script'");
+        let screen = Arc::new(Mutex::new(String::new()));
+        follow(child.stdout.take().unwrap(), Arc::clone(&screen));
+        let keys = child.stdin.take();
+        Self {
+            child,
+            keys,
+            screen,
+            home,
+        }
+    }
+
+    fn screen(&self) -> String {
+        self.screen.lock().unwrap().replace('\r', "")
+    }
+
+    #[track_caller]
+    fn expect(&self, text: &str) {
+        wait_until(text, || self.screen().contains(text), || self.screen());
+    }
+
+    fn press(&mut self, keys: &str) {
+        let pipe = self.keys.as_mut().unwrap();
+        pipe.write_all(keys.as_bytes()).unwrap();
+        pipe.flush().unwrap();
+    }
+
+    /// Waits until what is typed is shown, or is not.
+    #[track_caller]
+    fn expect_echo(&self, on: bool) {
+        self.expect("\n");
+        let screen = self.screen();
+        let tty = screen.lines().next().unwrap().to_owned();
+        let echoes = || {
+            let settings = Command::new("stty")
+                .args(["-a", "-F", &tty])
+                .output()
+                .unwrap();
+            let settings = String::from_utf8(settings.stdout).unwrap();
+            settings.split_whitespace().any(|word| word == "echo")
+        };
+        wait_until("echo", || echoes() == on, || self.screen());
+    }
+
+    fn status(&mut self) -> Option<i32> {
+        let mut status = None;
+        let ended = || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        };
+        wait_until("the end", ended, String::new);
+        status.unwrap().code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.keys = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        assert!(self.home.path().exists());
+    }
+}
+
+/// Ends with the stream.
+fn follow(mut stream: impl Read + Send + 'static, screen: Arc<Mutex<String>>) {
+    std::thread::spawn(move || {
+        let mut block = [0; 1024];
+        while let Ok(count @ 1..) = stream.read(&mut block) {
+            screen
+                .lock()
+                .unwrap()
+                .push_str(&String::from_utf8_lossy(&block[..count]));
+        }
+    });
+}
+
+#[track_caller]
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool, shown: impl Fn() -> String) {
+    let deadline = Instant::now() + DEADLINE;
+    while !holds() {
+        assert!(
+            Instant::now() < deadline,
+            "waited in vain for {what:?}: {}",
+            shown()
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn mysql(more: &str) -> (Terminal, u16) {
+    let port = free_port();
+    let terminal = Terminal::run(&format!("$POSTERN mysql {port} --no-open {more}"));
+    (terminal, port)
+}
+
+#[test]
+fn three_prompts_and_a_hidden_password() {
+    let (mut terminal, port) = mysql("");
+    terminal.expect("Username [root]: ");
+    terminal.press("bob\n");
+    terminal.expect("Password: ");
+    terminal.expect_echo(false);
+    terminal.press("hunter2\n");
+    terminal.expect("Database (optional): ");
+    terminal.expect_echo(true);
+    terminal.press("shop\n");
+    terminal.expect(&format!(
+        "Connecting to 127.0.0.1:{port} as bob, database shop\n"
+    ));
+    terminal.expect(&format!(
+        "plugin error: cannot connect to 127.0.0.1:{port}: connection refused\n"
+    ));
+    assert_eq!(terminal.status(), Some(1));
+    assert!(
+        !terminal.screen().contains("hunter2"),
+        "{}",
+        terminal.screen()
+    );
+}
+
+#[test]
+fn enter_and_ctrl_d_take_the_defaults() {
+    let (mut terminal, port) = mysql("");
+    terminal.expect("Username [root]: ");
+    terminal.press("\u{4}");
+    terminal.expect("Password: ");
+    terminal.expect_echo(false);
+    terminal.press("\u{4}");
+    terminal.expect("Database (optional): ");
+    terminal.press("\n");
+    terminal.expect(&format!("Connecting to 127.0.0.1:{port} as root\n"));
+    assert_eq!(terminal.status(), Some(1));
+}
+
+#[test]
+fn with_a_user_only_the_password_is_asked_for() {
+    let (mut terminal, port) = mysql("--db-user eve");
+    terminal.expect("Password: ");
+    terminal.expect_echo(false);
+    terminal.press("x\n");
+    terminal.expect(&format!("Connecting to 127.0.0.1:{port} as eve\n"));
+    assert_eq!(terminal.status(), Some(1));
+    assert!(!terminal.screen().contains("Username"));
+    assert!(!terminal.screen().contains("Database"));
+}
+
+#[test]
+fn with_a_password_nothing_is_asked_for() {
+    let (mut terminal, port) = mysql("--db-user eve --db-pass=");
+    terminal.expect(&format!("Connecting to 127.0.0.1:{port} as eve\n"));
+    assert_eq!(terminal.status(), Some(1));
+    assert!(!terminal.screen().contains("Password"));
+}
+
+#[test]
+fn questions_go_to_stderr() {
+    let (mut terminal, _) = mysql("> /dev/null");
+    terminal.expect("Username [root]: ");
+    terminal.press("\u{3}");
+    assert_ne!(terminal.status(), Some(0));
+}
+
+#[test]
+fn ctrl_c_at_the_password_ends_the_program_and_restores_the_echo() {
+    let mut terminal = Terminal::run("$POSTERN mysql --db-user u; echo status $?; read wait");
+    terminal.expect("Password: ");
+    terminal.expect_echo(false);
+    terminal.press("\u{3}");
+    terminal.expect("status 130\n");
+    terminal.expect_echo(true);
+    terminal.press("\n");
+    assert_eq!(terminal.status(), Some(0));
+}
+
+#[test]
+fn a_signal_at_the_password_restores_the_echo() {
+    let line =
+        "$POSTERN mysql --db-user u & echo pid $!; fg > /dev/null; echo status $?; read wait";
+    let mut terminal = Terminal::run(&format!("set -m; {line}"));
+    terminal.expect("Password: ");
+    terminal.expect_echo(false);
+    let screen = terminal.screen();
+    let pid = screen
+        .lines()
+        .find_map(|line| line.strip_prefix("pid "))
+        .unwrap()
+        .to_owned();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(sent.success());
+    terminal.expect("status 143\n");
+    terminal.expect_echo(true);
+    terminal.press("\n");
+    assert_eq!(terminal.status(), Some(0));
+}

@@ -1,0 +1,395 @@
+//! `postern app …`: with a running `postern start`, and without.
+
+use serde_json::{Value, json};
+use support::Home;
+use support::free_port;
+use support::manager::{Far, Manager, Target};
+use support::quick_setup::Act;
+
+fn listed(home: &Home) -> Vec<Vec<String>> {
+    let listed = home.run(&["app", "list"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let cells = |line: &str| line.split('\t').map(str::to_owned).collect();
+    listed.stdout.lines().map(cells).collect()
+}
+
+#[test]
+fn without_a_start_the_stored_list_is_used() {
+    let home = Home::new();
+    assert_eq!(
+        listed(&home),
+        [[
+            "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME"
+        ]]
+    );
+    let added = home.run(&[
+        "app",
+        "add",
+        "mysql",
+        "db.example:3307",
+        "--name",
+        "books",
+        "--db-pass",
+        "planted",
+    ]);
+    assert_eq!((added.code, added.stderr.as_str()), (Some(0), ""));
+    let id = added.stdout.trim().to_owned();
+    assert_eq!(id.len(), 16);
+    assert_eq!(
+        listed(&home)[1],
+        [
+            id.as_str(),
+            "idle",
+            "mysql",
+            "db.example:3307",
+            "will be invisible, read-only",
+            "-",
+            "-",
+            "books"
+        ]
+    );
+    let json = home.run(&["app", "list", "--json"]);
+    let apps: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(
+        (&apps[0]["id"], &apps[0]["has_db_pass"]),
+        (&json!(id), &json!(true))
+    );
+    assert!(!json.stdout.contains("planted"));
+    for word in ["connect", "disconnect"] {
+        let failed = home.run(&["app", word, &id]);
+        assert_eq!(failed.code, Some(1));
+        assert!(
+            failed.stderr.contains("no 'postern start' runs")
+                && failed.stderr.contains("run 'postern start' first")
+        );
+    }
+    assert_eq!(home.run(&["app", "remove", "nope"]).code, Some(1));
+    assert_eq!(home.run(&["app", "remove", "books"]).code, Some(0));
+    assert_eq!(listed(&home).len(), 1);
+}
+
+#[test]
+fn a_running_start_is_asked() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let home = manager.home();
+    let port = far.assign();
+    let added = home.run(&[
+        "app",
+        "add",
+        "http",
+        &target.port().to_string(),
+        "--name",
+        "shop",
+        "--json",
+    ]);
+    let id = serde_json::from_str::<Value>(&added.stdout).unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(manager.status(&id)["status"], "idle");
+    let wrong = home.run(&["app", "add", "tcp"]);
+    assert_eq!(wrong.code, Some(2), "as without a running start: {wrong:?}");
+    assert!(wrong.stderr.contains("port is required") && wrong.stderr.contains("--help"));
+    let connected = home.run(&["app", "connect", "shop"]);
+    assert_eq!(
+        (connected.code, connected.stderr.as_str()),
+        (Some(0), ""),
+        "{connected:?}"
+    );
+    assert_eq!(connected.stdout, format!("http://127.0.0.1:{port}/\n"));
+    assert_eq!(listed(home)[1][1], "connected");
+    let again = home.run(&["app", "connect", &id, "--json"]);
+    let result: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(result["status"], "connected");
+    assert_eq!(home.run(&["app", "disconnect", "shop"]).code, Some(0));
+    assert_eq!(manager.status(&id)["status"], "idle");
+    far.quick
+        .script([Act::json(400, &json!({"message": "no room"}))]);
+    let failed = home.run(&["app", "connect", "shop"]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("no room"), "{failed:?}");
+    assert_eq!(home.run(&["app", "remove", "shop"]).code, Some(0));
+    assert_eq!(manager.client().get("/api/apps").data(), json!([]));
+}
+
+#[test]
+fn a_wrong_line_is_refused() {
+    let manager = Manager::start(&[]);
+    for (line, code, word) in [
+        (&["app"][..], 2, "Usage"),
+        (&["app", "lst"], 2, "did you mean 'list'"),
+        (&["app", "add"], 2, "PROTOCOL"),
+        (&["app", "add", "gopher"], 2, "give one of http, https, tcp"),
+        (&["app", "add", "http", "0"], 2, "not a port"),
+        (&["app", "add", "tcp"], 2, "port is required"),
+        (&["app", "add", "ssh", "--invisible"], 2, "invisible"),
+        (
+            &["app", "add", "http", "http://127.0.0.1:80/"],
+            2,
+            "give HOST:PORT, without http://\n",
+        ),
+        (
+            &["app", "add", "http", "::1"],
+            2,
+            "an IPv6 address needs brackets: [::1]\n",
+        ),
+        (
+            &["app", "add", "http", "22", "--readonly"],
+            2,
+            "--readonly is for databases, not for http\n",
+        ),
+        (
+            &["app", "add", "ssh", "--db-user", "x"],
+            2,
+            "--db-user is for databases, not for ssh\n",
+        ),
+        (&["app", "connect"], 2, "ID"),
+        (&["app", "connect", "a", "b"], 2, "unexpected argument"),
+        (&["app", "connect", "a"], 1, "there is no application"),
+    ] {
+        let failed = manager.home().run(line);
+        assert_eq!(failed.code, Some(code), "{line:?}: {failed:?}");
+        assert!(failed.stderr.contains(word), "{line:?}: {failed:?}");
+    }
+    manager.add(&json!({"protocol": "mysql", "name": "db"}));
+    let failed = manager.home().run(&["app", "connect", "db"]);
+    assert_eq!(
+        failed.stderr,
+        "postern: unsupported protocol 'mysql'\nrun 'postern plugin add mysql' first\n"
+    );
+    manager.add(&json!({"protocol": "http", "name": "two"}));
+    manager.add(&json!({"protocol": "http", "name": "two"}));
+    let failed = manager.home().run(&["app", "remove", "two"]);
+    assert!(
+        failed.code == Some(1) && failed.stderr.contains("2 applications are called"),
+        "{failed:?}"
+    );
+    for word in ["list", "add", "connect", "disconnect", "trust", "remove"] {
+        let help = manager.home().run(&["app", word, "--help"]);
+        assert!(
+            help.code == Some(0) && help.stdout.contains("Usage: postern app"),
+            "{help:?}"
+        );
+    }
+}
+
+/// What a server says is printed whole, and what to try stands in the second line.
+#[test]
+fn no_error_is_cut_and_the_hint_is_the_second_line() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    manager.add(&json!({"protocol": "http", "name": "printer", "port": target.port()}));
+    let said = format!(
+        "this relay does not know the connector and enrols new ones with its enrol token only: give it with \
+         --enroll-token{}",
+        ", which its operator has".repeat(40)
+    );
+    far.quick
+        .script([Act::json(403, &json!({"message": said}))]);
+    let failed = manager.home().run(&["app", "connect", "printer"]);
+    let expected = format!(
+        "postern: the server answered 403: {said}\n\
+         give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it\n"
+    );
+    assert_eq!((failed.code, failed.stderr), (Some(4), expected));
+    far.quick
+        .script([Act::json(400, &json!({"message": "no\u{1b}[2Jroom\nhere"}))]);
+    let failed = manager.home().run(&["app", "connect", "printer"]);
+    assert_eq!(
+        failed.stderr,
+        "postern: the server answered 400: no [2Jroom here\n\
+         check the application and the server's URL, or ask who runs the server\n"
+    );
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused() {
+    let home = Home::with_plugin();
+    for line in [
+        &["app", "add", "http", "80", "--visible", "--invisible"][..],
+        &["app", "add", "mysql", "--invisible", "--visible"],
+        &["app", "add", "mysql", "--readonly", "--readwrite"],
+        &["mysql", "--readonly", "--readwrite"],
+        &["mysql", "--share", "--visible", "--invisible"],
+    ] {
+        let failed = home.run(line);
+        assert_eq!(failed.code, Some(2), "{line:?}: {failed:?}");
+        assert!(
+            failed.stderr.contains("contradict each other\n"),
+            "{failed:?}"
+        );
+    }
+    assert_eq!(listed(&home).len(), 1, "nothing was added");
+}
+
+#[test]
+fn what_less_protection_opens_is_said_in_one_line() {
+    let home = Home::new();
+    for (flags, words) in [
+        (&["--readonly", "--invisible"][..], ""),
+        (
+            &["--visible"],
+            "read the database without a code: --visible is given",
+        ),
+        (
+            &["--readwrite"],
+            "change and delete data: --readwrite is given",
+        ),
+        (
+            &["--visible", "--readwrite"],
+            "read, change and delete data without a code: --visible and --readwrite are given",
+        ),
+    ] {
+        let added = home.run(&[&["app", "add", "mysql"], flags].concat());
+        assert_eq!((added.code, added.stdout.len()), (Some(0), 17), "{added:?}");
+        assert!(added.stderr.contains(words), "{added:?}");
+        assert_eq!(added.stderr.lines().count(), usize::from(!words.is_empty()));
+    }
+    let added = home.run(&["app", "add", "http", "80", "--visible"]);
+    assert_eq!(added.stderr, "", "a web site is visible anyway");
+}
+
+/// A machine without a screen: everything that the page says about a changed host key, and the decision.
+#[test]
+fn a_changed_host_key_is_told_and_can_be_trusted() {
+    let (mut far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let home = manager.home();
+    far.assign();
+    let mut app = target.app();
+    app["name"] = json!("shop");
+    let id = manager.add(&app);
+    app["name"] = json!("the printer");
+    app["autoconnect"] = json!(true);
+    let spaced = manager.add(&app);
+    assert_eq!(home.run(&["app", "connect", "shop"]).code, Some(0));
+    let nothing = home.run(&["app", "trust", "shop"]);
+    assert_eq!(nothing.code, Some(1), "{nothing:?}");
+    assert!(nothing.stderr.contains("no other host key"), "{nothing:?}");
+    let known = far.fingerprint();
+    far.close();
+    let offered = far.change_key();
+    far.open();
+    // One that was connected, and one that begins: neither waits without a word.
+    far.assign();
+    for name in ["shop", "the printer"] {
+        let refused = home.run(&["app", "connect", name]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(4), ""));
+        let named = if name == "shop" { name } else { &spaced };
+        for part in [
+            "the host key of 127.0.0.1:",
+            "has changed",
+            &known,
+            &offered,
+            &format!(
+                "\ncompare the new one with what the server's operator says, then run 'postern app trust {named}'\n"
+            ),
+        ] {
+            assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+        }
+    }
+    let trust = |args: &[&str]| home.run(&[&["app", "trust", "shop"], args].concat());
+    let unasked = trust(&[]);
+    assert_eq!(unasked.code, Some(2), "{unasked:?}");
+    assert!(
+        unasked.stdout.contains(&known) && unasked.stdout.contains(&offered),
+        "{unasked:?}"
+    );
+    assert_eq!(trust(&["--yes", &known]).code, Some(4));
+    assert_eq!(manager.status(&id)["status"], "connecting");
+    let trusted = trust(&["--yes", &offered]);
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    for name in ["shop", "the printer"] {
+        let connected = home.run(&["app", "connect", name]);
+        assert_eq!(connected.code, Some(0), "{connected:?}");
+    }
+    let log = manager.stderr();
+    assert!(log.contains("'postern app trust'"), "{log}");
+    assert!(!log.contains("known_servers.json"), "{log}");
+}
+
+/// What had failed with the old key is tried when the new one is trusted, with nobody asking for it.
+#[test]
+fn trust_wakes_what_waits_for_it() {
+    let (mut far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let mut app = target.app();
+    app["autoconnect"] = json!(true);
+    let id = manager.add(&app);
+    far.assign();
+    manager.connected(&id);
+    manager.disconnect(&id);
+    far.close();
+    let offered = far.change_key();
+    far.open();
+    manager.connect(&id);
+    let failed = manager.wait_status(&id, "failed");
+    assert_eq!(
+        (&failed["error_class"], &failed["next_retry_ms"]),
+        (&json!("host-key-changed"), &json!(null))
+    );
+    let refused = manager.home().run(&["app", "trust", &id]);
+    assert!(refused.stdout.contains(&offered), "{refused:?}");
+    let args = ["app", "trust", &id, "--yes", &offered];
+    assert_eq!(manager.home().run(&args).code, Some(0));
+    manager.wait_status(&id, "connected");
+}
+
+#[test]
+fn the_exit_status_says_whether_trying_again_can_help() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    let message = json!({"message": "so it is"});
+    for (status, code) in [(403, 4), (401, 4), (500, 1)] {
+        far.quick.script([Act::json(status, &message)]);
+        let failed = manager.home().run(&["app", "connect", &id]);
+        assert_eq!(failed.code, Some(code), "{failed:?}");
+        assert!(failed.stderr.contains("so it is"), "{failed:?}");
+    }
+    let mut app = target.app();
+    app["server"] = json!(format!("http://127.0.0.1:{}", free_port()));
+    app["autoconnect"] = json!(true);
+    let unreachable = manager.add(&app);
+    let failed = manager.home().run(&["app", "connect", &unreachable]);
+    assert_eq!(failed.code, Some(3), "{failed:?}");
+    let hint = failed.stderr.lines().nth(1).unwrap_or_default();
+    assert!(
+        hint.starts_with("it is tried again by itself in "),
+        "{failed:?}"
+    );
+    // The one that waits for its next round has a place too.
+    for _ in 1..postern::manager::MAX_ACTIVE {
+        far.quick.script([Act::Hold]);
+        manager.connect(&manager.add(&target.app()));
+    }
+    let failed = manager.home().run(&["app", "connect", &id]);
+    assert_eq!(failed.code, Some(5), "{failed:?}");
+}
+
+/// Ctrl-C ends the command, not the connection, and says so.
+#[test]
+fn an_interrupted_connect_goes_on() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    far.quick.script([Act::Hold]);
+    let mut command = std::process::Command::new(support::postern::binary());
+    command.args(["app", "connect", &id]);
+    command.envs(support::manager::environment(manager.home().path()));
+    command.stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    far.quick.wait_for(1);
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    let expected = format!(
+        "postern: interrupted; {id} goes on connecting\n'postern app disconnect {id}' ends that\n"
+    );
+    assert_eq!(said, expected, "and no progress without a terminal");
+    assert_eq!(manager.status(&id)["status"], "connecting");
+}

@@ -1,0 +1,22 @@
+//! `postern start`, from outside.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "a panic is how a test reports"
+)]
+
+mod api;
+mod app_command;
+mod connect;
+mod database;
+mod health;
+mod hostile;
+mod main_tunnel;
+mod many;
+mod quick_setup;
+mod reset;
+mod returning;
+mod start;
+mod stop;
+mod streams;

@@ -1,0 +1,73 @@
+//! `postern start` whose tunnel server opens more streams than this machine has room for.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use support::manager::{Far, Manager, Target, visit};
+use support::{TIMEOUT, wait_until};
+
+/// Open files that `postern start` may have.
+const FILES: usize = 256;
+/// Visitors who come and stay.
+const VISITORS: usize = 300;
+
+/// Takes connections and says nothing, until it is let go.
+struct Patient {
+    port: u16,
+    held: Arc<Mutex<Vec<TcpStream>>>,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Patient {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (held, taken) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
+        let (of_thread, counted) = (Arc::clone(&held), Arc::clone(&taken));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                of_thread.lock().unwrap().push(stream);
+                AtomicUsize::fetch_add(&counted, 1, Ordering::SeqCst);
+            }
+        });
+        Self { port, held, taken }
+    }
+}
+
+#[test]
+fn visitors_who_stay_take_neither_the_page_nor_anothers_place() {
+    let (far, patient, target) = (Far::new(), Patient::start(), Target::start());
+    let args = far.args();
+    let manager = Manager::start_within(FILES, &[&args[0], &args[1]]);
+    let crowded = manager.add(&json!({"protocol": "http", "port": patient.port}));
+    let other = manager.add(&target.app());
+    let crowded_port = far.assign();
+    manager.connected(&crowded);
+    let other_port = far.assign();
+    manager.connected(&other);
+    wait_until(TIMEOUT, "a visit", || visit(other_port).is_some());
+    let visitors: Vec<TcpStream> = (0..VISITORS)
+        .map(|_| TcpStream::connect(("127.0.0.1", crowded_port)).unwrap())
+        .collect();
+    wait_until(TIMEOUT, "the refusal", || {
+        manager.stderr().contains("no further one is accepted")
+    });
+    let taken = patient.taken.load(Ordering::SeqCst);
+    assert!(taken > 0 && taken < FILES / 2, "{taken}");
+    for _ in 0..20 {
+        assert_eq!(manager.client().get("/api/apps").status(), 200);
+    }
+    assert!(
+        visit(other_port).is_some(),
+        "another tunnel has its own share"
+    );
+    drop(visitors);
+    patient.held.lock().unwrap().clear();
+    let begun = patient.taken.load(Ordering::SeqCst);
+    wait_until(TIMEOUT, "a further visitor", || {
+        drop(TcpStream::connect(("127.0.0.1", crowded_port)));
+        patient.taken.load(Ordering::SeqCst) > begun
+    });
+}

@@ -1,0 +1,362 @@
+//! `postern relay` as a command: its flags, its directory, its end.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use support::Home;
+use support::relay::{Relay, body};
+
+const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
+
+#[test]
+fn it_says_where_it_is_and_ends_with_a_signal() {
+    let mut relay = Relay::start(&[]);
+    let port = relay.address.port();
+    assert_eq!(relay.said("Relay: "), format!("http://localhost:{port}/"));
+    assert_eq!(
+        relay.said("Sites: "),
+        format!("http://NAME.localhost:{port}/")
+    );
+    assert_eq!(relay.said("Fingerprint: ").len(), 44);
+    assert!(
+        !relay.stdout().contains("Enrol token"),
+        "a private relay needs none"
+    );
+    let begun = Instant::now();
+    assert_eq!(relay.stop().and_then(|status| status.code()), Some(0));
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn wrong_flags_are_exit_status_2_and_start_nothing() {
+    let home = Home::new();
+    for (line, named) in [
+        (&["--listen", "x"][..], "--listen 'x'"),
+        (&["--listen", "0.0.0.0:0"], "--external-ip"),
+        (&["--tunnel-listen", "[::]:1"], "--external-ip"),
+        (&["--domain", "a_b"], "--domain 'a_b'"),
+        (&["--public-url", "relay"], "--public-url 'relay'"),
+        (&["--trust-proxy", "x"], "--trust-proxy 'x'"),
+        (&["--enroll-token", "short"], "--enroll-token"),
+        (&["revoke"], "NAME"),
+        (&["allow"], "NAME"),
+        (&["--port-listen", "0.0.0.0"], "--port-listen '0.0.0.0'"),
+        (&["--port-listen", "127.0.0.1"], "--shared-host-ports"),
+        (&["stop"], "'stop'"),
+        (&["list", "x"], "'x'"),
+    ] {
+        let ended = home.run(&[&["relay"], line].concat());
+        assert_eq!(ended.code, Some(2), "{line:?}: {ended:?}");
+        assert!(ended.stderr.contains(named), "{line:?}: {ended:?}");
+    }
+    assert!(!home.path().join("relay").exists());
+    let help = home.run(&["relay", "--help"]);
+    assert!(
+        help.code == Some(0) && help.stdout.contains("--trust-proxy"),
+        "{help:?}"
+    );
+}
+
+#[test]
+fn a_busy_port_is_named_with_its_flag() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = holder.local_addr().unwrap().to_string();
+    for (flag, other) in [
+        ("--listen", "--tunnel-listen"),
+        ("--tunnel-listen", "--listen"),
+    ] {
+        let home = Arc::new(Home::new());
+        let failed = Relay::try_start_in(&home, &[flag, &address, other, "127.0.0.1:0"]);
+        let failed = failed.err().expect("the port is held");
+        assert_eq!(failed.code, Some(1));
+        assert!(
+            failed.stderr.contains(&address) && failed.stderr.contains(flag),
+            "{failed:?}"
+        );
+    }
+}
+
+#[test]
+fn the_directory_is_private_and_one_relays_at_a_time() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    for entry in fs::read_dir(relay.data()).unwrap().flatten() {
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        let expected = if entry.path().is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, expected, "{:?}", entry.path());
+    }
+    let second = Relay::try_start_in(relay.home(), &PORTS)
+        .err()
+        .expect("it is in use");
+    assert_eq!(second.code, Some(1));
+    assert!(second.stderr.contains("another relay uses"), "{second:?}");
+    assert!(second.stderr.contains("--data"), "{second:?}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_another_one_to_be_named() {
+    let home = Home::new();
+    let (file, shared) = (home.path().join("file"), home.path().join("shared"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    for dir in [&file, &shared] {
+        let data = format!("--data={}", dir.display());
+        let failed = home.run(&["relay", &data, PORTS[0], PORTS[1]]);
+        assert_eq!(failed.code, Some(1), "{failed:?}");
+        assert!(failed.stderr.contains("with --data"), "{failed:?}");
+        assert!(!failed.stderr.contains("POSTERN_HOME"), "{failed:?}");
+    }
+}
+
+#[test]
+fn damaged_state_is_set_aside_and_said() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    let fingerprint = relay.said("Fingerprint: ");
+    let book = relay.data().join("relay.json");
+    fs::write(&book, "{\"version\":1,\"conn").unwrap();
+    let relay = relay.restart(&[]);
+    assert!(relay.stderr().contains("unreadable"), "{}", relay.stderr());
+    assert_eq!(
+        relay.said("Fingerprint: "),
+        fingerprint,
+        "the keys are another matter"
+    );
+    let names = fs::read_dir(relay.data())
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name());
+    let aside: Vec<_> = names
+        .filter(|name| name.to_string_lossy().contains(".unreadable-"))
+        .collect();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    let kept = fs::read_to_string(relay.data().join(&aside[0])).unwrap();
+    assert_eq!(kept, "{\"version\":1,\"conn");
+    relay.assign(&body("one", "shop", "http", 1));
+}
+
+#[test]
+fn connectors_are_listed_and_revoked_without_a_running_relay() {
+    let mut relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    relay.stop();
+    let home = relay.home().clone();
+    let listed = home.run(&["relay", "list"]);
+    assert!(
+        listed
+            .stdout
+            .starts_with("NAME\tSTATUS\tENROLLED\tURL\tTARGET\none\t"),
+        "{listed:?}"
+    );
+    assert!(listed.stdout.contains("shop\t127.0.0.1:1\n"), "{listed:?}");
+    let unknown = home.run(&["relay", "revoke", "two"]);
+    assert!(
+        unknown.code == Some(1) && unknown.stderr.contains("'two'"),
+        "{unknown:?}"
+    );
+    assert_eq!(home.run(&["relay", "revoke", "one"]).code, Some(0));
+    let listed = home.run(&["relay", "list"]).stdout;
+    assert!(
+        listed.contains("\none\trevoked\t") && listed.ends_with("\t-\t-\n"),
+        "{listed}"
+    );
+    assert!(!listed.contains("shop"), "{listed}");
+    let none = home.path().join("none");
+    let dir = none.to_str().unwrap();
+    for line in [&["list"][..], &["revoke", "one"], &["allow", "one"]] {
+        let empty = home.run(&[&["relay"], line, &["--data", dir]].concat());
+        let expected = format!("postern: no relay's state in {dir}\n");
+        assert_eq!(empty.code, Some(1), "{empty:?}");
+        assert!(empty.stderr.starts_with(&expected), "{empty:?}");
+        assert!(!none.exists(), "{line:?}");
+    }
+}
+
+#[test]
+fn a_running_relay_knows_no_such_name_and_says_where_names_are() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("one", "shop", "http", 1));
+    for line in [["relay", "revoke", "nobody"], ["relay", "allow", "one"]] {
+        let failed = relay.home().run(&line);
+        assert_eq!(failed.code, Some(1), "{failed:?}");
+        let hint = failed.stderr.lines().nth(1);
+        assert_eq!(hint, Some("'postern relay list' shows their names"));
+    }
+    let help = relay.home().run(&["--help"]).stdout;
+    assert!(help.contains("relay list|revoke|allow "), "{help}");
+}
+
+#[test]
+fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
+    let relay = Relay::start(&[]);
+    relay.assign(&body("known-connector", "shop", "http", 1));
+    let mut stranger = relay.client();
+    for (method, path) in [
+        ("GET", "/"),
+        ("GET", "/api/status"),
+        ("GET", "/auth"),
+        ("DELETE", "/api/connectors/known-connector"),
+        ("DELETE", "/api/connectors/nobody"),
+    ] {
+        let answer = stranger.send(method, path, &[], b"");
+        assert!(
+            !answer.text().contains("known-connector"),
+            "{method} {path}"
+        );
+        assert!(
+            matches!(answer.status(), 200 | 303 | 401),
+            "{method} {path}: {}",
+            answer.status()
+        );
+    }
+    let token = relay.operator_token();
+    assert_eq!(stranger.get("/auth?code=wrong").status(), 401);
+    let entered = stranger.get(&format!("/auth?code={token}"));
+    assert_eq!(entered.status(), 303);
+    assert!(
+        entered
+            .header("set-cookie")
+            .unwrap()
+            .contains("; HttpOnly; SameSite=Lax")
+    );
+    // A page of a site can put a cookie of this name in front.
+    let pair = entered.cookie().unwrap();
+    let name = pair.split('=').next().unwrap();
+    let tossed = [("Cookie", format!("{name}=x; {pair}"))];
+    let tossed = tossed
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(
+        stranger.send("GET", "/api/status", &tossed, b"").status(),
+        200
+    );
+    let mut operator = relay.client();
+    operator.set_cookie(&pair);
+    assert!(operator.get("/").text().contains("<title>Relay"));
+    let status = operator.get("/api/status").data();
+    assert_eq!(status["connectors"][0]["name"], "known-connector");
+    let elsewhere = [("Origin", "http://evil.example")];
+    let forged = operator.send("DELETE", "/api/connectors/known-connector", &elsewhere, b"");
+    assert_eq!(forged.status(), 403);
+    let revoked = operator.send("DELETE", "/api/connectors/known-connector", &[], b"");
+    assert_eq!(
+        revoked.data(),
+        json!({"revoked": "known-connector", "enroll_token": null, "saved": true})
+    );
+    for _ in 0..4 {
+        stranger.get("/auth?code=wrong");
+    }
+    assert_eq!(stranger.get("/auth?code=wrong").status(), 429);
+    assert_eq!(
+        stranger.get(&format!("/auth?code={token}")).status(),
+        303,
+        "a right one passes"
+    );
+    assert!(!relay.stderr().contains(&token));
+}
+
+/// Who ends TLS in front is a proxy; unnamed, all visitors are one to the relay.
+#[test]
+fn a_proxy_in_front_that_was_not_named_is_warned_of() {
+    const PUBLIC: &str = "--public-url=https://localhost";
+    let warned = |args: &[&str]| {
+        let mut relay = Relay::start(args);
+        relay.stop();
+        relay.stderr().matches("--trust-proxy is missing").count()
+    };
+    assert_eq!(warned(&[PUBLIC]), 1);
+    assert_eq!(warned(&[PUBLIC, "--trust-proxy=127.0.0.1"]), 0);
+    assert_eq!(warned(&["--public-url=http://localhost"]), 0);
+}
+
+#[test]
+fn by_https_the_operators_cookie_is_for_this_server_alone() {
+    let relay = Relay::start(&["--public-url=https://localhost"]);
+    let token = relay.operator_token();
+    let entered = relay.client().get(&format!("/auth?code={token}"));
+    let whole = entered.header("set-cookie").unwrap();
+    assert!(
+        whole.starts_with("__Host-postern-relay-443=") && whole.ends_with("; Secure"),
+        "{whole}"
+    );
+    assert_eq!(
+        entered.header("strict-transport-security"),
+        Some("max-age=31536000")
+    );
+    let pair = entered.cookie().unwrap();
+    let status = |cookie: &str| {
+        let headers = [("Cookie", cookie)];
+        relay
+            .client()
+            .send("GET", "/api/status", &headers, b"")
+            .status()
+    };
+    assert_eq!(status(&pair), 200);
+    let plain = pair.trim_start_matches("__Host-");
+    assert_eq!(status(plain), 401, "anybody can set that one");
+}
+
+/// As far as systemd is here to say: the file is one that it takes.
+#[test]
+fn the_unit_file_is_hardened_and_sound() {
+    let home = Home::new();
+    for (line, name) in [
+        (
+            &[
+                "relay",
+                "--print-systemd-unit",
+                "--domain",
+                "relay.example",
+                "--listen",
+                "0.0.0.0:80",
+                "--external-ip",
+                "192.0.2.1",
+                "--enroll-token",
+                "never-in-a-unit-file",
+            ][..],
+            "postern-relay.service",
+        ),
+        (
+            &[
+                "start",
+                "--print-systemd-unit",
+                "--server",
+                "https://relay.example",
+            ],
+            "postern.service",
+        ),
+    ] {
+        let printed = home.run(line);
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        let unit = &printed.stdout;
+        for needed in [
+            "NoNewPrivileges=yes",
+            "MemoryMax=",
+            "SystemCallFilter=",
+            "Restart=on-failure",
+            "relay.example",
+        ] {
+            assert!(unit.contains(needed), "{needed} in {unit}");
+        }
+        assert!(!unit.contains("never-in-a-unit-file"));
+        let path = home.path().join(name);
+        fs::write(&path, unit).unwrap();
+        let verify = std::process::Command::new("systemd-analyze")
+            .arg("verify")
+            .arg(&path)
+            .output();
+        if let Ok(verdict) = verify {
+            let said = String::from_utf8_lossy(&verdict.stderr);
+            assert!(!said.contains(name), "{said}");
+        }
+    }
+}

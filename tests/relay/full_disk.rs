@@ -1,0 +1,155 @@
+//! A relay whose disk takes nothing more: who is known is served, and nothing new is taken.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use postern::tunnel::client::Status;
+use serde_json::json;
+use support::Home;
+use support::relay::{PASSWORD, Relay, body, with};
+use support::{TIMEOUT, wait_until};
+
+const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
+
+/// What keeps the relay from writing, and can be taken away again.
+trait Obstacle {
+    fn put(&self, data: &Path);
+    fn remove(&self, data: &Path);
+}
+
+/// A directory where the state's file was: nothing can be renamed onto it, whoever tries.
+struct InTheWay;
+
+impl Obstacle for InTheWay {
+    fn put(&self, data: &Path) {
+        fs::rename(data.join("relay.json"), data.join("kept")).unwrap();
+        fs::create_dir(data.join("relay.json")).unwrap();
+        File::create(data.join("relay.json/full")).unwrap();
+    }
+
+    fn remove(&self, data: &Path) {
+        fs::remove_dir_all(data.join("relay.json")).unwrap();
+        fs::rename(data.join("kept"), data.join("relay.json")).unwrap();
+    }
+}
+
+/// A file that takes all the room of a small disk.
+struct Filled;
+
+impl Obstacle for Filled {
+    fn put(&self, data: &Path) {
+        let mut filler = File::create(data.join("filler")).unwrap();
+        while filler.write_all(&[0; 512]).is_ok() {}
+    }
+
+    fn remove(&self, data: &Path) {
+        fs::remove_file(data.join("filler")).unwrap();
+    }
+}
+
+/// A disk of 512 KiB, unmounted on drop.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Needs the right to mount.
+    fn mount(at: &Path) -> Option<SmallDisk> {
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", "tmpfs", "-o", "size=512k,mode=0700", "tmpfs"])
+            .arg(at);
+        let mounted = mount.output().is_ok_and(|output| output.status.success());
+        mounted.then(|| SmallDisk(at.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_state_file_that_cannot_be_replaced_stops_nobody_who_is_known() {
+    let home = Arc::new(Home::new());
+    known_connectors_are_served(&home, &home.path().join("relay"), &InTheWay);
+}
+
+/// Where nothing can be mounted, the test above alone says it.
+#[test]
+fn a_full_disk_stops_nobody_who_is_known() {
+    let home = Arc::new(Home::new());
+    let data = home.path().join("disk");
+    fs::create_dir(&data).unwrap();
+    let Some(_disk) = SmallDisk::mount(&data) else {
+        return eprintln!("NOT TRIED: this user cannot mount a small disk");
+    };
+    known_connectors_are_served(&home, &data, &Filled);
+}
+
+/// Who is revoked is out, though it can only be said for as long as the relay runs.
+fn is_out_at_once(relay: &Relay, flag: &str) {
+    let tunnel = relay.tunnel("out", PASSWORD, &[]);
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
+    let revoked = relay.home().run(&["relay", "revoke", "out", flag]);
+    assert_eq!(revoked.code, Some(1), "{revoked:?}");
+    for said in ["is revoked", "not saved", "restarts"] {
+        assert!(revoked.stderr.contains(said), "{said}: {revoked:?}");
+    }
+    wait_until(TIMEOUT, "its tunnel ends", || {
+        tunnel.snapshot().status != Status::Connected
+    });
+    assert_eq!(relay.visit("outs", "/").status(), 404);
+    assert_eq!(relay.call(&body("out", "outs", "http", 1)).status(), 403);
+}
+
+fn known_connectors_are_served(home: &Arc<Home>, data: &Path, obstacle: &dyn Obstacle) {
+    let flag = format!("--data={}", data.display());
+    let relay = Relay::start_in(home, &[PORTS[0], PORTS[1], &flag]);
+    let shop = body("one", "shop", "http", 3000);
+    let hidden = with(body("one", "hidden", "http", 1), json!({"invisible": true}));
+    relay.assign(&body("out", "outs", "http", 1));
+    let before = [relay.assign(&shop), relay.assign(&hidden)];
+    obstacle.put(data);
+    for _ in 0..3 {
+        assert_eq!(relay.assign(&shop)["app"], before[0]["app"]);
+        assert_eq!(relay.assign(&hidden)["app"], before[1]["app"]);
+    }
+    let tunnel = relay.tunnel("one", PASSWORD, &[]);
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
+    for refused in [
+        body("one", "new", "http", 1),
+        body("two", "shop", "http", 1),
+        body("one", "shop", "http", 3001),
+        with(shop.clone(), json!({"invisible": true})),
+        with(hidden.clone(), json!({"invisible": false})),
+    ] {
+        assert_eq!(relay.call(&refused).status(), 500, "{refused}");
+    }
+    let said = |text: &str| relay.stderr().matches(text).count();
+    assert_eq!(
+        said("the relay's state is not saved: "),
+        1,
+        "{}",
+        relay.stderr()
+    );
+    is_out_at_once(&relay, &flag);
+    obstacle.remove(data);
+    relay.assign(&body("one", "new", "http", 1));
+    wait_until(TIMEOUT, "it is said that it is over", || {
+        said("saved again") == 1
+    });
+    let relay = relay.restart(&[&flag]);
+    assert_eq!(relay.assign(&shop)["app"], before[0]["app"]);
+    let out = relay.call(&body("out", "outs", "http", 1)).status();
+    assert_eq!(out, 403, "it was saved with what came after");
+    assert_eq!(
+        relay.status()["connectors"][0]["applications"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+}

@@ -1,0 +1,21 @@
+//! `postern relay`, from outside, and its gateway with real tunnels behind it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "a panic is how a test reports"
+)]
+
+mod command;
+mod full_disk;
+mod gateway_conformance;
+mod gateway_door;
+mod gateway_loops;
+mod gateway_not_http;
+mod gateway_pooled;
+mod gateway_streams;
+mod gateway_tls;
+mod places;
+mod setup;
+mod share;
+mod sites;

@@ -1,0 +1,109 @@
+//! `postern mysql --share`: others reach the web client, read-only and with a code unless told otherwise.
+
+use serde_json::json;
+use support::http::Client;
+use support::relay::Relay;
+use support::{Home, MariaDb, Postern, TIMEOUT, wait_until};
+
+/// What follows `prefix` on the client's standard output, once it is there.
+#[track_caller]
+fn said(postern: &Postern, prefix: &str) -> String {
+    let line = || {
+        let text = postern.stdout();
+        let mut lines = text.lines().map(str::to_owned);
+        lines.find_map(|line| line.strip_prefix(prefix).map(str::to_owned))
+    };
+    wait_until(TIMEOUT, prefix, || line().is_some());
+    line().unwrap()
+}
+
+/// `PATH` of the site at `url`, at the relay's address.
+fn visit(url: &str, path: &str, cookie: &str) -> support::http::Response {
+    let host = url.strip_prefix("http://").unwrap().trim_end_matches('/');
+    let port = host.rsplit(':').next().unwrap();
+    let headers = [("Host", host), ("Origin", ""), ("Cookie", cookie)];
+    Client::new(&format!("127.0.0.1:{port}")).send("GET", path, &headers, b"")
+}
+
+#[test]
+fn it_is_read_only_and_asks_for_a_code() {
+    let relay = Relay::start(&[]);
+    let mut postern = Postern::on(MariaDb::shared(), &["--share", "--server", &relay.url()]);
+    let site = said(&postern, "Site URL: ");
+    let auth = said(&postern, "Auth URL: ");
+    assert_eq!(visit(&site, "/api/info", "").status(), 401);
+    let entered = visit(
+        &site,
+        auth.strip_prefix(site.trim_end_matches('/')).unwrap(),
+        "",
+    );
+    assert_eq!(entered.status(), 303, "{}", entered.text());
+    let info = visit(&site, "/api/info", &entered.cookie().unwrap()).data();
+    assert_eq!(
+        (&info["readonly"], &info["invisible"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
+    wait_until(TIMEOUT, "the site's end", || {
+        visit(&site, "/", "").status() == 404
+    });
+}
+
+/// What was assigned to a share that never came up stayed assigned.
+#[test]
+fn what_is_given_up_before_it_is_up_is_given_back() {
+    // Nobody takes tunnels where connectors are sent.
+    let relay = Relay::start(&["--external-ip", "127.0.0.2"]);
+    let mut postern = Postern::on(MariaDb::shared(), &["--share", "--server", &relay.url()]);
+    let applications = || {
+        let status = relay.status();
+        let applications = status["connectors"][0]["applications"].as_array();
+        applications.map_or(0, Vec::len)
+    };
+    wait_until(TIMEOUT, "the assignment", || applications() == 1);
+    assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
+    wait_until(TIMEOUT, "its end", || applications() == 0);
+}
+
+#[test]
+fn what_is_opened_is_said_plainly() {
+    let relay = Relay::start(&[]);
+    let flags = [
+        "--share",
+        "--readwrite",
+        "--visible",
+        "--server",
+        &relay.url(),
+    ];
+    let postern = Postern::on(MariaDb::shared(), &flags);
+    let site = said(&postern, "Site URL: ");
+    assert_eq!(visit(&site, "/api/info", "").data()["readonly"], false);
+    assert!(!postern.stdout().contains("Auth URL"));
+    for flag in ["--readwrite", "--visible"] {
+        assert!(postern.stderr().contains(flag), "{}", postern.stderr());
+    }
+}
+
+#[test]
+fn without_a_server_it_is_shared_on_this_machine() {
+    let postern = Postern::on(MariaDb::shared(), &["--share", "--visible"]);
+    let site = said(&postern, "Site URL: ");
+    assert_eq!(visit(&site, "/api/info", "").data()["readonly"], true);
+}
+
+#[test]
+fn flags_that_do_not_go_together_are_exit_status_2() {
+    let home = Home::with_plugin();
+    for flags in [
+        &["--readwrite"][..],
+        &["--visible"],
+        &["--server", "http://127.0.0.1:1"],
+        &["--share", "--readonly", "--readwrite"],
+        &["--share", "--invisible", "--visible"],
+        &["--share", "--server", "ftp://x"],
+        &["--share", "--server", "http://relay.example"],
+    ] {
+        let ended = home.run(&[&["mysql"], flags].concat());
+        assert_eq!(ended.code, Some(2), "{flags:?}: {ended:?}");
+    }
+}

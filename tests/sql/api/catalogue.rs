@@ -1,0 +1,111 @@
+//! Databases, tables, schemas, and what the account may do.
+
+use serde_json::{Value, json};
+
+use super::database;
+use support::postern::Postern;
+
+#[test]
+fn can_write_counts_every_role_that_may_be_taken() {
+    let db = database("api_roles");
+    db.exec(
+        "CREATE ROLE api_writer; GRANT INSERT ON api_roles.* TO api_writer; \
+         CREATE ROLE api_middle; GRANT api_writer TO api_middle; \
+         CREATE ROLE `api reader`; GRANT SELECT ON api_roles.* TO `api reader`; \
+         CREATE USER api_r1@'%' IDENTIFIED BY 'pw'; GRANT api_writer TO api_r1@'%'; \
+         CREATE USER api_r2@'%' IDENTIFIED BY 'pw'; GRANT api_middle TO api_r2@'%'; \
+         CREATE USER api_r3@'%' IDENTIFIED BY 'pw'; GRANT `api reader` TO api_r3@'%'",
+    );
+    for (user, can_write) in [("api_r1", true), ("api_r2", true), ("api_r3", false)] {
+        let account = [db.target(), "--db-user".into(), user.into()];
+        let mut args: Vec<&str> = account.iter().map(String::as_str).collect();
+        args.extend(["--db-pass", "pw", "--readonly"]);
+        let postern = Postern::start(&args, &[]);
+        let info = postern.client().get("/api/info").data();
+        assert_eq!(info["can_write"], can_write, "{user}");
+        // The look at the roles leaves nothing behind.
+        let role = postern.client().query_ok("", "SELECT CURRENT_ROLE() AS x");
+        assert_eq!(role["rows"][0]["x"], Value::Null, "{user}");
+    }
+}
+
+#[test]
+fn catalogue() {
+    let db = database("api_cat");
+    db.exec(
+        "CREATE OR REPLACE TABLE api_cat.child (id INT PRIMARY KEY, t_id INT NOT NULL COMMENT 'the parent', note TEXT, \
+         UNIQUE KEY u (t_id, note(10)), CONSTRAINT fk FOREIGN KEY (t_id) REFERENCES t (id) ON DELETE CASCADE) COMMENT='kids'; \
+         CREATE OR REPLACE VIEW api_cat.v AS SELECT 1 AS x; CREATE OR REPLACE SEQUENCE api_cat.s; \
+         CREATE OR REPLACE TABLE api_cat.`odd ``name'\"` (`a b` INT); CREATE DATABASE IF NOT EXISTS api_cat_empty",
+    );
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let databases = client.get("/api/databases").data();
+    assert!(databases.as_array().unwrap().contains(&json!("api_cat")));
+    let names = client.get("/api/tables?db=api_cat").data();
+    assert_eq!(names, json!(["child", "odd `name'\"", "s", "t", "v"]));
+    assert_eq!(
+        client.get("/api/tables?db=api_cat_empty&detail=1").data(),
+        json!([])
+    );
+    let detail = client.get("/api/tables?db=api_cat&detail=1").data();
+    let kinds: Vec<&str> = detail
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["table", "table", "sequence", "table", "view"]);
+    assert_eq!(detail[0]["comment"], "kids");
+    assert!(detail[0]["bytes"].as_u64().unwrap() > 0);
+    let schema = client.get("/api/schema?db=api_cat&table=child").data();
+    assert_eq!(schema["columns"][1]["comment"], "the parent");
+    assert_eq!(schema["columns"][1]["nullable"], false);
+    assert_eq!(schema["columns"][0]["key"], "PRI");
+    let unique = schema["indexes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|i| i["name"] == "u")
+        .unwrap();
+    assert_eq!(unique["columns"], json!(["t_id", "note(10)"]));
+    assert_eq!(unique["unique"], true);
+    assert_eq!(
+        schema["foreign_keys"],
+        json!([{"name": "fk", "columns": ["t_id"], "ref_db": "api_cat", "ref_table": "t", "ref_columns": ["id"], "on_update": "RESTRICT", "on_delete": "CASCADE"}])
+    );
+    assert!(
+        schema["create_statement"]
+            .as_str()
+            .unwrap()
+            .starts_with("CREATE TABLE `child`")
+    );
+    let odd = client
+        .get("/api/schema?db=api_cat&table=odd%20%60name%27%22")
+        .data();
+    assert_eq!(odd["columns"][0]["name"], "a b");
+    assert!(
+        client.get("/api/schema?db=api_cat&table=v").data()["create_statement"]
+            .as_str()
+            .unwrap()
+            .contains("VIEW")
+    );
+    for path in [
+        "/api/tables?db=nope",
+        "/api/tables?db=nope&detail=1",
+        "/api/schema?db=api_cat&table=nope",
+        "/api/schema?db=nope&table=t",
+    ] {
+        let answer = client.get(path);
+        assert_eq!(answer.status(), 404, "{path}: {}", answer.text());
+    }
+    let info = client.get("/api/info").data();
+    assert_eq!(
+        (&info["host"], &info["user"]),
+        (&json!("127.0.0.1"), &json!("app"))
+    );
+    assert_eq!(
+        (&info["readonly"], &info["mode"], &info["can_write"]),
+        (&json!(false), &json!("read-write"), &json!(true))
+    );
+}

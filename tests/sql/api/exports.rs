@@ -1,0 +1,94 @@
+//! Exports and their tickets.
+
+use serde_json::json;
+
+use super::{database, post};
+use support::postern::Postern;
+
+#[test]
+fn exports_are_whole_and_faithful() {
+    let db = database("api_export");
+    db.exec(
+        "CREATE OR REPLACE TABLE api_export.x (a INT, b VARCHAR(50), c DECIMAL(10,3), d VARBINARY(4)); \
+         INSERT INTO api_export.x VALUES (1, 'plain', 1.500, X'00ff'), (2, 'comma, \"quote\"', NULL, NULL), (NULL, '', 0, X''), (4, 'line\nend', -1, X'41')",
+    );
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let ask = json!({"sql": "SELECT * FROM x", "db": "api_export"});
+    let csv = client.post("/api/export", &ask);
+    assert_eq!(csv.header("content-type"), Some("text/csv; charset=utf-8"));
+    assert_eq!(
+        csv.header("content-disposition"),
+        Some("attachment; filename=\"api_export.csv\"")
+    );
+    assert_eq!(
+        csv.text(),
+        "a,b,c,d\r\n1,plain,1.500,0x00FF\r\n2,\"comma, \"\"quote\"\"\",,\r\n,\"\",0.000,0x\r\n4,\"line\nend\",-1.000,0x41\r\n"
+    );
+    let bare = client.post("/api/export", &json!({"sql": "SELECT a FROM x", "db": "api_export", "header": false, "bom": true, "null": "\\N"}));
+    assert_eq!(bare.text(), "\u{feff}1\r\n2\r\n\\N\r\n4\r\n");
+    let lines = client.post(
+        "/api/export",
+        &json!({"sql": "SELECT a, a, b FROM x LIMIT 2", "db": "api_export", "format": "jsonl"}),
+    );
+    assert_eq!(
+        lines.text(),
+        "{\"a\":1,\"a_2\":1,\"b\":\"plain\"}\n{\"a\":2,\"a_2\":2,\"b\":\"comma, \\\"quote\\\"\"}\n"
+    );
+    let none = client.post(
+        "/api/export",
+        &json!({"sql": "SELECT a FROM x WHERE 0", "db": "api_export", "header": false}),
+    );
+    assert_eq!((none.status(), none.text()), (200, ""));
+    let (status, body) = post(
+        &mut client,
+        "/api/export",
+        json!({"sql": "SELECT * FROM nowhere", "db": "api_export"}),
+    );
+    assert_eq!((status, &body["error"]["errno"]), (400, &json!(1146)));
+    assert_eq!(
+        post(
+            &mut client,
+            "/api/export",
+            json!({"sql": "SELECT 1", "format": "xml", "bom": 1})
+        )
+        .0,
+        400
+    );
+}
+
+#[test]
+fn an_export_that_fails_late_is_seen_to_fail() {
+    let db = database("api_export_late");
+    let postern = Postern::on(db, &[]);
+    let sql = "SELECT seq, IF(seq < 90000, REPEAT('x', 50), (SELECT 1 UNION SELECT 2)) FROM seq_1_to_100000";
+    let stream = postern
+        .client()
+        .post_stream("/api/export", &json!({"sql": sql, "db": "api_export_late"}));
+    assert_eq!(stream.head.status, 200);
+    let error = stream
+        .finish()
+        .err()
+        .expect("the transfer must not end cleanly");
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{error}");
+}
+
+#[test]
+fn a_ticket_is_good_for_one_download() {
+    let db = database("api_ticket");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let body = json!({"sql": "SELECT id FROM t ORDER BY id", "db": "api_ticket", "ticket": true});
+    let ticket = client.post("/api/export", &body).data()["ticket"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(ticket.len() >= 32);
+    // A look at the link neither runs the statement nor uses the ticket up.
+    let look = client.send("HEAD", &format!("/api/export/{ticket}"), &[], b"");
+    assert_eq!((look.status(), look.header("allow")), (405, Some("GET")));
+    let download = client.get(&format!("/api/export/{ticket}"));
+    assert_eq!(download.text(), "id\r\n1\r\n2\r\n3\r\n");
+    assert_eq!(client.get(&format!("/api/export/{ticket}")).status(), 404);
+    assert_eq!(client.get("/api/export/0000").status(), 404);
+}

@@ -1,0 +1,36 @@
+//! The database web client's HTTP API, through the real binary on a real MariaDB.
+
+mod answers;
+mod balancer;
+mod catalogue;
+mod exports;
+mod limits;
+mod sessions;
+mod stops;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use support::http::Client;
+use support::mariadb::MariaDb;
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// A database of one's own on the shared server.
+fn database(name: &str) -> &'static MariaDb {
+    let db = MariaDb::shared();
+    db.exec(&format!(
+        "CREATE DATABASE IF NOT EXISTS {name}; CREATE OR REPLACE TABLE {name}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20)); \
+         INSERT INTO {name}.t (v) VALUES ('one'), ('two'), ('three')"
+    ));
+    db
+}
+
+fn post(client: &mut Client, path: &str, body: Value) -> (u16, Value) {
+    let answer = client.post(path, &body);
+    (answer.status(), answer.json())
+}
+
+fn count(db: &MariaDb, sql: &str) -> u64 {
+    db.value(sql).parse().expect("a count")
+}

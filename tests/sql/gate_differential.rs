@@ -1,0 +1,539 @@
+//! The read-only gate against a real server: statements made from a grammar are
+//! judged, and those that pass are run as `root` without the other layers. None
+//! may change anything. `POSTERN_SEED` repeats a run.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs};
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use postern::sqlweb::gate::{self, Dialect};
+
+use server::Server;
+
+/// Statements made; about one in six passes.
+const STATEMENTS: usize = 30_000;
+
+/// Passed statements between two looks at the state of the server.
+const BATCH: usize = 10;
+
+const SETUP: &[&str] = &[
+    "CREATE DATABASE g",
+    "USE g",
+    "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(20), `into` INT) ENGINE=InnoDB",
+    "CREATE TABLE log (a INT AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB",
+    "CREATE SEQUENCE s NOCACHE",
+    "CREATE TABLE d (a INT DEFAULT NEXTVAL(s))",
+    "INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2)",
+    "INSERT INTO d VALUES (1)",
+    "CREATE FUNCTION pay(a INT) RETURNS INT BEGIN INSERT INTO log VALUES (); RETURN a; END",
+    "CREATE FUNCTION count (a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION point(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION linestring() RETURNS INT RETURN pay(1)",
+    "CREATE FUNCTION nvl(a INT, b INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION format_bytes(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION lateral(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION _utf8x(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION abs(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION tune() RETURNS INT BEGIN SET GLOBAL max_connect_errors = 77; RETURN 1; END",
+    "CREATE PROCEDURE p() INSERT INTO log VALUES ()",
+    "CREATE VIEW v AS SELECT pay(1) AS a",
+];
+
+/// Each changes what the fingerprint sees; `DIR` is a directory for files.
+const CONTROLS: &[&str] = &[
+    "SELECT pay(1)",
+    "SELECT count (1)",
+    "SELECT point(1)",
+    "SELECT linestring()",
+    "SELECT format_bytes(1)",
+    "SELECT g.abs(1)",
+    "SELECT tune()",
+    "SELECT NEXT VALUE FOR s",
+    "SELECT DEFAULT(a) FROM d",
+    "SELECT GET_LOCK('a', 0)",
+    "SELECT 1 INTO OUTFILE 'DIR/control'",
+    "CREATE USER u",
+    "DELETE FROM t WHERE a = 2",
+    "/*!50000 DELETE*/ FROM t",
+    "SET STATEMENT max_statement_time = 1 FOR INSERT INTO log VALUES ()",
+    "CREATE TABLE n (a INT)",
+];
+
+#[test]
+fn nothing_that_passes_changes_the_server() {
+    let server = Server::start();
+    let mut watch = Watch::new(&server);
+    let mut conn = prepared(&server);
+    let dialect = dialect_of(&mut conn);
+    let seed = seed();
+    println!("POSTERN_SEED={seed}");
+    let mut grammar = Grammar {
+        random: seed,
+        files: server.files(),
+        number: 0,
+    };
+    let mut tally = Tally::default();
+    let mut batch = Vec::new();
+    let mut before = watch.fingerprint();
+    for _ in 0..STATEMENTS {
+        let sql = grammar.statement();
+        if gate::check(&sql, &dialect).is_err() {
+            continue;
+        }
+        tally.passed += 1;
+        tally.ran += usize::from(run(&mut conn, &sql));
+        batch.push(sql);
+        if batch.len() == BATCH {
+            let after = watch.fingerprint();
+            assert_eq!(
+                before,
+                after,
+                "seed {seed}, one of these changed state:\n{}",
+                batch.join("\n")
+            );
+            before = after;
+            batch.clear();
+        }
+    }
+    assert_eq!(
+        before,
+        watch.fingerprint(),
+        "seed {seed}:\n{}",
+        batch.join("\n")
+    );
+    println!(
+        "{STATEMENTS} made, {} passed, {} of them ran",
+        tally.passed, tally.ran
+    );
+    assert!(
+        tally.ran > STATEMENTS / 50,
+        "only {} ran: the grammar proves nothing",
+        tally.ran
+    );
+    controls_change_the_fingerprint(&mut conn, &mut watch, &server, &dialect);
+}
+
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    ran: usize,
+}
+
+/// Without this the test above could pass by seeing nothing.
+fn controls_change_the_fingerprint(
+    conn: &mut Conn,
+    watch: &mut Watch,
+    server: &Server,
+    dialect: &Dialect,
+) {
+    for control in CONTROLS {
+        let sql = control.replace("DIR", &server.files());
+        assert!(gate::check(&sql, dialect).is_err(), "{sql} passed");
+        let before = watch.fingerprint();
+        assert!(run(conn, &sql), "{sql} did not run");
+        assert_ne!(before, watch.fingerprint(), "{sql} was not seen");
+    }
+    views_are_left_to_the_connection(conn, watch, dialect);
+}
+
+/// A text cannot show what a view calls; the read-only transaction refuses it.
+fn views_are_left_to_the_connection(conn: &mut Conn, watch: &mut Watch, dialect: &Dialect) {
+    assert!(gate::check("SELECT * FROM v", dialect).is_ok());
+    let before = watch.fingerprint();
+    conn.query_drop("SET SESSION TRANSACTION READ ONLY")
+        .unwrap();
+    assert!(!run(conn, "SELECT * FROM v"));
+    assert_eq!(before, watch.fingerprint());
+}
+
+/// The server's own documentation must not know a function that the lists do not.
+#[test]
+fn every_documented_function_is_classified() {
+    let server = Server::start();
+    let mut conn = server.connect();
+    let documented: Vec<String> = conn.query(DOCUMENTED).unwrap();
+    assert!(documented.len() > 300, "{} functions", documented.len());
+    let refused: HashSet<&str> = gate::names_refused().into_iter().collect();
+    let unknown: Vec<&String> = documented
+        .iter()
+        .filter(|name| !gate::is_known_harmless(name) && !refused.contains(name.as_str()))
+        .filter(|name| !NO_FUNCTIONS.contains(&name.as_str()))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "neither passed nor refused: {unknown:?}"
+    );
+    names_are_built_in(&mut conn);
+}
+
+/// Functions of the help tables (their text shows `NAME(`) and of the server itself.
+const DOCUMENTED: &str = r"
+    SELECT UPPER(n) FROM (
+        SELECT REPLACE(name, '\\', '') AS n, REPLACE(description, '\\', '') AS text FROM mysql.help_topic) AS h
+    WHERE n REGEXP '^[A-Za-z_0-9]+$' AND INSTR(text, CONCAT(n, '('))
+    UNION SELECT UPPER(function) FROM information_schema.sql_functions";
+
+/// Data types and keywords whose help text shows a parenthesis.
+#[rustfmt::skip]
+const NO_FUNCTIONS: &[&str] = &[
+    "ENUM", "ITERATE", "SCHEMAS", "VARCHAR2", "VARCHARACTER", "VECTOR", "WHILE", "XMLTYPE",
+];
+
+/// A name that passes and is not built in would be a stored function of anybody's.
+fn names_are_built_in(conn: &mut Conn) {
+    let dialect = dialect_of(conn);
+    conn.query_drop("CREATE DATABASE nothing").unwrap();
+    conn.query_drop("USE nothing").unwrap();
+    for name in gate::names_passed(&dialect) {
+        let call = format!("SELECT {name}()");
+        let missing = match conn.query_drop(&call) {
+            Err(mysql::Error::MySqlError(error)) => error.code == 1305,
+            _ => false,
+        };
+        // MariaDB's geometry constructors fall back to stored functions by their arguments, which the gate knows.
+        assert!(
+            !missing || gate::check(&call, &dialect).is_err(),
+            "{name} is no built-in function here"
+        );
+    }
+}
+
+fn dialect_of(conn: &mut Conn) -> Dialect {
+    let version: String = conn.query_first("SELECT VERSION()").unwrap().unwrap();
+    Dialect::from_server_version(&version).unwrap()
+}
+
+fn prepared(server: &Server) -> Conn {
+    let mut conn = server.connect();
+    conn.query_drop("SET sql_mode = '', max_statement_time = 5")
+        .unwrap();
+    for statement in SETUP {
+        conn.query_drop(statement).unwrap();
+    }
+    conn
+}
+
+/// Runs a statement to its end; whether the server took it.
+fn run(conn: &mut Conn, sql: &str) -> bool {
+    conn.query_drop(sql).is_ok()
+}
+
+fn seed() -> u64 {
+    let given = env::var("POSTERN_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let clock = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_nanos() as u64;
+    given.unwrap_or(clock | 1)
+}
+
+/// Looks at what a statement could have changed, over a connection of its own.
+struct Watch {
+    conn: Conn,
+    files: String,
+}
+
+/// What changes by itself, or by being looked at.
+const VARIABLES: &str = "
+    SELECT MD5(GROUP_CONCAT(variable_name, '=', variable_value ORDER BY variable_name)) FROM information_schema.global_variables
+    WHERE variable_name NOT LIKE 'GTID%' AND variable_name NOT LIKE '%TIMESTAMP%'";
+
+impl Watch {
+    fn new(server: &Server) -> Self {
+        let mut conn = server.connect();
+        conn.query_drop("SET group_concat_max_len = 10000000, lock_wait_timeout = 5")
+            .unwrap();
+        Self {
+            conn,
+            files: server.files(),
+        }
+    }
+
+    fn fingerprint(&mut self) -> Vec<String> {
+        let mut state = Vec::new();
+        let queries = [
+            "SELECT GROUP_CONCAT(table_name ORDER BY table_name) FROM information_schema.tables WHERE table_schema = 'g'",
+            "SELECT next_not_cached_value FROM g.s",
+            "SELECT IS_FREE_LOCK('a')",
+            VARIABLES,
+        ];
+        for query in queries {
+            let value: Option<Option<String>> = self.conn.query_first(query).unwrap();
+            state.push(format!("{value:?}"));
+        }
+        let tables = "CHECKSUM TABLE g.t, g.log, g.d, mysql.global_priv, mysql.db, mysql.proc, mysql.event, mysql.func";
+        let sums: Vec<(String, Option<u64>)> = self.conn.query(tables).unwrap();
+        state.extend(sums.iter().map(|sum| format!("{sum:?}")));
+        state.push(listing(Path::new(&self.files)));
+        state
+    }
+}
+
+fn listing(directory: &Path) -> String {
+    let mut names: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    format!("{names:?}")
+}
+
+/// Makes statements: some harmless, some not, many with games in comments and quotes.
+struct Grammar {
+    random: u64,
+    files: String,
+    number: usize,
+}
+
+#[rustfmt::skip]
+const VALUES: &[&str] = &[
+    "1", "'x'", "NULL", "a", "t.a", "t.`into`", "t.into", "'it''s'", "'\\''", "\"\\\"\"", "-1.5e1", "0x41", "@a",
+    "@@version", "NOW()", "COUNT(*)", "'/*'", "'*/'", "'-- '", "1.", ".5", "1e1", "USER()", "UUID()",
+    "JSON_OBJECT('a', 1)", "ST_AsText(POINT(1, 2))", "`b`", "N'x'", "x'41'", "(1)", "ROW_NUMBER() OVER ()",
+];
+#[rustfmt::skip]
+const DANGERS: &[&str] = &[
+    "pay(1)", "pay (1)", "pay/**/(1)", "`pay`(1)", "g.pay(1)", "g . `pay` (1)", "count (1)", "count/* */(1)",
+    "point(1)", "linestring()", "nvl (1, 2)", "format_bytes(1)", "lateral (1)", "_utf8x (1)", "g.abs(1)", "`abs`(1)",
+    "tune()", "NEXTVAL(s)", "NEXT VALUE FOR s", "NEXT/**/VALUE FOR s", "SETVAL(s, 1000)", "DEFAULT(a)",
+    "GET_LOCK('a', 0)", "LOAD_FILE('/etc/hostname')", "(SELECT pay(1))", "@a := pay(1)",
+    "(WITH c (x) AS (SELECT pay(1)) SELECT x FROM c)", "/*! pay(1) */", "/*!99999 1 */", "/*M! pay(1) */",
+    "{d pay(1)}", "(SELECT DEFAULT(a) FROM d LIMIT 1)", "pay(a) AS (x)", "1 AS pay(a)", "(1) pay(a)",
+];
+#[rustfmt::skip]
+const TAILS: &[&str] = &[
+    "", "", "", "", "LIMIT 1", "ORDER BY 1", "WHERE 1", "GROUP BY a", "FOR UPDATE", "LOCK IN SHARE MODE",
+    "PROCEDURE ANALYSE()", "INTO OUTFILE 'FILE'", "INTO/**/OUTFILE 'FILE'", "INTO DUMPFILE 'FILE'", "INTO @a",
+    "/*! INTO OUTFILE 'FILE' */", "/*!50000INTO OUTFILE 'FILE'*/", "UNION SELECT 1",
+    "UNION SELECT 1 INTO OUTFILE 'FILE'", "LIMIT 1 INTO OUTFILE 'FILE'", "; DELETE FROM t", ";", "; -- x",
+    "FOR SYSTEM_TIME ALL", "WHERE EXISTS (SELECT 1)",
+];
+#[rustfmt::skip]
+const WRAPS: &[&str] = &[
+    "#", "#", "#", "#", "(#)", "((#))", "EXPLAIN #", "EXPLAIN FORMAT=JSON #", "DESC #", "ANALYZE #",
+    "ANALYZE FORMAT=JSON #", "SET STATEMENT max_statement_time = 1 FOR #", "EXECUTE IMMEDIATE '#'",
+    "BEGIN NOT ATOMIC #; END", "/*!50000 # */", "/*M!100000 # */", "/*!099999 x */ #", "/**/#", "-- x\n#", "#x",
+    "#\n", "WITH c AS (#) SELECT * FROM c", "WITH c (x) AS (#) SELECT x FROM c", "SELECT * FROM (#) AS q",
+    "SELECT (#)", "VALUES ((#))", "SHOW TABLES WHERE (#)", "SHOW STATUS WHERE 1 = (#)", "DO (#)", "x: #",
+    "CREATE TABLE n AS #", "INSERT INTO log #", "(#) UNION (#)", "# UNION ALL #", "SELECT '#", "SELECT 1 -- # \n",
+    "SELECT \"#\"", "SELECT 1 /* # */", "#; #",
+];
+#[rustfmt::skip]
+const OTHERS: &[&str] = &[
+    "DELETE FROM t", "UPDATE t SET b = 'z'", "INSERT INTO log VALUES ()", "REPLACE INTO t VALUES (3, 'z', 3)",
+    "DROP TABLE t", "TRUNCATE t", "CREATE TABLE n (a INT)", "ALTER TABLE t ADD z INT", "RENAME TABLE t TO z",
+    "CREATE USER u", "GRANT ALL ON *.* TO u", "SET GLOBAL max_connect_errors = 5", "CALL p()", "DO pay(1)",
+    "LOCK TABLES t WRITE", "HANDLER t OPEN", "ANALYZE DELETE FROM t", "EXPLAIN DELETE FROM t", "SHOW TABLES",
+    "SHOW CREATE TABLE t", "SHOW FULL COLUMNS FROM t", "DESC t", "DESC t a", "USE g", "HELP 'SELECT'",
+    "VALUES (1), (2)", "SHOW STATUS LIKE 'Up%'", "SHOW GRANTS", "SHOW CREATE SEQUENCE s", "FLUSH STATUS",
+    "EXPLAIN t", "SELECT * FROM s", "KILL 0", "XA START 'a'",
+];
+#[rustfmt::skip]
+const GAMES: &[&str] = &[
+    "/**/", "/*", "*/", "/*!", "/*!50000 ", "/*M!", "-- ", "--", "\n", "#", "'", "\"", "`", "\\", ";", "(", ")", ".",
+    "@", " ", "\t", "\u{a0}", "1", "e", ":=", "N", "x", ",", " AS ", "\r",
+];
+
+impl Grammar {
+    fn below(&mut self, limit: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as usize % limit
+    }
+
+    fn pick(&mut self, list: &[&'static str]) -> &'static str {
+        list[self.below(list.len())]
+    }
+
+    fn statement(&mut self) -> String {
+        let mut sql = self.pick(WRAPS).to_owned();
+        while let Some(at) = sql.find('#').filter(|_| sql.len() < 2000) {
+            let query = self.query();
+            // A `#` of the query itself would be filled again.
+            sql.replace_range(at..=at, &query.replace('#', "\u{1}"));
+        }
+        let mut sql = sql.replace('\u{1}', "#");
+        for _ in 0..self.below(3) {
+            self.play(&mut sql);
+        }
+        self.number += 1;
+        sql.replace("FILE", &format!("{}/{}", self.files, self.number))
+    }
+
+    fn query(&mut self) -> String {
+        match self.below(8) {
+            0 => self.pick(OTHERS).to_owned(),
+            1 => format!("SELECT {} {}", self.value(0), self.pick(TAILS)),
+            2 => format!(
+                "SELECT {}, {} FROM t JOIN log USING (a) {}",
+                self.value(0),
+                self.value(0),
+                self.pick(TAILS)
+            ),
+            3 => format!(
+                "SELECT {} FROM t WHERE {} {}",
+                self.value(0),
+                self.value(0),
+                self.pick(TAILS)
+            ),
+            4 => format!(
+                "SELECT a FROM t GROUP BY a HAVING {} ORDER BY {} {}",
+                self.value(0),
+                self.value(0),
+                self.pick(TAILS)
+            ),
+            _ => format!("SELECT {} FROM t {}", self.value(0), self.pick(TAILS)),
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> String {
+        match self.below(if depth < 3 { 12 } else { 6 }) {
+            0 => self.pick(DANGERS).to_owned(),
+            1..=5 => self.pick(VALUES).to_owned(),
+            6 => format!(
+                "IF({}, {}, {})",
+                self.value(depth + 1),
+                self.value(depth + 1),
+                self.value(depth + 1)
+            ),
+            7 => format!(
+                "CONCAT({}, {})",
+                self.value(depth + 1),
+                self.value(depth + 1)
+            ),
+            8 => format!("({} + {})", self.value(depth + 1), self.value(depth + 1)),
+            9 => format!("(SELECT {})", self.value(depth + 1)),
+            10 => format!(
+                "CASE WHEN {} THEN {} END",
+                self.value(depth + 1),
+                self.value(depth + 1)
+            ),
+            _ => format!(
+                "COALESCE({}, {})",
+                self.value(depth + 1),
+                self.value(depth + 1)
+            ),
+        }
+    }
+
+    /// Puts something odd somewhere, or takes a character away.
+    fn play(&mut self, sql: &mut String) {
+        let places: Vec<usize> = sql.char_indices().map(|(at, _)| at).collect();
+        if places.is_empty() {
+            return;
+        }
+        let at = places[self.below(places.len())];
+        if self.below(4) == 0 {
+            sql.remove(at);
+        } else {
+            sql.insert_str(at, self.pick(GAMES));
+        }
+    }
+}
+
+/// A private server in a temporary directory.
+mod server {
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use mysql::{Conn, OptsBuilder};
+
+    /// A server on a loaded machine has been seen to take 10 s.
+    const START_TIMEOUT: Duration = Duration::from_secs(60);
+    const POLL: Duration = Duration::from_millis(50);
+
+    pub(crate) struct Server {
+        child: Child,
+        directory: tempfile::TempDir,
+    }
+
+    impl Server {
+        pub(crate) fn start() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let data = format!("--datadir={}", directory.path().join("data").display());
+            std::fs::create_dir(directory.path().join("files")).unwrap();
+            let temporary = directory.path().join("tmp");
+            std::fs::create_dir(&temporary).unwrap();
+            let install = [
+                "--no-defaults",
+                &data,
+                "--auth-root-authentication-method=normal",
+            ];
+            let mut install = command("mariadb-install-db", &install, &temporary);
+            let installed = install.output().expect("install mariadb-server");
+            assert!(
+                installed.status.success(),
+                "{}",
+                String::from_utf8_lossy(&installed.stderr)
+            );
+            let socket = format!("--socket={}", directory.path().join("s").display());
+            let child = command(
+                "mariadbd",
+                &["--no-defaults", &data, &socket, "--skip-networking"],
+                &temporary,
+            )
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+            let server = Self {
+                child: child.unwrap(),
+                directory,
+            };
+            server.wait();
+            server
+        }
+
+        fn wait(&self) {
+            let start = Instant::now();
+            while self.try_connect().is_err() {
+                assert!(start.elapsed() < START_TIMEOUT, "mariadbd does not answer");
+                thread::sleep(POLL);
+            }
+        }
+
+        fn socket(&self) -> PathBuf {
+            self.directory.path().join("s")
+        }
+
+        fn try_connect(&self) -> mysql::Result<Conn> {
+            let socket = self.socket().display().to_string();
+            Conn::new(OptsBuilder::new().socket(Some(socket)).user(Some("root")))
+        }
+
+        pub(crate) fn connect(&self) -> Conn {
+            self.try_connect().unwrap()
+        }
+
+        /// A directory the server may write to.
+        pub(crate) fn files(&self) -> String {
+            self.directory.path().join("files").display().to_string()
+        }
+    }
+
+    /// The user is named so that it works for root and, being the same user, for others.
+    ///
+    /// Each server has its own temporary directory: at its start it removes the
+    /// temporary tables of every other server that shares one.
+    fn command(program: &str, arguments: &[&str], temporary: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).env("TMPDIR", temporary);
+        let user = Command::new("id").arg("-un").output().unwrap().stdout;
+        command.arg(format!("--user={}", String::from_utf8_lossy(&user).trim()));
+        command
+    }
+
+    impl Drop for Server {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The shared vectors of the read-only gate and of statement splitting, the
+//! list of functions that the page reads, and the gate's behaviour on large and
+//! random texts.
+
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use postern::sqlweb::gate::{self, Dialect};
+use serde::Deserialize;
+
+const MARIADB: Dialect = Dialect::mariadb((10, 11, 0));
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Verdict {
+    sql: String,
+    ok: bool,
+    statement: Option<String>,
+    why: Option<String>,
+    server: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Split {
+    sql: String,
+    statements: Vec<String>,
+    /// Uses `DELIMITER`, which the page's splitter alone understands.
+    #[serde(default)]
+    delimiter: bool,
+}
+
+fn read<T: serde::de::DeserializeOwned>(name: &str) -> Vec<T> {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn verdicts() {
+    let vectors: Vec<Verdict> = read("gate.json");
+    assert!(vectors.len() >= 250, "{} vectors", vectors.len());
+    let wrong: Vec<String> = vectors.iter().filter_map(disagreement).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} vectors disagree:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+fn disagreement(vector: &Verdict) -> Option<String> {
+    let server = vector.server.as_deref();
+    let dialect = server.map_or(MARIADB, |text| Dialect::from_server_version(text).unwrap());
+    let (passed, found) = match gate::check(&vector.sql, &dialect) {
+        Ok(passed) => (true, passed.kind.name().to_owned()),
+        Err(refusal) => (false, refusal.statement),
+    };
+    let named = vector.statement.as_ref().is_none_or(|name| *name == found);
+    let right = passed == vector.ok && named;
+    (!right).then(|| {
+        format!(
+            "{:?}: {found:?} (expected {:?} {:?})",
+            vector.sql, vector.statement, vector.why
+        )
+    })
+}
+
+#[test]
+fn splits() {
+    let vectors: Vec<Split> = read("split.json");
+    for vector in vectors.iter().filter(|vector| !vector.delimiter) {
+        let found: Vec<&str> = gate::split(&vector.sql, &MARIADB)
+            .map(|span| &vector.sql[span])
+            .collect();
+        assert_eq!(found, vector.statements, "{:?}", vector.sql);
+    }
+}
+
+#[test]
+fn the_page_has_the_same_functions() {
+    let path = format!("{}/html/sql/core/functions.js", env!("CARGO_MANIFEST_DIR"));
+    let wanted = gate::functions_as_javascript();
+    if env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
+        fs::write(&path, &wanted).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        found, wanted,
+        "run POSTERN_BLESS=1 cargo test --test sql gate_vectors"
+    );
+}
+
+/// Shapes that make a careless lexer recurse, look ahead without end or copy.
+#[rustfmt::skip]
+const SHAPES: &[&str] = &[
+    "(", ")", "f(", "f(a,", "a,", "SELECT ", "WITH a AS (", "CASE ", "BEGIN ", "/*", "/**/", "a/* */(", "-- \n", "'",
+    "''", "`", "\\", "'\\", "@", "@@a.", ".", "1.", "a.", "1e", "0x", ";", "SELECT 1;", "DESC a.", "EXPLAIN ",
+    "NEXT VALUE ", "é", "\u{feff}", "/*!", "/*! */", "x'", "(SELECT ", "a AS (",
+];
+
+#[test]
+fn large_texts_take_linear_time() {
+    // Generous for a debug build on a busy machine; anything quadratic takes hours.
+    let limit = Duration::from_secs(20);
+    for shape in SHAPES {
+        for prefix in ["", "SELECT ", "CREATE PROCEDURE p() BEGIN "] {
+            let text = prefix.to_owned() + &shape.repeat(200_000 / shape.len());
+            let start = Instant::now();
+            let _ = gate::check(&text, &MARIADB);
+            let _ = gate::split(&text, &MARIADB).count();
+            assert!(start.elapsed() < limit, "{prefix}{shape} repeated");
+        }
+    }
+    let deep = "(".repeat(10_000_000) + "SELECT 1";
+    let refusal = gate::check(&deep, &MARIADB).unwrap_err();
+    assert_eq!(refusal.statement, "nesting");
+}
+
+#[test]
+fn random_texts_do_not_panic() {
+    let seed = env::var("POSTERN_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let mut random = Random(seed.unwrap_or(0x9E37_79B9_7F4A_7C15));
+    println!("POSTERN_SEED={}", random.0);
+    let words: Vec<Verdict> = read("gate.json");
+    for _ in 0..5_000 {
+        let text = random.text(&words);
+        for dialect in [MARIADB, Dialect::mysql((8, 0, 36))] {
+            match gate::check(&text, &dialect) {
+                Ok(_) => assert_eq!(gate::split(&text, &dialect).count(), 1, "{text:?}"),
+                Err(refusal) => assert!(refusal.offset <= text.len(), "{text:?}"),
+            }
+            let mut end = 0;
+            for span in gate::split(&text, &dialect) {
+                assert!(
+                    span.start >= end && text.get(span.clone()).is_some(),
+                    "{text:?}"
+                );
+                end = span.end;
+            }
+        }
+    }
+}
+
+/// xorshift64*: small, seeded, good enough to stir tokens.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
+    }
+
+    /// Slices of vectors and single characters in a row.
+    fn text(&mut self, vectors: &[Verdict]) -> String {
+        let mut text = String::new();
+        for _ in 0..=self.below(6) {
+            let piece: Vec<char> = vectors[self.below(vectors.len())].sql.chars().collect();
+            let start = self.below(piece.len() + 1);
+            let end = start + self.below(piece.len() - start + 1);
+            text.extend(&piece[start..end]);
+            let odd = [
+                '\'',
+                '"',
+                '`',
+                '\\',
+                '/',
+                '*',
+                '!',
+                '\0',
+                '(',
+                ')',
+                '@',
+                '.',
+                ';',
+                'é',
+                '\u{10FFFF}',
+                '\n',
+                '-',
+                '#',
+            ];
+            text.push(odd[self.below(odd.len())]);
+        }
+        text
+    }
+}

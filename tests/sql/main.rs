@@ -1,0 +1,21 @@
+//! The web SQL client on a real MariaDB, on a scripted server, and its read-only gate.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "a panic is how a test reports"
+)]
+
+mod api;
+mod fake_mysql;
+mod gate_differential;
+mod gate_names;
+mod gate_vectors;
+mod invisible;
+mod readonly;
+mod rogue_server;
+mod signin;
+mod signin_mysql;
+mod silent_server;
+mod starts;
+mod values;

@@ -1,0 +1,82 @@
+//! What every integration test leans on: private MariaDB servers, the real `postern` binary, a small HTTP client
+//! that shares no code with the program, and a driver for headless Chromium.
+//!
+//! Everything started here ends when its owner is dropped, when the test panics, and
+//! when the test process itself is killed (see [`kill_on_drop`]).
+pub mod chromium;
+pub mod gateway;
+pub mod http;
+pub mod kill_on_drop;
+pub mod manager;
+pub mod mariadb;
+pub mod openapi;
+pub mod own_process;
+pub mod ports;
+pub mod postern;
+pub mod quick_setup;
+pub mod relay;
+
+pub use self::postern::{Home, Postern};
+pub use chromium::Browser;
+pub use mariadb::MariaDb;
+pub use ports::free_port;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long a test waits for something that should take well under a second; generous because two cores may be
+/// shared by many test binaries.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Pause between two looks at a condition.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Waits until `condition` holds and panics with `what` when `patience` runs out.
+#[track_caller]
+pub fn wait_until(patience: Duration, what: &str, condition: impl FnMut() -> bool) {
+    assert!(
+        holds_within(patience, condition),
+        "waited {patience:?} in vain: {what}"
+    );
+}
+
+/// Whether `condition` comes to hold before `patience` runs out.
+pub fn holds_within(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// A directory for what survives the test run (templates, screenshots), inside [`build_dir`].
+pub fn target_dir(name: &str) -> PathBuf {
+    let dir = build_dir().join("tmp").join(name);
+    std::fs::create_dir_all(&dir)
+        .unwrap_or_else(|e| panic!("cannot create {}: {e}", dir.display()));
+    dir
+}
+
+/// Where this build's programs are: `target/debug`, as a test or bench itself runs from `target/debug/deps`.
+pub fn build_dir() -> PathBuf {
+    let own = std::env::current_exe().expect("the system tells where a program is");
+    let dir = own.ancestors().nth(2);
+    dir.expect("a test runs from target/PROFILE/deps")
+        .to_owned()
+}
+
+/// Holds a lock between test processes until the answer is dropped.
+pub fn exclusive(name: &str) -> File {
+    let path = target_dir("locks").join(name);
+    let file =
+        File::create(&path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
+    file.lock()
+        .unwrap_or_else(|e| panic!("cannot lock {}: {e}", path.display()));
+    file
+}

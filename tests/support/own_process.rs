@@ -1,0 +1,47 @@
+//! Tests that need a process of their own: the test binary runs one test of it again.
+
+use std::any::type_name_of_val;
+use std::process::Command;
+
+/// Names the test that a process was started for.
+const ALONE: &str = "POSTERN_TEST_ALONE";
+
+/// Whether `test`, the calling test itself, has just run to its good end in a process of its own, so that there is
+/// nothing left to do here; false in that process. For what a process has only one of: limits, counts of threads and
+/// descriptors, memory.
+#[track_caller]
+pub fn ran_apart<T>(test: T) -> bool {
+    let name = name_of(&test);
+    if std::env::var_os(ALONE).is_some_and(|alone| alone == name) {
+        return false;
+    }
+    print!("{}", run_apart(again(test).env(ALONE, name)));
+    true
+}
+
+/// The command that runs `test`, a test function of this binary, and nothing else.
+pub fn again<T>(test: T) -> Command {
+    let own = std::env::current_exe().expect("the system tells where a program is");
+    let mut command = Command::new(own);
+    command.args([name_of(&test), "--exact", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// Runs such a command to its end, which must be good, and answers what it printed.
+#[track_caller]
+pub fn run_apart(command: &mut Command) -> String {
+    let done = command.output().expect("the test binary is there");
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(
+        done.status.success() && printed.contains("1 passed"),
+        "{command:?} failed:\n{printed}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    printed
+}
+
+/// As the test harness names it: the path below the crate.
+fn name_of<T>(test: &T) -> &'static str {
+    let path = type_name_of_val(test);
+    path.split_once("::").map_or(path, |(_, below)| below)
+}
