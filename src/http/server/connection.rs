@@ -1,5 +1,6 @@
 //! The loop of one connection: the only place that reads its requests.
 
+use crate::net::poll::poll_until;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use super::connection_handler::{ClientConnection, ConnectionHandler};
 use super::exchange::{Exchange, Outcome};
 use super::forward::Forward;
 use super::listener::{Entry, Phase, Shared};
-use super::socket::{BROKEN, wait, was_reset, would_block};
+use super::socket::{BROKEN, was_reset, would_block};
 use super::{HSTS, Opened, Refusal, date, peer};
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan, Version};
@@ -265,7 +266,7 @@ impl<'a> Connection<'a> {
 
     /// Waits until there is something to read; false when `until` has passed.
     fn wait(&self, until: Instant) -> Result<bool, End> {
-        let ready = wait([(self.socket, PollFlags::IN)], Some(until));
+        let ready = poll_until([(self.socket, PollFlags::IN)], Some(until));
         let [ready] = ready.map_err(|_| End::Silent)?;
         Ok(!ready.is_empty())
     }
@@ -311,7 +312,7 @@ impl<'a> Connection<'a> {
                 Ok(0) => return,
                 Ok(read) => left = left.saturating_sub(read),
                 failed if would_block(&failed) => {
-                    if wait([(self.socket, PollFlags::IN)], Some(until)).is_err() {
+                    if poll_until([(self.socket, PollFlags::IN)], Some(until)).is_err() {
                         return;
                     }
                 }
@@ -328,7 +329,7 @@ impl<'a> Connection<'a> {
             match socket.write(bytes) {
                 Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
                 failed if would_block(&failed) => {
-                    let ready = wait([(self.socket, PollFlags::OUT)], Some(until));
+                    let ready = poll_until([(self.socket, PollFlags::OUT)], Some(until));
                     let [ready] = ready.map_err(|_| End::Silent)?;
                     if ready.is_empty() || ready.intersects(BROKEN) {
                         return Err(End::Silent);

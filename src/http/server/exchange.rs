@@ -1,5 +1,6 @@
 //! One request and its answer: the loop between a client and the backend.
 
+use crate::net::poll::{Interest, poll_until};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -9,7 +10,7 @@ use rustix::event::PollFlags;
 
 use super::forward::{Forward, Piece};
 use super::limits::Limits;
-use super::socket::{BROKEN, READ_CLOSED, Wanted, wait, would_block};
+use super::socket::{BROKEN, READ_CLOSED, would_block};
 use super::{PendingResponse, Refusal};
 use crate::http::CancelToken;
 
@@ -150,7 +151,7 @@ impl Exchange<'_> {
         } else {
             READ_CLOSED
         };
-        let [client] = wait([(self.client, PollFlags::OUT | watch)], Some(until))
+        let [client] = poll_until([(self.client, PollFlags::OUT | watch)], Some(until))
             .map_err(|_| Outcome::Aborted)?;
         if client.is_empty() || client.intersects(BROKEN) {
             return Err(self.lost());
@@ -167,8 +168,8 @@ impl Exchange<'_> {
         let mut behind = PollFlags::IN;
         behind.set(PollFlags::OUT, pending);
         let until = self.deadline(upstream_timeout);
-        let sockets: [Wanted<'_>; 2] = [(self.behind, behind), (self.client, self.wanted())];
-        let [behind, client] = wait(sockets, until).map_err(|_| Outcome::Aborted)?;
+        let sockets: [Interest<'_>; 2] = [(self.behind, behind), (self.client, self.wanted())];
+        let [behind, client] = poll_until(sockets, until).map_err(|_| Outcome::Aborted)?;
         if behind.is_empty() && client.is_empty() {
             return self.time_is_up(upstream_timeout);
         }

@@ -1,5 +1,7 @@
 //! The listener, and the table of connections with its caps.
 
+use crate::net::keep_alive;
+use crate::net::poll::poll_until;
 use crate::sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::io;
@@ -11,13 +13,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use rustix::net::sockopt;
 
 use super::budget::{Bodies, Exchanges, within_open_files};
 use super::connection_handler::Gateway;
 use super::limits::Limits;
 use super::policy::HostPolicy;
-use super::socket::{wait, would_block};
+use super::socket::would_block;
 use super::{Backend, connection, source};
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
@@ -143,7 +144,7 @@ fn accept_loop(shared: &Arc<Shared>, listener: &TcpListener, woken: &UnixStream)
         match listener.accept() {
             Ok((socket, peer)) => admit(shared, socket, peer),
             failed if would_block(&failed) => {
-                let _ = wait([(listener, PollFlags::IN), (woken, PollFlags::IN)], None);
+                let _ = poll_until([(listener, PollFlags::IN), (woken, PollFlags::IN)], None);
             }
             // The client left before we came to it: nobody else is to suffer for that.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -187,10 +188,7 @@ fn admit(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) {
 fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.set_nodelay(true)?;
-    sockopt::set_socket_keepalive(socket, true)?;
-    sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
-    sockopt::set_tcp_keepintvl(socket, PROBE_EVERY)?;
-    Ok(())
+    keep_alive(socket, PROBE_AFTER, PROBE_EVERY, None)
 }
 
 /// Takes a connection out of the table, also when its thread panics.

@@ -41,7 +41,7 @@ use std::os::unix::net::UnixStream;
 pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
 pub(super) use listener::{Listener, ListenerConfig};
-pub(crate) use socket::{BROKEN, READ_CLOSED, timespec, would_block};
+pub(crate) use socket::{BROKEN, READ_CLOSED, would_block};
 
 use super::h1::head::Head;
 use super::{ApiError, CancelToken};

@@ -49,6 +49,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::http::server::connection_handler::{ConnectionHandler, Gateway as Front};
+use crate::net::{Cidr, is_within};
 use crate::tunnel::ws::Tls;
 use access_log::AccessLog;
 use auth::SiteAuth;
@@ -56,7 +57,6 @@ use pages::Pages;
 use permits::Permits;
 
 pub use auth::Code;
-pub use forwarded::{Cidr, InvalidCidr};
 pub use limits::Limits;
 pub use site::{Down, Open, Site, Sites, Stats, through};
 pub use stream::ByteStream;
@@ -139,7 +139,7 @@ impl Front for Gateway {
     }
 
     fn is_proxy(&self, peer: IpAddr) -> bool {
-        forwarded::is_trusted(peer, &self.config.trust_proxy)
+        is_within(peer, &self.config.trust_proxy)
     }
 
     fn is_https(&self) -> bool {

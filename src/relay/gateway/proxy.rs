@@ -8,6 +8,7 @@
 //! Nothing is read from one side while the other has not taken what was read before: so memory is
 //! bounded, and a slow side slows the other down.
 
+use crate::net::poll::timespec;
 use std::io::{self, Read};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,7 +26,7 @@ use super::site::{Stats, add};
 use super::stream::ByteStream;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
-use crate::http::server::{BROKEN, READ_CLOSED, Refusal, timespec, would_block};
+use crate::http::server::{BROKEN, READ_CLOSED, Refusal, would_block};
 
 /// Bytes of a body read from a visitor at once. Default 64 KiB.
 const BODY_PIECE: usize = 64 * 1024;

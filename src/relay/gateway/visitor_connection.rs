@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::access_log::Line;
-use super::forwarded::{Origin, Place, is_trusted};
+use super::forwarded::{Origin, Place};
 use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
@@ -25,6 +25,7 @@ use crate::http::h1::head::Head;
 use crate::http::server::ExchangeSlot;
 use crate::http::server::connection_handler::{After, ClientConnection, ConnectionHandler};
 use crate::http::server::would_block;
+use crate::net::is_within;
 
 /// Seconds after which one who found no room may try again. Default 5.
 const RETRY_AFTER: &str = "5";
@@ -242,7 +243,7 @@ impl<'g> VisitorConnection<'g> {
 
     /// Who is this machine, or a proxy that does not say whom it speaks for, is many.
     fn counted(&self, source: IpAddr) -> Option<IpAddr> {
-        let is_many = source.is_loopback() || is_trusted(source, &self.gateway.config.trust_proxy);
+        let is_many = source.is_loopback() || is_within(source, &self.gateway.config.trust_proxy);
         (!is_many).then_some(source)
     }
 
@@ -253,9 +254,9 @@ impl<'g> VisitorConnection<'g> {
     /// `https`, which only proxies end, from a peer that is not trusted.
     fn may_keep(&self, request: &Request<'_>) -> bool {
         let config = &self.gateway.config;
-        let is_proxy = is_trusted(self.peer, &config.trust_proxy);
+        let is_proxy = is_within(self.peer, &config.trust_proxy);
         let is_one_visitors = match is_proxy {
-            true => !is_trusted(request.origin.source(), &config.trust_proxy),
+            true => !is_within(request.origin.source(), &config.trust_proxy),
             false => !config.secure,
         };
         is_one_visitors && request.head.framing == Framing::Length(0)
