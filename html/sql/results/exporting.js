@@ -11,7 +11,7 @@ import { fill, h, icon } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { formatBytes } from '../core/binary.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
-import { checkReadOnly } from '../core/gate.js';
+import { readOnlyRefusal } from '../core/readonly.js';
 import { remember, remembered } from './memory.js';
 import { fileName, followDownload, saveBlob } from './saving.js';
 
@@ -49,7 +49,7 @@ class ExportForm {
 
   #build() {
     const { result, rowCount } = this.#model;
-    const changes = checkReadOnly(result.sql);
+    this.mayChange = readOnlyRefusal(result.sql) !== null;
     this.all = this.#radio('source', 'all', true);
     this.shown = this.#radio('source', 'shown', false);
     this.again = this.#check('again', false);
@@ -59,11 +59,10 @@ class ExportForm {
     this.safe = this.#check('exportSafe', false);
     this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing' });
     this.nullText.value = remembered('exportNull', '');
-    this.warning = h('div', { class: 'export-warning', hidden: !changes },
+    this.warning = h('div', { class: 'export-warning', hidden: !this.mayChange },
       icon('warn'),
       h('div', {}, h('p', { text: 'This may be more than a query: exporting runs the statement again, with all its effects.' }),
         h('label', { class: 'check' }, this.again, h('span', { text: 'Run it again' }))));
-    this.mayChange = Boolean(changes);
     this.csvOptions = h('div', {}, this.#label(this.header, 'Column names in the first line'),
       this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
       this.safeLine = this.#label(this.safe, 'Defuse formulas: put \u2019 before texts that begin with =, +, - or @'),

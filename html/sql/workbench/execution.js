@@ -2,9 +2,10 @@
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { splitScript } from '../core/lexer.js';
+import { readOnlyRefusal } from '../core/readonly.js';
 import { pause, scriptStatements } from '../core/script.js';
 import { formatMs } from '../../common/figures.js';
-import { Run, dangers, loadGate, refusal } from './runner.js';
+import { Run, dangers } from './runner.js';
 
 /** Statements looked at for danger between two pauses. */
 const SLICE = 200;
@@ -59,8 +60,6 @@ export class Execution {
     tab.showMessage(null);
     tab.editor.mark([]);
     if (tab.tellLostSession()) return this.#notRun(tab);
-    await loadGate();
-    if (tab.run) return undefined;
     if (statements.length === 1 && this.#bench.readOnly && this.#refuse(tab, statements[0])) return undefined;
     if (!await this.#confirmed(statements)) return undefined;
     if (tab.run || !this.#bench.tabs.includes(tab)) return undefined;
@@ -73,7 +72,7 @@ export class Execution {
   }
 
   #refuse(tab, statement) {
-    const message = refusal(statement.sql, this.#bench.info.version);
+    const message = readOnlyRefusal(statement.sql);
     if (!message) return false;
     tab.showError(statement, message);
     announce(message, 'bad');
@@ -106,7 +105,7 @@ export class Execution {
     tab.sessionUsed = true;
     tab.progress = null;
     tab.run = new Run(this.#bench.api, {
-      statements, plan, db: tab.db, session: tab.session, limit: this.#bench.settings.limit || null, readOnly: this.#bench.readOnly, version: this.#bench.info.version, stopOnError: this.#bench.settings.stopOnError, results: tab.results,
+      statements, plan, db: tab.db, session: tab.session, limit: this.#bench.settings.limit || null, readOnly: this.#bench.readOnly, stopOnError: this.#bench.settings.stopOnError, results: tab.results,
       onProgress: (progress) => { tab.progress = progress; this.#bench.drawState(tab); },
       onOutcome: (outcome) => this.#bench.remember(tab, outcome),
       onDatabase: (db) => { tab.db = db; this.#bench.tabChanged(tab); },

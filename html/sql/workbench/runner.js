@@ -3,6 +3,7 @@ import { errorSpan } from '../core/errors.js';
 import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
+import { readOnlyRefusal } from '../core/readonly.js';
 import { readQuery } from '../core/stream.js';
 import { randomId } from './store.js';
 
@@ -24,26 +25,6 @@ const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
  * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean, mayGiveUp: boolean}} Progress
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
-
-/** @type {typeof import('../core/gate.js')|null} */
-let gate = null;
-
-/** Loads the page's own read-only check: the page is shown without it. Without it nothing passes in read-only mode. */
-export async function loadGate() {
-  gate ??= await import('../core/gate.js').catch(() => null);
-}
-
-/**
- * The refusal of a statement in read-only mode by the page, the first of the three layers; null when it may be sent.
- * @param {string} sql
- * @param {string} version the server's, as the API gives it
- * @returns {string|null}
- */
-export function refusal(sql, version) {
-  if (!gate) return 'read-only mode: the page’s own check could not be loaded, nothing was sent: reload the page';
-  const found = gate.checkReadOnly(sql, gate.serverFromVersion(version));
-  return found && `read-only mode: ${found.statement} refused by the page, nothing was sent: ${found.message}`;
-}
 
 /** The dangerous ones among statements. @param {Statement[]} statements */
 export function dangers(statements) {
@@ -71,7 +52,7 @@ export class Run {
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
-   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, version: string, plan: boolean,
+   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
    *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
    *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
    */
@@ -131,7 +112,7 @@ export class Run {
   async #one(index, statement) {
     this.#now = { index, rows: 0, bytes: 0, sql: statement.sql };
     this.#report();
-    const refused = this.#options.readOnly ? refusal(statement.sql, this.#options.version) : null;
+    const refused = this.#options.readOnly ? readOnlyRefusal(statement.sql) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
     const { sql, answer } = await this.#ask(statement.sql);
@@ -179,8 +160,7 @@ export class Run {
 
   /** Whether leaving now would break off a statement that may change something. */
   get mayWrite() {
-    const { readOnly, version } = this.#options;
-    return !readOnly && (!gate || this.statements.slice(this.#now.index).some((sql) => refusal(sql, version) !== null));
+    return !this.#options.readOnly && this.statements.slice(this.#now.index).some((sql) => readOnlyRefusal(sql) !== null);
   }
 
   #add(index, result, sql) {
