@@ -28,6 +28,17 @@ export function announce(text, kind = 'info') {
   setTimeout(() => { target.textContent = text; }, 30);
 }
 
+/**
+ * Shows a strip with what is wrong, or hides it where there is nothing to say. Its role makes it speak, when the text changes.
+ * @param {HTMLElement} strip its text is in its `span`, where it has one
+ * @param {string} text
+ */
+export function showStrip(strip, text) {
+  const words = strip.querySelector('span') ?? strip;
+  strip.hidden = text === '';
+  if (words.textContent !== text) words.textContent = text;
+}
+
 let stack = null;
 
 /** Puts the toasts inside the topmost modal dialog, which would otherwise hide them. */

@@ -25,12 +25,20 @@ export class ApiError extends Error {
   }
 }
 
+/** Pauses before a server that does not answer is asked again, in ms; the last one repeats. */
+const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
+
+/** The pause before the next try, in ms. @param {number} missed tries without an answer before the last one */
+export function retryPause(missed) {
+  return RETRY_MS[Math.min(missed, RETRY_MS.length - 1)];
+}
+
 /**
  * `onAnswer` learns the status of every answer, `onSilence` that none came.
- * @param {{onAnswer: (status: number) => void, onSilence: () => void}} options
+ * @param {{onAnswer?: (status: number) => void, onSilence?: () => void}} [options]
  * @returns {(path: string, init?: RequestInit) => Promise<Response>}
  */
-export function createSend({ onAnswer, onSilence }) {
+export function createSend({ onAnswer = () => {}, onSilence = () => {} } = {}) {
   return async (path, init = {}) => {
     let response;
     try {

@@ -1,7 +1,7 @@
 // Start of the management page.
+import { announce, showStrip } from '../common/announce.js';
 import { byId } from '../common/dom.js';
-import { announce } from '../common/announce.js';
-import { themeSwitch } from '../common/themeswitch.js';
+import { themeSwitch } from '../common/theme.js';
 import { createApi } from './api.js';
 import { Actions } from './board/actions.js';
 import { Board } from './board/board.js';
@@ -34,9 +34,8 @@ function reach(reachable) {
 /** A strip while the list is not fresh; what is shown stays. */
 function drawOutage() {
   const text = isReachable ? store.trouble && `The applications cannot be listed: ${store.trouble}. Trying again.` : 'postern does not answer; trying again. What is shown is the last that was known.';
-  byId('offline').hidden = text === '';
+  showStrip(byId('offline'), text);
   document.body.classList.toggle('is-stale', text !== '');
-  if (text && byId('offline-text').textContent !== text) byId('offline-text').textContent = text;
 }
 
 byId('add').addEventListener('click', () => actions.add());

@@ -1,5 +1,5 @@
 // The plugin's HTTP API as functions. Every failure is an ApiError that says what happened.
-import { ApiError, answer, createSend, jsonRequest } from '../common/transport.js';
+import { ApiError, answer, createSend, envelope, jsonRequest } from '../common/transport.js';
 
 /** How long a catalogue request may take, in ms. The server answers these from the dictionary; 30 s is a server in trouble. */
 const CATALOGUE_MS = 30_000;
@@ -29,6 +29,10 @@ export function createApi({ onState = () => {} } = {}) {
     return response;
   }
 
+  const exportTicket = async (options) => {
+    const { ticket } = await answer(await post('/api/export', { ...options, ticket: true }, { signal: AbortSignal.timeout(CATALOGUE_MS) }));
+    return `/api/export/${encodeURIComponent(ticket)}`;
+  };
   const post = (path, body, init = {}) => send(path, { ...jsonRequest('POST', body), ...init });
   const get = async (path, parameters = {}, ms = CATALOGUE_MS) => {
     const query = new URLSearchParams(parameters).toString();
@@ -58,9 +62,12 @@ export function createApi({ onState = () => {} } = {}) {
       return true;
     },
     /** The address of a download good for one minute: the browser fetches it, the page holds nothing. */
-    exportTicket: async (options) => {
-      const { ticket } = await answer(await post('/api/export', { ...options, ticket: true }, { signal: AbortSignal.timeout(CATALOGUE_MS) }));
-      return `/api/export/${encodeURIComponent(ticket)}`;
+    exportTicket,
+    /** The bytes of an export, for a page that writes them somewhere itself. */
+    exportReader: async (options, signal) => {
+      const response = await send(await exportTicket(options), { signal });
+      if (!response.ok) await envelope(response);
+      return response.body.getReader();
     },
     /** Ends a session when its tab or the page closes; never waits. */
     closeSession: (session) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify({ session })], { type: 'application/json' })),

@@ -2,7 +2,7 @@
 import { byId } from '../common/dom.js';
 import { announce, notify } from '../common/announce.js';
 import { openDialog } from '../common/dialog.js';
-import { themeSwitch } from '../common/themeswitch.js';
+import { themeSwitch } from '../common/theme.js';
 import { h } from '../common/dom.js';
 import { createApi } from './api.js';
 import { Workspace, loadSettings } from './workbench/store.js';

@@ -1,12 +1,10 @@
 // What the page knows of the server: applications, main tunnels, version. Refreshed every 5 s; kept while it is away.
+import { retryPause } from '../../common/transport.js';
 
 /** Time between two refreshes, in ms, as the specification has it. */
 export const REFRESH_MS = 5_000;
 /** Time after which what the server says of itself is asked for again, in ms: a notice may have come up since. */
 const VERSION_MS = 60_000;
-/** Pauses before the server is asked again while it does not answer, in ms; the last one repeats. */
-const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
-
 /** Statuses of the list; whatever else a connection says stands for none. */
 const STATUSES = ['idle', 'connecting', 'connected', 'failed'];
 
@@ -94,7 +92,7 @@ export class Store {
   }
 
   #later(tookMs) {
-    const pause = this.trouble ? RETRY_MS[Math.min(this.#misses, RETRY_MS.length) - 1] : Math.max(REFRESH_MS - tookMs, 0);
+    const pause = this.trouble ? retryPause(this.#misses - 1) : Math.max(REFRESH_MS - tookMs, 0);
     this.#timer = setTimeout(() => this.refresh(), pause);
   }
 

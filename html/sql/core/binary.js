@@ -26,18 +26,6 @@ export function hexBytes(hex, limit = Infinity) {
 
 const digit = (code) => (code <= 57 ? code - 48 : (code | 32) - 87);
 
-/** A size for people: `512 B`, `1.5 kB`, `3.2 MB`. */
-export function formatBytes(bytes) {
-  if (bytes < 1000) return `${bytes} B`;
-  const units = ['kB', 'MB', 'GB', 'TB'];
-  let value = bytes / 1000;
-  while (value >= 999.95 && units.length > 1) {
-    value /= 1000;
-    units.shift();
-  }
-  return `${value.toFixed(1)} ${units[0]}`;
-}
-
 /**
  * Lines of a classic hex dump: offset, 16 bytes, the printable characters.
  * @param {Uint8Array} bytes

@@ -3,7 +3,8 @@
  * @module
  */
 
-import { formatBytes, hexSize } from './binary.js';
+import { formatBytes } from '../../common/figures.js';
+import { hexSize } from './binary.js';
 import { isBinaryKind, isHex } from './types.js';
 
 /** Characters of a text that a cell shows; the rest is counted and seen in the viewer. */

@@ -9,7 +9,7 @@
 
 import { fill, h, icon } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { formatBytes } from '../core/binary.js';
+import { formatBytes, formatMs } from '../../common/figures.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { remember, remembered } from './memory.js';
@@ -183,9 +183,7 @@ class ExportForm {
     let bytes = 0;
     let reported = 0;
     try {
-      const response = await fetch(await this.#deps.api.exportTicket(this.#request), { signal });
-      if (!response.ok) throw new Error((await response.json().catch(() => ({}))).message ?? `the server answered ${response.status}`);
-      const reader = response.body.getReader();
+      const reader = await this.#deps.api.exportReader(this.#request, signal);
       for (let next = await reader.read(); !next.done; next = await reader.read()) {
         await writable.write(next.value);
         bytes += next.value.byteLength;
@@ -203,7 +201,7 @@ class ExportForm {
 
   #report(bytes, ms) {
     const speed = ms > 0 ? ` · ${formatBytes(Math.round((bytes / ms) * 1000))}/s` : '';
-    this.progress.textContent = `${formatBytes(bytes)} written · ${(ms / 1000).toFixed(1)} s${speed}`;
+    this.progress.textContent = `${formatBytes(bytes)} written · ${formatMs(ms)}${speed}`;
   }
 
   #failed(cause) {

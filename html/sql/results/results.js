@@ -4,7 +4,7 @@
  */
 
 import { fill, h, icon } from '../../common/dom.js';
-import { formatBytes } from '../core/binary.js';
+import { formatBytes } from '../../common/figures.js';
 import { Messages, rowsText, summary } from './messages.js';
 import { ResultView } from './resultview.js';
 import { Tabs } from './tabs.js';

@@ -4,7 +4,8 @@
  */
 
 import { fill, h, icon, iconButton } from '../../common/dom.js';
-import { extensionOf, formatBytes, geometryText, hexBytes, hexDump, hexSize, imageType } from '../core/binary.js';
+import { formatBytes } from '../../common/figures.js';
+import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
 import { isBinaryKind, isHex } from '../core/types.js';
 import { copyPieces, fileName, hexBlob, saveBlob } from './saving.js';

@@ -1,15 +1,19 @@
 // The top bar: where one is connected, as whom, in which mode, and whether the server still answers.
 import { byId, fill, h, icon } from '../../common/dom.js';
-import { announce } from '../../common/announce.js';
-import { showAccountAdvice } from './panels.js';
+import { announce, showStrip } from '../../common/announce.js';
 import { formatMs } from '../../common/figures.js';
+import { retryPause } from '../../common/transport.js';
+import { showAccountAdvice } from './panels.js';
 
 /** Time between two health checks while all is well, in ms. */
 const HEALTHY_MS = 15_000;
 /** Time to the second check, in ms: the first one also paid for loading the page, its latency misleads. */
 const SECOND_MS = 1_500;
-/** Pauses before the server is tried again, in ms; the last one repeats. */
-const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
+/** What the strip says while the server or its database is away; what the API tells follows. */
+const OUTAGES = {
+  offline: 'Server not reachable; retrying. What you typed is kept.',
+  database: 'The database does not answer; retrying.',
+};
 
 /** Fills the strip from the server's info. @param {object} info */
 export function showInfo(info) {
@@ -52,7 +56,7 @@ export class Health {
     if (this.state === 'offline') return;
     this.#set('offline', 'not reachable');
     announce('Server not reachable; retrying', 'bad');
-    this.#later(RETRY_MS[0]);
+    this.#later(retryPause(0));
   }
 
   /** Told by any request that the database did not answer: it is asked too, for the info comes without it. */
@@ -92,7 +96,7 @@ export class Health {
     if (error.status === 401) return;
     if (error.unreachable) this.lost();
     else this.#set('database', 'database not reachable', error.message);
-    this.#later(RETRY_MS[Math.min(this.#tries, RETRY_MS.length - 1)]);
+    this.#later(retryPause(this.#tries));
     this.#tries += 1;
   }
 
@@ -107,10 +111,7 @@ export class Health {
     this.state = state;
     byId('health').className = `health ${state}`;
     byId('health-text').textContent = text;
-    const strip = byId('offline');
-    strip.hidden = state === 'connected' || state === 'connecting';
-    if (state === 'offline') byId('offline-text').textContent = 'Server not reachable; retrying. What you typed is kept.';
-    if (state === 'database') byId('offline-text').textContent = `The database does not answer; retrying. ${detail}`;
+    showStrip(byId('offline'), `${OUTAGES[state] ?? ''} ${detail}`.trim());
   }
 
   /** The session is over: nothing is asked any more. */
@@ -119,6 +120,6 @@ export class Health {
     clearTimeout(this.#timer);
     byId('health').className = 'health offline';
     byId('health-text').textContent = 'signed out';
-    byId('offline').hidden = true;
+    showStrip(byId('offline'), '');
   }
 }
