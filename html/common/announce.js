@@ -6,6 +6,7 @@ const TOAST_MS = 6000;
 /** The most toasts shown at once; the oldest makes room. */
 const TOAST_MAX = 4;
 
+/** @type {Record<string, HTMLElement>} */
 const regions = {};
 
 function region(kind) {
@@ -22,7 +23,7 @@ function region(kind) {
  * @param {'info'|'good'|'warn'|'bad'} [kind] `bad` interrupts
  */
 export function announce(text, kind = 'info') {
-  const target = region(kind === 'bad' || kind === 'error' ? 'bad' : 'info');
+  const target = region(kind === 'bad' ? 'bad' : 'info');
   target.textContent = '';
   // A change in a later task is what makes screen readers speak the same text twice.
   setTimeout(() => { target.textContent = text; }, 30);
@@ -39,7 +40,8 @@ export function showStrip(strip, text) {
   if (words.textContent !== text) words.textContent = text;
 }
 
-let stack = null;
+/** @type {HTMLElement|undefined} */
+let stack;
 
 /** Puts the toasts inside the topmost modal dialog, which would otherwise hide them. */
 export function stackToasts() {
@@ -61,14 +63,13 @@ function host() {
  * @param {{text: string, href: string}} [link] opens in a new tab; its scheme is the caller's to check
  */
 export function notify(text, kind = 'info', link) {
-  const name = kind === 'error' ? 'bad' : kind;
   const body = h('p', { text });
-  const toast = h('div', { class: `toast ${name}` }, body);
+  const toast = h('div', { class: `toast ${kind}` }, body);
   if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
   toast.append(iconButton('close', 'Dismiss', () => toast.remove()));
   const box = host();
-  while (box.children.length >= TOAST_MAX) box.firstElementChild.remove();
+  while (box.children.length >= TOAST_MAX) box.children[0].remove();
   box.append(toast);
-  if (name !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
-  announce(text, name);
+  if (kind !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
+  announce(text, kind);
 }

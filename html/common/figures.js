@@ -30,3 +30,8 @@ export function formatMs(ms) {
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
+
+/** Whether a server told a number. @param {unknown} value @returns {value is number} */
+export function isFigure(value) {
+  return Number.isFinite(value);
+}

@@ -26,12 +26,12 @@ function inField(target) {
   return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
 }
 
-/** Listens for the keys of a table. @param {Key[]} table @param {Object<string, (event: KeyboardEvent) => void>} commands */
+/** Listens for the keys of a table. @param {Key[]} table @param {Record<string, (event: KeyboardEvent) => void>} commands */
 export function listenForKeys(table, commands) {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]')) return;
     const key = table.find(({ match, outside }) => match?.(event) && !(outside && inField(event.target)));
-    if (!key) return;
+    if (!key?.command) return;
     event.preventDefault();
     commands[key.command](event);
   });

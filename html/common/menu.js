@@ -1,6 +1,7 @@
 // A pop-up menu under a button, as the ARIA menu-button pattern has it.
 import { h, icon } from './dom.js';
 
+/** @type {{button: HTMLElement, menu: HTMLElement}|null} */
 let current = null;
 
 /**
@@ -19,7 +20,7 @@ export function openMenu(button, items) {
   button.setAttribute('aria-expanded', 'true');
   place(menu, button.getBoundingClientRect());
   menu.addEventListener('keydown', onKey);
-  menu.addEventListener('focusout', (event) => { if (!menu.contains(event.relatedTarget)) closeMenu(); });
+  menu.addEventListener('focusout', (event) => { if (!menu.contains(/** @type {Node|null} */ (event.relatedTarget))) closeMenu(); });
   enabled(menu)[0]?.focus();
 }
 

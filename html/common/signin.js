@@ -8,8 +8,8 @@ import { createSend } from './transport.js';
  */
 export function signInForm({ wrong, tooMany }) {
   const texts = { 401: wrong, 403: wrong, 429: tooMany };
-  const code = /** @type {HTMLInputElement} */ (byId('code'));
-  const submit = /** @type {HTMLButtonElement} */ (byId('submit'));
+  const code = byId('code', HTMLInputElement);
+  const submit = byId('submit', HTMLButtonElement);
   const send = createSend();
 
   async function signIn() {

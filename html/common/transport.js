@@ -1,8 +1,10 @@
 // One way to ask a server of ours: JSON envelopes in, `data` or an ApiError out.
 
+/** @typedef {{code?: number, message?: string, status?: string, data?: any, error?: DbError, fields?: Record<string, string>}} Envelope */
+
 /** A failed request. `status` is 0 when no answer came, or none in time; `body` is the envelope, where there was one. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} message @param {object|null} [body] */
+  /** @param {number} status @param {string} message @param {Envelope|null} [body] */
   constructor(status, message, body = null) {
     super(message);
     this.status = status;
@@ -14,7 +16,7 @@ export class ApiError extends Error {
     return this.body?.error ?? null;
   }
 
-  /** What is wrong with each field of the request. @returns {Object<string, string>} */
+  /** What is wrong with each field of the request. @returns {Record<string, string>} */
   get fields() {
     return this.body?.fields ?? {};
   }
@@ -63,8 +65,9 @@ export function jsonRequest(method, body) {
   return { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The envelope of an answer, or the ApiError that it stands for. @param {Response} response @returns {Promise<object>} */
+/** The envelope of an answer, or the ApiError that it stands for. @param {Response} response @returns {Promise<Envelope>} */
 export async function envelope(response) {
+  /** @type {Envelope|null} */
   let body = null;
   try {
     body = await response.json();

@@ -37,7 +37,7 @@ async function revoke(name) {
       h('p', { text: 'The enrol token, which it knows, is renewed: the new one is shown once, for new connectors. Those that are enrolled need none.' }),
     ],
     actions: [{ label: 'Keep', value: false }, { label: 'Revoke', value: true, kind: 'danger' }],
-    onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+    harmless: true,
   });
   if (!isSure) return;
   const done = await change(`/api/connectors/${encodeURIComponent(name)}`);
@@ -53,7 +53,6 @@ function showToken(token) {
       h('p', {}, h('code', { class: 'token', text: token })),
     ],
     actions: [{ label: 'Done', value: undefined }],
-    onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
   });
 }
 
@@ -78,6 +77,7 @@ function showTrouble(error) {
   showStrip(byId('trouble'), error.unreachable ? 'The relay does not answer; what is shown may be old.' : error.message);
 }
 
+/** @param {RelayStatus} status */
 function show(status) {
   // Nothing is built anew without a reason: what has the focus keeps it.
   const text = JSON.stringify(status);
@@ -88,11 +88,13 @@ function show(status) {
   fill(byId('facts'), ...facts(status));
   byId('empty').hidden = status.connectors.length > 0;
   byId('command').textContent = `postern start --server ${status.url} --enroll-token TOKEN`;
-  const focused = document.activeElement?.dataset?.name;
+  const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.name;
   fill(byId('connectors'), ...status.connectors.map(connector));
   byId('out').hidden = status.revoked.length === 0;
   fill(byId('revoked'), ...status.revoked.map(revoked));
-  if (focused) document.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
+  /** @type {HTMLElement|null} */
+  const again = focused ? document.querySelector(`[data-name="${CSS.escape(focused)}"]`) : null;
+  again?.focus();
 }
 
 function facts(status) {
@@ -106,6 +108,7 @@ function facts(status) {
   return rows.flatMap(([name, value]) => [h('dt', { text: name }), h('dd', { class: 'mono', text: value })]);
 }
 
+/** @param {Connector} of */
 function connector(of) {
   const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name }, 'aria-label': `Revoke ${of.name}`, on: { click: () => revoke(of.name) } });
   return h('li', { class: 'connector' },
@@ -134,6 +137,7 @@ function applications(of) {
     h('tbody', {}, ...of.applications.map(application)));
 }
 
+/** @param {RelayApplication} of */
 function application(of) {
   const figures = of.figures;
   const number = (text) => h('td', { class: 'number', text });

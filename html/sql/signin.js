@@ -2,8 +2,8 @@
 import { byId } from '../common/dom.js';
 import { signInForm } from '../common/signin.js';
 
-const show = /** @type {HTMLInputElement} */ (byId('show'));
-show.addEventListener('change', () => { /** @type {HTMLInputElement} */ (byId('code')).type = show.checked ? 'text' : 'password'; });
+const show = byId('show', HTMLInputElement);
+show.addEventListener('change', () => { byId('code', HTMLInputElement).type = show.checked ? 'text' : 'password'; });
 signInForm({
   wrong: 'That code is not right. Whoever shares the database has it.',
   tooMany: 'Too many wrong codes from here. Wait a minute, then try again.',

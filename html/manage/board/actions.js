@@ -39,15 +39,15 @@ export class Actions {
     }
   }
 
-  /** Whether an application is shared on this computer only. @param {object} app */
-  isHere({ server, connection, conn_status: status }) {
+  /** Whether an application is shared on this computer only. @param {App} app */
+  isHere({ server, connection, conn_status: status = 'idle' }) {
     const { embedded, server: own } = this.#store.version;
     if (embedded !== true) return false;
     // Of a connection counts what it goes through, not what was saved since.
     return ['connecting', 'connected'].includes(status) && connection?.server ? hostOf(connection.server) === hostOf(own) : !server;
   }
 
-  /** Connects and follows the connection. @param {object} app */
+  /** Connects and follows the connection. @param {App} app */
   connect(app) {
     return this.#once(app.id, `“${app.name}” was not connected`, async () => {
       const status = await this.#api.connect(app.id);
@@ -58,7 +58,7 @@ export class Actions {
     });
   }
 
-  /** Cancels or disconnects; also takes the error off a failed one. @param {object} app */
+  /** Cancels or disconnects; also takes the error off a failed one. @param {App} app */
   disconnect(app) {
     this.#followed.end(app.id);
     return this.#once(app.id, `“${app.name}” was not disconnected`, async () => {
@@ -69,7 +69,7 @@ export class Actions {
     });
   }
 
-  /** Disconnects and connects again, so that what is saved is in force; no tab opens. @param {object} app */
+  /** Disconnects and connects again, so that what is saved is in force; no tab opens. @param {App} app */
   reconnect(app) {
     this.#followed.end(app.id);
     return this.#once(app.id, `“${app.name}” was not reconnected`, async () => {
@@ -81,7 +81,7 @@ export class Actions {
     });
   }
 
-  /** Asks at once whether the application behind a tunnel answers. @param {object} app */
+  /** Asks at once whether the application behind a tunnel answers. @param {App} app */
   ask(app) {
     return this.#once(app.id, 'The application could not be asked', async () => {
       await this.#api.retry(app.id);
@@ -90,7 +90,7 @@ export class Actions {
     });
   }
 
-  /** Ends the pause before the next try. @param {object} app */
+  /** Ends the pause before the next try. @param {App} app */
   retry(app) {
     return this.#once(app.id, 'The next try could not be hastened', async () => {
       await this.#api.retry(app.id);
@@ -99,7 +99,7 @@ export class Actions {
     });
   }
 
-  /** Shows a changed host key beside the known one, and accepts it when asked to. @param {object} key */
+  /** Shows a changed host key beside the known one, and accepts it when asked to. @param {HostKey} key */
   async trust(key) {
     if (!await reviewHostKey(key)) return;
     try {
@@ -111,7 +111,7 @@ export class Actions {
     this.#store.refresh();
   }
 
-  /** Starts afresh with a server when asked to; then connects `app`, and again what was connected. @param {string} server its origin @param {object} [app] */
+  /** Starts afresh with a server when asked to; then connects `app`, and again what was connected. @param {string} server its origin @param {App} [app] */
   async startAfresh(server, app) {
     const live = this.#store.through(server);
     if (!await reviewAfresh(server, live.map(({ name }) => String(name)))) return;
@@ -144,7 +144,7 @@ export class Actions {
     focusCard(done.saved.id);
   }
 
-  /** Opens the form of an application. @param {object} app */
+  /** Opens the form of an application. @param {App} app */
   async edit(app) {
     const done = await openForm({ app, version: this.#store.version, save: (body) => this.#api.replace(app.id, body) });
     if (!done) return;
@@ -154,12 +154,12 @@ export class Actions {
     focusCard(done.saved.id);
   }
 
-  /** Begins a new application from one that is there. @param {object} app */
+  /** Begins a new application from one that is there. @param {App} app */
   duplicate(app) {
     return this.add(copyOf(app));
   }
 
-  /** Deletes after asking. @param {object} app */
+  /** Deletes after asking. @param {App} app */
   async remove(app) {
     const live = app.conn_status === 'connected' || app.conn_status === 'connecting';
     const text = `“${app.name}” is removed from this list${live ? ' and disconnected' : ''}. The application itself is not touched; its site address may go to another.`;
@@ -177,10 +177,11 @@ export class Actions {
   /** Copies a text. @param {string} what @param {string} text */
   async copy(what, text) {
     const done = await copyText(text);
-    notify(...(done ? [`${what} copied`, 'good'] : ['The browser refused the clipboard; select the text and copy it', 'warn']));
+    if (done) notify(`${what} copied`, 'good');
+    else notify('The browser refused the clipboard; select the text and copy it', 'warn');
   }
 
-  /** Shows the addresses of a connected application as QR codes. @param {object} app */
+  /** Shows the addresses of a connected application as QR codes. @param {App} app */
   qr(app) {
     return showQr(app);
   }
@@ -207,5 +208,9 @@ function openSite(app) {
 }
 
 function focusCard(id) {
-  requestAnimationFrame(() => document.querySelector(`[data-id="${CSS.escape(id)}"] [data-act]`)?.focus());
+  requestAnimationFrame(() => {
+    /** @type {HTMLElement|null} */
+    const act = document.querySelector(`[data-id="${CSS.escape(id)}"] [data-act]`);
+    act?.focus();
+  });
 }

@@ -6,12 +6,12 @@ import { hostOf } from '../core/links.js';
 /** Classes of failure after which it may help. */
 const REFUSALS = ['wrong-password', 'forbidden', 'quick-setup'];
 
-/** Whether a connection failed in a way that starting afresh may mend. @param {object|undefined} connection */
+/** Whether a connection failed in a way that starting afresh may mend. @param {Connection|undefined} connection */
 export function mayStartAfresh(connection) {
-  return REFUSALS.includes(connection?.error_class) && hostOf(connection.server) !== '';
+  return REFUSALS.includes(connection?.error_class ?? '') && hostOf(connection?.server) !== '';
 }
 
-/** Whether the server said that it does not know this computer. @param {object|undefined} connection */
+/** Whether the server said that it does not know this computer. @param {Connection|undefined} connection */
 export function isTurnedAway(connection) {
   return connection?.error_class === 'wrong-password' && mayStartAfresh(connection);
 }
@@ -29,7 +29,7 @@ export async function reviewAfresh(server, live) {
       h('ul', { class: 'consequences' }, consequences(live).map((text) => h('li', { text }))),
     ],
     actions: [{ label: 'Cancel', value: false }, { label: 'Start afresh', value: true, kind: 'danger' }],
-    onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+    harmless: true,
   });
   return answer === true;
 }

@@ -25,13 +25,13 @@ export class Board {
     this.#actions = actions;
     this.list = byId('apps');
     this.note = byId('note');
-    this.search = byId('search');
+    this.search = byId('search', HTMLInputElement);
     this.#wire();
     setInterval(() => { for (const card of this.#cards.values()) card.tick(); }, TICK_MS);
   }
 
   #wire() {
-    const sort = byId('sort');
+    const sort = byId('sort', HTMLSelectElement);
     fill(sort, ORDERS.map(({ name, label }) => h('option', { value: name, text: label, selected: name === this.#order })));
     sort.addEventListener('change', () => this.#setOrder(sort.value));
     this.search.addEventListener('input', () => this.draw());

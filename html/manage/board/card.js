@@ -1,5 +1,6 @@
 // One application's card. It is built once and changes in place: its buttons keep their places in every state.
 import { fill, h, icon, iconButton, setIcon } from '../../common/dom.js';
+import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
 import { siteLink } from '../core/links.js';
 import { protocolNamed } from '../core/protocols.js';
@@ -15,21 +16,20 @@ const WORDS = { idle: 'not connected', connecting: 'connecting…', connected: '
 /** A card. `element` is its list item. */
 export class Card {
   #actions;
+  /** As it was drawn last; none before. @type {any} */
   #app;
   #status = '';
+  /** @type {({key: string} & import('./cardbody.js').Body)|null} */
   #body = null;
   /** When the present status was first seen, and when the next try is due, both in ms of `performance.now()`. */
+  /** @type {{since: number, retryAt: number|null}} */
   #times = { since: 0, retryAt: null };
   #traffic = new Traffic();
 
-  /** @param {object} app @param {import('./actions.js').Actions} actions */
+  /** @param {App} app @param {import('./actions.js').Actions} actions */
   constructor(app, actions) {
     this.#actions = actions;
-    this.#build(app.id);
-    this.update(app);
-  }
-
-  #build(id) {
+    const { id } = app;
     this.dot = h('span', { class: 'dot', 'aria-hidden': 'true' });
     this.name = h('h3', { class: 'card-name', id: `name-${id}` });
     this.word = h('span', { class: 'card-status' });
@@ -40,17 +40,19 @@ export class Card {
     this.open = h('a', { class: 'button primary', target: '_blank', rel: 'noopener noreferrer', hidden: true, data: { open: '' } }, icon('open'), h('span', { text: 'Open' }));
     this.end = h('button', { type: 'button', class: 'button', data: { end: '' }, on: { click: () => this.#actions.disconnect(this.#app) } }, h('span'));
     this.qr = iconButton('qr', 'QR code', () => this.#actions.qr(this.#app), { 'data-qr': '', 'aria-haspopup': 'dialog' });
-    this.more = iconButton('dots', 'More', () => openMenu(this.more, this.#menu()), { 'data-more': '', 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
+    const more = iconButton('dots', 'More', () => openMenu(more, this.#menu()), { 'data-more': '', 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
+    this.more = more;
     this.act.addEventListener('click', () => this.#press());
     this.element = h('li', { class: 'card', data: { id }, 'aria-labelledby': `name-${id}` },
       h('div', { class: 'card-head' }, this.dot, this.name, this.word), this.target, this.badges, this.body,
       h('div', { class: 'card-foot' }, h('div', { class: 'slot' }, this.act, this.open), this.end, this.qr, this.more));
+    this.update(app);
   }
 
-  /** Draws what has changed. @param {object} app */
+  /** Draws what has changed. @param {App} app */
   update(app) {
     const now = performance.now();
-    const status = app.conn_status in WORDS ? app.conn_status : 'idle';
+    const status = app.conn_status && app.conn_status in WORDS ? app.conn_status : 'idle';
     if (status !== this.#status) {
       this.#times.since = now;
       if (status !== 'connected') this.#traffic = new Traffic();
@@ -64,9 +66,10 @@ export class Card {
     this.#status = status;
   }
 
+  /** @param {Partial<Connection>} connection @param {string} status @param {number} now */
   #measure({ next_retry_ms: wait, bytes_in: received, bytes_out: sent }, status, now) {
-    this.#times.retryAt = Number.isFinite(wait) ? now + wait : null;
-    if (status === 'connected') this.#traffic.add(received, sent, now);
+    this.#times.retryAt = isFigure(wait) ? now + wait : null;
+    if (status === 'connected' && isFigure(received) && isFigure(sent)) this.#traffic.add(received, sent, now);
   }
 
   /** Counts seconds up and down. */
@@ -95,13 +98,14 @@ export class Card {
   #drawBody(app, status) {
     const make = bodyFor(app, status);
     if (this.#body?.key !== make.key) {
-      const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.part : undefined;
+      const had = /** @type {HTMLElement|null} */ (document.activeElement);
+      const focused = this.body.contains(had) ? had?.dataset.part : undefined;
       this.#body = { key: make.key, ...make.build(this.#actions, () => this.#app) };
       fill(this.body, this.#body.nodes);
-      if (focused !== undefined) (this.body.querySelector(`[data-part="${CSS.escape(focused)}"]`) ?? this.more).focus({ preventScroll: true });
+      if (focused !== undefined) /** @type {HTMLElement} */ (this.body.querySelector(`[data-part="${CSS.escape(focused)}"]`) ?? this.more).focus({ preventScroll: true });
     }
-    this.#body.update?.(app, { times: this.#times, traffic: this.#traffic });
-    this.#body.tick?.(performance.now());
+    this.#body?.update?.(app, { times: this.#times, traffic: this.#traffic });
+    this.#body?.tick?.(performance.now());
   }
 
   #drawFoot(app, status) {
@@ -165,10 +169,9 @@ export class Card {
 
   /** A control that goes away under the keyboard's focus hands it to the one that took its place. */
   #keepFocus(draw) {
-    const had = document.activeElement;
-    const inside = had === this.act || had === this.open || had === this.end || had === this.qr;
+    const had = [this.act, this.open, this.end, this.qr].find((control) => control === document.activeElement);
     draw();
-    if (!inside || (!had.hidden && !had.classList.contains('absent'))) return;
+    if (!had || (!had.hidden && !had.classList.contains('absent'))) return;
     (this.open.hidden ? this.act : this.open).focus({ preventScroll: true });
   }
 }

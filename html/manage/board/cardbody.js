@@ -10,13 +10,13 @@ const LINE = { width: 120, height: 20 };
 
 /**
  * @typedef {{times: {since: number, retryAt: number|null}, traffic: import('../core/traffic.js').Traffic}} Figures
- * @typedef {{nodes: Node[], update?: (app: object, figures: Figures) => void, tick?: (now: number) => void}} Body
+ * @typedef {{nodes: Node[], update?: (app: App, figures: Figures) => void, tick?: (now: number) => void}} Body
  */
 
 /**
  * The body of a card. Its `key` says when one must be built anew.
- * @param {object} app @param {string} status
- * @returns {{key: string, build: (actions: object, current: () => object) => Body}}
+ * @param {App} app @param {string} status
+ * @returns {{key: string, build: (actions: import('./actions.js').Actions, current: () => App) => Body}}
  */
 export function bodyFor(app, status) {
   const { key, build } = stateBody(app, status);
@@ -25,7 +25,7 @@ export function bodyFor(app, status) {
   return {
     key: JSON.stringify([key, failing, pending]),
     build: (actions, current) => {
-      const body = build(actions, current);
+      const body = build(actions);
       return { ...body, nodes: [...notes(failing, pending, actions, current), ...body.nodes] };
     },
   };
@@ -89,23 +89,25 @@ function connectingBody() {
 
 // --- an error, while connecting again or for good
 
+/** @param {Partial<Connection>} connection @param {string} status */
 function troubleBody({ error, error_class: errorClass, hint, detail, host_key: key, step }, status) {
   const known = failureClass(errorClass, error);
   const wait = h('p', { class: 'dim figures' });
   const said = isHostKey(key) ? CHANGED : String(error || 'The connection failed; the server gave no reason.');
+  /** @type {number|null} */
   let retryAt = null;
   return {
     nodes: [
       h('p', { class: 'card-error' }, known && h('span', { class: 'error-class', text: known.label }), ' ', h('span', { text: said })),
       detail && detail !== error && !isHostKey(key) && h('p', { class: 'dim', text: String(detail) }),
       isHostKey(key) && fingerprints(key),
-      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: hint ? sentence(hint) : known.hint }),
+      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: hint ? sentence(hint) : known?.hint }),
       wait,
     ].filter(Boolean),
-    update: (app, { times }) => { retryAt = times.retryAt; },
+    update: (_, { times }) => { retryAt = times.retryAt; },
     tick: (now) => {
       if (retryAt !== null) wait.textContent = retryAt > now ? `Next try in ${waitText(retryAt - now)}.` : 'Trying again now.';
-      else wait.textContent = status === 'connecting' ? `${stepText({ step })}…` : '';
+      else wait.textContent = status === 'connecting' ? `${stepText({ status, step })}…` : '';
     },
   };
 }

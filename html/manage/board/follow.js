@@ -13,7 +13,7 @@ export class Followed {
   #tokens = new Map();
 
   /**
-   * @param {{api: ReturnType<typeof import('../api.js').createApi>, store: import('./store.js').Store, open: (app: object) => void}} parts
+   * @param {{api: ReturnType<typeof import('../api.js').createApi>, store: import('./store.js').Store, open: (app: App) => void}} parts
    *   `open` opens the site of a connected application
    */
   constructor({ api, store, open }) {

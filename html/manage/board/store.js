@@ -13,18 +13,19 @@ export class Store {
   #api;
   #timer = 0;
   #misses = 0;
+  /** @type {Promise<void>|null} */
   #running = null;
   #again = false;
   /** Counts what the page learnt otherwise; a list that was asked for before is not taken. */
   #changes = 0;
-  /** When the version was asked for last, in ms; null when it must be asked for. */
+  /** When the version was asked for last, in ms; null when it must be asked for. @type {number|null} */
   #versionAt = null;
 
-  /** @type {object[]|null} null until they are known */
+  /** @type {App[]|null} null until they are known */
   apps = null;
-  /** @type {object[]} */
+  /** @type {Tunnel[]} */
   tunnels = [];
-  /** @type {{version?: string, server?: string|null, embedded?: boolean, insecure?: boolean, notices?: string[]}} */
+  /** @type {ServerVersion} */
   version = {};
   /** Why the list is not fresh; empty when it is. */
   trouble = '';
@@ -101,12 +102,12 @@ export class Store {
     return this.apps?.find((app) => app.id === id);
   }
 
-  /** The applications that are connected, or connecting, through a server. @param {string} server its origin @returns {object[]} */
+  /** The applications that are connected, or connecting, through a server. @param {string} server its origin @returns {App[]} */
   through(server) {
-    return (this.apps ?? []).filter(({ conn_status: status, connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
+    return (this.apps ?? []).filter(({ conn_status: status = 'idle', connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
   }
 
-  /** Takes what the status endpoint or an action told of an application. @param {string} id @param {object} connection a ConnectResult, or its status alone */
+  /** Takes what the status endpoint or an action told of an application. @param {string} id @param {Connection} connection a ConnectResult, or its status alone */
   patch(id, connection) {
     const app = this.find(id);
     if (!app) return;
@@ -116,7 +117,7 @@ export class Store {
     this.onChange();
   }
 
-  /** Takes an application as it was saved. @param {object} saved */
+  /** Takes an application as it was saved. @param {App} saved */
   put(saved) {
     this.#changes += 1;
     const before = this.find(saved.id);

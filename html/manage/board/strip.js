@@ -29,7 +29,7 @@ function describe({ tunnels, version }) {
   if (tunnels.length > 1) return { status, text: `${tunnels.length} main tunnels · ${tunnels.filter((tunnel) => tunnel.status === 'connected').length} connected` };
   const [{ latency_ms: latency }] = tunnels;
   const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '')
-    : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class).label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
+    : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class)?.label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
   return { status, kind: 'main tunnel', text: [placeOf(tunnels[0], version), last].filter(Boolean).join(' · ') };
 }
 
@@ -55,6 +55,7 @@ function needsYou({ status, error_class: errorClass }) {
 }
 
 /** Draws the open dialog again; does nothing while there is none. */
+/** @type {(store: import('./store.js').Store) => void} */
 let redraw = () => {};
 
 /** Shows all main tunnels, as they are while it is open. @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
@@ -76,7 +77,7 @@ export async function showTunnels(store, actions) {
 class Entries {
   #list;
   #actions;
-  #key = null;
+  #key = '';
   #figures = [];
 
   constructor(list, actions) {

@@ -121,17 +121,18 @@ function server(value, { insecure }) {
 /**
  * The body that saves a form. A secret left blank is kept. What the form does not show stays as it was, unless the
  * protocol it belonged to has changed.
- * @param {Object<string, string|boolean>} values as they stand in the form, secrets included
+ * @param {Record<string, any>} values as they stand in the form, secrets included
  * @param {Set<string>} [cleared] secrets to forget
- * @param {object|null} [before] the application as it was
- * @returns {object}
+ * @param {Record<string, any>|null} [before] the application as it was
+ * @returns {Record<string, any>}
  */
 export function toBody(values, cleared = new Set(), before = null) {
   const same = before?.protocol === values.protocol;
+  /** @type {Record<string, any>} */
   const body = {};
   for (const field of FIELDS) {
     const shown = isUsed(field, values.protocol);
-    const value = tidy(shown ? values[field] : same ? before[field] : undefined);
+    const value = tidy(shown ? values[field] : same ? before?.[field] : undefined);
     if (value !== undefined && value !== null && value !== '') body[field] = PORTS.includes(field) ? Number(value) : value;
   }
   for (const field of SECRETS) {
@@ -146,7 +147,7 @@ function tidy(value) {
   return typeof value === 'string' ? value.trim() : value;
 }
 
-/** The body that makes a copy of an application; its secrets cannot be copied. @param {object} app */
+/** The body that makes a copy of an application; its secrets cannot be copied. @param {App} app */
 export function copyOf(app) {
   const { id, site_name: taken, ...rest } = app;
   return { ...rest, name: `${[...String(app.name)].slice(0, NAME_MAX - 7).join('')} (copy)`, has_auth_pass: false, has_db_pass: false, autoconnect: false };

@@ -41,12 +41,12 @@ export function failureClass(given, error = '') {
   return { label, hint };
 }
 
-/** Where a connection that is being made stands, `step 3 of 5: main tunnel`. @param {object|undefined} connection */
+/** Where a connection that is being made stands, `step 3 of 5: main tunnel`. @param {Connection|undefined} connection */
 export function stepText(connection) {
   const step = Number(connection?.step);
   if (!Number.isInteger(step) || step < 1) return 'starting';
   if (step > STEPS) return 'tunnel lost; connecting again';
-  const name = connection.step_name || STEP_NAMES[step];
+  const name = connection?.step_name || STEP_NAMES[step];
   return `step ${step} of ${STEPS}${name ? `: ${name}` : ''}`;
 }
 
@@ -89,8 +89,8 @@ export function protection(settings, protocol, { isHere = false, inForce = true 
 
 /**
  * What a card shows: of a connection what is in force, whatever was saved since; of the others what would be.
- * @param {object} app
- * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly: boolean|null}}
+ * @param {App} app
+ * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly?: boolean|null}}
  */
 export function shownSettings(app) {
   const exposed = app.connection?.exposed;
@@ -99,7 +99,7 @@ export function shownSettings(app) {
   return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly };
 }
 
-/** Why a connected application does not answer; empty where it does, or where that is not known. @param {object} app */
+/** Why a connected application does not answer; empty where it does, or where that is not known. @param {App} app */
 export function failingText(app) {
   const health = app.connection?.health;
   if (app.conn_status !== 'connected' || health?.state !== 'failing') return '';

@@ -27,7 +27,7 @@ const MAX_FOREIGN_TEXT = 500;
 /**
  * Reads an answer to its end without ever holding the whole of it as text. It does not throw.
  * @param {Response} response
- * @param {{onProgress?: function({rows: number, bytes: number}): void, signal?: AbortSignal,
+ * @param {{onProgress?: (a: {rows: number, b: bytes: number}) => void, signal?: AbortSignal,
  *   limit?: number, sql?: string, db?: string}} [options] `limit`: rows kept at most of each result
  * @returns {Promise<Answer>}
  */

@@ -21,7 +21,7 @@ export class Copying {
   #grid;
   #notify;
 
-  /** @param {import('./grid.js').Grid} grid @param {function(string, string=): void} notify */
+  /** @param {import('./grid.js').Grid} grid @param {Notify} notify */
   constructor(grid, notify) {
     this.#grid = grid;
     this.#notify = notify;
@@ -90,7 +90,7 @@ export class Copying {
     ];
   }
 
-  /** The menu of a cell. @param {HTMLElement} cell @param {function(): void} onView */
+  /** The menu of a cell. @param {HTMLElement} cell @param {() => void} onView */
   openMenu(cell, onView) {
     const entry = ({ name, area }, format, key) => ({
       label: `Copy ${name.toLowerCase()} as ${FORMATS[format].label}`, icon: 'copy', key, run: () => this.copy(format, area, false),

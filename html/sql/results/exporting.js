@@ -24,7 +24,7 @@ const SERVER_FORMATS = { csv: { label: 'CSV', extension: 'csv' }, jsonl: { label
  * Opens the dialog.
  * @param {import('./gridmodel.js').GridModel} model
  * @param {{session?: string}} run that gave the result
- * @param {{api: object, notify: function(string, string=): void}} deps
+ * @param {{api: ReturnType<typeof import('../api.js').createApi>, notify: Notify}} deps
  */
 export function openExport(model, run, deps) {
   const form = new ExportForm(model, run, deps);

@@ -6,7 +6,6 @@
 import { h } from '../../common/dom.js';
 import { viewCell } from '../core/cells.js';
 import { GridModel } from './gridmodel.js';
-import { listen } from './gridinput.js';
 
 /** Rows kept beyond the edges, so that a slow wheel shows no gaps. */
 const SPARE_ROWS = 6;
@@ -28,9 +27,9 @@ export class Grid {
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{label: string, onActive?: function(import('./gridmodel.js').Position): void,
-   *   onOpen?: function(import('./gridmodel.js').Position, boolean): void, onCopy?: function(ClipboardEvent): void,
-   *   onMenu?: function(Element): void, onSorted?: function(string): void}} options
+   * @param {{label: string, onActive?: (a: import('./gridmodel.js').Position) => void,
+   *   onOpen?: (a: import('./gridmodel.js').Position, b: boolean) => void, onCopy?: (a: ClipboardEvent) => void,
+   *   onMenu?: (a: Element) => void, onSorted?: (a: string) => void}} options
    */
   constructor(result, options) {
     this.options = options;
@@ -38,7 +37,6 @@ export class Grid {
     this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight });
     this.needle = '';
     this.#build(options.label);
-    listen(this);
     this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
     this.#observer = new ResizeObserver(() => this.schedule());
     this.#observer.observe(this.element);

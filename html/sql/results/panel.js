@@ -11,7 +11,7 @@ let current = null;
  * Opens a panel under `button`, or closes it where it is open.
  * @param {HTMLElement} button
  * @param {string} label
- * @param {function(function(): void): Node[]} build gets the function that closes the panel
+ * @param {(close: () => void) => Node[]} build gets the function that closes the panel
  */
 export function openPanel(button, label, build) {
   const again = current?.button === button;

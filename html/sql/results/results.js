@@ -31,7 +31,7 @@ const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
  * Builds the result area in `host`. An error tab whose place in the statement is known sends the host a bubbling event
  * `goto-error` with `detail: {run, index, offset}`.
  * @param {HTMLElement} host
- * @param {{api: object, announce: function(string, string=): void, notify: function(string, string=): void, settings?: object}} deps
+ * @param {{api: ReturnType<typeof import('../api.js').createApi>, announce: Announce, notify: Notify, settings?: Settings}} deps
  */
 export function createResults(host, deps) {
   const area = new ResultArea(host, deps);

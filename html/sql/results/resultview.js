@@ -7,6 +7,7 @@ import { h } from '../../common/dom.js';
 import { Copying } from './copying.js';
 import { FindBar } from './find.js';
 import { Grid } from './grid.js';
+import { listen } from './gridinput.js';
 import { remember, remembered } from './memory.js';
 import { Viewer } from './viewer.js';
 
@@ -17,7 +18,7 @@ const WIDTH = { least: 220, first: 380, step: 24 };
 export class ResultView {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{title: string, run: object, notify: function(string, string=): void, announce: function(string, string=): void}} deps
+   * @param {{title: string, run: object, notify: Notify, announce: Announce}} deps
    */
   constructor(result, { title, run, notify, announce }) {
     this.result = result;
@@ -34,6 +35,7 @@ export class ResultView {
         if (this.viewer.isOpen) this.#show(this.grid.model.active);
       },
     });
+    listen(this.grid);
     this.copying = new Copying(this.grid, notify);
     this.find = new FindBar(this.grid);
     this.viewer = new Viewer({ onClose: () => this.#close(), notify });

@@ -31,7 +31,7 @@ export class Viewer {
   #imageUrl = '';
   #drawing = 0;
 
-  /** @param {{onClose: function(): void, notify: function(string, string=): void}} deps */
+  /** @param {{onClose: () => void, notify: Notify}} deps */
   constructor({ onClose, notify }) {
     this.#notify = notify;
     this.title = h('span', { class: 'viewer-title' });

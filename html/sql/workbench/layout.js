@@ -12,7 +12,7 @@ export class Layout {
   #settings;
   #save;
 
-  /** @param {object} settings @param {() => void} save */
+  /** @param {Settings} settings @param {() => void} save */
   constructor(settings, save) {
     this.#settings = settings;
     this.#save = save;

@@ -61,7 +61,7 @@ function historyKey(event, search, list, close) {
 
 /**
  * The settings; each applies at once.
- * @param {object} settings
+ * @param {Settings} settings
  * @param {(key: string, value: any) => void} change
  */
 export function showSettings(settings, change) {

@@ -44,7 +44,7 @@ export function loadSettings() {
   return settings;
 }
 
-/** @param {object} settings */
+/** @param {Settings} settings */
 export function saveSettings(settings) {
   write(`${PREFIX}.settings`, settings);
 }

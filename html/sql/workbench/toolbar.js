@@ -10,8 +10,8 @@ const LIMITS = [100, 1_000, 10_000, 100_000, 0];
 
 /**
  * Wires the toolbar.
- * @param {Object<string, () => void>} commands
- * @param {object} settings
+ * @param {Record<string, () => void>} commands
+ * @param {Settings} settings
  * @param {{setDatabase: (db: string) => void, setLimit: (limit: number) => void, menu: () => object[]}} on
  */
 export function wireToolbar(commands, settings, on) {

@@ -15,7 +15,7 @@ const OUTAGES = {
   database: 'The database does not answer; retrying.',
 };
 
-/** Fills the strip from the server's info. @param {object} info */
+/** Fills the strip from the server's info. @param {ServerInfo} info */
 export function showInfo(info) {
   const address = info.port ? `${info.host.includes(':') ? `[${info.host}]` : info.host}:${info.port}` : info.host;
   fill(byId('connection'), h('span', { class: 'where-host', text: address }), h('span', { class: 'where-user', text: ` · ${info.user}${info.database ? `@${info.database}` : ''}` }));
@@ -42,7 +42,7 @@ export class Health {
   #doubtful = false;
   state = 'connecting';
 
-  /** @param {{health: () => Promise<{info: object, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: object) => void} onInfo */
+  /** @param {{health: () => Promise<{info: ServerInfo, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: ServerInfo) => void} onInfo */
   constructor(api, onInfo) {
     this.#api = api;
     this.onInfo = onInfo;

@@ -35,7 +35,7 @@ export class Workbench {
   leavesUnasked = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
 
-  /** @param {{api: object, info: object, workspace: import('./store.js').Workspace, settings: object}} parts */
+  /** @param {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
   constructor({ api, info, workspace, settings }) {
     this.api = api;
     this.info = info;
@@ -88,7 +88,7 @@ export class Workbench {
     await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
   }
 
-  /** The mode and the like may have changed: postern was started again behind the same address. @param {object} info */
+  /** The mode and the like may have changed: postern was started again behind the same address. @param {ServerInfo} info */
   setInfo(info) {
     const other = ['host', 'port', 'user'].some((key) => info[key] !== this.info[key]);
     if (other) {
