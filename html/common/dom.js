@@ -75,6 +75,22 @@ export function byId(id, type) {
   return /** @type {T} */ (element);
 }
 
+/** The first element below `root` that matches. @param {ParentNode} root @param {string} selector @returns {HTMLElement|null} */
+export function query(root, selector) {
+  return root.querySelector(selector);
+}
+
+/** All elements below `root` that match. @param {ParentNode} root @param {string} selector @returns {HTMLElement[]} */
+export function queryAll(root, selector) {
+  return [...root.querySelectorAll(selector)].map((element) => /** @type {HTMLElement} */ (element));
+}
+
+/** The element with the focus, where it is inside `root`. @param {Element} root @returns {HTMLElement|null} */
+export function focusedIn(root) {
+  const focused = /** @type {HTMLElement|null} */ (document.activeElement);
+  return root.contains(focused) ? focused : null;
+}
+
 /** Calls `fn` once, `ms` after the last call. `now()` calls at once what is pending; `cancel()` forgets it. */
 export function debounce(fn, ms) {
   let timer = 0;

@@ -1,13 +1,15 @@
 // A pop-up menu under a button, as the ARIA menu-button pattern has it.
 import { h, icon } from './dom.js';
 
+/** @typedef {{label: string, icon?: string, key?: string, disabled?: boolean, run: () => void}|null} MenuItem null is a line */
+
 /** @type {{button: HTMLElement, menu: HTMLElement}|null} */
 let current = null;
 
 /**
- * Opens a menu at `button`. Items: `{label, icon?, key?, disabled?, run}` or `null` for a line.
+ * Opens a menu at `button`.
  * @param {HTMLElement} button
- * @param {({label: string, icon?: string, key?: string, disabled?: boolean, run: () => void}|null)[]} items
+ * @param {MenuItem[]} items
  */
 export function openMenu(button, items) {
   const again = current?.button === button;

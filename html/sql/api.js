@@ -67,7 +67,7 @@ export function createApi({ onState = () => {} } = {}) {
     exportReader: async (options, signal) => {
       const response = await send(await exportTicket(options), { signal });
       if (!response.ok) await envelope(response);
-      return response.body.getReader();
+      return /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
     },
     /** Ends a session when its tab or the page closes; never waits. */
     closeSession: (session) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify({ session })], { type: 'application/json' })),

@@ -13,6 +13,7 @@ import { showKeys } from './workbench/keys.js';
 /** Where a session is started again in invisible mode: every path but the sign-in page needs one, so this leads there. */
 const SIGN_IN = '/auth';
 
+/** @type {Workbench|null} */
 let workbench = null;
 let opening = false;
 let signedOut = false;

@@ -45,9 +45,9 @@ function dumpLine(row, at) {
 }
 
 const SIGNATURES = [
-  ['image/png', [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
-  ['image/jpeg', [0xff, 0xd8, 0xff]],
-  ['image/gif', [0x47, 0x49, 0x46, 0x38]],
+  { type: 'image/png', magic: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a] },
+  { type: 'image/jpeg', magic: [0xff, 0xd8, 0xff] },
+  { type: 'image/gif', magic: [0x47, 0x49, 0x46, 0x38] },
 ];
 
 /**
@@ -55,8 +55,8 @@ const SIGNATURES = [
  * @param {Uint8Array} bytes
  */
 export function imageType(bytes) {
-  const found = SIGNATURES.find(([, magic]) => magic.every((byte, i) => bytes[i] === byte));
-  if (found) return found[0];
+  const found = SIGNATURES.find(({ magic }) => magic.every((byte, i) => bytes[i] === byte));
+  if (found) return found.type;
   const word = (at) => String.fromCharCode(...bytes.subarray(at, at + 4));
   return word(0) === 'RIFF' && word(8) === 'WEBP' ? 'image/webp' : null;
 }

@@ -35,8 +35,10 @@ export function viewCell(value, kind) {
   return { look: kind === 'number' ? 'number' : 'text', parts: visible(shown, shown.length === text.length), note };
 }
 
+/** @param {CellView['look']} look @param {string} text @returns {CellView} */
 const plain = (look, text) => ({ look, parts: [{ text, mark: false }], note: '' });
 
+/** @returns {CellView} */
 function viewBinary(hex, kind) {
   const size = hexSize(hex);
   const shown = hex.slice(0, 2 + 2 * CELL_BYTES);

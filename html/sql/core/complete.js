@@ -159,6 +159,7 @@ function readReferences(list, start, many, found) {
 
 function readReference(list, start) {
   let i = start;
+  /** @type {string|null} */
   let db = null;
   let name = unquoteIdentifier(list[i].text);
   if (list[i + 1]?.text === '.' && list[i + 2] && isWord(list[i + 2])) {
@@ -168,6 +169,7 @@ function readReference(list, start) {
   }
   i += 1;
   if (list[i]?.upper === 'AS') i += 1;
+  /** @type {string|null} */
   let alias = null;
   if (list[i] && isWord(list[i]) && !(list[i].type === 'keyword' && CLAUSE_WORDS.has(list[i].upper))) {
     alias = unquoteIdentifier(list[i].text);

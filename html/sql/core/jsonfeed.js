@@ -22,7 +22,8 @@ const MAX_DEPTH = 16;
 export class JsonFeed {
   #stack = [];
   #expect = 'value';
-  #held = null; // the value being collected: { parts, depth, inString, escaped }
+  /** The value being collected. @type {{parts: string[], depth: number, inString: boolean, escaped: boolean}|null} */
+  #held = null;
   #root;
   #done = false;
 
@@ -47,7 +48,7 @@ export class JsonFeed {
     let at = from;
     while (at < chunk.length) {
       if (this.#held) {
-        at = this.#collect(chunk, at);
+        at = this.#collect(this.#held, chunk, at);
         if (!this.#held && deadline !== Infinity && performance.now() > deadline) return at;
       } else {
         at = this.#step(chunk, at);
@@ -123,11 +124,11 @@ export class JsonFeed {
   }
 
   /** Takes what belongs to the value being held; the state carries over from chunk to chunk. */
-  #collect(chunk, from) {
-    const end = scan(this.#held, chunk, from);
-    this.#held.parts.push(chunk.slice(from, end < 0 ? chunk.length : end));
+  #collect(held, chunk, from) {
+    const { parts } = held;
+    const end = scan(held, chunk, from);
+    parts.push(chunk.slice(from, end < 0 ? chunk.length : end));
     if (end < 0) return chunk.length;
-    const { parts } = this.#held;
     this.#held = null;
     this.#deliver(JSON.parse(parts.length === 1 ? parts[0] : parts.join('')));
     return end;

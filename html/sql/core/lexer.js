@@ -121,6 +121,7 @@ function oneStatement(text, lexer, first, delimiter) {
  * @returns {Statement|null}
  */
 export function statementAt(text, caret) {
+  /** @type {Statement|null} */
   let found = null;
   for (const statement of statements(text)) {
     if (found && statement.start > caret && touches(text, found, caret)) return found;

@@ -74,6 +74,7 @@ function fromJson(text) {
   return nodes.length ? nodes : null;
 }
 
+/** @param {string} label @param {Partial<PlanNode>} [fields] @returns {PlanNode} */
 function node(label, fields = {}) {
   const empty = { table: '', access: '', key: '', rows: null, actualRows: null, cost: null, filtered: null, known: true };
   const made = { label, ...empty, notes: [], warnings: [], children: [], ...fields };

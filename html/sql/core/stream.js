@@ -27,7 +27,7 @@ const MAX_FOREIGN_TEXT = 500;
 /**
  * Reads an answer to its end without ever holding the whole of it as text. It does not throw.
  * @param {Response} response
- * @param {{onProgress?: (a: {rows: number, b: bytes: number}) => void, signal?: AbortSignal,
+ * @param {{onProgress?: (progress: {rows: number, bytes: number}) => void, signal?: AbortSignal,
  *   limit?: number, sql?: string, db?: string}} [options] `limit`: rows kept at most of each result
  * @returns {Promise<Answer>}
  */
@@ -35,7 +35,7 @@ export async function readQuery(response, options = {}) {
   if (!isJson(response)) return foreignAnswer(response);
   const reading = new Reading(options);
   try {
-    await reading.run(response.body.getReader());
+    await reading.run(/** @type {ReadableStream<Uint8Array>} */ (response.body).getReader());
   } catch (cause) {
     return reading.failed(cause);
   }

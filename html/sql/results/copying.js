@@ -34,7 +34,7 @@ export class Copying {
     if (area.empty) return;
     event.preventDefault();
     if (cells(area) > AT_ONCE) this.copy('tsv', area, false);
-    else event.clipboardData.setData('text/plain', [...FORMATS.tsv.write(model.tableOf(area))].join(''));
+    else event.clipboardData?.setData('text/plain', [...FORMATS.tsv.write(model.tableOf(area))].join(''));
     if (cells(area) <= AT_ONCE) this.#notify(`Copied ${describe(area)}`, 'good');
   }
 

@@ -36,6 +36,7 @@ class ExportForm {
   #model;
   #run;
   #deps;
+  /** @type {AbortController|null} */
   #abort = null;
   #close = () => {};
 
@@ -43,11 +44,6 @@ class ExportForm {
     this.#model = model;
     this.#run = run;
     this.#deps = deps;
-    this.#build();
-    this.#adapt();
-  }
-
-  #build() {
     const { result, rowCount } = this.#model;
     this.mayChange = readOnlyRefusal(result.sql) !== null;
     this.all = this.#radio('source', 'all', true);
@@ -76,6 +72,7 @@ class ExportForm {
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
       this.csvOptions, this.progress, this.buttons);
+    this.#adapt();
   }
 
   #radio(name, value, checked) {
@@ -114,7 +111,7 @@ class ExportForm {
     const blocked = this.all.checked && this.mayChange && !this.again.checked;
     const button = (label, kind, action, run) =>
       h('button', { type: 'button', class: `button ${kind}`, disabled: blocked, data: { action }, text: label, on: { click: run } });
-    if (this.#abort) fill(this.buttons, button('Cancel', '', 'cancel', () => this.#abort.abort()));
+    if (this.#abort) fill(this.buttons, button('Cancel', '', 'cancel', () => this.#abort?.abort()));
     else if (!this.all.checked) fill(this.buttons, button('Save', 'primary', 'save-shown', () => this.#saveShown()));
     else if (!globalThis.showSaveFilePicker) fill(this.buttons, button('Download', 'primary', 'download', () => this.#download()));
     else {
@@ -165,10 +162,11 @@ class ExportForm {
       if (cause.name === 'AbortError') return undefined; // the person changed their mind
       return this.#download(); // refused by a policy: the browser's own way remains
     }
-    this.#abort = new AbortController();
+    const abort = new AbortController();
+    this.#abort = abort;
     this.#showButtons();
     try {
-      await this.#pump(await file.createWritable(), this.#abort.signal);
+      await this.#pump(await file.createWritable(), abort.signal);
     } catch (cause) {
       this.#failed(cause);
     } finally {
@@ -210,7 +208,7 @@ class ExportForm {
   }
 
   async #saveShown() {
-    const format = this.format.value;
+    const format = /** @type {keyof typeof FORMATS} */ (this.format.value);
     const table = {
       ...this.#model.tableOf(this.#model.everything), header: this.header.checked, nullText: this.nullText.value,
       safeFormulas: this.safe.checked, name: sourceTable(this.#model.result.sql) ?? undefined,

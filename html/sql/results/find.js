@@ -17,6 +17,7 @@ export class FindBar {
   #grid;
   #found = []; // places: row × columns + column, ascending
   #at = -1;
+  /** @type {AbortController|null} */
   #search = null;
 
   /** @param {import('./grid.js').Grid} grid */

@@ -16,33 +16,29 @@ const SPARE_COLUMNS = 2;
 /** How large a cell is, by the pointer: fingers need more. In pixels. */
 const ROW_HEIGHT = { fine: 24, coarse: 36 };
 
+/** @typedef {import('./gridmodel.js').Position} Position */
+
 /** A grid of one result. */
 export class Grid {
   #rows = new Map(); // place → { element, number, cells: Map(column → cell) }
   #headers = new Map();
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
+  /** @type {AbortController|null} */
   #sorting = null;
   #observer;
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{label: string, onActive?: (a: import('./gridmodel.js').Position) => void,
-   *   onOpen?: (a: import('./gridmodel.js').Position, b: boolean) => void, onCopy?: (a: ClipboardEvent) => void,
-   *   onMenu?: (a: Element) => void, onSorted?: (a: string) => void}} options
+   * @param {{label: string, onActive?: (at: Position) => void,
+   *   onOpen?: (at: Position, byKey: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
+   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void}} options
    */
   constructor(result, options) {
     this.options = options;
     const rowHeight = matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine;
     this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight });
     this.needle = '';
-    this.#build(options.label);
-    this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
-    this.#observer = new ResizeObserver(() => this.schedule());
-    this.#observer.observe(this.element);
-  }
-
-  #build(label) {
     const { model } = this;
     this.head = h('div', { class: 'grid-head', role: 'row', 'aria-rowindex': 1 });
     this.corner = h('div', { class: 'grid-corner', role: 'columnheader', 'aria-colindex': 1, 'aria-label': 'Row number' });
@@ -50,11 +46,14 @@ export class Grid {
     this.body = h('div', { class: 'grid-body', role: 'rowgroup' });
     this.canvas = h('div', { class: 'grid-canvas', role: 'presentation' }, this.head, this.body);
     this.element = h('div', {
-      class: 'grid', role: 'grid', 'aria-label': label, 'aria-multiselectable': 'true',
+      class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true',
       'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.columnCount + 1,
     }, this.canvas);
     if (model.rowCount === 0) this.body.append(h('p', { class: 'grid-empty', text: 'No rows: the statement ran and found nothing.' }));
     this.#resized();
+    this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
+    this.#observer = new ResizeObserver(() => this.schedule());
+    this.#observer.observe(this.element);
   }
 
   #resized() {
@@ -290,8 +289,8 @@ export class Grid {
 
   /**
    * Moves the active cell, shows it and follows it with the focus where the grid has it.
-   * @param {import('./gridmodel.js').Position} to
-   * @param {{extend?: boolean, span?: string, focus?: boolean}} [how]
+   * @param {Position} to
+   * @param {{extend?: boolean, span?: 'cells'|'rows'|'columns'|'all', focus?: boolean}} [how]
    */
   moveTo(to, { focus = this.element.contains(document.activeElement), ...how } = {}) {
     this.model.moveTo(to, how);

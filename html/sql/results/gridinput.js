@@ -128,6 +128,7 @@ function startSelecting(grid, event, { kind, row, column }) {
 
 /** Follows the pointer to its release; outside the grid it scrolls on, a step a frame. */
 function drag(grid, start, onMove) {
+  /** @type {PointerEvent|null} */
   let last = null;
   let frame = 0;
   const step = () => {

@@ -213,6 +213,7 @@ export class GridModel {
 
   /** Whether a cell shows less than its value: the viewer has more to tell. */
   hasMore(position) {
+    /** @type {any} */
     const value = this.value(position);
     const kind = this.kinds[position.column];
     if (value === null) return false;

@@ -8,7 +8,7 @@ const PREFIX = 'postern.results.';
 /** @param {string} name @param {any} fallback where nothing, or nothing readable, was kept */
 export function remembered(name, fallback) {
   try {
-    const kept = JSON.parse(localStorage.getItem(PREFIX + name));
+    const kept = JSON.parse(localStorage.getItem(PREFIX + name) ?? 'null');
     return typeof kept === typeof fallback ? kept : fallback;
   } catch {
     return fallback; // storage is switched off

@@ -45,7 +45,7 @@ export class Messages {
     const { element, list } = this;
     const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 40;
     list.append(entry(kind, text, sql, more));
-    while (list.children.length > MAX_ENTRIES) list.firstElementChild.remove();
+    while (list.children.length > MAX_ENTRIES) list.children[0].remove();
     if (atEnd) element.scrollTop = element.scrollHeight;
   }
 }

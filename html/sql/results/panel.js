@@ -3,8 +3,9 @@
  * @module
  */
 
-import { h } from '../../common/dom.js';
+import { h, query } from '../../common/dom.js';
 
+/** @type {{button: HTMLElement, panel: HTMLElement}|null} */
 let current = null;
 
 /**
@@ -25,10 +26,11 @@ export function openPanel(button, label, build) {
   place(panel, button.getBoundingClientRect());
   panel.addEventListener('keydown', onKey);
   panel.addEventListener('focusout', (event) => {
-    if (event.relatedTarget && !panel.contains(event.relatedTarget) && event.relatedTarget !== button) closePanel();
+    const to = /** @type {Node|null} */ (event.relatedTarget);
+    if (to && !panel.contains(to) && to !== button) closePanel();
   });
   addEventListener('pointerdown', onOutside, true);
-  (panel.querySelector('[data-first]') ?? panel.querySelector('button, input, select'))?.focus();
+  (query(panel, '[data-first]') ?? query(panel, 'button, input, select'))?.focus();
 }
 
 function place(panel, box) {
@@ -46,7 +48,7 @@ function onKey(event) {
 }
 
 function onOutside(event) {
-  if (!current.panel.contains(event.target) && !current.button.contains(event.target)) closePanel();
+  if (!current?.panel.contains(event.target) && !current?.button.contains(event.target)) closePanel();
 }
 
 // It hangs from a button that has moved.

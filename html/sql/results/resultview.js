@@ -113,7 +113,7 @@ export class ResultView {
     const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - 160);
     const chosen = Math.round(Math.min(Math.max(WIDTH.least, width), most));
     this.viewer.element.style.width = `${chosen}px`;
-    this.splitter.setAttribute('aria-valuenow', chosen);
+    this.splitter.setAttribute('aria-valuenow', String(chosen));
     remember('viewerWidth', chosen);
   }
 }

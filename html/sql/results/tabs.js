@@ -13,6 +13,8 @@ let serial = 0;
  * @property {HTMLElement} button
  * @property {HTMLElement} panel
  * @property {HTMLElement} holder of the button and its close button
+ * @property {number} rank
+ * @property {boolean} closable
  * @property {() => void} [onShow]
  * @property {() => void} [onClose]
  */
@@ -23,7 +25,7 @@ export class Tabs {
   #onChange;
   #prefix = `results-${(serial += 1)}`;
 
-  /** @param {(a: string|null) => void} onChange gets the id of the tab shown */
+  /** @param {(id: string|null) => void} onChange gets the id of the tab shown */
   constructor(onChange) {
     this.#onChange = onChange;
     this.active = null;

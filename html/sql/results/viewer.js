@@ -22,11 +22,14 @@ const MAX_DUMP = 1 << 16;
 /** Bytes up to which a geometry is decoded. */
 const MAX_GEOMETRY = 1 << 20;
 
+/** @typedef {{value: any, kind: string, type: string, column: string, row: number}} Cell */
+
 /** Shows one value at a time; `close` hides it. */
 export class Viewer {
   #notify;
+  /** @type {Cell|null} */
   #cell = null;
-  #choice = null; // the mode that the person chose last
+  #choice = ''; // the mode that the person chose last
   #wrap = true;
   #imageUrl = '';
   #drawing = 0;
@@ -65,7 +68,7 @@ export class Viewer {
     fill(this.body);
   }
 
-  /** @param {{value: any, kind: string, type: string, column: string, row: number}} cell */
+  /** @param {Cell} cell */
   show(cell) {
     this.#cell = cell;
     this.element.hidden = false;
@@ -73,7 +76,7 @@ export class Viewer {
     this.title.title = cell.column;
     this.facts.textContent = ['row ' + cell.row.toLocaleString('en'), cell.type, sizeOf(cell)].filter(Boolean).join(' · ');
     const modes = modesOf(cell);
-    this.#draw(modes.includes(this.#choice) ? this.#choice : modes[0], modes);
+    this.#draw(modes.includes(this.#choice) ? this.#choice : modes[0], modes, cell);
   }
 
   focus() {
@@ -90,11 +93,11 @@ export class Viewer {
     this.body.classList.toggle('wrap', on);
   }
 
-  #draw(mode, modes) {
+  #draw(mode, modes, cell) {
     fill(this.modes, modes.map((name) => {
       const button = this.#toggle(name, () => {
         this.#choice = name;
-        this.#draw(name, modes);
+        this.#draw(name, modes, cell);
       });
       button.setAttribute('aria-pressed', String(name === mode));
       return button;
@@ -103,14 +106,13 @@ export class Viewer {
     this.body.scrollTop = 0;
     this.#releaseImage();
     this.#drawing += 1;
-    if (mode === 'Image') this.#drawImage(this.#drawing);
-    else fill(this.body, ...content(mode, this.#cell));
+    if (mode === 'Image') this.#drawImage(this.#drawing, cell);
+    else fill(this.body, ...content(mode, cell));
   }
 
-  async #drawImage(drawing) {
-    const { value, column } = this.#cell;
+  async #drawImage(drawing, { value, column }) {
     fill(this.body, h('p', { class: 'dim', text: 'Decoding…' }));
-    const blob = await hexBlob(value, imageType(hexBytes(value, 16)));
+    const blob = await hexBlob(value, imageType(hexBytes(value, 16)) ?? undefined);
     if (drawing !== this.#drawing || !this.#cell) return;
     this.#imageUrl = URL.createObjectURL(blob);
     const image = h('img', { src: this.#imageUrl, alt: `Image in ${column}` });
@@ -126,12 +128,14 @@ export class Viewer {
   }
 
   async #copy() {
+    if (!this.#cell) return;
     const { value } = this.#cell;
     await copyPieces(Promise.resolve([value === null ? 'NULL' : String(value)]));
     this.#notify('Value copied', 'good');
   }
 
   async #save() {
+    if (!this.#cell) return;
     const { value, kind, column } = this.#cell;
     if (isBinaryKind(kind) && isHex(value)) {
       const type = imageType(hexBytes(value, 16));
@@ -181,7 +185,7 @@ function content(mode, { value, kind }) {
   if (value === '') return [h('p', { class: 'dim', text: 'The empty text: a value of no characters.' })];
   switch (mode) {
     case 'JSON':
-      return [h('pre', {}, layOutJson(String(value)).map(jsonSpan))];
+      return [h('pre', {}, layOutJson(String(value))?.map(jsonSpan))];
     case 'Hex':
       return hexContent(value);
     case 'Bits':

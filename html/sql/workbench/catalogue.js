@@ -9,6 +9,7 @@ const NONE = [];
 export class Catalogue {
   #api;
   #pending = new Map();
+  /** @type {string[]|null} */
   #databases = null;
   #tables = new Map();
   #schemas = new Map();
@@ -37,8 +38,9 @@ export class Catalogue {
   /** @param {boolean} [fresh] @returns {Promise<string[]>} */
   async databases(fresh = false) {
     if (!fresh && this.#databases) return this.#databases;
-    this.#databases = await this.#once('databases', () => this.#api.databases());
-    return this.#databases;
+    const names = await this.#once('databases', () => this.#api.databases());
+    this.#databases = names;
+    return names;
   }
 
   /** @param {string} db @param {boolean} [fresh] @returns {Promise<object[]>} */

@@ -15,6 +15,7 @@ export class Completion {
   #editor;
   #source;
   #items = [];
+  /** @type {import('../core/complete.js').Context|null} */
   #context = null;
   #active = -1;
   /** Whether the list was opened by a key, since the last character typed. */
@@ -211,6 +212,7 @@ export class Completion {
 
   #take(index) {
     const item = this.#items[index];
+    if (!this.#context) return;
     const { from, to } = this.#context;
     this.close();
     this.#editor.replace(from, to, item.insert);

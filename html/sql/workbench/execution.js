@@ -10,13 +10,22 @@ import { Run, dangers } from './runner.js';
 /** Statements looked at for danger between two pauses. */
 const SLICE = 200;
 
-/** @typedef {import('./querytab.js').QueryTab} QueryTab */
+/**
+ * @typedef {import('./querytab.js').QueryTab} QueryTab
+ * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}} Outcome how a run ended
+ */
+
+/**
+ * What it needs of the page, and tells it.
+ * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
+ *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} Bench
+ */
 
 /** Executes for the tabs of a workbench. */
 export class Execution {
   #bench;
 
-  /** @param {import('./workbench.js').Workbench} bench */
+  /** @param {Bench} bench */
   constructor(bench) {
     this.#bench = bench;
   }
@@ -52,7 +61,7 @@ export class Execution {
    * @param {QueryTab} tab
    * @param {import('./runner.js').Statement[]} statements
    * @param {{plan?: boolean}} [options]
-   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}|undefined>} undefined where nothing was sent
+   * @returns {Promise<Outcome|void>} undefined where nothing was sent
    */
   async run(tab, statements, { plan = false } = {}) {
     if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');

@@ -20,9 +20,16 @@ const IDLE_LOOK_MS = 5_000;
 /** What goes with a session. */
 const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
 
-/** A tab with editor and results. `app` gives the api, catalogue, settings and what tabs tell the page. */
+/**
+ * What a tab needs of the page, and tells it.
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings,
+ *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
+ *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost
+ */
+
+/** A tab with editor and results. */
 export class QueryTab {
-  /** @param {object} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
+  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
   constructor(app, { name, text = '', db = '', generated = false, caret = 0 }) {
     this.app = app;
     this.id = randomId();
@@ -36,16 +43,19 @@ export class QueryTab {
     /** Whether the session was given up since the last statement: the next one must not run in a new one unnoticed. */
     this.sessionLost = false;
     /** A script too large for the editor: run from memory, only its beginning shown. */
+    /** @type {{name: string, text: string, shown: string}|null} */
     this.script = null;
+    /** @type {import('./runner.js').Run|null} */
     this.run = null;
+    /** @type {import('./runner.js').Progress|null} */
     this.progress = null;
     this.news = false;
-    this.#build(name);
-    this.editor.setText(text);
-    this.editor.area.setSelectionRange(Math.min(caret, text.length), Math.min(caret, text.length));
-  }
-
-  #build(name) {
+    /** How the last run ended, in few words. */
+    this.summary = '';
+    /** Whether a statement of the run changed what the sidebar knows. */
+    this.dictionary = false;
+    this.lastAnswer = 0;
+    this.idle = 0;
     this.editor = new Editor({
       label: `SQL of ${name}`,
       onChange: (typed) => this.#edited(typed),
@@ -64,8 +74,10 @@ export class QueryTab {
     byId('results').append(this.resultsHost);
     const { api, settings } = this.app;
     this.results = createResults(this.resultsHost, { api, announce, notify, settings });
-    this.resultsHost.addEventListener('goto-error', ({ detail }) => this.#goTo(detail));
+    this.resultsHost.addEventListener('goto-error', (event) => this.#goTo(/** @type {CustomEvent} */ (event).detail));
     openScript(this.editor.element, (file) => this.app.openFile(file));
+    this.editor.setText(text);
+    this.editor.area.setSelectionRange(Math.min(caret, text.length), Math.min(caret, text.length));
   }
 
   #edited(typed) {
@@ -155,8 +167,9 @@ export class QueryTab {
       fill(this.message);
       return;
     }
-    const where = message.at === undefined ? null : this.editor.position(message.at);
-    const jump = where && h('button', { type: 'button', class: 'link', text: `line ${where.line}, column ${where.column}`, on: { click: () => this.editor.select(message.at) } });
+    const { at } = message;
+    const where = at === undefined ? null : this.editor.position(at);
+    const jump = where && h('button', { type: 'button', class: 'link', text: `line ${where.line}, column ${where.column}`, on: { click: () => this.editor.select(at ?? 0) } });
     this.message.className = `editor-message ${message.kind ?? 'bad'}`;
     fill(this.message, icon(message.kind === 'warn' ? 'warn' : 'error'), h('span', { class: 'editor-message-text', text: message.text }), jump,
       iconButton('close', 'Dismiss', () => { this.showMessage(null); this.editor.mark([]); this.editor.area.focus(); }));
@@ -240,7 +253,7 @@ export class QueryTab {
     this.run = null;
     clearInterval(this.idle);
     if (this.sessionUsed) this.app.api.closeSession(this.session);
-    this.results.destroy?.();
+    this.results.destroy();
     this.editor.close();
     this.editorHost.remove();
     this.resultsHost.remove();

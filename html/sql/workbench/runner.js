@@ -40,6 +40,7 @@ export function dangers(statements) {
 export class Run {
   #api;
   #options;
+  /** Of the statement under way. @type {string|null} */
   #queryId = null;
   #abort = new AbortController();
   #cancelled = false;
@@ -53,7 +54,7 @@ export class Run {
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
    * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
-   *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
+   *   stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
    *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
    */
   constructor(api, options) {
@@ -145,7 +146,7 @@ export class Run {
       return await readQuery(response, { onProgress, signal, limit: limit ?? undefined, sql, db: this.db });
     } catch (error) {
       const message = signal.aborted ? 'cancelled' : error.message;
-      return { results: [], code: error.status ?? 0, message, error: error.error ?? null };
+      return { results: [], code: error.status ?? 0, message, error: error.error ?? null, cancelled: signal.aborted, inTransaction: null };
     } finally {
       this.#queryId = null;
     }

@@ -3,6 +3,8 @@
 import { readHistory } from '../core/history.js';
 import { withoutSecrets } from '../core/secrets.js';
 
+/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number}} StoredTab */
+
 const PREFIX = 'postern.sql';
 /** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */
 export const MAX_KEPT_TEXT = 1_000_000;
@@ -92,7 +94,7 @@ export class Workspace {
     return value && typeof value === 'object' && !Array.isArray(value) ? value : {};
   }
 
-  /** @returns {{active: number, sidebar: string, tabs: object[]}} */
+  /** @returns {{active: number, sidebar: string, tabs: StoredTab[]}} */
   tabs() {
     const stored = this.#all()[this.#id];
     const tabs = Array.isArray(stored?.tabs) ? stored.tabs.filter((tab) => tab && typeof tab.text === 'string') : [];

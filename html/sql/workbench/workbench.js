@@ -43,13 +43,11 @@ export class Workbench {
     this.settings = settings;
     this.catalogue = new Catalogue(api);
     this.execution = new Execution(this);
+    /** @type {QueryTab[]} */
     this.tabs = [];
+    /** The QueryTab that is shown; there is one once the page is open. @type {any} */
     this.active = null;
     this.#history = workspace.history();
-  }
-
-  /** Builds the page and restores what was open. */
-  open() {
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
@@ -58,6 +56,10 @@ export class Workbench {
       runTable: (db, table) => this.runTable(db, table),
       announce,
     });
+  }
+
+  /** Wires the page and restores what was open. */
+  open() {
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
     listenForKeys(this.#commands());
     this.#restore();
@@ -102,6 +104,7 @@ export class Workbench {
     return this.info.readonly === true || this.info.mode === 'read-only';
   }
 
+  /** @returns {Record<string, (event?: any) => any>} */
   #commands() {
     return {
       run: () => this.run('target'),
@@ -122,6 +125,7 @@ export class Workbench {
     };
   }
 
+  /** @returns {import('../../common/menu.js').MenuItem[]} */
   #menu() {
     const c = this.#commands();
     const { run, script } = this.active;
@@ -162,7 +166,7 @@ export class Workbench {
     return tab;
   }
 
-  /** @param {object} [stored] @returns {QueryTab|null} the new, active tab */
+  /** @param {Partial<import('./store.js').StoredTab>} [stored] @returns {QueryTab|null} the new, active tab */
   newTab(stored = {}) {
     if (this.tabs.length >= MAX_TABS) {
       notify(`At most ${MAX_TABS} tabs can be open; close one first.`, 'warn');
@@ -228,7 +232,7 @@ export class Workbench {
       title: 'Transaction open',
       body: h('p', { text: `“${tab.name}” has an open transaction. What was changed in it is lost if the tab is closed without a commit.` }),
       actions: [{ label: 'Cancel', value: '' }, { label: 'Commit and close', value: 'COMMIT', kind: 'primary' }, { label: 'Roll back and close', value: 'ROLLBACK', kind: 'danger' }],
-      onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+      harmless: true,
     });
     // Closing the session rolls back.
     if (choice !== 'COMMIT') return choice === 'ROLLBACK';
@@ -236,7 +240,7 @@ export class Workbench {
     return end?.failed === 0 && !end.cancelled;
   }
 
-  /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {'COMMIT'|'ROLLBACK'} sql */
+  /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {string} sql COMMIT or ROLLBACK */
   endTransaction(tab, sql) {
     return this.execution.run(tab, [{ start: 0, end: 0, sql }]);
   }
@@ -409,7 +413,8 @@ export class Workbench {
     const tab = this.active;
     const sql = (tab.target() ?? { sql: tab.editor.text }).sql;
     const done = await copyText(writeLink(tab.db, sql));
-    notify(...(done ? ['Link copied; it fills the statement in and does not run it', 'good'] : ['The browser refused the clipboard', 'warn']));
+    if (done) notify('Link copied; it fills the statement in and does not run it', 'good');
+    else notify('The browser refused the clipboard', 'warn');
   }
 
   async #showHistory() {
