@@ -1,6 +1,8 @@
 // Statements that lose data at one stroke, for the question before they run.
 import { tokens } from './lexer.js';
 
+/** Every dangerous statement has one of these words somewhere; the lexer then decides. */
+const PERHAPS = /\b(?:drop|truncate|delete|update|replace)\b/i;
 /** Words in front of a statement that is executed all the same. */
 const WRAPPERS = new Set(['WITH', 'ANALYZE', 'EXPLAIN']);
 
@@ -9,6 +11,7 @@ const WRAPPERS = new Set(['WITH', 'ANALYZE', 'EXPLAIN']);
  * @returns {{statement: string, reason: string}|null}
  */
 export function dangerOf(sql) {
+  if (!PERHAPS.test(sql)) return null;
   const words = topLevelWords(sql);
   const [first, second] = words;
   if (first === 'DROP') return { statement: `DROP ${second ?? ''}`.trim(), reason: 'It removes what it names with everything in it.' };

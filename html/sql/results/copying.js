@@ -3,10 +3,10 @@
  * @module
  */
 
-import { openMenu } from '../../common/menu.js';
 import { h, isMac } from '../../common/dom.js';
+import { openMenu } from '../../common/menu.js';
+import { openPanel } from '../../common/popup.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
-import { openPanel } from './panel.js';
 import { copyPieces } from './saving.js';
 import { remember, remembered } from './memory.js';
 

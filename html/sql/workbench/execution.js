@@ -1,18 +1,17 @@
 // From a command to a run: what is executed, the checks before it, and what the tab shows of it.
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
+import { dangerOf } from '../core/danger.js';
 import { splitScript } from '../core/lexer.js';
 import { readOnlyRefusal } from '../core/readonly.js';
-import { pause, scriptStatements } from '../core/script.js';
+import { scriptStatements } from '../core/script.js';
+import { Slicer } from '../core/slices.js';
 import { formatMs } from '../../common/figures.js';
-import { Run, dangers } from './runner.js';
-
-/** Statements looked at for danger between two pauses. */
-const SLICE = 200;
+import { Run } from './runner.js';
 
 /**
  * @typedef {import('./querytab.js').QueryTab} QueryTab
- * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}} Outcome how a run ended
+ * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}} RunEnd how a run ended
  */
 
 /**
@@ -61,7 +60,7 @@ export class Execution {
    * @param {QueryTab} tab
    * @param {import('./runner.js').Statement[]} statements
    * @param {{plan?: boolean}} [options]
-   * @returns {Promise<Outcome|void>} undefined where nothing was sent
+   * @returns {Promise<RunEnd|void>} undefined where nothing was sent
    */
   async run(tab, statements, { plan = false } = {}) {
     if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
@@ -99,9 +98,11 @@ export class Execution {
   async #confirmed(statements) {
     if (this.#bench.readOnly || !this.#bench.settings.confirmDanger) return true;
     const found = [];
-    for (let at = 0; at < statements.length; at += SLICE) {
-      found.push(...dangers(statements.slice(at, at + SLICE)));
-      if (statements.length > SLICE) await pause();
+    const slicer = new Slicer();
+    for (const { sql } of statements) {
+      const danger = dangerOf(sql);
+      if (danger) found.push({ ...danger, sql });
+      if (slicer.due) await slicer.rest();
     }
     if (!found.length) return true;
     const [first] = found;

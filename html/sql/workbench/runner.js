@@ -1,6 +1,5 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
 import { errorSpan } from '../core/errors.js';
-import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { readOnlyRefusal } from '../core/readonly.js';
@@ -17,24 +16,12 @@ const CANCEL_AGAIN_MS = 500;
 const CONNECTION_LOST = 502;
 /** Statements that change what the sidebar and completion know. */
 const DICTIONARY = /^(CREATE|DROP|ALTER|RENAME|TRUNCATE)$/;
-/** A dangerous statement contains one of these words somewhere; the lexer decides then. */
-const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
 
 /**
  * @typedef {{start: number, end: number, sql: string}} Statement
  * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean, mayGiveUp: boolean}} Progress
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
-
-/** The dangerous ones among statements. @param {Statement[]} statements */
-export function dangers(statements) {
-  const found = [];
-  for (const { sql } of statements) {
-    const danger = PERHAPS_DANGEROUS.test(sql) ? dangerOf(sql) : null;
-    if (danger) found.push({ ...danger, sql });
-  }
-  return found;
-}
 
 /** One run: a list of statements sent in turn on one session. */
 export class Run {
