@@ -1,6 +1,6 @@
 // A sign-in page works as a plain form; this only says in place what went wrong, and keeps what was typed.
 import { byId } from './dom.js';
-import { createSend } from './transport.js';
+import { createFetch } from './transport.js';
 
 /**
  * Wires the form of a sign-in page: `form` with `code`, `submit` and `error`.
@@ -10,7 +10,7 @@ export function signInForm({ wrong, tooMany }) {
   const texts = { 401: wrong, 403: wrong, 429: tooMany };
   const code = byId('code', HTMLInputElement);
   const submit = byId('submit', HTMLButtonElement);
-  const send = createSend();
+  const send = createFetch();
 
   async function signIn() {
     submit.disabled = true;

@@ -36,27 +36,27 @@ export function retryPause(missed) {
 }
 
 /**
- * `onAnswer` learns the status of every answer, `onSilence` that none came.
- * @param {{onAnswer?: (status: number) => void, onSilence?: () => void}} [options]
+ * `onResponse` learns the status of every answer, `onUnreachable` that none came.
+ * @param {{onResponse?: (status: number) => void, onUnreachable?: () => void}} [options]
  * @returns {(path: string, init?: RequestInit) => Promise<Response>}
  */
-export function createSend({ onAnswer = () => {}, onSilence = () => {} } = {}) {
+export function createFetch({ onResponse = () => {}, onUnreachable = () => {} } = {}) {
   return async (path, init = {}) => {
     let response;
     try {
       response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init });
     } catch (cause) {
-      throw failure(cause, init.signal, onSilence);
+      throw failure(cause, init.signal, onUnreachable);
     }
-    onAnswer(response.status);
+    onResponse(response.status);
     return response;
   };
 }
 
-function failure(cause, signal, onSilence) {
+function failure(cause, signal, onUnreachable) {
   if (signal?.reason?.name === 'AbortError') return cause;
   if (cause?.name === 'TimeoutError') return new ApiError(0, 'the server took too long to answer; try again');
-  onSilence();
+  onUnreachable();
   return new ApiError(0, 'server not reachable; is postern still running?');
 }
 
@@ -66,7 +66,7 @@ export function jsonRequest(method, body) {
 }
 
 /** The envelope of an answer, or the ApiError that it stands for. @param {Response} response @returns {Promise<Envelope>} */
-export async function envelope(response) {
+export async function readEnvelope(response) {
   /** @type {Envelope|null} */
   let body = null;
   try {
@@ -80,6 +80,6 @@ export async function envelope(response) {
 }
 
 /** The `data` of an answer, or the ApiError that its envelope stands for. @param {Response} response */
-export async function answer(response) {
-  return (await envelope(response)).data ?? null;
+export async function readData(response) {
+  return (await readEnvelope(response)).data ?? null;
 }

@@ -4,7 +4,7 @@ import { showStrip } from '../common/announce.js';
 import { openDialog } from '../common/dialog.js';
 import { byId, fill, h } from '../common/dom.js';
 import { formatBytes } from '../common/figures.js';
-import { answer, createSend } from '../common/transport.js';
+import { createFetch, readData } from '../common/transport.js';
 
 /** Time between two refreshes, in ms. */
 const REFRESH_MS = 5_000;
@@ -13,7 +13,7 @@ let timer = 0;
 /** The status shown, as JSON. */
 let shown = '';
 
-const send = createSend({ onAnswer: (status) => { if (status === 401) location.replace('/auth'); } });
+const send = createFetch({ onResponse: (status) => { if (status === 401) location.replace('/auth'); } });
 
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
 refresh();
@@ -70,7 +70,7 @@ async function change(path) {
 
 /** The `data` of an answer. */
 async function ask(method, path) {
-  return answer(await send(path, { method }));
+  return readData(await send(path, { method }));
 }
 
 function showTrouble(error) {

@@ -1,5 +1,5 @@
 // The management API as functions. Every failure is an ApiError that says what happened.
-import { answer, createSend, envelope, jsonRequest } from '../common/transport.js';
+import { createFetch, jsonRequest, readData, readEnvelope } from '../common/transport.js';
 
 /** How long a question may take, in ms: the server answers from memory, so longer is a server in trouble. */
 const READ_MS = 5_000;
@@ -11,10 +11,10 @@ const WRITE_MS = 15_000;
  * @param {{onState?: (reachable: boolean) => void}} [options]
  */
 export function createApi({ onState = () => {} } = {}) {
-  const send = createSend({ onAnswer: () => onState(true), onSilence: () => onState(false) });
+  const send = createFetch({ onResponse: () => onState(true), onUnreachable: () => onState(false) });
   const get = async (path) => {
     try {
-      return await answer(await send(path, { signal: AbortSignal.timeout(READ_MS) }));
+      return await readData(await send(path, { signal: AbortSignal.timeout(READ_MS) }));
     } catch (error) {
       // Silence counts as absence here: nothing on this page is slow.
       if (error.unreachable) onState(false);
@@ -23,7 +23,7 @@ export function createApi({ onState = () => {} } = {}) {
   };
   const change = async (method, path, body) => {
     const init = body === undefined ? { method } : jsonRequest(method, body);
-    return envelope(await send(path, { ...init, signal: AbortSignal.timeout(WRITE_MS) }));
+    return readEnvelope(await send(path, { ...init, signal: AbortSignal.timeout(WRITE_MS) }));
   };
   const of = (name, id) => `/api/${name}/${encodeURIComponent(id)}`;
 

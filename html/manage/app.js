@@ -6,7 +6,7 @@ import { createApi } from './api.js';
 import { Actions } from './board/actions.js';
 import { Board } from './board/board.js';
 import { Store } from './board/store.js';
-import { drawNotices, drawTunnel, showTunnels } from './board/strip.js';
+import { drawNotices, drawTunnel, showTunnels } from './board/tunnels.js';
 import { listenForKeys, showKeys, walkCards } from './keys.js';
 
 const api = createApi({ onState: reach });

@@ -20,9 +20,9 @@ let signedOut = false;
 
 const api = createApi({
   onState: (state) => {
-    if (state === 'offline') health.lost();
+    if (state === 'offline') health.serverLost();
     else if (state === 'unauthorized') signIn();
-    else if (state === 'database') health.doubt();
+    else if (state === 'database') health.databaseLost();
     else if (health.state === 'offline') health.check();
   },
 });

@@ -4,25 +4,25 @@ import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { copyOf } from '../core/fields.js';
 import { hostOf, siteLink } from '../core/links.js';
-import { failingText } from '../core/status.js';
+import { healthError } from '../core/status.js';
 import { openForm } from '../form/form.js';
-import { reviewAfresh } from './afresh.js';
-import { Followed } from './follow.js';
-import { reviewHostKey } from './hostkey.js';
+import { confirmReset } from './reset.js';
+import { ConnectionPoller } from './poller.js';
+import { confirmHostKey } from './hostkey.js';
 import { showQr } from './qrview.js';
 
 /** The actions; each says in a toast or on the card what came of it. */
 export class Actions {
   #api;
   #store;
-  #followed;
+  #poller;
   #busy = new Set();
 
   /** @param {ReturnType<typeof import('../api.js').createApi>} api @param {import('./store.js').Store} store */
   constructor(api, store) {
     this.#api = api;
     this.#store = store;
-    this.#followed = new Followed({ api, store, open: (app) => openSite(app) });
+    this.#poller = new ConnectionPoller({ api, store, open: (app) => openSite(app) });
   }
 
   /** One action at a time for an application: a second click does nothing. */
@@ -52,7 +52,7 @@ export class Actions {
     return this.#once(app.id, `“${app.name}” was not connected`, async () => {
       const status = await this.#api.connect(app.id);
       this.#store.patch(app.id, { status: status ?? 'connecting' });
-      this.#followed.begin(app.id);
+      this.#poller.start(app.id);
       notify(`Connecting “${app.name}”…`);
       this.#store.refresh();
     });
@@ -60,10 +60,10 @@ export class Actions {
 
   /** Cancels or disconnects; also takes the error off a failed one. @param {App} app */
   disconnect(app) {
-    this.#followed.end(app.id);
+    this.#poller.stop(app.id);
     return this.#once(app.id, `“${app.name}” was not disconnected`, async () => {
       await this.#api.disconnect(app.id);
-      this.#followed.end(app.id);
+      this.#poller.stop(app.id);
       this.#store.patch(app.id, { status: 'idle' });
       this.#store.refresh();
     });
@@ -71,7 +71,7 @@ export class Actions {
 
   /** Disconnects and connects again, so that what is saved is in force; no tab opens. @param {App} app */
   reconnect(app) {
-    this.#followed.end(app.id);
+    this.#poller.stop(app.id);
     return this.#once(app.id, `“${app.name}” was not reconnected`, async () => {
       await this.#api.disconnect(app.id);
       this.#store.patch(app.id, { status: 'idle' });
@@ -101,7 +101,7 @@ export class Actions {
 
   /** Shows a changed host key beside the known one, and accepts it when asked to. @param {HostKey} key */
   async trust(key) {
-    if (!await reviewHostKey(key)) return;
+    if (!await confirmHostKey(key)) return;
     try {
       await this.#api.trust(key);
       notify('The new host key is trusted; connecting again', 'good');
@@ -112,9 +112,9 @@ export class Actions {
   }
 
   /** Starts afresh with a server when asked to; then connects `app`, and again what was connected. @param {string} server its origin @param {App} [app] */
-  async startAfresh(server, app) {
-    const live = this.#store.through(server);
-    if (!await reviewAfresh(server, live.map(({ name }) => String(name)))) return;
+  async resetServer(server, app) {
+    const live = this.#store.connectedTo(server);
+    if (!await confirmReset(server, live.map(({ name }) => String(name)))) return;
     await this.#once(server, 'Not started afresh', async () => {
       const { disconnected = [] } = await this.#api.reset(server) ?? {};
       notify('Started afresh: the server meets a new computer with the next connect', 'good');
@@ -164,7 +164,7 @@ export class Actions {
     const live = app.conn_status === 'connected' || app.conn_status === 'connecting';
     const text = `“${app.name}” is removed from this list${live ? ' and disconnected' : ''}. The application itself is not touched; its site address may go to another.`;
     if (!await confirmDialog({ title: 'Delete application', text, action: 'Delete' })) return;
-    this.#followed.end(app.id);
+    this.#poller.stop(app.id);
     await this.#once(app.id, `“${app.name}” was not deleted`, async () => {
       await this.#api.remove(app.id);
       this.#store.drop(app.id);
@@ -191,7 +191,7 @@ export class Actions {
 function openSite(app) {
   const link = siteLink(app.connection?.site_url);
   if (!link?.href) {
-    const failing = failingText(app);
+    const failing = healthError(app);
     notify(`“${app.name}” is connected${failing && `, but ${failing}`}`, failing ? 'warn' : 'good');
     return;
   }
@@ -202,7 +202,7 @@ function openSite(app) {
   }
   // The site has no business with this page.
   try { tab.opener = null; } catch { /* Severed already. */ }
-  const failing = failingText(app);
+  const failing = healthError(app);
   if (failing) notify(`“${app.name}” is connected, but ${failing}`, 'warn');
   else notify(`“${app.name}” is connected and opened in a new tab`, 'good');
 }

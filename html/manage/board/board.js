@@ -2,7 +2,7 @@
 import { byId, fill, h, icon } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
 import { ORDERS, SEARCH_FROM, matches, sorted, summary } from '../core/listing.js';
-import { failingText } from '../core/status.js';
+import { healthError } from '../core/status.js';
 import { Card } from './card.js';
 
 /** Time between two looks at the counters of seconds, in ms. */
@@ -119,7 +119,7 @@ export class Board {
   #tell(apps) {
     for (const app of apps) {
       const { id, name, conn_status: status, connection } = app;
-      const failing = failingText(app);
+      const failing = healthError(app);
       if (failing && this.#failing.get(id) !== failing) announce(`${name} is connected, but ${failing}`, 'bad');
       this.#failing.set(id, failing);
       const before = this.#statuses.get(id);

@@ -4,9 +4,9 @@ import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
 import { siteLink } from '../core/links.js';
 import { protocolNamed } from '../core/protocols.js';
-import { failingText, protection, shownSettings } from '../core/status.js';
+import { accessBadges, effectiveSettings, healthError } from '../core/status.js';
 import { Traffic } from '../core/traffic.js';
-import { isTurnedAway, mayStartAfresh } from './afresh.js';
+import { areCredentialsRefused, isResetUseful } from './reset.js';
 import { bodyFor } from './cardbody.js';
 import { isHostKey } from './hostkey.js';
 
@@ -78,16 +78,16 @@ export class Card {
   }
 
   #drawHead(app, status) {
-    const settings = shownSettings(app);
+    const settings = effectiveSettings(app);
     const protocol = protocolNamed(settings.protocol);
-    const failing = failingText(app) !== '';
+    const failing = healthError(app) !== '';
     this.element.dataset.status = status;
     this.element.dataset.health = failing ? 'failing' : '';
     setText(this.name, String(app.name));
     this.name.title = String(app.name);
     setText(this.word, failing ? 'connected, no answer' : WORDS[status]);
     setText(this.target, `${protocol.label} · ${settings.target}`);
-    const badges = protection(settings, protocol, { isHere: this.#actions.isHere(app), inForce: settings.inForce });
+    const badges = accessBadges(settings, protocol, { isHere: this.#actions.isHere(app), inForce: settings.inForce });
     const key = badges.map(({ label }) => label).join('|');
     if (this.badges.dataset.key === key) return;
     this.badges.dataset.key = key;
@@ -133,10 +133,10 @@ export class Card {
 
   /** What the first button does in a status; `run` is absent while there is nothing to do. */
   #first(status, connection, site) {
-    const { connect, retry, copy, trust, afresh } = bound(this.#actions, this.#app);
+    const { connect, retry, copy, trust, reset } = bound(this.#actions, this.#app);
     if (status === 'idle') return { label: 'Connect', kind: 'primary', symbol: 'plug', run: connect };
     if (status !== 'connected' && isHostKey(connection.host_key)) return { label: 'Compare keys …', symbol: 'key', run: trust };
-    if (status === 'failed' && isTurnedAway(connection)) return { label: 'Start afresh …', symbol: 'key', run: afresh };
+    if (status === 'failed' && areCredentialsRefused(connection)) return { label: 'Start afresh …', symbol: 'key', run: reset };
     if (status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: Number.isFinite(connection.next_retry_ms) ? retry : connect };
     if (status === 'connecting' && Number.isFinite(connection.next_retry_ms)) return { label: 'Retry now', symbol: 'refresh', run: retry };
     if (status === 'connecting') return { label: 'Connecting…', symbol: 'plug', waits: true };
@@ -152,10 +152,10 @@ export class Card {
 
   #menu() {
     const app = this.#app;
-    const { connect, afresh } = bound(this.#actions, app);
-    const failed = this.#status === 'failed' && mayStartAfresh(app.connection) ? [
-      isTurnedAway(app.connection) && { label: 'Retry now', icon: 'refresh', run: connect },
-      { label: 'Start afresh …', icon: 'key', run: afresh },
+    const { connect, reset } = bound(this.#actions, app);
+    const failed = this.#status === 'failed' && isResetUseful(app.connection) ? [
+      areCredentialsRefused(app.connection) && { label: 'Retry now', icon: 'refresh', run: connect },
+      { label: 'Start afresh …', icon: 'key', run: reset },
       null,
     ].filter((entry) => entry !== false) : [];
     return [
@@ -177,7 +177,7 @@ export class Card {
 }
 
 function bound(actions, app) {
-  return { connect: () => actions.connect(app), retry: () => actions.retry(app), copy: (text) => actions.copy('Address', text), trust: () => actions.trust(app.connection.host_key), afresh: () => actions.startAfresh(app.connection.server, app) };
+  return { connect: () => actions.connect(app), retry: () => actions.retry(app), copy: (text) => actions.copy('Address', text), trust: () => actions.trust(app.connection.host_key), reset: () => actions.resetServer(app.connection.server, app) };
 }
 
 function setText(element, text) {

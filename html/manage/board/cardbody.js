@@ -2,8 +2,8 @@
 import { fill, h, icon, iconButton, svg } from '../../common/dom.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { isLocalhostName, siteLink } from '../core/links.js';
-import { STEPS, failingText, failureClass, stepText, waitText } from '../core/status.js';
-import { CHANGED, fingerprints, isHostKey } from './hostkey.js';
+import { STEPS, failureClass, formatWait, healthError, stepText } from '../core/status.js';
+import { HOST_KEY_CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
 /** Size of the traffic line, in CSS pixels. */
 const LINE = { width: 120, height: 20 };
@@ -20,7 +20,7 @@ const LINE = { width: 120, height: 20 };
  */
 export function bodyFor(app, status) {
   const { key, build } = stateBody(app, status);
-  const failing = failingText(app);
+  const failing = healthError(app);
   const pending = app.connection?.pending_changes === true;
   return {
     key: JSON.stringify([key, failing, pending]),
@@ -93,7 +93,7 @@ function connectingBody() {
 function troubleBody({ error, error_class: errorClass, hint, detail, host_key: key, step }, status) {
   const known = failureClass(errorClass, error);
   const wait = h('p', { class: 'dim figures' });
-  const said = isHostKey(key) ? CHANGED : String(error || 'The connection failed; the server gave no reason.');
+  const said = isHostKey(key) ? HOST_KEY_CHANGED : String(error || 'The connection failed; the server gave no reason.');
   /** @type {number|null} */
   let retryAt = null;
   return {
@@ -106,7 +106,7 @@ function troubleBody({ error, error_class: errorClass, hint, detail, host_key: k
     ].filter(Boolean),
     update: (_, { times }) => { retryAt = times.retryAt; },
     tick: (now) => {
-      if (retryAt !== null) wait.textContent = retryAt > now ? `Next try in ${waitText(retryAt - now)}.` : 'Trying again now.';
+      if (retryAt !== null) wait.textContent = retryAt > now ? `Next try in ${formatWait(retryAt - now)}.` : 'Trying again now.';
       else wait.textContent = status === 'connecting' ? `${stepText({ status, step })}…` : '';
     },
   };

@@ -8,7 +8,7 @@ export function isHostKey(key) {
 }
 
 /** What happened, for where both fingerprints stand beside it. */
-export const CHANGED = 'The server shows another key than before. No password was sent.';
+export const HOST_KEY_CHANGED = 'The server shows another key than before. No password was sent.';
 
 /** The two fingerprints. @param {HostKey} key */
 export function fingerprints(key) {
@@ -18,7 +18,7 @@ export function fingerprints(key) {
 }
 
 /** Asks whether the new key is to be trusted. @param {HostKey} key @returns {Promise<boolean>} */
-export async function reviewHostKey(key) {
+export async function confirmHostKey(key) {
   const answer = await openDialog({
     title: 'Changed host key',
     body: [

@@ -103,7 +103,7 @@ export class Store {
   }
 
   /** The applications that are connected, or connecting, through a server. @param {string} server its origin @returns {App[]} */
-  through(server) {
+  connectedTo(server) {
     return (this.apps ?? []).filter(({ conn_status: status = 'idle', connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
   }
 

@@ -1,6 +1,6 @@
 // Which applications are shown, in which order.
 
-import { failingText } from './status.js';
+import { healthError } from './status.js';
 
 /** From so many applications on there is something to search. */
 export const SEARCH_FROM = 9;
@@ -34,14 +34,14 @@ export function sorted(apps, order) {
 }
 
 function rank(app) {
-  return failingText(app) ? RANK.failing : RANK[app.conn_status] ?? RANK.idle;
+  return healthError(app) ? RANK.failing : RANK[app.conn_status] ?? RANK.idle;
 }
 
 /** How many there are and how they are, for the heading. @param {App[]} apps */
 export function summary(apps) {
   const count = (status) => apps.filter((app) => app.conn_status === status).length;
   const parts = ['connected', 'connecting', 'failed'].map((status) => ({ n: count(status), status })).filter(({ n }) => n > 0);
-  const silent = apps.filter((app) => failingText(app)).length;
+  const silent = apps.filter((app) => healthError(app)).length;
   if (silent > 0) parts.push({ n: silent, status: 'not answering' });
   return parts.map(({ n, status }) => `${n} ${status}`).join(' · ');
 }

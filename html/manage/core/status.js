@@ -54,7 +54,7 @@ export function stepText(connection) {
 const HERE = { kind: 'note', icon: 'plug', label: 'This computer only', title: 'No server is named, so nobody elsewhere reaches it; programs on this computer do.' };
 
 /** A wait as people say it: `4 s`, `2 min 5 s`. @param {number} ms */
-export function waitText(ms) {
+export function formatWait(ms) {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
@@ -73,7 +73,7 @@ const BADGES = {
  * @param {{protocol: string, invisible?: boolean, db_readonly?: boolean|null}} settings @param {{database: boolean, visited: string}} protocol
  * @param {{isHere?: boolean, inForce?: boolean}} [how] whether it is shared on this computer only, and whether it is so now
  */
-export function protection(settings, protocol, { isHere = false, inForce = true } = {}) {
+export function accessBadges(settings, protocol, { isHere = false, inForce = true } = {}) {
   const badge = (name) => {
     const [now, label] = BADGES[name];
     return inForce ? now : { ...now, kind: 'note', label };
@@ -92,7 +92,7 @@ export function protection(settings, protocol, { isHere = false, inForce = true 
  * @param {App} app
  * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly?: boolean|null}}
  */
-export function shownSettings(app) {
+export function effectiveSettings(app) {
   const exposed = app.connection?.exposed;
   if (exposed) return { ...exposed, inForce: true };
   const { protocol, invisible, db_readonly } = app;
@@ -100,7 +100,7 @@ export function shownSettings(app) {
 }
 
 /** Why a connected application does not answer; empty where it does, or where that is not known. @param {App} app */
-export function failingText(app) {
+export function healthError(app) {
   const health = app.connection?.health;
   if (app.conn_status !== 'connected' || health?.state !== 'failing') return '';
   return String(health.error || 'the application does not answer');

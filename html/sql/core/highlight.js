@@ -19,7 +19,7 @@ export class Highlighter {
     while (this.#borders.length > 1 && this.known > same - 64) this.#borders.pop();
   }
 
-  /** How far borders are known; up to there any part can be coloured at once. */
+  /** How far borders are known; up to there any part can be highlighted at once. */
   get known() {
     return this.#borders[this.#borders.length - 1];
   }

@@ -47,7 +47,7 @@ const NOT_MADE = /^\s*<not executable by iterator executor>\s*$/i;
  * Whether the server says that it made no plan in the form asked for.
  * @param {{columns: string[], rows: Array<Array<any>>}} result
  */
-export function isNotMade(result) {
+export function isPlanRefused(result) {
   return NOT_MADE.test(planOf(result)?.[0]?.label ?? result.rows[0]?.[0]);
 }
 

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { JsonFeed } from './jsonfeed.js';
+import { JsonStreamParser } from './jsonstream.js';
 import { tokens } from './lexer.js';
 import { ResultSet } from './resultset.js';
 import { Slicer } from './slices.js';
@@ -73,7 +73,7 @@ class Reading {
   constructor(options) {
     this.#options = options;
     this.#first = new ResultSet(options);
-    this.#feed = new JsonFeed(this.#rootPlan());
+    this.#feed = new JsonStreamParser(this.#rootPlan());
   }
 
   async run(reader) {

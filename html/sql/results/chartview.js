@@ -4,7 +4,7 @@
  */
 
 import { fill, h, svg } from '../../common/dom.js';
-import { chartColumns, describeSeries, formatTick, MAX_POINTS, MAX_SERIES, sampleRows, ticks, toNumber } from '../core/chart.js';
+import { MAX_POINTS, MAX_SERIES, chartColumns, describeSeries, formatTick, sampleRows, ticks, toNumber } from '../core/chart.js';
 
 /** Margins of the plot, in pixels: room for the axes' numbers and labels. */
 const MARGIN = { top: 12, right: 16, bottom: 44, left: 64 };

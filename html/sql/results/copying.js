@@ -7,8 +7,8 @@ import { h, isMac } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { openPanel } from '../../common/popup.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
-import { copyPieces } from './saving.js';
-import { remember, remembered } from './memory.js';
+import { copyPieces } from './download.js';
+import { readPreference, writePreference } from './preferences.js';
 
 /** Cells up to which Ctrl+C is answered within its own event, which needs no permission of the browser. */
 const AT_ONCE = 2000;
@@ -72,8 +72,8 @@ export class Copying {
     const areas = this.#areas;
     const single = areas.length === 3 && cells(areas[0].area) === 1;
     let chosen = areas.length === 1 || single ? areas[areas.length - 1] : areas[0];
-    const header = h('input', { type: 'checkbox', on: { change: () => remember('copyHeader', header.checked) } });
-    header.checked = remembered('copyHeader', true);
+    const header = h('input', { type: 'checkbox', on: { change: () => writePreference('copyHeader', header.checked) } });
+    header.checked = readPreference('copyHeader', true);
     const radios = areas.map((choice) => {
       const radio = h('input', { type: 'radio', name: 'copy-area', on: { change: () => (chosen = choice) } });
       radio.checked = choice === chosen;

@@ -12,8 +12,8 @@ import { openDialog } from '../../common/dialog.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
 import { readOnlyRefusal } from '../core/readonly.js';
-import { remember, remembered } from './memory.js';
-import { fileName, followDownload, saveBlob } from './saving.js';
+import { readPreference, writePreference } from './preferences.js';
+import { fileName, followDownload, saveBlob } from './download.js';
 
 /** Time between two progress figures, in milliseconds. */
 const PROGRESS_MS = 100;
@@ -54,7 +54,7 @@ class ExportForm {
     this.bom = this.#check('exportBom', false);
     this.safe = this.#check('exportSafe', false);
     this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing' });
-    this.nullText.value = remembered('exportNull', '');
+    this.nullText.value = readPreference('exportNull', '');
     this.warning = h('div', { class: 'export-warning', hidden: !this.mayChange },
       icon('warn'),
       h('div', {}, h('p', { text: 'This may be more than a query: exporting runs the statement again, with all its effects.' }),
@@ -82,8 +82,8 @@ class ExportForm {
   }
 
   #check(name, fallback) {
-    const box = h('input', { type: 'checkbox', name, on: { change: () => { if (name !== 'again') remember(name, box.checked); this.#adapt(); } } });
-    box.checked = name === 'again' ? fallback : remembered(name, fallback);
+    const box = h('input', { type: 'checkbox', name, on: { change: () => { if (name !== 'again') writePreference(name, box.checked); this.#adapt(); } } });
+    box.checked = name === 'again' ? fallback : readPreference(name, fallback);
     return box;
   }
 
@@ -136,7 +136,7 @@ class ExportForm {
   }
 
   get #request() {
-    remember('exportNull', this.nullText.value);
+    writePreference('exportNull', this.nullText.value);
     const { sql, db } = this.#model.result;
     return {
       sql, db: db || this.#run.db, session: this.#run.session, format: this.format.value,
@@ -213,7 +213,7 @@ class ExportForm {
       ...this.#model.tableOf(this.#model.everything), header: this.header.checked, nullText: this.nullText.value,
       safeFormulas: this.safe.checked, name: sourceTable(this.#model.result.sql) ?? undefined,
     };
-    remember('exportNull', this.nullText.value);
+    writePreference('exportNull', this.nullText.value);
     const pieces = await writeTable(format, table);
     if (format === 'csv' && this.bom.checked) pieces.unshift('\ufeff');
     saveBlob(new Blob(pieces, { type: FORMATS[format].mime }), this.#name);

@@ -6,7 +6,7 @@
 import { fill, h, icon } from '../../common/dom.js';
 import { greatestCost, unknownSteps } from '../core/plan.js';
 
-export { inTabularForm, isNotMade, planOf } from '../core/plan.js';
+export { inTabularForm, isPlanRefused, planOf } from '../core/plan.js';
 
 /**
  * Shows plan nodes in `host`.

@@ -8,7 +8,7 @@ import { Copying } from './copying.js';
 import { FindBar } from './find.js';
 import { Grid } from './grid.js';
 import { listen } from './gridinput.js';
-import { remember, remembered } from './memory.js';
+import { readPreference, writePreference } from './preferences.js';
 import { Viewer } from './viewer.js';
 
 /** Bounds of the viewer's width, in pixels, and the step of a key press. */
@@ -42,7 +42,7 @@ export class ResultView {
     this.splitter = this.#splitter();
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
-    this.#setWidth(remembered('viewerWidth', WIDTH.first));
+    this.#setWidth(readPreference('viewerWidth', WIDTH.first));
   }
 
   dispose() {
@@ -114,6 +114,6 @@ export class ResultView {
     const chosen = Math.round(Math.min(Math.max(WIDTH.least, width), most));
     this.viewer.element.style.width = `${chosen}px`;
     this.splitter.setAttribute('aria-valuenow', String(chosen));
-    remember('viewerWidth', chosen);
+    writePreference('viewerWidth', chosen);
   }
 }

@@ -8,12 +8,12 @@ import { formatBytes } from '../../common/figures.js';
 import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
 import { isBinaryKind, isHex } from '../core/types.js';
-import { copyPieces, fileName, hexBlob, saveBlob } from './saving.js';
+import { copyPieces, fileName, hexBlob, saveBlob } from './download.js';
 
 /** Characters shown: more makes browsers crawl; the rest is in the file that can be saved. */
 const MAX_TEXT = 400_000;
 
-/** Characters up to which JSON is laid out and coloured. */
+/** Characters up to which JSON is laid out and highlighted. */
 const MAX_JSON = 200_000;
 
 /** Bytes of a hex dump. */

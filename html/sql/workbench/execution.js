@@ -17,16 +17,16 @@ import { Run } from './runner.js';
 /**
  * What it needs of the page, and tells it.
  * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
- *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} Bench
+ *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} RunHost
  */
 
 /** Executes for the tabs of a workbench. */
 export class Execution {
-  #bench;
+  #host;
 
-  /** @param {Bench} bench */
-  constructor(bench) {
-    this.#bench = bench;
+  /** @param {RunHost} host */
+  constructor(host) {
+    this.#host = host;
   }
 
   /** Runs the selection, or the statement at the cursor. @param {QueryTab} tab */
@@ -68,9 +68,9 @@ export class Execution {
     tab.showMessage(null);
     tab.editor.mark([]);
     if (tab.tellLostSession()) return this.#notRun(tab);
-    if (statements.length === 1 && this.#bench.readOnly && this.#refuse(tab, statements[0])) return undefined;
+    if (statements.length === 1 && this.#host.readOnly && this.#refuse(tab, statements[0])) return undefined;
     if (!await this.#confirmed(statements)) return undefined;
-    if (tab.run || !this.#bench.tabs.includes(tab)) return undefined;
+    if (tab.run || !this.#host.tabs.includes(tab)) return undefined;
     return this.#start(tab, statements, plan);
   }
 
@@ -92,11 +92,11 @@ export class Execution {
   #notRun(tab) {
     tab.summary = 'Not run';
     tab.results.notRun(tab.summary);
-    this.#bench.drawState(tab);
+    this.#host.drawState(tab);
   }
 
   async #confirmed(statements) {
-    if (this.#bench.readOnly || !this.#bench.settings.confirmDanger) return true;
+    if (this.#host.readOnly || !this.#host.settings.confirmDanger) return true;
     const found = [];
     const slicer = new Slicer();
     for (const { sql } of statements) {
@@ -114,18 +114,18 @@ export class Execution {
   async #start(tab, statements, plan) {
     tab.sessionUsed = true;
     tab.progress = null;
-    tab.run = new Run(this.#bench.api, {
-      statements, plan, db: tab.db, session: tab.session, limit: this.#bench.settings.limit || null, readOnly: this.#bench.readOnly, stopOnError: this.#bench.settings.stopOnError, results: tab.results,
-      onProgress: (progress) => { tab.progress = progress; this.#bench.drawState(tab); },
-      onOutcome: (outcome) => this.#bench.remember(tab, outcome),
-      onDatabase: (db) => { tab.db = db; this.#bench.tabChanged(tab); },
-      onTransaction: (open) => tab.setTransaction(open && !this.#bench.readOnly),
+    tab.run = new Run(this.#host.api, {
+      statements, plan, db: tab.db, session: tab.session, limit: this.#host.settings.limit || null, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
+      onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
+      onOutcome: (outcome) => this.#host.remember(tab, outcome),
+      onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
+      onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
       onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
     });
     tab.drawTransaction();
-    this.#bench.drawState(tab);
-    this.#bench.drawTabs();
+    this.#host.drawState(tab);
+    this.#host.drawTabs();
     const { run } = tab;
     const end = await run.start().catch((error) => this.#broke(error));
     if (tab.run === run) this.#ended(tab, end, statements.length);
@@ -148,14 +148,14 @@ export class Execution {
   #ended(tab, { failed, cancelled, how, gaveUp, elapsedMs, done }, count) {
     tab.run = null;
     if (gaveUp) tab.giveUpSession();
-    tab.news = tab !== this.#bench.active;
+    tab.news = tab !== this.#host.active;
     tab.drawTransaction();
     tab.summary = summary({ failed, how, elapsedMs, done, count });
     // The result area speaks for the tab that is seen.
     if (tab.news) announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
-    this.#bench.drawState(tab);
-    this.#bench.drawTabs();
-    if (tab.dictionary) this.#bench.dictionaryChanged();
+    this.#host.drawState(tab);
+    this.#host.drawTabs();
+    if (tab.dictionary) this.#host.dictionaryChanged();
     tab.dictionary = false;
   }
 }

@@ -249,7 +249,7 @@ export class QueryTab {
 
   /** Ends what the tab runs and holds. */
   close() {
-    this.run?.leave();
+    this.run?.abandon();
     this.run = null;
     clearInterval(this.idle);
     if (this.sessionUsed) this.app.api.closeSession(this.session);

@@ -117,7 +117,7 @@ export class Run {
     const answer = await this.#send(sql);
     // Loaded when it is asked for, as in the results.
     const plans = this.#options.plan && answer.code === 200 ? await import('../results/planview.js').catch(() => null) : null;
-    const again = plans && answer.results.some(plans.isNotMade) ? plans.inTabularForm(sql) : sql;
+    const again = plans && answer.results.some(plans.isPlanRefused) ? plans.inTabularForm(sql) : sql;
     if (again === sql || this.#cancelled) return { sql, answer };
     const second = await this.#send(again);
     return second.code === 200 ? { sql: again, answer: second } : { sql, answer };
@@ -215,7 +215,7 @@ export class Run {
   }
 
   /** Leaves at once: the server kills what a client that went away was running. */
-  leave() {
+  abandon() {
     this.#cancelled = true;
     this.#abort.abort();
   }

@@ -106,12 +106,12 @@ function createStatement(sql, { notify }) {
     if (await copyText(sql)) notify('CREATE statement copied', 'good');
     else notify('The browser refused the clipboard; select the text and copy it', 'warn');
   } } }, icon('copy'), 'Copy');
-  const pre = h('pre', { class: 'create-statement', tabindex: '0', role: 'group', 'aria-label': 'CREATE statement' }, coloured(sql));
+  const pre = h('pre', { class: 'create-statement', tabindex: '0', role: 'group', 'aria-label': 'CREATE statement' }, highlighted(sql));
   return section('CREATE statement', undefined, copy, pre);
 }
 
-/** SQL as text and coloured spans. @param {string} sql @returns {(Node|string)[]} */
-export function coloured(sql) {
+/** SQL as text and highlighted spans. @param {string} sql @returns {(Node|string)[]} */
+export function highlighted(sql) {
   if (sql.length > MAX_COLOURED) return [sql];
   const out = [];
   let at = 0;

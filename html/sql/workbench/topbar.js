@@ -39,7 +39,7 @@ export class Health {
   #tries = 0;
   #checking = false;
   #seen = false;
-  #doubtful = false;
+  #databaseDoubtful = false;
   state = 'connecting';
 
   /** @param {{health: () => Promise<{info: ServerInfo, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: ServerInfo) => void} onInfo */
@@ -52,7 +52,7 @@ export class Health {
   }
 
   /** Told by any request that failed to reach the server. */
-  lost() {
+  serverLost() {
     if (this.state === 'offline') return;
     this.#set('offline', 'not reachable');
     announce('Server not reachable; retrying', 'bad');
@@ -60,8 +60,8 @@ export class Health {
   }
 
   /** Told by any request that the database did not answer: it is asked too, for the info comes without it. */
-  doubt() {
-    this.#doubtful = true;
+  databaseLost() {
+    this.#databaseDoubtful = true;
     this.check();
   }
 
@@ -72,7 +72,7 @@ export class Health {
     clearTimeout(this.#timer);
     try {
       const { info, ms } = await this.#api.health();
-      if (this.#doubtful) await this.#api.databases();
+      if (this.#databaseDoubtful) await this.#api.databases();
       this.#found(info, ms);
     } catch (error) {
       this.#missed(error);
@@ -84,7 +84,7 @@ export class Health {
   #found(info, ms) {
     const back = this.state === 'offline' || this.state === 'database';
     this.#tries = 0;
-    this.#doubtful = false;
+    this.#databaseDoubtful = false;
     this.#set('connected', `connected ${formatMs(ms)}`);
     if (back) announce('Connected again', 'good');
     this.onInfo(info);
@@ -94,7 +94,7 @@ export class Health {
 
   #missed(error) {
     if (error.status === 401) return;
-    if (error.unreachable) this.lost();
+    if (error.unreachable) this.serverLost();
     else this.#set('database', 'database not reachable', error.message);
     this.#later(retryPause(this.#tries));
     this.#tries += 1;

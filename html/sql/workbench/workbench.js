@@ -451,7 +451,7 @@ export class Workbench {
     this.#saveSoon.cancel();
     this.save();
     for (const tab of this.tabs) {
-      tab.run?.leave();
+      tab.run?.abandon();
       if (tab.sessionUsed) this.api.closeSession(tab.session);
       tab.sessionUsed = false;
     }

@@ -19,7 +19,7 @@ const COLON = 58;
 const MAX_DEPTH = 16;
 
 /** Reads a document chunk by chunk. */
-export class JsonFeed {
+export class JsonStreamParser {
   #stack = [];
   #expect = 'value';
   /** The value being collected. @type {{parts: string[], depth: number, inString: boolean, escaped: boolean}|null} */

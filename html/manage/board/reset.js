@@ -7,20 +7,20 @@ import { hostOf } from '../core/links.js';
 const REFUSALS = ['wrong-password', 'forbidden', 'quick-setup'];
 
 /** Whether a connection failed in a way that starting afresh may mend. @param {Connection|undefined} connection */
-export function mayStartAfresh(connection) {
+export function isResetUseful(connection) {
   return REFUSALS.includes(connection?.error_class ?? '') && hostOf(connection?.server) !== '';
 }
 
 /** Whether the server said that it does not know this computer. @param {Connection|undefined} connection */
-export function isTurnedAway(connection) {
-  return connection?.error_class === 'wrong-password' && mayStartAfresh(connection);
+export function areCredentialsRefused(connection) {
+  return connection?.error_class === 'wrong-password' && isResetUseful(connection);
 }
 
 /**
  * Asks whether to start afresh. @param {string} server its origin @param {string[]} live names of applications that are disconnected for it
  * @returns {Promise<boolean>}
  */
-export async function reviewAfresh(server, live) {
+export async function confirmReset(server, live) {
   const host = hostOf(server);
   const answer = await openDialog({
     title: `Start afresh with ${host}`,

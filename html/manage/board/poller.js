@@ -6,7 +6,7 @@ export const POLL_MS = 2_000;
 export const OPEN_MS = 500;
 
 /** The connections being followed, by application. */
-export class Followed {
+export class ConnectionPoller {
   #api;
   #store;
   #open;
@@ -23,15 +23,15 @@ export class Followed {
   }
 
   /** Begins to follow. @param {string} id */
-  begin(id) {
-    this.end(id);
+  start(id) {
+    this.stop(id);
     const token = {};
     this.#tokens.set(id, token);
     this.#later(id, token, POLL_MS);
   }
 
   /** Follows no more, and opens nothing. @param {string} id */
-  end(id) {
+  stop(id) {
     clearTimeout(this.#tokens.get(id)?.timer);
     this.#tokens.delete(id);
   }
@@ -60,14 +60,14 @@ export class Followed {
   }
 
   #ended(id) {
-    this.end(id);
+    this.stop(id);
     this.#store.refresh();
   }
 
   #connected(id, token, { site_url: siteUrl }) {
     this.#store.refresh();
     token.timer = setTimeout(() => {
-      this.end(id);
+      this.stop(id);
       const app = this.#store.find(id);
       if (siteUrl && app?.conn_status === 'connected') this.#open(app);
     }, OPEN_MS);

@@ -3,8 +3,8 @@ import { byId, fill, h, icon, iconButton } from '../../common/dom.js';
 import { formatMs } from '../../common/figures.js';
 import { openDialog } from '../../common/dialog.js';
 import { hostOf } from '../core/links.js';
-import { failureClass, waitText } from '../core/status.js';
-import { CHANGED, fingerprints, isHostKey } from './hostkey.js';
+import { failureClass, formatWait } from '../core/status.js';
+import { HOST_KEY_CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
 /** What does not pass by itself. */
 const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
@@ -106,7 +106,7 @@ function statusOf({ status }) {
 
 function figures(tunnel) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = tunnel;
-  return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean).join(' · ');
+  return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait)}`].filter(Boolean).join(' · ');
 }
 
 function entry(tunnel, place, facts, actions) {
@@ -115,12 +115,12 @@ function entry(tunnel, place, facts, actions) {
   return h('li', { class: `tunnel-entry ${statusOf(tunnel)}` },
     h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: place || 'unknown server', title: hostOf(server) })),
     facts,
-    error && h('p', { class: 'bad' }, known && `${known.label}: `, isHostKey(key) ? CHANGED : String(error)),
+    error && h('p', { class: 'bad' }, known && `${known.label}: `, isHostKey(key) ? HOST_KEY_CHANGED : String(error)),
     error && known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
     isHostKey(key) && fingerprints(key),
     h('div', { class: 'tunnel-actions' },
       isHostKey(key) && h('button', { type: 'button', class: 'button', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }),
-      place && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${place}`, on: { click: () => actions.startAfresh(server) } })));
+      place && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${place}`, on: { click: () => actions.resetServer(server) } })));
 }
 
 /** Draws the notices that were not put away. @param {{notices?: unknown}} version */
