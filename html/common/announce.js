@@ -1,7 +1,7 @@
-// What the page tells: live regions for assistive technology, toasts for the eye.
+// Announcements: live regions for assistive technology, and toasts.
 import { h, iconButton } from './dom.js';
 
-/** How long a toast stays, in ms. Errors stay until they are dismissed: reading one takes as long as it takes. */
+/** How long a toast stays, in ms. Errors stay until they are dismissed. */
 const TOAST_MS = 6000;
 /** The most toasts shown at once; the oldest makes room. */
 const TOAST_MAX = 4;
@@ -18,19 +18,19 @@ function region(kind) {
 }
 
 /**
- * Speaks `text` through a live region.
+ * Announces `text` through a live region.
  * @param {string} text
  * @param {'info'|'good'|'warn'|'bad'} [kind] `bad` interrupts
  */
 export function announce(text, kind = 'info') {
   const target = region(kind === 'bad' ? 'bad' : 'info');
   target.textContent = '';
-  // A change in a later task is what makes screen readers speak the same text twice.
+  // Setting it in a later task makes screen readers repeat an unchanged text.
   setTimeout(() => { target.textContent = text; }, 30);
 }
 
 /**
- * Shows a strip with what is wrong, or hides it where there is nothing to say. Its role makes it speak, when the text changes.
+ * Shows a strip with a text, or hides it where the text is empty. The text is set only when it changes, so an alert is not repeated.
  * @param {HTMLElement} strip its text is in its `span`, where it has one
  * @param {string} text
  */

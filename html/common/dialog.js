@@ -1,4 +1,4 @@
-// Modal dialogs on the native <dialog>: it traps the focus, closes with Esc and makes the rest inert.
+// Modal dialogs on the native <dialog>, which traps the focus, closes with Esc and makes the rest inert.
 import { h, iconButton } from './dom.js';
 import { stackToasts } from './announce.js';
 
@@ -8,7 +8,7 @@ let serial = 0;
 
 /**
  * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was.
- * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it: what was typed may be worth a question.
+ * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it.
  * @param {{title: string, wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
  *   mayDismiss?: () => boolean|Promise<boolean>, onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
  * @returns {Promise<any>}
@@ -50,7 +50,7 @@ function foot(actions, close) {
 }
 
 function dismissOnBackdrop(dialog, dismiss) {
-  // Only a press that also began on the backdrop counts: a text selection dragged outside must not close the dialog.
+  // Only a press that began on the backdrop counts: a text selection dragged outside must not close the dialog.
   let began = false;
   dialog.addEventListener('pointerdown', (event) => { began = event.target === dialog; });
   dialog.addEventListener('click', (event) => { if (began && event.target === dialog) dismiss(); });
@@ -63,7 +63,7 @@ function focusFirst(dialog, harmless) {
 }
 
 /**
- * Asks before something that cannot be undone. The harmless answer has the focus.
+ * Asks for confirmation of something that cannot be undone. Cancel has the focus.
  * @param {{title: string, text: string, detail?: string, action: string, kind?: string}} options
  * @returns {Promise<boolean>}
  */

@@ -5,8 +5,8 @@ const SVG = 'http://www.w3.org/2000/svg';
 const SPRITE = new URL('./icons.svg', import.meta.url).pathname;
 
 /**
- * Creates an element. `props`: `class`, `text`, `on` (event handlers), `data` (dataset); a function or a known property is
- * not guessed at: every other key is set as an attribute, `true` as an empty one, `false`, `null` and `undefined` left out.
+ * Creates an element. `props`: `class`, `text`, `on` (event handlers), `data` (dataset); every other
+ * key is set as an attribute, `true` as an empty one, `false`, `null` and `undefined` left out.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Record<string, any>} [props]
@@ -63,7 +63,7 @@ function nodesOf(children) {
 }
 
 /**
- * The element with that id; its absence is a mistake of ours.
+ * The element with that id; throws where there is none of that type.
  * @template {HTMLElement} T
  * @param {string} id
  * @param {new () => T} [type]
@@ -91,7 +91,7 @@ export function focusedIn(root) {
   return root.contains(focused) ? focused : null;
 }
 
-/** Calls `fn` once, `ms` after the last call. `now()` calls at once what is pending; `cancel()` forgets it. */
+/** Calls `fn` once, `ms` after the last call. `now()` runs a pending call at once; `cancel()` drops it. */
 export function debounce(fn, ms) {
   let timer = 0;
   const run = () => { timer = 0; fn(); };

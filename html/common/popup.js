@@ -1,4 +1,4 @@
-// What hangs from a button: a menu, or a small panel of choices. One at a time.
+// Pop-ups under a button: menus and small panels. One is open at a time.
 import { h, query } from './dom.js';
 
 /** Space kept to the window's edges, and to the button, in px. */
@@ -9,7 +9,7 @@ const GAP = 4;
 let current = null;
 
 /**
- * Opens `element` under `button`, or closes what hangs there already.
+ * Opens `element` under `button`; closes it where it is already open.
  * @param {HTMLElement} button
  * @param {HTMLElement} element
  * @param {'left'|'right'} [side] of the button, with which it is aligned

@@ -1,4 +1,4 @@
-// One way to ask a server of ours: JSON envelopes in, `data` or an ApiError out.
+// Requests to postern's HTTP APIs: JSON envelopes in, `data` or an ApiError out.
 
 /** @typedef {{code?: number, message?: string, status?: string, data?: any, error?: DbError, fields?: Record<string, string>}} Envelope */
 
@@ -72,7 +72,7 @@ export async function readEnvelope(response) {
   try {
     body = await response.json();
   } catch {
-    // Not JSON: an error page of something in between. The status says what is known.
+    // Not JSON: an error page of a proxy in between. Only the status is known then.
   }
   const code = body?.code ?? response.status;
   if (response.ok && code >= 200 && code < 300) return body ?? {};

@@ -22,7 +22,7 @@ function draw() {
   drawOutage();
 }
 
-/** The server has gone or is back; the list is asked for at once, whoever found it out. */
+/** The server went away or came back: the list is requested at once. */
 function reach(reachable) {
   if (reachable === isReachable) return;
   isReachable = reachable;
@@ -31,7 +31,7 @@ function reach(reachable) {
   store.refresh();
 }
 
-/** A strip while the list is not fresh; what is shown stays. */
+/** Shows a strip while the list is stale; the old content stays visible. */
 function drawOutage() {
   const text = isReachable ? store.trouble && `The applications cannot be listed: ${store.trouble}. Trying again.` : 'postern does not answer; trying again. What is shown is the last that was known.';
   showStrip(byId('offline'), text);

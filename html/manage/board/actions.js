@@ -11,7 +11,7 @@ import { ConnectionPoller } from './poller.js';
 import { confirmHostKey } from './hostkey.js';
 import { showQr } from './qrview.js';
 
-/** The actions; each says in a toast or on the card what came of it. */
+/** The actions; each reports its outcome in a toast or on the card. */
 export class Actions {
   #api;
   #store;
@@ -25,7 +25,7 @@ export class Actions {
     this.#poller = new ConnectionPoller({ api, store, open: (app) => openSite(app) });
   }
 
-  /** One action at a time for an application: a second click does nothing. */
+  /** Runs one action at a time for each application: a second click does nothing. */
   async #once(id, what, run) {
     if (this.#busy.has(id)) return undefined;
     this.#busy.add(id);
@@ -43,7 +43,7 @@ export class Actions {
   isHere({ server, connection, conn_status: status = 'idle' }) {
     const { embedded, server: own } = this.#store.version;
     if (embedded !== true) return false;
-    // Of a connection counts what it goes through, not what was saved since.
+    // A live connection counts by the server it uses, not by what was saved since.
     return ['connecting', 'connected'].includes(status) && connection?.server ? hostOf(connection.server) === hostOf(own) : !server;
   }
 
@@ -124,7 +124,7 @@ export class Actions {
     });
   }
 
-  /** Connects what this page disconnected for another reason than itself; no tab opens. */
+  /** Reconnects an application that the reset disconnected; no tab opens. */
   #connectAgain(id) {
     const name = this.#store.find(id)?.name ?? 'An application';
     return this.#once(id, `“${name}” was not connected again`, async () => {
@@ -200,8 +200,8 @@ function openSite(app) {
     notify(`“${app.name}” is connected; the browser blocked its tab.`, 'warn', { text: `Open ${link.host}`, href: link.href });
     return;
   }
-  // The site has no business with this page.
-  try { tab.opener = null; } catch { /* Severed already. */ }
+  // The site must not be able to reach this page.
+  try { tab.opener = null; } catch { /* Already cut off by the browser. */ }
   const failing = healthError(app);
   if (failing) notify(`“${app.name}” is connected, but ${failing}`, 'warn');
   else notify(`“${app.name}” is connected and opened in a new tab`, 'good');

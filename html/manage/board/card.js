@@ -1,4 +1,4 @@
-// One application's card. It is built once and changes in place: its buttons keep their places in every state.
+// One application's card. It is built once and updated in place, so its buttons never move.
 import { fill, h, icon, iconButton, setIcon } from '../../common/dom.js';
 import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
@@ -21,7 +21,7 @@ export class Card {
   #status = '';
   /** @type {({key: string} & import('./cardbody.js').Body)|null} */
   #body = null;
-  /** When the present status was first seen, and when the next try is due, both in ms of `performance.now()`. */
+  /** When the current status began and when the next retry is due, both in ms of `performance.now()`. */
   /** @type {{since: number, retryAt: number|null}} */
   #times = { since: 0, retryAt: null };
   #traffic = new Traffic();
@@ -57,7 +57,7 @@ export class Card {
       this.#times.since = now;
       if (status !== 'connected') this.#traffic = new Traffic();
     }
-    // The same answer drawn again, because of another card, is neither a sample nor a new pause.
+    // Redrawing the same answer, because another card changed, adds no traffic sample and restarts no countdown.
     if (app.connection !== this.#app?.connection) this.#measure(app.connection ?? {}, status, now);
     this.#app = app;
     this.#drawHead(app, status);
@@ -72,7 +72,7 @@ export class Card {
     if (status === 'connected' && isFigure(received) && isFigure(sent)) this.#traffic.add(received, sent, now);
   }
 
-  /** Counts seconds up and down. */
+  /** Updates elapsed time and countdown. */
   tick() {
     this.#body?.tick?.(performance.now());
   }
@@ -94,7 +94,7 @@ export class Card {
     fill(this.badges, badges.map(({ kind, icon: name, label, title }) => h('span', { class: `badge ${kind}`, title }, icon(name), label)));
   }
 
-  /** The body is built anew only when what it is made of changes; figures and times are written into it. */
+  /** Rebuilds the body only when its structure changes; numbers and times are updated in place. */
   #drawBody(app, status) {
     const make = bodyFor(app, status);
     if (this.#body?.key !== make.key) {
@@ -167,7 +167,7 @@ export class Card {
     ];
   }
 
-  /** A control that goes away under the keyboard's focus hands it to the one that took its place. */
+  /** If the focused control disappears, focus moves to the one that replaces it. */
   #keepFocus(draw) {
     const had = [this.act, this.open, this.end, this.qr].find((control) => control === document.activeElement);
     draw();
@@ -184,7 +184,7 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** The visible words come first in the name, so that they can be spoken to it. */
+/** The accessible name begins with the visible label, as voice control needs. */
 function relabel(button, symbol, label, name) {
   const text = button.lastElementChild;
   setText(text, label);

@@ -1,4 +1,4 @@
-// What stands in the middle of a card, for each status. A body has a fixed height: nothing below it moves.
+// The middle of a card, for each status. Its height is fixed, so nothing below it moves.
 import { fill, h, icon, iconButton, svg } from '../../common/dom.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { isLocalhostName, siteLink } from '../core/links.js';
@@ -14,7 +14,7 @@ const LINE = { width: 120, height: 20 };
  */
 
 /**
- * The body of a card. Its `key` says when one must be built anew.
+ * The body of a card; it must be rebuilt when its `key` changes.
  * @param {App} app @param {string} status
  * @returns {{key: string, build: (actions: import('./actions.js').Actions, current: () => App) => Body}}
  */
@@ -31,7 +31,7 @@ export function bodyFor(app, status) {
   };
 }
 
-/** What is not as its owner believes. */
+/** Warnings that the application does not answer, or runs with old settings. */
 function notes(failing, pending, actions, current) {
   const note = (kind, text, label, part, run) => h('div', { class: `card-note ${kind}` }, icon('warn'), h('span', { text }),
     h('button', { type: 'button', class: 'button', data: { part }, on: { click: () => run(current()) } }, h('span', { text: label })));
@@ -144,7 +144,7 @@ const TITLES = {
 };
 
 function addressRow(label, link, part, actions) {
-  // What stands here is where one gets to; a code in it is copied and followed, but need not be read by bystanders.
+  // Shows the destination; a code in the address is copied and followed but not displayed to bystanders.
   const shown = part === 'local' ? new URL(link.text).origin : link.text;
   const props = { class: 'address', title: TITLES[part], data: { part, url: part } };
   const address = link.href

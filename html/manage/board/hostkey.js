@@ -1,13 +1,13 @@
-// A host key that is not the known one: both fingerprints side by side, and the decision.
+// A changed host key: shows both fingerprints and asks whether to trust the new one.
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 
-/** Whether an answer holds everything that a decision needs. @param {any} key @returns {key is HostKey} */
+/** Whether an answer holds everything the dialog needs. @param {any} key @returns {key is HostKey} */
 export function isHostKey(key) {
   return ['server', 'known', 'offered'].every((part) => typeof key?.[part] === 'string' && key[part] !== '');
 }
 
-/** What happened, for where both fingerprints stand beside it. */
+/** Shown where both fingerprints are shown too. */
 export const HOST_KEY_CHANGED = 'The server shows another key than before. No password was sent.';
 
 /** The two fingerprints. @param {HostKey} key */

@@ -1,11 +1,11 @@
-// Follows a connection that the user asked for in this page, until it is made or has failed; then opens its site.
+// Polls a connection that the user started from this page until it is connected or has failed, then opens its site.
 
-/** Time between two looks at the status, in ms, as the specification has it. */
+/** Time between two polls of the status, in ms, as the specification has it. */
 export const POLL_MS = 2_000;
 /** Time from `connected` to the new tab, in ms, as the specification has it. */
 export const OPEN_MS = 500;
 
-/** The connections being followed, by application. */
+/** The polls under way, by application. */
 export class ConnectionPoller {
   #api;
   #store;
@@ -22,7 +22,7 @@ export class ConnectionPoller {
     this.#open = open;
   }
 
-  /** Begins to follow. @param {string} id */
+  /** Starts polling. @param {string} id */
   start(id) {
     this.stop(id);
     const token = {};
@@ -30,7 +30,7 @@ export class ConnectionPoller {
     this.#later(id, token, POLL_MS);
   }
 
-  /** Follows no more, and opens nothing. @param {string} id */
+  /** Stops polling; nothing is opened. @param {string} id */
   stop(id) {
     clearTimeout(this.#tokens.get(id)?.timer);
     this.#tokens.delete(id);

@@ -1,4 +1,4 @@
-// QR codes of a connected application's addresses, drawn here: no address leaves the page for it.
+// QR codes of a connected application's addresses, generated in the page: no address is sent anywhere for it.
 import { h, svg } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { isLocalhostName, siteLink } from '../core/links.js';
@@ -34,7 +34,7 @@ function drawing(text, label) {
   const code = encodeQr(text);
   if (!code) return h('p', { text: 'This address is too long for a QR code.' });
   const side = code.size + 2 * QUIET;
-  // Dark on light in both themes: many scanners do not read the inverse.
+  // Dark on light in both themes: many scanners cannot read the inverse.
   return svg('svg', { viewBox: `0 0 ${side} ${side}`, role: 'img', 'aria-label': `QR code: ${label}`, 'shape-rendering': 'crispEdges' },
     svg('rect', { width: side, height: side, fill: '#fff' }), svg('path', { d: qrPath(code, QUIET), fill: '#000' }));
 }

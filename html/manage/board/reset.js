@@ -1,12 +1,12 @@
-// Starting afresh with a remote server: what that means, and the decision.
+// Resetting a remote server: explains the consequences and asks for confirmation.
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { hostOf } from '../core/links.js';
 
-/** Classes of failure after which it may help. */
+/** Failure classes that a reset may fix. */
 const REFUSALS = ['wrong-password', 'forbidden', 'quick-setup'];
 
-/** Whether a connection failed in a way that starting afresh may mend. @param {Connection|undefined} connection */
+/** Whether a reset may fix what made a connection fail. @param {Connection|undefined} connection */
 export function isResetUseful(connection) {
   return REFUSALS.includes(connection?.error_class ?? '') && hostOf(connection?.server) !== '';
 }
@@ -17,7 +17,7 @@ export function areCredentialsRefused(connection) {
 }
 
 /**
- * Asks whether to start afresh. @param {string} server its origin @param {string[]} live names of applications that are disconnected for it
+ * Asks for confirmation. @param {string} server its origin @param {string[]} live names of applications that are disconnected for it
  * @returns {Promise<boolean>}
  */
 export async function confirmReset(server, live) {

@@ -3,12 +3,12 @@ import { retryPause } from '../../common/transport.js';
 
 /** Time between two refreshes, in ms, as the specification has it. */
 export const REFRESH_MS = 5_000;
-/** Time after which what the server says of itself is asked for again, in ms: a notice may have come up since. */
+/** Time between two requests for the version, in ms: it carries the server's notices. */
 const VERSION_MS = 60_000;
-/** Statuses of the list; whatever else a connection says stands for none. */
+/** The statuses the list knows; any other counts as idle. */
 const STATUSES = ['idle', 'connecting', 'connected', 'failed'];
 
-/** The applications and what goes with them. */
+/** Holds the applications, tunnels and version, and keeps them fresh. */
 export class Store {
   #api;
   #timer = 0;
@@ -16,7 +16,7 @@ export class Store {
   /** @type {Promise<void>|null} */
   #running = null;
   #again = false;
-  /** Counts what the page learnt otherwise; a list that was asked for before is not taken. */
+  /** Counts local changes; a list requested before one is stale and is dropped. */
   #changes = 0;
   /** When the version was asked for last, in ms; null when it must be asked for. @type {number|null} */
   #versionAt = null;
@@ -67,7 +67,7 @@ export class Store {
       this.#again = false;
       this.trouble = error.message;
       this.#misses += 1;
-      // Another program may answer next: what it says of itself is asked for again.
+      // The next answer may come from another process, so the version is fetched again.
       this.#versionAt = null;
     }
     this.#later(performance.now() - began);

@@ -6,10 +6,10 @@ import { hostOf } from '../core/links.js';
 import { failureClass, formatWait } from '../core/status.js';
 import { HOST_KEY_CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
-/** What does not pass by itself. */
+/** Failures that need action from the user. */
 const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
 const STATUSES = ['connected', 'connecting', 'failed'];
-/** Notices that were put away, until the page is loaded again. */
+/** Notices dismissed since the page was loaded. */
 const dismissed = new Set();
 
 /** Draws the strip. @param {import('./store.js').Store} store */
@@ -33,7 +33,7 @@ function describe({ tunnels, version }) {
   return { status, kind: 'main tunnel', text: [placeOf(tunnels[0], version), last].filter(Boolean).join(' · ') };
 }
 
-/** Where a main tunnel leads. */
+/** The remote end of a main tunnel, for display. */
 function placeOf({ server }, version) {
   const host = hostOf(server);
   return version.embedded && host === hostOf(version.server) ? 'relay on this computer' : host;
@@ -54,7 +54,7 @@ function needsYou({ status, error_class: errorClass }) {
   return status !== 'connected' && NEEDS_YOU.includes(errorClass);
 }
 
-/** Draws the open dialog again; does nothing while there is none. */
+/** Redraws the open dialog, if there is one. */
 /** @type {(store: import('./store.js').Store) => void} */
 let redraw = () => {};
 
@@ -73,7 +73,7 @@ export async function showTunnels(store, actions) {
   redraw = () => {};
 }
 
-/** The entries of the dialog: built anew only when what they are made of changes; figures are written into them. */
+/** The entries of the dialog: rebuilt only when their structure changes; numbers are updated in place. */
 class Entries {
   #list;
   #actions;
@@ -123,7 +123,7 @@ function entry(tunnel, place, facts, actions) {
       place && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${place}`, on: { click: () => actions.resetServer(server) } })));
 }
 
-/** Draws the notices that were not put away. @param {{notices?: unknown}} version */
+/** Draws the notices that were not dismissed. @param {{notices?: unknown}} version */
 export function drawNotices({ notices }) {
   const list = byId('notices');
   const texts = (Array.isArray(notices) ? notices : []).map(String).filter((text) => text !== '' && !dismissed.has(text));

@@ -2,7 +2,7 @@
 
 import { healthError } from './status.js';
 
-/** From so many applications on there is something to search. */
+/** Number of applications from which the search box is shown. */
 export const SEARCH_FROM = 9;
 
 /** Orders that can be chosen. */
@@ -12,7 +12,7 @@ export const ORDERS = [
   { name: 'recent', label: 'Last connected' },
 ];
 
-/** What needs attention comes first. */
+/** Sort rank: what needs attention comes first. */
 const RANK = { failed: 0, failing: 1, connecting: 2, connected: 3, idle: 4 };
 const names = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
 

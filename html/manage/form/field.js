@@ -1,4 +1,4 @@
-// One field of the form: label, control, and a line that holds its help or what is wrong with it.
+// One field of the form: label, control, and a line for its help or its error.
 import { h } from '../../common/dom.js';
 
 /** @typedef {{name: string, label: string, help?: string, type?: string, placeholder?: string, narrow?: boolean, value?: any}} FieldOptions */
@@ -30,7 +30,7 @@ export class Field {
     return this.input.getAttribute('aria-invalid') === 'true';
   }
 
-  /** Shows what is wrong, in place of the help; an empty text takes it away. @param {string} text */
+  /** Shows an error in place of the help; an empty text removes it. @param {string} text */
   setProblem(text) {
     this.line.textContent = text || this.help;
     this.line.className = text ? 'field-line bad' : 'field-line dim';
@@ -39,7 +39,7 @@ export class Field {
   }
 }
 
-/** A password that may be saved already: left blank it is kept, and there is a way to forget it. */
+/** A password that may already be saved: left blank it is kept; Clear deletes it. */
 export class SecretField extends Field {
   #isCleared = false;
 
@@ -70,7 +70,7 @@ export class SecretField extends Field {
   }
 }
 
-/** A checkbox or switch with a sentence on what it means. */
+/** A checkbox or switch with a line of explanation. */
 export class Choice {
   /** @param {{name: string, label: string, help: string, checked: boolean, isSwitch?: boolean}} options */
   constructor({ name, label, help, checked, isSwitch = false }) {

@@ -103,7 +103,7 @@ class Form {
     }
   }
 
-  /** Puts in the buttons and the focus, once the dialog is there. */
+  /** Adds the buttons and sets the focus once the dialog is open. */
   open(dialog, close) {
     this.#close = close;
     const button = (label, kind, run) => h('button', { type: 'button', class: `button ${kind}`, text: label, on: { click: run } });
@@ -188,7 +188,7 @@ class Form {
     for (const button of this.#buttons) button.setAttribute('aria-disabled', String(saving));
   }
 
-  /** The server's words at the fields they are about; the rest above the buttons. */
+  /** Shows the server's field errors at their fields, the others above the buttons. */
   #refused(error) {
     const words = error.fields;
     const isShown = (name) => this.fields.some((field) => field.name === name && !field.root.hidden);

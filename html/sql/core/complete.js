@@ -220,7 +220,7 @@ function matchOf({ name }, score, prefix) {
   return score === 0 && prefix !== '' ? 'beginning' : 'part';
 }
 
-/** A list that offers only what is already typed helps nobody. */
+/** Whether the only offer is what is already typed. */
 function onlyEcho(items) {
   return items.length === 1 && items[0].match === 'whole';
 }

@@ -1,9 +1,9 @@
-// Statements that lose data at one stroke, for the question before they run.
+// Statements that destroy data, for the confirmation before they run.
 import { tokens } from './lexer.js';
 
 /** Every dangerous statement has one of these words somewhere; the lexer then decides. */
 const PERHAPS = /\b(?:drop|truncate|delete|update|replace)\b/i;
-/** Words in front of a statement that is executed all the same. */
+/** Words that may stand before a statement that is executed. */
 const WRAPPERS = new Set(['WITH', 'ANALYZE', 'EXPLAIN']);
 
 /**

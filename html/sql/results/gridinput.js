@@ -6,7 +6,7 @@
 /** Pixels a column grows or shrinks by a key press. */
 const RESIZE_STEP = 16;
 
-/** Pixels a pointer may tremble during a click. */
+/** Pixels a pointer may move during a click. */
 const CLICK_SLACK = 4;
 
 /** @param {import('./grid.js').Grid} grid */

@@ -104,7 +104,7 @@ class ResultArea {
       h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table; ▶ beside it does the same.' }));
   }
 
-  /** The status line names the server's version; a page without an answer does without. */
+  /** Puts the server's version into the status line, if it answers. */
   async #askServer() {
     try {
       const version = await serverVersion(this.#deps.api);
@@ -201,7 +201,7 @@ class ResultArea {
     this.chart?.show(this.#charted);
   }
 
-  /** What few need at once is loaded when it is asked for; null where the server does not give it. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
+  /** Loads a part of the page on demand; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
   #load(module) {
     return module.catch(() => {
       this.#deps.notify?.('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
@@ -275,7 +275,7 @@ class ResultArea {
     return this.#run !== null && run.id === this.#run.id;
   }
 
-  /** The first answer of a run takes the place of what the run before left. */
+  /** The first answer of a run replaces the results of the run before. */
   #freshen() {
     if (!this.#stale) return;
     this.#stale = false;
@@ -356,7 +356,7 @@ class ResultArea {
   }
 }
 
-/** Asked once a page, however many result areas there are. */
+/** Requested once a page, however many result areas there are. */
 const versions = new WeakMap();
 
 function serverVersion(api) {

@@ -10,7 +10,7 @@ import { layOutJson } from '../core/json.js';
 import { isBinaryKind, isHex } from '../core/types.js';
 import { copyPieces, fileName, hexBlob, saveBlob } from './download.js';
 
-/** Characters shown: more makes browsers crawl; the rest is in the file that can be saved. */
+/** Characters shown, since browsers slow down with more; the file that can be saved holds everything. */
 const MAX_TEXT = 400_000;
 
 /** Characters up to which JSON is laid out and highlighted. */

@@ -87,7 +87,7 @@ export class Catalogue {
     }
   }
 
-  /** Forgets everything: a statement changed the dictionary. */
+  /** Clears the cache after a statement that changed the schema. */
   forget() {
     this.#databases = null;
     this.#tables.clear();

@@ -1,4 +1,4 @@
-// From a command to a run: what is executed, the checks before it, and what the tab shows of it.
+// From a command to a run: what is executed, the checks before it, and the tab's state after it.
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { dangerOf } from '../core/danger.js';
@@ -15,7 +15,7 @@ import { Run } from './runner.js';
  */
 
 /**
- * What it needs of the page, and tells it.
+ * What an Execution needs of the page.
  * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
  *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} RunHost
  */
@@ -88,7 +88,7 @@ export class Execution {
     return true;
   }
 
-  /** What is shown of the statement before must not look like this one's. */
+  /** Marks the results shown as those of an earlier statement. */
   #notRun(tab) {
     tab.summary = 'Not run';
     tab.results.notRun(tab.summary);
@@ -132,7 +132,7 @@ export class Execution {
     return end;
   }
 
-  /** A mistake of ours must not leave the tab running for ever. */
+  /** A bug in the page must not leave the tab running for ever. */
   #broke(error) {
     notify(`The page failed to show the answer: ${error.message}. Run the statement again.`, 'bad');
     console.error(error);
@@ -151,7 +151,7 @@ export class Execution {
     tab.news = tab !== this.#host.active;
     tab.drawTransaction();
     tab.summary = summary({ failed, how, elapsedMs, done, count });
-    // The result area speaks for the tab that is seen.
+    // The result area announces for the visible tab.
     if (tab.news) announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
     this.#host.drawState(tab);
     this.#host.drawTabs();

@@ -21,7 +21,7 @@ const IDLE_LOOK_MS = 5_000;
 const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
 
 /**
- * What a tab needs of the page, and tells it.
+ * What a tab needs of the page.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
  *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost

@@ -8,7 +8,7 @@ import { randomId } from './store.js';
 
 /** Time between two progress reports, in ms. */
 const TICK_MS = 100;
-/** Time after which a cancelled statement can be given up, in ms: a key pressed twice is no such wish. */
+/** Time after which a cancelled statement can be given up, in ms: a double key press must not do it. */
 const GIVE_UP_AFTER_MS = 3_000;
 /** Pause before a cancel that found nothing or got no answer is sent again, in ms. */
 const CANCEL_AGAIN_MS = 500;
@@ -112,7 +112,7 @@ export class Run {
     return true;
   }
 
-  /** Sends a statement; a plan that the server does not make in the form asked for is asked for in the one that it has. */
+  /** Sends a statement; a plan that the server refuses in JSON is requested in tabular form. */
   async #ask(sql) {
     const answer = await this.#send(sql);
     // Loaded when it is asked for, as in the results.
@@ -139,14 +139,14 @@ export class Run {
     }
   }
 
-  /** With its connection a session loses its transaction. */
+  /** A session that loses its connection loses its transaction. */
   #tellTransaction({ code, inTransaction }) {
     this.#lost = code === CONNECTION_LOST;
     const open = this.#lost ? false : inTransaction;
     if (typeof open === 'boolean') this.#options.onTransaction(open);
   }
 
-  /** Whether leaving now would break off a statement that may change something. */
+  /** Whether leaving now would interrupt a statement that may write. */
   get mayWrite() {
     return !this.#options.readOnly && this.statements.slice(this.#now.index).some((sql) => readOnlyRefusal(sql) !== null);
   }
@@ -196,7 +196,7 @@ export class Run {
     await this.#tellServer(this.#queryId);
   }
 
-  /** Until the server has heard it, or the statement is over: a cancel may overtake its statement. */
+  /** Repeats until the server has cancelled it or it has ended: a cancel may overtake its statement. */
   async #tellServer(queryId) {
     while (queryId && queryId === this.#queryId) {
       if (await this.#api.cancel(queryId).catch(() => false)) return;
@@ -208,13 +208,13 @@ export class Run {
     return this.#cancelled && performance.now() - this.#cancelledAt > GIVE_UP_AFTER_MS;
   }
 
-  /** Nobody learns what became of the session then, so it must be closed. */
+  /** The state of the session is unknown then, so it must be closed. */
   #giveUp() {
     this.#gaveUp = true;
     this.#abort.abort();
   }
 
-  /** Leaves at once: the server kills what a client that went away was running. */
+  /** Aborts at once: the server kills the statement of a client that disconnects. */
   abandon() {
     this.#cancelled = true;
     this.#abort.abort();

@@ -92,7 +92,7 @@ export class Sidebar {
       this.#tables = names.map((name) => ({ name, kind: 'table' }));
       this.#render();
     } catch {
-      // The request for the details tells the same failure.
+      // The request for the details reports the same error.
     }
   }
 
@@ -120,7 +120,7 @@ export class Sidebar {
     try {
       await request();
       if (turn !== this.#turn) return;
-      // What is there is known now: also that it is nothing.
+      // The list has been loaded now, even if it is empty.
       this.list.removeAttribute('aria-busy');
       this.#render();
     } catch (error) {
@@ -252,7 +252,7 @@ export class Sidebar {
 
   #doubleClick(event) {
     const main = event.target.closest('.row-main');
-    // The first click of the two may have opened a database: what is under the pointer now was not meant.
+    // The first of the two clicks may have opened a database, so the row under the pointer was not meant.
     if (main && this.#db !== null && main.dataset.name === this.#selected) this.#on.runTable(this.#db, main.dataset.name);
   }
 

@@ -46,7 +46,7 @@ function confirmUnlimited() {
   });
 }
 
-/** What the selector offers; it is drawn again only when that changes, never under an open list. */
+/** What the selector offers; redrawn only when that changes, since redrawing closes an open list. */
 let drawn = {};
 
 /** Offers the databases in the tab's selector. @param {string[]} names @param {string} current */

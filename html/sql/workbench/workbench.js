@@ -26,12 +26,12 @@ const MAX_TABS = 24;
 /** Closed tabs that can be opened again. */
 const MAX_CLOSED = 10;
 
-/** The page once it knows its server. */
+/** The page after the first answer of the server. */
 export class Workbench {
   #closed = [];
   #history;
   #warnedFull = false;
-  /** Whether the page goes by itself, when nothing can be saved any more. */
+  /** Whether the page leaves without the browser's question. */
   leavesUnasked = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
 
@@ -153,7 +153,7 @@ export class Workbench {
 
   #setLimit(limit) {
     this.settings.limit = limit;
-    // No limit is not remembered: it is a decision about one statement.
+    // No limit is not saved: it is meant for one statement.
     if (limit) saveSettings(this.settings);
   }
 
@@ -280,7 +280,7 @@ export class Workbench {
     this.sidebar.setTabDatabase(this.active.db);
   }
 
-  /** The person wants the active tab to run in the database that is looked at. */
+  /** Makes the active tab run in the database shown in the sidebar. */
   #useDatabase(db) {
     this.setDatabase(db);
     announce(`${this.active.name} runs in ${db} now`);
@@ -334,7 +334,7 @@ export class Workbench {
     this.#saveSoon();
   }
 
-  /** A statement changed the dictionary: what was known of it is asked for again. */
+  /** A statement changed the schema: the catalogue is loaded again. */
   dictionaryChanged() {
     this.catalogue.forget();
     this.sidebar.refresh().then(() => this.catalogue.databases()).then(() => this.#drawDatabases(), () => {});
@@ -439,14 +439,14 @@ export class Workbench {
     this.workspace.saveHistory(this.#history);
   }
 
-  /** The browser's own question: what would be lost cannot be had again. */
+  /** Makes the browser ask before a running write or an open transaction is lost. */
   #askBeforeLeaving(event) {
     if (this.readOnly || this.leavesUnasked || !this.tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite)) return;
     event.preventDefault();
     event.returnValue = true;
   }
 
-  /** The page goes: what it runs is ended, sessions are closed. */
+  /** The page is left: statements are cancelled, sessions closed. */
   #leave() {
     this.#saveSoon.cancel();
     this.save();
