@@ -3,7 +3,7 @@
  * @module
  */
 
-/** Nesting of geometry collections that is followed. */
+/** Greatest nesting of geometry collections. */
 const MAX_WKB_DEPTH = 16;
 
 /** Bytes of a `0x…` string. */
@@ -85,7 +85,7 @@ export function geometryText(bytes) {
 
 const NAMES = ['', 'POINT', 'LINESTRING', 'POLYGON', 'MULTIPOINT', 'MULTILINESTRING', 'MULTIPOLYGON', 'GEOMETRYCOLLECTION'];
 
-/** Reads well-known binary; a RangeError means that the bytes are none. */
+/** Reads well-known binary; throws a RangeError for other bytes. */
 class WkbReader {
   #view;
   #little = true;

@@ -53,7 +53,7 @@ function cut(text, length) {
   return text.slice(0, code >= 0xd800 && code < 0xdc00 ? length - 1 : length);
 }
 
-// Controls, blanks at the ends or in a row, and characters that have no width or turn the direction of the text.
+// Control characters, leading, trailing and repeated blanks, zero-width and bidirectional characters.
 const UNSEEN =
   /[\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|^ +| +$| {2,}/g;
 const UNSEEN_OPEN_END =

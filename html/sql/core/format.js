@@ -54,7 +54,7 @@ export async function writeTable(format, table, { signal } = {}) {
   return [...pieces, piece];
 }
 
-/** Quoted where a tab, line end or quote would break the shape: spreadsheets read it back as one cell. */
+/** Quoted where it holds a tab, line end or quote, so that spreadsheets read it as one cell. */
 function* writeTsv({ columns, rows, header = false, nullText = 'NULL' }) {
   const cell = (value) => {
     if (value === null) return nullText;

@@ -15,7 +15,7 @@ const SPACE = new Set([32, 9, 10, 13]);
 const COMMA = 44;
 const COLON = 58;
 
-/** Nesting of the parts that are walked; deeper than any plan of ours. */
+/** Greatest nesting of a plan. */
 const MAX_DEPTH = 16;
 
 /** Reads a document chunk by chunk. */
@@ -123,7 +123,7 @@ export class JsonStreamParser {
     return at;
   }
 
-  /** Takes what belongs to the value being held; the state carries over from chunk to chunk. */
+  /** Collects the value being held, which may span chunks. */
   #collect(held, chunk, from) {
     const { parts } = held;
     const end = scan(held, chunk, from);

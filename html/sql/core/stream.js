@@ -8,7 +8,7 @@ import { tokens } from './lexer.js';
 import { ResultSet } from './resultset.js';
 import { Slicer } from './slices.js';
 
-/** Time between two progress reports, in milliseconds: often enough to look alive. */
+/** Time between two progress reports, in milliseconds. */
 const PROGRESS_MS = 100;
 
 /** Longest text of an answer that is not JSON that is shown, in characters. */
@@ -188,7 +188,7 @@ class Reading {
   }
 }
 
-/** Whether a statement commits or rolls back: run again it would say that all is well. */
+/** Whether a statement commits or rolls back: repeated it would succeed without effect. */
 function endsTransaction(sql) {
   for (const { type, start, end } of tokens(sql.slice(0, 2000))) {
     if (type !== 'comment') return /^(?:commit|rollback)$/i.test(sql.slice(start, end));

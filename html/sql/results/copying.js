@@ -38,7 +38,7 @@ export class Copying {
     if (cells(area) <= AT_ONCE) this.#notify(`Copied ${describe(area)}`, 'good');
   }
 
-  /** Copies an area; says so when it is done. */
+  /** Copies an area and announces it. */
   async copy(format, area, header) {
     const { model } = this.#grid;
     const table = { ...model.tableOf(area), header, name: sourceTable(model.result.sql) ?? undefined };

@@ -91,7 +91,7 @@ class ExportForm {
     return h('label', { class: 'check' }, input, h('span', {}, text, more && h('span', { class: 'dim', text: ` – ${more}` })));
   }
 
-  /** Shows what the choices made leave to choose. */
+  /** Shows the options that apply to the choices made. */
   #adapt() {
     const formats = this.all.checked ? SERVER_FORMATS : FORMATS;
     if (this.formats !== formats) {
@@ -125,7 +125,7 @@ class ExportForm {
     dialog.querySelector('input:checked')?.focus();
   }
 
-  /** Closing the dialog ends what it began, but for what the browser downloads itself. */
+  /** Closing the dialog aborts the export, except a download by the browser itself. */
   closed() {
     this.#abort?.abort();
   }
@@ -159,8 +159,8 @@ class ExportForm {
     try {
       file = await globalThis.showSaveFilePicker({ suggestedName: this.#name });
     } catch (cause) {
-      if (cause.name === 'AbortError') return undefined; // the person changed their mind
-      return this.#download(); // refused by a policy: the browser's own way remains
+      if (cause.name === 'AbortError') return undefined; // the user cancelled
+      return this.#download(); // forbidden by a policy: download instead
     }
     const abort = new AbortController();
     this.#abort = abort;

@@ -256,7 +256,7 @@ export class Grid {
 
   // Selection and focus.
 
-  /** Shows the selection and puts the focus where it belongs. */
+  /** Draws the selection and sets the tab stop. */
   mark() {
     this.#markHead();
     for (const [place, row] of this.#rows) this.#markRow(place, row);
@@ -307,7 +307,7 @@ export class Grid {
     this.activeElement?.focus({ preventScroll: true });
   }
 
-  /** The active cell is in the document wherever the window is: it holds the focus. */
+  /** The active cell, which stays in the document when scrolled away since it holds the focus. */
   #ensureActive() {
     const { row, column } = this.model.active;
     const known = row < 0 ? this.#headers.has(column) : this.#rows.get(row)?.cells.has(column);
@@ -322,7 +322,7 @@ export class Grid {
     return row < 0 ? this.#headers.get(column) : this.#rows.get(row)?.cells.get(column);
   }
 
-  /** Scrolls as little as shows the position; a whole row or column needs no scrolling along itself. */
+  /** Scrolls just enough to show the position; not along a selected row or column. */
   reveal({ row, column }, span = 'cells') {
     const { model, element } = this;
     if (row >= 0 && span !== 'columns' && span !== 'all') {
@@ -344,9 +344,9 @@ export class Grid {
     return { row: Math.min(Math.max(0, row), this.model.rowCount - 1), column };
   }
 
-  // What changes the whole.
+  // Sorting and searching.
 
-  /** Sorts by the column as a click on its header asks. */
+  /** Sorts by a column, as after a click on its header. */
   async sortBy(column, adding) {
     const keys = this.model.nextKeys(column, adding);
     this.#sorting?.abort();
@@ -380,14 +380,14 @@ export class Grid {
     this.render(true);
   }
 
-  /** Marks a text wherever it is shown; the empty text ends it. */
+  /** Highlights a text in all cells; an empty text removes the highlight. */
   highlight(text) {
     this.needle = text.toLowerCase();
     this.render(true);
   }
 }
 
-/** The numbers from `first` to `last`, and the one that must stay. */
+/** The numbers from `first` to `last`, plus the one that must stay. */
 function within(first, last, also) {
   const numbers = new Set();
   for (let i = first; i <= last; i += 1) numbers.add(i);

@@ -29,7 +29,7 @@ export class Viewer {
   #notify;
   /** @type {Cell|null} */
   #cell = null;
-  #choice = ''; // the mode that the person chose last
+  #choice = ''; // the mode chosen last
   #wrap = true;
   #imageUrl = '';
   #drawing = 0;
@@ -171,7 +171,7 @@ function looksLikeJson(text) {
   return text.length <= MAX_JSON && /^\s*[{[]/.test(text) && layOutJson(text) !== null;
 }
 
-/** The bytes as text, where they are text. */
+/** The bytes as UTF-8 text; null where they are not. */
 function decodeText(hex) {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(hexBytes(hex, MAX_DUMP), { stream: hexSize(hex) > MAX_DUMP });

@@ -62,7 +62,7 @@ export class Editor {
     area.addEventListener('blur', () => { this.#tabLeaves = false; });
   }
 
-  /** Ends what the editor watches. */
+  /** Stops observers and frames. */
   close() {
     this.resize.disconnect();
     cancelAnimationFrame(this.#frame);

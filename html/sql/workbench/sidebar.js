@@ -2,7 +2,7 @@
 import { byId, debounce, fill, focusedIn, h, icon, iconButton, query, queryAll } from '../../common/dom.js';
 import { formatBytes, formatCount } from '../../common/figures.js';
 
-/** Tables on one page of the list, and databases: few servers have more than fit a list. */
+/** Entries on one page of the list: of tables, and of databases. */
 const PAGE = 50;
 const DATABASE_PAGE = 500;
 /** When details take longer than this, the names are shown first. */
@@ -56,7 +56,7 @@ export class Sidebar {
     return this.#db;
   }
 
-  /** Told where the active tab's statements run: looking at another database does not change that. @param {string} db */
+  /** Sets the database of the active tab; browsing another database does not change it. @param {string} db */
   setTabDatabase(db) {
     this.#tabDb = db;
     this.#use.hidden = this.#db === null || this.#db === db;
