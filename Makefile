@@ -78,6 +78,9 @@ demo:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	tests/knots.py --self-test
+	tests/knots.py
+	tests/typescript.sh
 
 fmt:
 	$(CARGO) fmt --all

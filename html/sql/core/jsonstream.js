@@ -15,14 +15,15 @@ const SPACE = new Set([32, 9, 10, 13]);
 const COMMA = 44;
 const COLON = 58;
 
-/** Nesting of the parts that are walked; deeper than any plan of ours. */
+/** Greatest nesting of a plan. */
 const MAX_DEPTH = 16;
 
 /** Reads a document chunk by chunk. */
-export class JsonFeed {
+export class JsonStreamParser {
   #stack = [];
   #expect = 'value';
-  #held = null; // the value being collected: { parts, depth, inString, escaped }
+  /** The value being collected. @type {{parts: string[], depth: number, inString: boolean, escaped: boolean}|null} */
+  #held = null;
   #root;
   #done = false;
 
@@ -47,7 +48,7 @@ export class JsonFeed {
     let at = from;
     while (at < chunk.length) {
       if (this.#held) {
-        at = this.#collect(chunk, at);
+        at = this.#collect(this.#held, chunk, at);
         if (!this.#held && deadline !== Infinity && performance.now() > deadline) return at;
       } else {
         at = this.#step(chunk, at);
@@ -122,12 +123,12 @@ export class JsonFeed {
     return at;
   }
 
-  /** Takes what belongs to the value being held; the state carries over from chunk to chunk. */
-  #collect(chunk, from) {
-    const end = scan(this.#held, chunk, from);
-    this.#held.parts.push(chunk.slice(from, end < 0 ? chunk.length : end));
+  /** Collects the value being held, which may span chunks. */
+  #collect(held, chunk, from) {
+    const { parts } = held;
+    const end = scan(held, chunk, from);
+    parts.push(chunk.slice(from, end < 0 ? chunk.length : end));
     if (end < 0) return chunk.length;
-    const { parts } = this.#held;
     this.#held = null;
     this.#deliver(JSON.parse(parts.length === 1 ? parts[0] : parts.join('')));
     return end;

@@ -1,26 +1,26 @@
-// Starting afresh with a remote server: what that means, and the decision.
+// Resetting a remote server: explains the consequences and asks for confirmation.
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { hostOf } from '../core/links.js';
 
-/** Classes of failure after which it may help. */
+/** Failure classes that a reset may fix. */
 const REFUSALS = ['wrong-password', 'forbidden', 'quick-setup'];
 
-/** Whether a connection failed in a way that starting afresh may mend. @param {object|undefined} connection */
-export function mayStartAfresh(connection) {
-  return REFUSALS.includes(connection?.error_class) && hostOf(connection.server) !== '';
+/** Whether a reset may fix what made a connection fail. @param {Connection|undefined} connection */
+export function isResetUseful(connection) {
+  return REFUSALS.includes(connection?.error_class ?? '') && hostOf(connection?.server) !== '';
 }
 
-/** Whether the server said that it does not know this computer. @param {object|undefined} connection */
-export function isTurnedAway(connection) {
-  return connection?.error_class === 'wrong-password' && mayStartAfresh(connection);
+/** Whether the server said that it does not know this computer. @param {Connection|undefined} connection */
+export function areCredentialsRefused(connection) {
+  return connection?.error_class === 'wrong-password' && isResetUseful(connection);
 }
 
 /**
- * Asks whether to start afresh. @param {string} server its origin @param {string[]} live names of applications that are disconnected for it
+ * Asks for confirmation. @param {string} server its origin @param {string[]} live names of applications that are disconnected for it
  * @returns {Promise<boolean>}
  */
-export async function reviewAfresh(server, live) {
+export async function confirmReset(server, live) {
   const host = hostOf(server);
   const answer = await openDialog({
     title: `Start afresh with ${host}`,
@@ -29,7 +29,7 @@ export async function reviewAfresh(server, live) {
       h('ul', { class: 'consequences' }, consequences(live).map((text) => h('li', { text }))),
     ],
     actions: [{ label: 'Cancel', value: false }, { label: 'Start afresh', value: true, kind: 'danger' }],
-    onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+    harmless: true,
   });
   return answer === true;
 }

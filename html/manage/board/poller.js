@@ -1,19 +1,19 @@
-// Follows a connection that the user asked for in this page, until it is made or has failed; then opens its site.
+// Polls a connection that the user started from this page until it is connected or has failed, then opens its site.
 
-/** Time between two looks at the status, in ms, as the specification has it. */
+/** Time between two polls of the status, in ms, as the specification has it. */
 export const POLL_MS = 2_000;
 /** Time from `connected` to the new tab, in ms, as the specification has it. */
 export const OPEN_MS = 500;
 
-/** The connections being followed, by application. */
-export class Followed {
+/** The polls under way, by application. */
+export class ConnectionPoller {
   #api;
   #store;
   #open;
   #tokens = new Map();
 
   /**
-   * @param {{api: ReturnType<typeof import('../api.js').createApi>, store: import('./store.js').Store, open: (app: object) => void}} parts
+   * @param {{api: ReturnType<typeof import('../api.js').createApi>, store: import('./store.js').Store, open: (app: App) => void}} parts
    *   `open` opens the site of a connected application
    */
   constructor({ api, store, open }) {
@@ -22,16 +22,16 @@ export class Followed {
     this.#open = open;
   }
 
-  /** Begins to follow. @param {string} id */
-  begin(id) {
-    this.end(id);
+  /** Starts polling. @param {string} id */
+  start(id) {
+    this.stop(id);
     const token = {};
     this.#tokens.set(id, token);
     this.#later(id, token, POLL_MS);
   }
 
-  /** Follows no more, and opens nothing. @param {string} id */
-  end(id) {
+  /** Stops polling; nothing is opened. @param {string} id */
+  stop(id) {
     clearTimeout(this.#tokens.get(id)?.timer);
     this.#tokens.delete(id);
   }
@@ -60,14 +60,14 @@ export class Followed {
   }
 
   #ended(id) {
-    this.end(id);
+    this.stop(id);
     this.#store.refresh();
   }
 
   #connected(id, token, { site_url: siteUrl }) {
     this.#store.refresh();
     token.timer = setTimeout(() => {
-      this.end(id);
+      this.stop(id);
       const app = this.#store.find(id);
       if (siteUrl && app?.conn_status === 'connected') this.#open(app);
     }, OPEN_MS);

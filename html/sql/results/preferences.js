@@ -6,9 +6,9 @@
 const PREFIX = 'postern.results.';
 
 /** @param {string} name @param {any} fallback where nothing, or nothing readable, was kept */
-export function remembered(name, fallback) {
+export function readPreference(name, fallback) {
   try {
-    const kept = JSON.parse(localStorage.getItem(PREFIX + name));
+    const kept = JSON.parse(localStorage.getItem(PREFIX + name) ?? 'null');
     return typeof kept === typeof fallback ? kept : fallback;
   } catch {
     return fallback; // storage is switched off
@@ -16,7 +16,7 @@ export function remembered(name, fallback) {
 }
 
 /** @param {string} name @param {any} value */
-export function remember(name, value) {
+export function writePreference(name, value) {
   try {
     localStorage.setItem(PREFIX + name, JSON.stringify(value));
   } catch {

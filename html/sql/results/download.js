@@ -8,10 +8,10 @@ import { openDialog } from '../../common/dialog.js';
 import { hexBytes, hexSize } from '../core/binary.js';
 import { Slicer } from '../core/slices.js';
 
-/** Bytes decoded at one go; a few milliseconds. */
+/** Bytes decoded in one slice, which takes a few milliseconds. */
 const BLOCK = 1 << 18;
 
-/** How long a link to what was saved is kept, in milliseconds: the browser has read it long before. */
+/** How long the object URL of a saved file is kept, in milliseconds: the browser has read it by then. */
 const LINK_MS = 60_000;
 
 /**
@@ -31,7 +31,7 @@ export async function copyPieces(pieces) {
   return (await pieces).reduce((sum, piece) => sum + piece.length, 0);
 }
 
-/** The last resort where the browser refuses both ways. */
+/** Fallback where the browser refuses both ways. */
 function copyByHand(text) {
   const field = h('textarea', { class: 'copy-field', readonly: true, 'aria-label': 'Text to copy' });
   field.value = text;
@@ -72,7 +72,7 @@ export async function hexBlob(hex, type = 'application/octet-stream') {
   return new Blob(blocks, { type });
 }
 
-/** A file name from a title, with the time, so that no earlier file is met. */
+/** A file name from a title and the time, so that names do not collide. */
 export function fileName(title, extension) {
   const now = new Date();
   const two = (number) => String(number).padStart(2, '0');

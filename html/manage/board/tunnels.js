@@ -3,13 +3,13 @@ import { byId, fill, h, icon, iconButton } from '../../common/dom.js';
 import { formatMs } from '../../common/figures.js';
 import { openDialog } from '../../common/dialog.js';
 import { hostOf } from '../core/links.js';
-import { failureClass, waitText } from '../core/status.js';
-import { CHANGED, fingerprints, isHostKey } from './hostkey.js';
+import { failureClass, formatWait } from '../core/status.js';
+import { HOST_KEY_CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
-/** What does not pass by itself. */
+/** Failures that need action from the user. */
 const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
 const STATUSES = ['connected', 'connecting', 'failed'];
-/** Notices that were put away, until the page is loaded again. */
+/** Notices dismissed since the page was loaded. */
 const dismissed = new Set();
 
 /** Draws the strip. @param {import('./store.js').Store} store */
@@ -29,11 +29,11 @@ function describe({ tunnels, version }) {
   if (tunnels.length > 1) return { status, text: `${tunnels.length} main tunnels · ${tunnels.filter((tunnel) => tunnel.status === 'connected').length} connected` };
   const [{ latency_ms: latency }] = tunnels;
   const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '')
-    : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class).label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
+    : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class)?.label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
   return { status, kind: 'main tunnel', text: [placeOf(tunnels[0], version), last].filter(Boolean).join(' · ') };
 }
 
-/** Where a main tunnel leads. */
+/** The remote end of a main tunnel, for display. */
 function placeOf({ server }, version) {
   const host = hostOf(server);
   return version.embedded && host === hostOf(version.server) ? 'relay on this computer' : host;
@@ -54,7 +54,8 @@ function needsYou({ status, error_class: errorClass }) {
   return status !== 'connected' && NEEDS_YOU.includes(errorClass);
 }
 
-/** Draws the open dialog again; does nothing while there is none. */
+/** Redraws the open dialog, if there is one. */
+/** @type {(store: import('./store.js').Store) => void} */
 let redraw = () => {};
 
 /** Shows all main tunnels, as they are while it is open. @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
@@ -72,11 +73,11 @@ export async function showTunnels(store, actions) {
   redraw = () => {};
 }
 
-/** The entries of the dialog: built anew only when what they are made of changes; figures are written into them. */
+/** The entries of the dialog: rebuilt only when their structure changes; numbers are updated in place. */
 class Entries {
   #list;
   #actions;
-  #key = null;
+  #key = '';
   #figures = [];
 
   constructor(list, actions) {
@@ -105,7 +106,7 @@ function statusOf({ status }) {
 
 function figures(tunnel) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = tunnel;
-  return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${waitText(wait)}`].filter(Boolean).join(' · ');
+  return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait)}`].filter(Boolean).join(' · ');
 }
 
 function entry(tunnel, place, facts, actions) {
@@ -114,15 +115,15 @@ function entry(tunnel, place, facts, actions) {
   return h('li', { class: `tunnel-entry ${statusOf(tunnel)}` },
     h('p', {}, h('span', { class: 'dot', 'aria-hidden': 'true' }), ' ', h('strong', { text: place || 'unknown server', title: hostOf(server) })),
     facts,
-    error && h('p', { class: 'bad' }, known && `${known.label}: `, isHostKey(key) ? CHANGED : String(error)),
+    error && h('p', { class: 'bad' }, known && `${known.label}: `, isHostKey(key) ? HOST_KEY_CHANGED : String(error)),
     error && known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
     isHostKey(key) && fingerprints(key),
     h('div', { class: 'tunnel-actions' },
       isHostKey(key) && h('button', { type: 'button', class: 'button', text: 'Compare and trust …', on: { click: () => actions.trust(key) } }),
-      place && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${place}`, on: { click: () => actions.startAfresh(server) } })));
+      place && h('button', { type: 'button', class: 'button', text: 'Start afresh …', 'aria-label': `Start afresh … ${place}`, on: { click: () => actions.resetServer(server) } })));
 }
 
-/** Draws the notices that were not put away. @param {{notices?: unknown}} version */
+/** Draws the notices that were not dismissed. @param {{notices?: unknown}} version */
 export function drawNotices({ notices }) {
   const list = byId('notices');
   const texts = (Array.isArray(notices) ? notices : []).map(String).filter((text) => text !== '' && !dismissed.has(text));
