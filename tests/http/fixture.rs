@@ -11,7 +11,7 @@ use postern::http::{Handler, HostPolicy, Limits, Request, Response, Server, Serv
 use serde_json::json;
 
 /// No answer here takes this long.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Fixture {
     pub addr: SocketAddr,

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::fixture::visit;
 use support::leash::{Leash, Leashed};
 use support::postern::{Finished, binary};
-use support::{Home, PATIENCE, wait_until};
+use support::{Home, PATIENCE, allowed, wait_until};
 
 pub(crate) const PASSWORD: &str = "s3cret-Pass";
 /// Time in which a command ends after a signal.
@@ -58,7 +58,7 @@ impl Running {
         self.process.signal(signal);
         let status = self.process.wait(PATIENCE).unwrap();
         let took = began.elapsed();
-        assert!(took < END_WITHIN, "{took:?}");
+        assert!(took < allowed(END_WITHIN), "{took:?}");
         self.process.drained();
         let said = self.process.stdout.text() + &self.process.stderr.text();
         assert_eq!(status.code(), Some(0), "{said}");
