@@ -78,6 +78,7 @@ demo:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	tests/deny.py
 
 fmt:
 	$(CARGO) fmt --all
