@@ -13,7 +13,7 @@ STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
 DEBIAN_PACKAGES := rustc-web cargo-web rust-web-src
 DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 
-.PHONY: all static static-rustup static-debian test bench demo lint fmt clean
+.PHONY: all static static-rustup static-debian test fuzz bench demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -57,6 +57,10 @@ $(STATIC_VENV)/installed: Makefile
 # Installs what is missing, checks the style, builds, runs every test. The last line counts them.
 test:
 	@tests/run.sh
+
+# Fuzz targets, 20 seconds each.
+fuzz:
+	@tests/fuzz/run.sh
 
 # The figures that README.md quotes, measured on this machine; the tunnel's beside the tunnels whose
 # binaries POSTERN_CHISEL, POSTERN_RATHOLE and POSTERN_BORE name.

@@ -1,6 +1,6 @@
 //! The words of the command line as they are: every `--help`, and what wrong command lines are told.
 //!
-//! `POSTERN_BLESS=1 cargo test --test cli snapshots` writes down those of now; the change then shows in the diff. A new
+//! `POSTERN_BLESS=1 cargo test --locked --test cli snapshots` writes down those of now; the change then shows in the diff. A new
 //! case for the errors is a line of its own in `tests/data/errors.txt`, as in `$ postern start x`.
 
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn data(name: &str) -> PathBuf {
 #[track_caller]
 fn is_kept(name: &str, text: &str) {
     let path = data(name);
-    if std::env::var_os("POSTERN_BLESS").is_some() {
+    if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
         return std::fs::write(&path, text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();

@@ -87,7 +87,7 @@ fn the_page_has_the_same_functions() {
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
         found, wanted,
-        "run POSTERN_BLESS=1 cargo test --test sql gate_vectors"
+        "run POSTERN_BLESS=1 cargo test --locked --test sql gate_vectors"
     );
 }
 
