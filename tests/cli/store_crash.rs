@@ -18,7 +18,7 @@ const CHILD: &str = "POSTERN_TEST_VAULT";
 const KILLS: u32 = 100;
 /// Bytes of a content: some pages, so that a write is no single instant.
 const LENGTH: usize = 20_000;
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn file(home: &Path) -> SealedFile {
     SealedFile::new(DataDir::at(home), ".counter", "test")

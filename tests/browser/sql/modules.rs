@@ -5,7 +5,6 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::json;
 
-use crate::sql::client::{Client, strings};
 use support::Browser;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
