@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::names;
-use super::secret::{NoRandom, below, identifier};
+use super::secret::identifier;
 use super::setup_request::SetupRequest;
 use super::state::{Application, MAX_APPLICATIONS, RelayState, Site};
+use crate::store::random;
 
 /// Public ports. Default 20000 to 29999: below what systems give to outgoing connections.
 pub(super) const PUBLIC_PORTS: RangeInclusive<u16> = 20_000..=29_999;
@@ -24,13 +25,6 @@ pub(super) enum Refused {
     TooMany,
     /// No port, number or name is left.
     Exhausted(&'static str),
-    NoRandom,
-}
-
-impl From<NoRandom> for Refused {
-    fn from(_: NoRandom) -> Self {
-        Self::NoRandom
-    }
 }
 
 /// The world outside of the state.
@@ -81,7 +75,7 @@ pub(super) fn assign(
         key: wanted.key(),
         app_id: match &before {
             Some(before) => before.app_id.clone(),
-            None => identifier()?,
+            None => identifier(),
         },
         display_name: wanted.display_name.clone(),
         protocol: wanted.protocol.clone(),
@@ -192,12 +186,19 @@ fn port(
     }
     let mut left: Vec<u16> = outside.public.clone().filter(is_left).collect();
     while !left.is_empty() {
-        let port = left.swap_remove(below(left.len())?);
+        let port = left.swap_remove(below(left.len()));
         if (outside.is_free)(port) {
             return Ok(port);
         }
     }
     Err(Refused::Exhausted("no public port is left"))
+}
+
+/// A random number below `count`, which is not 0: all but equally likely.
+fn below(count: usize) -> usize {
+    let drawn = u64::from_be_bytes(random::bytes());
+    let count = u64::try_from(count).expect("a count has at most 64 bits");
+    usize::try_from(drawn % count).expect("it is below a count")
 }
 
 /// Ports and numbers that are not `connector`'s to have.
@@ -230,7 +231,7 @@ mod tests {
         let mut book = RelayState::default();
         for name in ["a", "b"] {
             let connector = Connector {
-                password: SecretHash::of(&"x".repeat(40)).unwrap(),
+                password: SecretHash::of(&"x".repeat(40)),
                 api_port: api_port(&book).unwrap(),
                 enrolled_at: String::new(),
                 called_at: String::new(),

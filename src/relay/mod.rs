@@ -16,7 +16,6 @@ mod connector_auth;
 mod lines;
 mod names;
 mod operator;
-mod rate_limiter;
 mod routes;
 mod secret;
 mod service;
@@ -40,7 +39,7 @@ use zeroize::Zeroizing;
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::store::time::rfc3339;
-use crate::store::{self, DataDir, Instance};
+use crate::store::{self, DataDir, Instance, random};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 pub use connector_auth::Enrolment;
@@ -140,7 +139,7 @@ impl Whereabouts {
 pub enum StartError {
     /// The data directory cannot be used.
     State(StateError),
-    /// The system refused a thread, a socket or random bytes.
+    /// The system refused a thread or a socket.
     System(io::Error),
 }
 
@@ -167,12 +166,6 @@ impl From<io::Error> for StartError {
     }
 }
 
-impl From<secret::NoRandom> for StartError {
-    fn from(error: secret::NoRandom) -> Self {
-        Self::System(io::Error::other(error.to_string()))
-    }
-}
-
 /// Starts the gateway, the quick-setup API and the tunnel server.
 pub fn start(options: Options) -> Result<Running, StartError> {
     let mut set_aside = Vec::new();
@@ -190,7 +183,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     place.fingerprint = keys
         .first()
         .map_or_else(String::new, |key| key.public().fingerprint());
-    let operator = Operator::new(place.port)?;
+    let operator = Operator::new(place.port);
     let (hosts, mut gateway) = (
         hosts(&place, listen),
         gateway_config(&place, &options.trust_proxy),
@@ -339,7 +332,7 @@ pub fn has_state(data: &DataDir) -> bool {
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
 pub fn revoke(data: DataDir, name: &str) -> Result<Option<Revoked>, StartError> {
     let store = Store::open(data, &mut Vec::new())?;
-    let fresh = FreshToken::new()?;
+    let fresh = FreshToken::new();
     let turned_out =
         store.update(|book| Ok::<_, StateError>(service::turn_out(book, name, fresh)))?;
     Ok(turned_out.map(|(_, enroll_token)| Revoked { enroll_token }))
@@ -431,10 +424,10 @@ fn enroll_token(
         (Some(given), Some(known)) if known.is(given) => return Ok(TokenAtStart::default()),
         (None, Some(_)) => return Ok(TokenAtStart::default()),
         (Some(_), _) => None,
-        (None, None) => Some(secret::token()?),
+        (None, None) => Some(Zeroizing::new(random::token())),
     };
     if let Some(token) = given.as_ref().or(made.as_ref()) {
-        let kept = SecretHash::of(token)?;
+        let kept = SecretHash::of(token);
         store.update(|book| {
             book.set_token(kept, &rfc3339(SystemTime::now()));
             Ok::<_, StateError>(())

@@ -14,8 +14,7 @@ use super::gateway::{Cidr, forwarded};
 use super::operator::Operator;
 use super::service::Service;
 use super::status;
-use crate::http::h1::target::form_fields;
-use crate::http::link::Entered;
+use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 
 /// The description of the API, served at `/api/openapi.json`.
@@ -253,28 +252,17 @@ fn page(app: &AppState, request: Request) {
 
 /// The sign-in page, and the exchange of the token: from the link or from the page's form.
 fn enter(app: &AppState, request: Request) {
-    let Some(token) = token_of(&request) else {
+    let Some(token) = SignInFields::code_of(&request).map(Zeroizing::new) else {
         return assets::page(request, "gateway/operator.html");
     };
     let source = source(&request, &app.trust_proxy);
     match app.operator.enter(&token, source, app.is_secure(&request)) {
-        Ok(cookie) => request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie)),
-        Err(None) => assets::page_with_status(request, "gateway/operator.html", 401),
-        Err(Some(wait)) => request.respond(too_many("too many wrong tokens", wait)),
+        Outcome::SignedIn(cookie) => {
+            request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie));
+        }
+        Outcome::WrongCode => assets::page_with_status(request, "gateway/operator.html", 401),
+        Outcome::TooMany(wait) => request.respond(too_many("too many wrong tokens", wait)),
     }
-}
-
-fn token_of(request: &Request) -> Option<Zeroizing<String>> {
-    if *request.method() != Method::Post {
-        return request
-            .query("code")
-            .map(|code| Zeroizing::new(code.to_owned()));
-    }
-    let body = std::str::from_utf8(request.body()).ok()?;
-    let fields = form_fields(body).unwrap_or_default();
-    let field = fields.iter().find(|(name, _)| name == "code");
-    let entered = field.map(|(_, text)| Entered::read(text));
-    Some(Zeroizing::new(entered.unwrap_or_default().code))
 }
 
 fn respond(request: Request, outcome: Result<Response, ApiError>) {

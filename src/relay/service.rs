@@ -13,14 +13,15 @@ use zeroize::Zeroizing;
 use super::allocator::{self, Outside, Refused};
 use super::connector_auth::{self, Enrolment, Standing, Turned};
 use super::lines::Lines;
-use super::rate_limiter::RateLimiter;
-use super::secret::{self, NoRandom, SecretHash, sha256, token};
+use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
 use super::state::{Application, Connector, NotAllowed, RESERVED_FOR, RelayState};
 use super::state_store::{self, Saving, Store};
 use super::urls::PublicUrls;
 use crate::http::ApiError;
+use crate::http::auth::{Code, RateLimiter, WhenFull};
+use crate::store::random;
 use crate::store::time::rfc3339;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::server::{Grant, Opener, Policy, PortStats};
@@ -61,8 +62,8 @@ impl Service {
             place,
             sites: Arc::default(),
             enrolment,
-            calls: RateLimiter::new(CALLS),
-            wrong_logins: RateLimiter::new(WRONG_LOGINS),
+            calls: RateLimiter::new(CALLS, WhenFull::Forget),
+            wrong_logins: RateLimiter::new(WRONG_LOGINS, WhenFull::Forget),
             turned_away: Lines::default(),
             opener: OnceLock::new(),
             following: Mutex::new(()),
@@ -101,7 +102,7 @@ impl Service {
         let standing = self
             .admit(&wanted, rule)
             .inspect_err(|error| self.tell_turned_away(source, name, error))?;
-        let code = token().map_err(no_random)?;
+        let code = Zeroizing::new(random::token());
         let (api_port, assigned) = self.assign(&wanted, &standing, &code)?;
         let url = self.place.application_url(&assigned);
         log::info!(
@@ -131,7 +132,7 @@ impl Service {
 
     /// Counts a call; 429 with the time to wait where it is one too many.
     pub(super) fn count_call(&self, source: IpAddr) -> Result<(), Duration> {
-        self.calls.count(source)
+        self.calls.count(source, Instant::now())
     }
 
     /// Whoever is not let in can come as often as he likes, and does not get to fill the disk.
@@ -164,9 +165,11 @@ impl Service {
         // Costly, so not under the lock.
         let password = match standing {
             Standing::Known(_) => None,
-            _ => Some(SecretHash::of(&wanted.password).map_err(no_random)?),
+            _ => Some(SecretHash::of(&wanted.password)),
         };
-        let code = wanted.has_door().then(|| STANDARD.encode(sha256(code)));
+        let code = wanted
+            .has_door()
+            .then(|| STANDARD.encode(Code::new(code).digest()));
         let now = rfc3339(SystemTime::now());
         let _following = self.following();
         let (api_port, before, assigned) = self.store.update_saving(|book| {
@@ -278,7 +281,7 @@ impl Service {
     /// token, which it knows, lets nobody in any more; the one in its place, where one is needed, is to
     /// be shown.
     pub(super) fn revoke(&self, name: &str) -> Result<TurnedOut, ApiError> {
-        let fresh = FreshToken::new().map_err(no_random)?;
+        let fresh = FreshToken::new();
         let _following = self.following();
         let ((connector, enroll_token), saved) = self.store.change_at_once(|book| {
             let missing = || ApiError::not_found("there is no connector of this name");
@@ -359,10 +362,10 @@ pub(super) struct FreshToken {
 }
 
 impl FreshToken {
-    pub(super) fn new() -> Result<Self, NoRandom> {
-        let token = token()?;
-        let kept = SecretHash::of(&token)?;
-        Ok(Self { token, kept })
+    pub(super) fn new() -> Self {
+        let token = Zeroizing::new(random::token());
+        let kept = SecretHash::of(&token);
+        Self { token, kept }
     }
 }
 
@@ -443,12 +446,7 @@ fn refused(why: Refused) -> ApiError {
             "this connector has as many applications as it may (100): give some back first",
         ),
         Refused::Exhausted(what) => ApiError::too_many(format!("the relay is full: {what}")),
-        Refused::NoRandom => no_random(NoRandom),
     }
-}
-
-fn no_random(error: NoRandom) -> ApiError {
-    ApiError::internal(error.to_string())
 }
 
 impl From<state_store::Error> for ApiError {
@@ -465,14 +463,14 @@ impl Policy for TunnelPolicy {
     fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String> {
         let wrong = &self.0.wrong_logins;
         let kept = self.0.password(user)?;
-        if kept.is_slow() && wrong.is_exhausted(peer.ip()) {
+        if kept.is_slow() && wrong.is_exhausted(peer.ip(), Instant::now()) {
             return None;
         }
         if kept.is(password) {
             return Some(user.to_owned());
         }
         // Being one too many shows at the next look.
-        let _ = wrong.count(peer.ip());
+        let _ = wrong.count(peer.ip(), Instant::now());
         None
     }
 

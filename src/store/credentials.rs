@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 
 use super::data_dir::DataDir;
 use super::error::Error;
-use super::fingerprint::{Fingerprint, hex};
-use super::random;
+use super::fingerprint::Fingerprint;
+use super::random::{self, hex};
 use super::sealed::{Sealed, SealedFile};
 use super::zeroizing_json::to_json;
 

@@ -13,7 +13,7 @@ mod error;
 mod fingerprint;
 mod instance;
 mod lock;
-mod random;
+pub(crate) mod random;
 mod run_dir;
 mod sealed;
 pub mod time;

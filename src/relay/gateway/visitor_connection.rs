@@ -16,7 +16,7 @@ use super::proxy::{Ended, Outcome, Proxy};
 use super::raw::Raw;
 use super::request_head::{self, asks_for_websocket, is_repeatable};
 use super::response_head::{Afresh, ResponseHead};
-use super::signin::leads_to_door;
+use super::signin::is_sign_in;
 use super::site::{Down, Present, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;
@@ -161,7 +161,7 @@ impl<'g> VisitorConnection<'g> {
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
-            if leads_to_door(request.head, &site) {
+            if is_sign_in(request.head, &site) {
                 return self.enter(request, &site, visitor);
             }
             if !self.is_signed_in(request, &site) {
