@@ -79,10 +79,10 @@ pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    match text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
-        true => Ok(()),
-        false => Err(InvalidUrl("it is no host name")),
+    if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
+        return Ok(());
     }
+    Err(InvalidUrl("it is no host name"))
 }
 
 /// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an
@@ -153,7 +153,7 @@ impl PublicUrls {
     }
 
     /// What the link with a site's code begins with, `/auth` being added to it.
-    pub(super) fn door_url(&self, name: &str) -> String {
+    pub(super) fn sign_in_url(&self, name: &str) -> String {
         format!("{}.postern", self.site_url(name))
     }
 
@@ -166,9 +166,10 @@ impl PublicUrls {
                     PublicPorts::At(ip) => ip.to_string(),
                     PublicPorts::Shared | PublicPorts::Refused => self.external_ip.clone(),
                 };
-                match host.contains(':') {
-                    true => format!("tcp://[{host}]:{}", application.port),
-                    false => format!("tcp://{host}:{}", application.port),
+                if host.contains(':') {
+                    format!("tcp://[{host}]:{}", application.port)
+                } else {
+                    format!("tcp://{host}:{}", application.port)
                 }
             }
         }
@@ -195,13 +196,15 @@ impl PublicUrls {
     }
 
     fn url_of(&self, host: &str) -> String {
-        let (scheme, usual) = match self.is_secure {
-            true => ("https", 443),
-            false => ("http", 80),
+        let (scheme, usual) = if self.is_secure {
+            ("https", 443)
+        } else {
+            ("http", 80)
         };
-        match self.port == usual {
-            true => format!("{scheme}://{host}/"),
-            false => format!("{scheme}://{host}:{}/", self.port),
+        if self.port == usual {
+            format!("{scheme}://{host}/")
+        } else {
+            format!("{scheme}://{host}:{}/", self.port)
         }
     }
 }
@@ -233,24 +236,24 @@ mod tests {
                 "http://shop.relay.example/",
             ),
         ] {
-            let place = PublicUrls::new("relay.example", listen, Some(public.parse().unwrap()));
+            let urls = PublicUrls::new("relay.example", listen, Some(public.parse().unwrap()));
             assert_eq!(
-                (place.url().as_str(), place.site_url("shop").as_str()),
+                (urls.url().as_str(), urls.site_url("shop").as_str()),
                 (url, site)
             );
         }
         assert_eq!(
-            plain.door_url("shop"),
+            plain.sign_in_url("shop"),
             "http://shop.localhost:8180/.postern"
         );
-        let mut place = PublicUrls::new(
+        let mut urls = PublicUrls::new(
             "relay.example",
             listen,
             "https://admin.relay.example".parse().ok(),
         );
-        place.external_ip = "Tunnels.relay.example".to_owned();
+        urls.external_ip = "Tunnels.relay.example".to_owned();
         for (name, is_own) in [("admin", true), ("tunnels", true), ("shop", false)] {
-            assert_eq!(place.is_own_name(name), is_own, "{name}");
+            assert_eq!(urls.is_own_name(name), is_own, "{name}");
         }
     }
 

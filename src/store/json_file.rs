@@ -20,7 +20,7 @@ use super::zeroizing_json::to_json;
 /// Bytes of a sealed file. Default 4 MiB: a hundred applications need a tenth of it.
 const SEALED_CAP: u64 = 4 * 1024 * 1024;
 /// What stands in the name of a file that was set aside because it could not be read.
-const UNREADABLE: &str = "unreadable";
+pub const UNREADABLE: &str = "unreadable";
 
 /// The file of a document; `T` is a structure.
 pub struct JsonFile<T> {

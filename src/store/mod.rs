@@ -27,7 +27,7 @@ pub use data_dir::DataDir;
 pub use error::Error;
 pub use fingerprint::Fingerprint;
 pub use instance::{Claimed, Instance};
-pub use json_file::{JsonFile, files_set_aside};
+pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
 pub use lock::Locked;
 pub use run_dir::RunDir;
 pub use zeroizing_json::to_json;

@@ -6,6 +6,13 @@ use std::time::Instant;
 use super::cookies;
 use super::site::Site;
 use crate::http::auth::{Lifetime, Outcome, SignIn, sha256};
+use crate::http::h1::head::Head;
+use crate::http::h1::target::form_fields;
+
+/// Where the code of an invisible site is sent: a path that applications have no use for.
+pub(super) const AUTH: &str = "/.postern/auth";
+/// Where it was once: such links are still about. Without the site's `app_id` it is the application's.
+const OLD_AUTH: &str = "/auth";
 
 /// Who is signed in where, and who tried too often.
 pub(super) struct SiteAuth(SignIn<[u8; 32]>);
@@ -41,6 +48,21 @@ impl SiteAuth {
         let realm = realm_of(site).unwrap_or_default();
         self.0
             .enter(is_right, realm, (source, is_secure), Instant::now())
+    }
+}
+
+/// Whether a request is for the site's sign-in.
+pub(super) fn is_sign_in(head: &Head, site: &Site) -> bool {
+    let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
+    let names_site = |query: &str| {
+        let fields = form_fields(query).unwrap_or_default();
+        let mut ids = fields.iter().filter(|(key, _)| key == "app_id");
+        ids.any(|(_, id)| *id == site.app_id)
+    };
+    match path {
+        AUTH => true,
+        OLD_AUTH => names_site(query),
+        _ => false,
     }
 }
 

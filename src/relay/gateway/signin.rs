@@ -2,21 +2,17 @@
 
 use std::time::Duration;
 
+use super::auth::AUTH;
 use super::cookies;
 use super::pages::{Message, private};
 use super::site::Site;
-use super::visitor_connection::{Request, Served, VisitorConnection, answer, message, path};
+use super::visitor_connection::{Request, Served, VisitorConnection, answer, message};
 use crate::http::Response;
 use crate::http::auth::{Outcome, SignInFields, same_site};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
-use crate::http::h1::target::form_fields;
 use crate::http::server::connection_handler::ClientConnection;
 
-/// Where the code of an invisible site is sent: a path that applications have no use for.
-const AUTH: &str = "/.postern/auth";
-/// Where it was once: such links are still about. Without the site's `app_id` it is the application's.
-const OLD_AUTH: &str = "/auth";
 /// Where a right code leads where nothing was asked for.
 const HOME: &str = "/";
 /// Bytes of the form that brings a code. Default 16 KiB: a whole link, and where it leads on to,
@@ -128,21 +124,6 @@ impl VisitorConnection<'_> {
             let page = self.asking_with(request, 401, HOME, "That code cannot be read.");
             answer(head, visitor, page, true)
         })
-    }
-}
-
-/// Whether a request is for the site's sign-in.
-pub(super) fn is_sign_in(head: &Head, site: &Site) -> bool {
-    let query = head.target.split_once('?').map_or("", |(_, query)| query);
-    let names_site = |query: &str| {
-        let fields = form_fields(query).unwrap_or_default();
-        let mut ids = fields.iter().filter(|(key, _)| key == "app_id");
-        ids.any(|(_, id)| *id == site.app_id)
-    };
-    match path(head) {
-        AUTH => true,
-        OLD_AUTH => names_site(query),
-        _ => false,
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::access_log::Line;
+use super::auth::is_sign_in;
 use super::forwarded::{Origin, Place, is_trusted};
 use super::host::Host;
 use super::pages::Message;
@@ -16,7 +17,6 @@ use super::proxy::{Ended, Outcome, Proxy};
 use super::raw::Raw;
 use super::request_head::{self, asks_for_websocket, is_repeatable};
 use super::response_head::{Afresh, ResponseHead};
-use super::signin::is_sign_in;
 use super::site::{Down, Present, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::gateway::{Cidr, forwarded};
 use super::operator::Operator;
-use super::service::Service;
+use super::setup::Service;
 use super::status;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
@@ -41,7 +41,7 @@ impl AppState {
     fn is_secure(&self, request: &Request) -> bool {
         let is_trusted = forwarded::is_trusted(request.peer(), &self.trust_proxy);
         let told = request.header("x-forwarded-proto") == Some("https");
-        self.service.place.is_secure || (told && is_trusted)
+        self.service.urls.is_secure || (told && is_trusted)
     }
 }
 
@@ -123,7 +123,7 @@ fn of_connectors(
     }
 }
 
-/// A place among the calls that wait for a slow comparison.
+/// A permit among the calls that wait for a slow comparison.
 struct SlowCall(Arc<AtomicUsize>);
 
 impl Drop for SlowCall {
@@ -139,7 +139,7 @@ fn slowly(
     request: Request,
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
-    let place = SlowCall(Arc::clone(now));
+    let permit = SlowCall(Arc::clone(now));
     if now.fetch_add(1, Ordering::Relaxed) >= SLOW_CALLS {
         let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
         return request.respond(Response::error(&busy).header("Retry-After", "2"));
@@ -150,7 +150,7 @@ fn slowly(
         .stack_size(SLOW_STACK)
         .spawn(move || {
             let outcome = answer(&app, &request);
-            drop(place);
+            drop(permit);
             respond(request, outcome);
         });
     if let Err(error) = spawned {
@@ -205,26 +205,27 @@ fn operators(
     request: Request,
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
-    let outcome = match app.operator.sent(&request, app.is_secure(&request)) {
-        true => answer(app, &request),
-        false => Err(ApiError::unauthorized(
+    let outcome = if app.operator.sent(&request, app.is_secure(&request)) {
+        answer(app, &request)
+    } else {
+        Err(ApiError::unauthorized(
             "sign in with the token that was printed at the start, at /auth",
-        )),
+        ))
     };
     respond(request, outcome);
 }
 
 fn show(app: &AppState, _: &Request) -> Result<Response, ApiError> {
-    let place = &app.service.place;
+    let urls = &app.service.urls;
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "since": app.since,
-        "url": place.url(),
-        "domain": place.domain,
-        "tunnel_port": place.tunnel.port(),
-        "fingerprint": place.fingerprint,
+        "url": urls.url(),
+        "domain": urls.domain,
+        "tunnel_port": urls.tunnel.port(),
+        "fingerprint": urls.fingerprint,
         "connectors": status::connectors(&app.service),
-        "revoked": app.service.store.read(status::revoked),
+        "revoked": status::revoked(&app.service.store.snapshot()),
     })))
 }
 
@@ -244,9 +245,10 @@ fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
 }
 
 fn page(app: &AppState, request: Request) {
-    match app.operator.sent(&request, app.is_secure(&request)) {
-        true => assets::page(request, "gateway/status.html"),
-        false => request.respond(Response::redirect(303, "/auth")),
+    if app.operator.sent(&request, app.is_secure(&request)) {
+        assets::page(request, "gateway/status.html");
+    } else {
+        request.respond(Response::redirect(303, "/auth"));
     }
 }
 
