@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! visitor ── server ──┬── own names ──> workers: quick-setup, status page
-//!                    └── {site}.{domain} ── door ── exchange ── stream ── tunnel ── application
+//!                    └── {site}.{domain} ── auth ── proxy ── stream ── tunnel ── application
 //! ```
 //!
 //! The HTTP server has accepted the connection and parsed the head; what happens with it is decided
-//! here, a request at a time ([`visit`]): [`host`] says which site, [`door`] whether an invisible
+//! here, a request at a time ([`visit`]): [`host`] says which site, [`auth`] whether an invisible
 //! one opens, [`request`] what the application gets to see, [`exchange`] moves the bodies and
 //! [`answer`] says what the visitor gets. A stream is kept for one visitor and never shared, also
 //! where a proxy sends many visitors' requests on one connection: so nothing of one can reach another.
@@ -14,7 +14,7 @@
 //! | module | is | knows sockets |
 //! |---|---|---|
 //! | `host`, `forwarded`, `request`, `answer`, `caching`, `cookies` | heads in, heads out | no |
-//! | `door` | codes, and who has shown one | no |
+//! | `auth` | codes, and who has shown one | no |
 //! | `protocol` | what speaks no HTTP | no |
 //! | `access_log` | a line a request | no |
 //! | `permits` | how many requests run at once, and whose they are | no |
@@ -56,7 +56,7 @@ use auth::SiteAuth;
 use pages::Pages;
 use permits::Permits;
 
-pub use auth::Code;
+pub use crate::http::auth::Code;
 pub use limits::Limits;
 pub use site::{Down, Open, Site, Sites, Stats, through};
 pub use stream::ByteStream;
@@ -102,7 +102,7 @@ impl GatewayConfig {
 pub struct Gateway {
     config: GatewayConfig,
     sites: Arc<dyn Sites>,
-    door: SiteAuth,
+    auth: SiteAuth,
     pages: Pages,
     permits: Permits,
     log: AccessLog,
@@ -113,7 +113,7 @@ impl Gateway {
     /// A gateway to these sites.
     pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
         Gateway {
-            door: SiteAuth::new(),
+            auth: SiteAuth::new(),
             pages: Pages::load(),
             permits: Permits::default(),
             log: AccessLog::default(),

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::auth::Code;
 use super::stream::ByteStream;
+use crate::http::auth::Code;
 use crate::tunnel::server::{OpenError, Opener};
 
 /// All sites; asked once a request.

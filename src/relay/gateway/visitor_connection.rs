@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::access_log::Line;
+use super::auth::is_sign_in;
 use super::forwarded::{Origin, Place};
 use super::host::Host;
 use super::pages::Message;
@@ -16,7 +17,6 @@ use super::proxy::{Ended, Outcome, Proxy};
 use super::raw::Raw;
 use super::request_head::{self, asks_for_websocket, is_repeatable};
 use super::response_head::{Afresh, ResponseHead};
-use super::signin::leads_to_door;
 use super::site::{Down, Present, Site};
 use super::stream::{ByteStream, Secured};
 use crate::http::Response;
@@ -162,7 +162,7 @@ impl<'g> VisitorConnection<'g> {
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
-            if leads_to_door(request.head, &site) {
+            if is_sign_in(request.head, &site) {
                 return self.enter(request, &site, visitor);
             }
             if !self.is_signed_in(request, &site) {

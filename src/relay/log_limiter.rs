@@ -1,18 +1,19 @@
 //! So many lines a minute of what anybody can cause: nobody fills the disk with them. Pure.
 
-use crate::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Lines a minute of one kind. Default 120: anybody can cause as many as he likes.
+use crate::sync::Mutex;
+
+/// LogLimiter a minute of one kind. Default 120: anybody can cause any number.
 const LINES: usize = 120;
 /// The time that those are counted in.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Lines of one kind, whoever causes them.
+/// LogLimiter of one kind, whoever causes them.
 #[derive(Debug, Default)]
-pub(super) struct Lines(Mutex<Window>);
+pub(super) struct LogLimiter(Mutex<LogWindow>);
 
-impl Lines {
+impl LogLimiter {
     /// Whether a line may be told now, and how many were not told in the minute before, where that is over.
     pub(super) fn count(&self, now: Instant) -> (bool, Option<usize>) {
         let mut window = self.0.lock();
@@ -21,15 +22,15 @@ impl Lines {
     }
 }
 
-/// Lines since a moment.
+/// LogLimiter since a moment.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct LogWindow {
     since: Option<Instant>,
     told: usize,
     more: usize,
 }
 
-impl Window {
+impl LogWindow {
     /// Begins anew where the time has passed; how many were not told, if any.
     pub(super) fn roll(&mut self, now: Instant) -> Option<usize> {
         let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
@@ -38,7 +39,7 @@ impl Window {
         }
         let before = std::mem::replace(
             self,
-            Window {
+            LogWindow {
                 since: Some(now),
                 told: 0,
                 more: 0,
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn lines_beyond_a_minutes_are_counted_and_summed_up() {
-        let mut window = Window::default();
+        let mut window = LogWindow::default();
         let start = Instant::now();
         assert_eq!(window.roll(start), None);
         assert!((0..LINES).all(|_| window.count()));

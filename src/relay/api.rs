@@ -11,10 +11,9 @@ use zeroize::Zeroizing;
 
 use super::gateway::forwarded;
 use super::operator::Operator;
-use super::service::Service;
+use super::setup::Service;
 use super::status;
-use crate::http::h1::target::form_fields;
-use crate::http::link::Entered;
+use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::net::{Cidr, is_within};
 use crate::sync::Permits;
@@ -43,7 +42,7 @@ impl AppState {
     fn is_secure(&self, request: &Request) -> bool {
         let is_trusted = is_within(request.peer(), &self.trust_proxy);
         let told = request.header("x-forwarded-proto") == Some("https");
-        self.service.place.is_secure || (told && is_trusted)
+        self.service.urls.is_secure || (told && is_trusted)
     }
 }
 
@@ -197,26 +196,27 @@ fn operators(
     request: Request,
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
-    let outcome = match app.operator.sent(&request, app.is_secure(&request)) {
-        true => answer(app, &request),
-        false => Err(ApiError::unauthorized(
+    let outcome = if app.operator.sent(&request, app.is_secure(&request)) {
+        answer(app, &request)
+    } else {
+        Err(ApiError::unauthorized(
             "sign in with the token that was printed at the start, at /auth",
-        )),
+        ))
     };
     respond(request, outcome);
 }
 
 fn show(app: &AppState, _: &Request) -> Result<Response, ApiError> {
-    let place = &app.service.place;
+    let urls = &app.service.urls;
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "since": app.since,
-        "url": place.url(),
-        "domain": place.domain,
-        "tunnel_port": place.tunnel.port(),
-        "fingerprint": place.fingerprint,
+        "url": urls.url(),
+        "domain": urls.domain,
+        "tunnel_port": urls.tunnel.port(),
+        "fingerprint": urls.fingerprint,
         "connectors": status::connectors(&app.service),
-        "revoked": app.service.store.read(status::revoked),
+        "revoked": status::revoked(&app.service.store.snapshot()),
     })))
 }
 
@@ -236,36 +236,26 @@ fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
 }
 
 fn page(app: &AppState, request: Request) {
-    match app.operator.sent(&request, app.is_secure(&request)) {
-        true => assets::page(request, "gateway/status.html"),
-        false => request.respond(Response::redirect(303, "/auth")),
+    if app.operator.sent(&request, app.is_secure(&request)) {
+        assets::page(request, "gateway/status.html");
+    } else {
+        request.respond(Response::redirect(303, "/auth"));
     }
 }
 
 /// The sign-in page, and the exchange of the token: from the link or from the page's form.
 fn enter(app: &AppState, request: Request) {
-    let Some(token) = token_of(&request) else {
+    let Some(token) = SignInFields::code_of(&request).map(Zeroizing::new) else {
         return assets::page(request, "gateway/operator.html");
     };
     let source = source(&request, &app.trust_proxy);
     match app.operator.enter(&token, source, app.is_secure(&request)) {
-        Ok(cookie) => request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie)),
-        Err(None) => assets::page_with_status(request, "gateway/operator.html", 401),
-        Err(Some(wait)) => request.respond(too_many("too many wrong tokens", wait)),
+        Outcome::SignedIn(cookie) => {
+            request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie));
+        }
+        Outcome::WrongCode => assets::page_with_status(request, "gateway/operator.html", 401),
+        Outcome::TooMany(wait) => request.respond(too_many("too many wrong tokens", wait)),
     }
-}
-
-fn token_of(request: &Request) -> Option<Zeroizing<String>> {
-    if *request.method() != Method::Post {
-        return request
-            .query("code")
-            .map(|code| Zeroizing::new(code.to_owned()));
-    }
-    let body = std::str::from_utf8(request.body()).ok()?;
-    let fields = form_fields(body).unwrap_or_default();
-    let field = fields.iter().find(|(name, _)| name == "code");
-    let entered = field.map(|(_, text)| Entered::read(text));
-    Some(Zeroizing::new(entered.unwrap_or_default().code))
 }
 
 fn respond(request: Request, outcome: Result<Response, ApiError>) {
