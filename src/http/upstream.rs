@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::h1::head::Head;
-use super::server::forward::HOP_BY_HOP;
+use super::h1::hop_by_hop::is_hop_by_hop;
 use super::server::{Backend, Opened, PendingResponse};
 use super::{CancelToken, Handler, Request};
 
@@ -283,7 +283,7 @@ impl Backend for Workers {
             .requests
             .lock()
             .insert(id, Arc::clone(&waiting));
-        let ticket = Box::new(Entry {
+        let pending = Box::new(PendingEntry {
             id,
             waiting,
             under_way: Arc::clone(&self.under_way),
@@ -293,25 +293,25 @@ impl Backend for Workers {
         Ok(Opened {
             socket,
             request: serialise(head, body, id),
-            ticket,
+            pending,
         })
     }
 }
 
 /// A request's place in the table.
-struct Entry {
+struct PendingEntry {
     id: u64,
     waiting: Arc<Waiting>,
     under_way: Arc<UnderWay>,
 }
 
-impl PendingResponse for Entry {
+impl PendingResponse for PendingEntry {
     fn is_taken(&self) -> bool {
         self.waiting.taken.load(Ordering::SeqCst)
     }
 }
 
-impl Drop for Entry {
+impl Drop for PendingEntry {
     fn drop(&mut self) {
         self.under_way.requests.lock().remove(&self.id);
     }
@@ -335,8 +335,8 @@ fn serialise(head: &Head, body: &[u8], id: u64) -> Vec<u8> {
 }
 
 fn passes(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    !HOP_BY_HOP.contains(&name.as_str()) && name != "expect" && !name.starts_with(OWN_PREFIX)
+    let is_own = name.to_ascii_lowercase().starts_with(OWN_PREFIX);
+    !is_hop_by_hop(name) && !name.eq_ignore_ascii_case("expect") && !is_own
 }
 
 /// tiny_http drops a connection at a byte that is not ASCII. Cookies are shared by all

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::http::server::Refusal;
+use super::Refusal;
 
 /// Bytes of a chunk-size line. Extensions are legal and useless.
 const MAX_SIZE_LINE: u16 = 256;

@@ -5,11 +5,10 @@
 
 use httparse::{EMPTY_HEADER, Error, Header, Status};
 
+use super::Refusal;
 use super::body::Framing;
-use crate::http::server::Refusal;
-use crate::http::server::limits::Limits;
 
-/// Header lines that httparse gets room for; [`Limits::headers`] may be lower.
+/// Header lines that httparse gets room for; callers may allow fewer.
 const MAX_HEADERS: usize = 128;
 /// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17. Nobody needs
 /// more, and methods are shown in logs.
@@ -167,8 +166,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// Parses a complete head as delimited by [`HeadScan`].
-    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Head, Refusal> {
+    /// Parses a complete head as delimited by [`HeadScan`], of at most `max_headers` lines.
+    pub fn parse(bytes: &[u8], max_headers: usize) -> Result<Head, Refusal> {
         let mut lines = [EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut lines);
         match request.parse(bytes) {
@@ -176,7 +175,7 @@ impl Head {
             Ok(_) => return Err(Refusal::malformed("the head ends early")),
             Err(error) => return Err(refusal(error)),
         }
-        let headers = Headers::collect(request.headers, limits.headers)?;
+        let headers = Headers::collect(request.headers, max_headers)?;
         let version = version(request.version)?;
         let method = method(request.method.unwrap_or_default())?;
         let (target, authority) = target(&method, request.path.unwrap_or_default())?;
@@ -348,15 +347,14 @@ mod tests {
     use super::*;
 
     fn read(input: &[u8], split: usize) -> Result<Option<Head>, Refusal> {
-        let limits = Limits::default();
         let mut scan = HeadScan::default();
         for end in (0..=input.len())
             .step_by(split)
             .skip(1)
             .chain([input.len()])
         {
-            if let Some(range) = scan.scan(&input[..end], limits.head)? {
-                return Head::parse(&input[range], &limits).map(Some);
+            if let Some(range) = scan.scan(&input[..end], 32 * 1024)? {
+                return Head::parse(&input[range], 100).map(Some);
             }
         }
         Ok(None)

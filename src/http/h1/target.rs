@@ -1,6 +1,6 @@
 //! Paths and queries of our own APIs: decoded once, strictly.
 
-use crate::http::server::Refusal;
+use super::Refusal;
 
 /// A decoded target.
 #[derive(Debug, Clone, PartialEq, Eq)]

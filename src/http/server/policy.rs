@@ -8,7 +8,7 @@ use crate::sync::RwLock;
 use std::fmt;
 use std::sync::Arc;
 
-use super::Refusal;
+use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
 
 /// The names of this host that a server on loopback is reached under.
@@ -231,12 +231,11 @@ fn is_host(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Limits;
 
     /// The status for a request with these two headers to a server on port 8306.
     fn status(hosts: &HostPolicy, host: &str, origin: &str) -> u16 {
         let head = format!("POST /api/query HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\n\r\n");
-        let head = Head::parse(head.as_bytes(), &Limits::default()).unwrap();
+        let head = Head::parse(head.as_bytes(), 100).unwrap();
         match hosts.check(&head, "/api/query", 8306) {
             Ok(()) => 200,
             Err(refusal) => refusal.status,

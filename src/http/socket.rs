@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// What to wait for at one socket.
-pub(super) type Wanted<'a> = (&'a dyn AsFd, PollFlags);
+pub(crate) type Wanted<'a> = (&'a dyn AsFd, PollFlags);
 
 /// Said of a client that has sent its last byte: it closed, or shut down its sending side.
 #[cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ pub(crate) const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
 
 /// Waits until one of the sockets is ready or `until` has passed, for ever when that is
 /// `None`. Returns what each is ready for, all empty when the time has passed.
-pub(super) fn wait<const N: usize>(
+pub(crate) fn wait<const N: usize>(
     sockets: [Wanted<'_>; N],
     until: Option<Instant>,
 ) -> io::Result<[PollFlags; N]> {
@@ -58,7 +58,7 @@ pub(crate) fn would_block<T>(result: &io::Result<T>) -> bool {
 }
 
 /// Whether the other end has broken the connection off. What it sent before may still be there to read.
-pub(super) fn was_reset(socket: &TcpStream) -> bool {
+pub(crate) fn was_reset(socket: &TcpStream) -> bool {
     !matches!(socket.take_error(), Ok(None))
 }
 
