@@ -192,6 +192,8 @@ impl Drop for RemoveOnDrop<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     fn socket() -> TcpStream {
