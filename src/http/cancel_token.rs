@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     #[test]
     fn callbacks_run_once_or_at_once_or_not_at_all() {
@@ -178,12 +178,12 @@ mod tests {
         assert!(!watch.is_gone());
         watch.fire();
         watch.fire();
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok("early"));
+        assert_eq!(heard.recv_timeout(TIMEOUT), Ok("early"));
         drop(watch.on_gone(move || late.send("late").unwrap()));
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok("late"));
+        assert_eq!(heard.recv_timeout(TIMEOUT), Ok("late"));
         drop(kept);
         assert_eq!(
-            heard.recv_timeout(PATIENCE),
+            heard.recv_timeout(TIMEOUT),
             Err(RecvTimeoutError::Disconnected)
         );
     }
@@ -197,11 +197,11 @@ mod tests {
         let end = Arc::clone(&ended);
         let guard = watch.on_gone(move || {
             begun.send(()).unwrap();
-            released.recv_timeout(PATIENCE).unwrap();
+            released.recv_timeout(TIMEOUT).unwrap();
             end.store(true, Ordering::SeqCst);
         });
         watch.fire();
-        has_begun.recv_timeout(PATIENCE).unwrap();
+        has_begun.recv_timeout(TIMEOUT).unwrap();
         let dropping = thread::spawn(move || drop(guard));
         release.send(()).unwrap();
         dropping.join().unwrap();
@@ -217,7 +217,7 @@ mod tests {
         watch.fire();
         drop(guard);
         assert_eq!(
-            heard.recv_timeout(PATIENCE),
+            heard.recv_timeout(TIMEOUT),
             Err(RecvTimeoutError::Disconnected)
         );
     }

@@ -39,12 +39,14 @@ use zeroize::Zeroizing;
 
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::net::Cidr;
+use crate::net::authority::authority;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, Instance};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 pub use connector_auth::Enrolment;
-use gateway::{Cidr, Gateway, GatewayConfig};
+use gateway::{Gateway, GatewayConfig};
 use operator::Operator;
 use routes::AppState;
 use secret::SecretHash;
@@ -450,13 +452,9 @@ fn enroll_token(
 /// that it listens on, and what visitors use.
 fn hosts(place: &PublicUrls, listen: SocketAddr) -> HostPolicy {
     let hosts = HostPolicy::loopback();
-    let external = match place.external_ip.contains(':') {
-        true => format!("[{}]", place.external_ip),
-        false => place.external_ip.clone(),
-    };
     let own = [
         listen.to_string(),
-        format!("{external}:{}", listen.port()),
+        authority(&place.external_ip, listen.port()),
         format!("{}:{}", place.domain, place.port),
         format!("{}:{}", place.host, place.port),
     ];

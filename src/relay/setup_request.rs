@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::net::authority::authority;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
@@ -85,10 +86,7 @@ impl SetupRequest {
 
     /// Where the connector leads to.
     pub(super) fn target(&self) -> String {
-        match self.ip.contains(':') {
-            true => format!("[{}]:{}", self.ip, self.port),
-            false => format!("{}:{}", self.ip, self.port),
-        }
+        authority(&self.ip, self.port)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::http::socket::timespec;
+use crate::net::poll::timespec;
 
 /// A non-blocking byte stream. Dropping it ends it.
 pub trait ByteStream: Send {

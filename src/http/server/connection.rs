@@ -19,8 +19,9 @@ use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
 use crate::http::h1::target::Target;
 use crate::http::proxy::{Client, Exchange, Outcome, RequestBody};
-use crate::http::socket::{BROKEN, wait, was_reset, would_block};
+use crate::http::socket::{BROKEN, was_reset, would_block};
 use crate::http::{ApiError, CancelToken, Response};
+use crate::net::poll::poll_until;
 
 /// Bytes read at once of a head, and of a body that goes to a worker. Default 4 KiB.
 const PIECE: usize = 4 * 1024;
@@ -262,7 +263,7 @@ impl<'a> Connection<'a> {
 
     /// Waits until there is something to read; false when `until` has passed.
     fn wait(&self, until: Instant) -> Result<bool, End> {
-        let ready = wait([(self.socket, PollFlags::IN)], Some(until));
+        let ready = poll_until([(self.socket, PollFlags::IN)], Some(until));
         let [ready] = ready.map_err(|_| End::Silent)?;
         Ok(!ready.is_empty())
     }
@@ -308,7 +309,7 @@ impl<'a> Connection<'a> {
                 Ok(0) => return,
                 Ok(read) => left = left.saturating_sub(read),
                 failed if would_block(&failed) => {
-                    if wait([(self.socket, PollFlags::IN)], Some(until)).is_err() {
+                    if poll_until([(self.socket, PollFlags::IN)], Some(until)).is_err() {
                         return;
                     }
                 }
@@ -335,7 +336,7 @@ impl<'a> Connection<'a> {
             match socket.write(bytes) {
                 Ok(sent) => bytes = bytes.get(sent..).expect("no more is sent than there is"),
                 failed if would_block(&failed) => {
-                    let ready = wait([(self.socket, PollFlags::OUT)], Some(until));
+                    let ready = poll_until([(self.socket, PollFlags::OUT)], Some(until));
                     let [ready] = ready.map_err(|_| End::Silent)?;
                     if ready.is_empty() || ready.intersects(BROKEN) {
                         return Err(End::Silent);

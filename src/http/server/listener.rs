@@ -2,14 +2,10 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
-
-use rustix::event::PollFlags;
-use rustix::net::sockopt;
 
 use super::backend::Backend;
 use super::budget::{Bodies, Exchanges, within_open_files};
@@ -19,7 +15,7 @@ use super::connection_table::{ConnectionTable, RemoveOnDrop};
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::server_state::ServerState;
-use crate::http::socket::{wait, would_block};
+use crate::net::{Acceptor, Pause, keep_alive};
 
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
@@ -46,16 +42,12 @@ pub(in crate::http) struct ListenerConfig {
 /// A running listener.
 pub(in crate::http) struct Listener {
     state: Arc<ServerState>,
-    accepting: Option<JoinHandle<()>>,
-    /// Closing it wakes the accept loop.
-    wake: Option<UnixStream>,
+    acceptor: Acceptor,
 }
 
 impl Listener {
     /// Starts to accept connections.
     pub(in crate::http) fn start(config: ListenerConfig) -> io::Result<Listener> {
-        let (wake, woken) = UnixStream::pair()?;
-        config.listener.set_nonblocking(true)?;
         let port = config.listener.local_addr()?.port();
         let (connections, exchanges) = within_open_files(&config.limits);
         let state = Arc::new(ServerState {
@@ -71,57 +63,44 @@ impl Listener {
             limits: config.limits,
         });
         let theirs = Arc::clone(&state);
-        let listener = config.listener;
-        // Accepts for as long as the server stands; ends when `wake` is closed.
-        let accepting = thread::Builder::new()
-            .name("http-accept".into())
-            .stack_size(STACK)
-            .spawn(move || accept_loop(&theirs, &listener, &woken))?;
-        Ok(Listener {
-            state,
-            accepting: Some(accepting),
-            wake: Some(wake),
-        })
+        let take = move |accepted| admit_or_pause(&theirs, accepted);
+        let acceptor = Acceptor::start(config.listener, ("http-accept", STACK), take)?;
+        Ok(Listener { state, acceptor })
     }
 
     /// Accepts nothing more, lets answers under way end for a while and aborts the rest.
     pub(in crate::http) fn stop(&mut self) {
         self.state.stopping.store(true, Ordering::SeqCst);
-        drop(self.wake.take());
-        if let Some(accepting) = self.accepting.take() {
-            let _ = accepting.join();
-        }
+        self.acceptor.stop();
         self.state.table.stop(self.state.limits.stop_time);
     }
 }
 
-/// Ends only when it is woken: whatever fails, fails for one connection.
-fn accept_loop(state: &Arc<ServerState>, listener: &TcpListener, woken: &UnixStream) {
-    while !state.is_stopping() {
-        match listener.accept() {
-            Ok((socket, peer)) => admit(state, socket, peer),
-            failed if would_block(&failed) => {
-                let _ = wait([(listener, PollFlags::IN), (woken, PollFlags::IN)], None);
-            }
-            // The client left before we came to it: nobody else is to suffer for that.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(error) => {
-                log::warn!("http: cannot accept a connection: {error}");
-                state.table.evict();
-                thread::sleep(BACK_OFF);
-            }
-        }
-    }
+/// Whatever fails, fails for one connection; where files, memory or threads are wanting, another
+/// one gives way.
+fn admit_or_pause(
+    state: &Arc<ServerState>,
+    accepted: io::Result<(TcpStream, SocketAddr)>,
+) -> Pause {
+    let admitted = accepted.and_then(|(socket, peer)| admit(state, socket, peer));
+    let error = admitted.err()?;
+    log::warn!("http: cannot serve a connection: {error}");
+    state.table.evict();
+    Some(BACK_OFF)
 }
 
-fn admit(state: &Arc<ServerState>, socket: TcpStream, peer: SocketAddr) {
+/// An error says that there is no thread for the connection.
+fn admit(state: &Arc<ServerState>, socket: TcpStream, peer: SocketAddr) -> io::Result<()> {
     if prepare(&socket).is_err() {
-        return;
+        return Ok(());
     }
     let is_counted = !state.is_proxy(peer.ip());
     let entry = match state.table.admit(socket, peer, is_counted) {
         Ok(entry) => entry,
-        Err(socket) => return connection::turn_away(state, &socket),
+        Err(socket) => {
+            connection::turn_away(state, &socket);
+            return Ok(());
+        }
     };
     let stack = if state.gateway.is_some() {
         GATEWAY_STACK
@@ -138,20 +117,15 @@ fn admit(state: &Arc<ServerState>, socket: TcpStream, peer: SocketAddr) {
             let _removed = RemoveOnDrop(&theirs.table, &served);
             connection::serve(&theirs, &served);
         });
-    if let Err(error) = spawned {
-        log::warn!("http: no thread for a connection: {error}");
+    if spawned.is_err() {
         state.table.remove(entry.id);
-        state.table.evict();
-        thread::sleep(BACK_OFF);
     }
+    spawned.map(drop)
 }
 
 /// Keep-alive probes find clients that vanished without a word while a handler is silent.
 fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.set_nodelay(true)?;
-    sockopt::set_socket_keepalive(socket, true)?;
-    sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
-    sockopt::set_tcp_keepintvl(socket, PROBE_EVERY)?;
-    Ok(())
+    keep_alive(socket, PROBE_AFTER, PROBE_EVERY, None)
 }

@@ -18,7 +18,7 @@ const BY_FAMILY: u16 = 20;
 /// `NLM_F_REQUEST` (linux/netlink.h).
 const REQUEST: u16 = 1;
 /// The kernel answers while it is asked; this only bounds a surprise.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
 /// `struct inet_diag_sockid`.
@@ -37,7 +37,7 @@ pub(super) fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<O
         SocketFlags::CLOEXEC,
         Some(netlink::SOCK_DIAG),
     )?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
     connect(&socket, &SocketAddrNetlink::new(0, 0))?;
     let id = socket_id(client, ours);
     send(&socket, &request(client, &id), SendFlags::empty())?;

@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::forwarded::Cidr;
 use super::limits::Limits;
+use crate::net::Cidr;
 
 /// What a gateway is told about where it stands.
 #[derive(Debug, Clone)]

@@ -47,7 +47,6 @@ mod visitor_connection;
 pub use crate::http::proxy::ByteStream;
 pub use auth::Code;
 pub use config::GatewayConfig;
-pub use forwarded::{Cidr, InvalidCidr};
 pub use limits::Limits;
 pub use service::Gateway;
 pub use site::{Down, Open, Site, Sites, Stats, through};

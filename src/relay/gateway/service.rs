@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::access_log::AccessLog;
 use super::auth::SiteAuth;
 use super::config::GatewayConfig;
-use super::forwarded::is_trusted;
 use super::gateway_state::GatewayState;
 use super::pages::Pages;
 use super::permits::Permits;
 use super::site::Sites;
 use super::visitor_connection::VisitorConnection;
 use crate::http::server::connection_handler::{self, ConnectionHandler};
+use crate::net::is_within;
 use crate::tunnel::ws::Tls;
 
 /// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
@@ -45,7 +45,7 @@ impl connection_handler::Gateway for Gateway {
     }
 
     fn is_proxy(&self, peer: IpAddr) -> bool {
-        is_trusted(peer, &self.state.config.trust_proxy)
+        is_within(peer, &self.state.config.trust_proxy)
     }
 
     fn is_https(&self) -> bool {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::access_log::Line;
-use super::forwarded::{ForwardDefaults, Origin, is_trusted};
+use super::forwarded::{ForwardDefaults, Origin};
 use super::gateway_state::GatewayState;
 use super::host::Host;
 use super::permits::{BusyPermit, Full};
@@ -27,6 +27,7 @@ use crate::http::proxy::{
 use crate::http::server::ExchangeSlot;
 use crate::http::server::connection_handler::{After, ClientConnection, ConnectionHandler};
 use crate::http::socket::would_block;
+use crate::net::is_within;
 
 /// One visitor's connection.
 pub(super) struct VisitorConnection<'g> {
@@ -225,7 +226,7 @@ impl<'g> VisitorConnection<'g> {
 
     /// Who is this machine, or a proxy that does not say whom it speaks for, is many.
     fn counted(&self, source: IpAddr) -> Option<IpAddr> {
-        let is_many = source.is_loopback() || is_trusted(source, &self.gateway.config.trust_proxy);
+        let is_many = source.is_loopback() || is_within(source, &self.gateway.config.trust_proxy);
         (!is_many).then_some(source)
     }
 
@@ -236,9 +237,9 @@ impl<'g> VisitorConnection<'g> {
     /// `https`, which only proxies end, from a peer that is not trusted.
     fn may_keep(&self, request: &SiteRequest<'_>) -> bool {
         let config = &self.gateway.config;
-        let is_proxy = is_trusted(self.peer, &config.trust_proxy);
+        let is_proxy = is_within(self.peer, &config.trust_proxy);
         let is_one_visitors = if is_proxy {
-            !is_trusted(request.origin.source(), &config.trust_proxy)
+            !is_within(request.origin.source(), &config.trust_proxy)
         } else {
             !config.secure
         };
