@@ -1,4 +1,4 @@
-//! The server: the server in front, tiny_http and its workers behind.
+//! A whole server: the listener in front, tiny_http and its workers as its upstream.
 
 use std::fmt;
 use std::io;

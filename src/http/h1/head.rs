@@ -10,8 +10,8 @@ use super::body::Framing;
 
 /// Header lines that httparse gets room for; callers may allow fewer.
 const MAX_HEADERS: usize = 128;
-/// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17. Nobody needs
-/// more, and methods are shown in logs.
+/// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17, and methods
+/// are shown in logs.
 const MAX_METHOD: usize = 32;
 
 /// Finds the end of a head and refuses what no head may contain: control characters, a
@@ -32,7 +32,8 @@ impl HeadScan {
     /// Goes on where it stopped: `input` is all that has arrived since the head began. One
     /// empty line before the head is skipped (RFC 9112 section 2.2).
     pub fn scan(&mut self, input: &[u8], cap: usize) -> Result<Option<HeadRange>, Refusal> {
-        for &byte in input.get(self.seen..).unwrap_or_default() {
+        let fresh = input.get(self.seen..);
+        for &byte in fresh.expect("what was seen is still there") {
             if self.seen >= cap {
                 return Err(self.too_large());
             }
@@ -177,8 +178,9 @@ impl Head {
         }
         let headers = Headers::collect(request.headers, max_headers)?;
         let version = version(request.version)?;
-        let method = method(request.method.unwrap_or_default())?;
-        let (target, authority) = target(&method, request.path.unwrap_or_default())?;
+        let method = method(request.method.expect("a complete request has one"))?;
+        let (target, authority) =
+            target(&method, request.path.expect("a complete request has one"))?;
         Ok(Head {
             framing: request_framing(&headers, version)?,
             expects_continue: expectation(&headers, version)?,
@@ -194,10 +196,10 @@ impl Head {
 
 /// RFC 9112 section 3: 501 for a method that is longer than any that is served.
 fn method(name: &str) -> Result<String, Refusal> {
-    match name.len() {
-        ..=MAX_METHOD => Ok(name.to_owned()),
-        _ => Err(Refusal::new(501, "the method's name is too long")),
+    if name.len() > MAX_METHOD {
+        return Err(Refusal::new(501, "the method's name is too long"));
     }
+    Ok(name.to_owned())
 }
 
 fn version(minor: Option<u8>) -> Result<Version, Refusal> {
@@ -290,7 +292,7 @@ fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {
     }
 }
 
-/// The head of an answer that comes from behind the server.
+/// The head of an answer of an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerHead {
     /// The version.
@@ -312,10 +314,10 @@ impl AnswerHead {
         let mut answer = httparse::Response::new(&mut lines);
         match answer.parse(bytes) {
             Ok(Status::Complete(length)) if length == bytes.len() => {}
-            _ => return Err(Refusal::new(502, "malformed answer from behind")),
+            _ => return Err(Refusal::new(502, "malformed answer of the upstream")),
         }
         let headers = Headers::collect(answer.headers, MAX_HEADERS)?;
-        let status = answer.code.unwrap_or_default();
+        let status = answer.code.expect("a complete answer has one");
         Ok(AnswerHead {
             version: version(answer.version)?,
             framing: answer_framing(status, to_head, &headers)?,

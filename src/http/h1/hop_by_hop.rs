@@ -2,8 +2,8 @@
 
 use super::head::Headers;
 
-/// Header lines of one connection only (RFC 9110 section 7.6.1), and the framing, which whoever
-/// passes a message on writes afresh.
+/// Header lines of one connection only (RFC 9110 section 7.6.1), and the framing, which each
+/// hop writes afresh.
 pub const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",

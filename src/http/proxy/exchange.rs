@@ -144,7 +144,7 @@ impl<'e> Exchange<'e> {
                 && self.request.body.is_done()
                 && self.gone.is_none()
                 && !self.client.is_stopping(),
-            // Bytes behind the answer are nobody's.
+            // Bytes after the answer are nobody's.
             keeps_upstream: head.keeps_upstream && is_whole && self.answer.unseen().is_empty(),
         }
     }
@@ -240,7 +240,7 @@ impl<'e> Exchange<'e> {
         }
     }
 
-    /// Waits for whoever has to be waited for.
+    /// Waits until one side can go on.
     fn wait(&mut self) -> Result<(), Outcome> {
         let to_client = self.answer.has_piece();
         let is_stalled = to_client && self.rules.gives_way();

@@ -1,4 +1,4 @@
-//! The proxy: the one loop that moves a request to whoever answers it, and the answer back.
+//! The proxy: the one loop that moves a request to its upstream, and the answer back.
 //!
 //! ```text
 //! client ── inbox ── Body ──> RequestBody ──> ByteStream       (what the upstream has not taken)

@@ -1,4 +1,4 @@
-//! What stands behind the server.
+//! The upstream of a server, as the server knows it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 use crate::http::CancelToken;
 use crate::http::h1::head::Head;
 
-/// What stands behind the server.
+/// The upstream of a server.
 pub(in crate::http) trait Backend: Send + Sync {
-    /// Opens the way for one checked request.
+    /// Connects, for one checked request.
     fn open(
         &self,
         head: &Head,
@@ -19,7 +19,7 @@ pub(in crate::http) trait Backend: Send + Sync {
     ) -> io::Result<Opened>;
 }
 
-/// The way to whoever answers one request.
+/// A connection to the upstream, for one request.
 pub(in crate::http) struct Opened {
     /// Where the request is written to and the answer comes from; non-blocking.
     pub(in crate::http) socket: UnixStream,

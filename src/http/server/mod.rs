@@ -12,8 +12,8 @@
 //!  refusal, lingering close                              close or reset
 //! ```
 //!
-//! Nothing here knows tiny_http: what is behind the server is a `Backend`, and beside it, where
-//! there is one, a [`connection_handler::Gateway`] that serves requests for other names itself.
+//! Nothing here knows tiny_http: its upstream is a `Backend`, and beside it, where there
+//! is one, a [`connection_handler::Gateway`] that serves requests for other names itself.
 
 pub mod connection_handler;
 pub mod limits;

@@ -68,7 +68,7 @@ fn end(address: SocketAddr, v6: bool) -> String {
         (IpAddr::V6(ip), _) => ip.octets().to_vec(),
     };
     let words = octets.chunks_exact(4).map(|word| {
-        let word = word.try_into().unwrap_or_default();
+        let word = word.try_into().expect("a word has four bytes");
         format!("{:08X}", u32::from_ne_bytes(word))
     });
     format!("{}:{:04X}", words.collect::<String>(), address.port())

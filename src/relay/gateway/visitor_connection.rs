@@ -1,5 +1,5 @@
-//! One visitor's connection, a request at a time: which site, whether its door opens, and what
-//! the visitor is told when the application does not answer.
+//! One visitor's connection, a request at a time: which site, whether it opens, and what the visitor
+//! is told when the application does not answer.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::access_log::Line;
+use super::access_log::AccessLine;
 use super::forwarded::{ForwardDefaults, Origin};
 use super::gateway_state::GatewayState;
 use super::host::Host;
@@ -78,7 +78,8 @@ impl ConnectionHandler for VisitorConnection<'_> {
             return After::Drop;
         };
         let config = &self.gateway.config;
-        let sent = head.headers.all("host").next().unwrap_or_default();
+        let sent = head.headers.all("host").next();
+        let sent = sent.expect("a request without Host is not claimed");
         let defaults = ForwardDefaults {
             trusted: &config.trust_proxy,
             secure: config.secure,
@@ -89,14 +90,16 @@ impl ConnectionHandler for VisitorConnection<'_> {
         let request = SiteRequest {
             head,
             host: sent,
-            site: host.site(&config.domain, &config.own_names).unwrap_or(""),
+            site: host
+                .site(&config.domain, &config.own_names)
+                .expect("a request for no site is not claimed"),
             origin: &origin,
         };
         let served = self.route(&request, &host, visitor);
         if visitor.inbox().is_empty() {
             *visitor.inbox() = Vec::new(); // an idle connection holds no memory
         }
-        self.gateway.log.tell(&Line {
+        self.gateway.log.record(&AccessLine {
             source: origin.source(),
             site: request.site,
             method: &head.method,
