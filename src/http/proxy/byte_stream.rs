@@ -11,14 +11,8 @@ use rustix::io::Errno;
 
 use crate::net::poll::timespec;
 
-/// A non-blocking byte stream. Dropping it ends it.
-pub trait ByteStream: Send {
-    /// What has arrived; 0 at the end. An end that came too early is an error.
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
-
-    /// Takes as much as there is room for.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-
+/// A non-blocking byte stream. Dropping it ends it; an end that came too early is an error to read.
+pub trait ByteStream: Read + Write + Send {
     /// Nothing more will be written.
     fn end_write(&mut self);
 
@@ -26,18 +20,10 @@ pub trait ByteStream: Send {
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2];
 }
 
-// Of a socket, which must be non-blocking.
+// A socket must be non-blocking.
 macro_rules! socket_stream {
     ($socket:ty) => {
         impl ByteStream for $socket {
-            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                Read::read(self, buffer)
-            }
-
-            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                Write::write(self, bytes)
-            }
-
             fn end_write(&mut self) {
                 // A socket that is gone already is as good.
                 let _ = self.shutdown(Shutdown::Write);

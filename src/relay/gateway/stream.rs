@@ -9,15 +9,23 @@ use rustls::Connection;
 use crate::http::proxy::{ByteStream, only_if};
 use crate::tunnel::server::LocalStream;
 
-impl ByteStream for LocalStream {
+impl Read for LocalStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         LocalStream::read(self, buffer)
     }
+}
 
+impl Write for LocalStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         LocalStream::write(self, bytes)
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ByteStream for LocalStream {
     fn end_write(&mut self) {
         LocalStream::end_write(self);
     }
@@ -44,14 +52,14 @@ impl TlsStream {
     /// Sends what TLS has to send, as far as the stream takes it.
     fn push(&mut self) -> io::Result<()> {
         while self.tls.wants_write() {
-            self.tls.write_tls(&mut AsReadWrite(self.inner.as_mut()))?;
+            self.tls.write_tls(&mut self.inner)?;
         }
         Ok(())
     }
 
     /// Does what can be done without waiting.
     fn pull(&mut self) -> io::Result<usize> {
-        let read = self.tls.read_tls(&mut AsReadWrite(self.inner.as_mut()))?;
+        let read = self.tls.read_tls(&mut self.inner)?;
         if let Err(error) = self.tls.process_new_packets() {
             // The other end is told why, as far as that goes.
             let _ = self.push();
@@ -61,7 +69,7 @@ impl TlsStream {
     }
 }
 
-impl ByteStream for TlsStream {
+impl Read for TlsStream {
     /// An end without TLS's own is an error: it may have been cut.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -74,7 +82,9 @@ impl ByteStream for TlsStream {
             }
         }
     }
+}
 
+impl Write for TlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         not_blocked(self.push())?;
         if self.tls.is_handshaking() {
@@ -88,6 +98,12 @@ impl ByteStream for TlsStream {
         }
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        not_blocked(self.push())
+    }
+}
+
+impl ByteStream for TlsStream {
     fn end_write(&mut self) {
         self.tls.send_close_notify();
         // Best effort: the stream may be gone.
@@ -105,24 +121,5 @@ fn not_blocked(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
         result => result,
-    }
-}
-
-/// What rustls reads from and writes to.
-struct AsReadWrite<'a>(&'a mut dyn ByteStream);
-
-impl Read for AsReadWrite<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for AsReadWrite<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

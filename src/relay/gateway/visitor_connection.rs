@@ -11,6 +11,7 @@ use super::access_log::AccessLine;
 use super::forwarded::{ForwardDefaults, Origin};
 use super::gateway_state::GatewayState;
 use super::host::Host;
+use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{answer, message, target_is_down, too_busy, tunnel_is_down};
 use super::request_head::{self, asks_for_websocket, is_repeatable};
@@ -119,32 +120,9 @@ impl<'g> VisitorConnection<'g> {
         host: &Host,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let named = request.head.authority.as_ref();
-        let named = named.map(|authority| Host::parse(authority.as_bytes()));
-        if named.is_some_and(|named| named.as_ref() != Some(host)) {
-            let why = "Its Host and its target name different sites.";
-            let refused = message(400, "A malformed request", why, "");
-            return self.gateway.say(request, visitor, &refused);
-        }
-        if request_head::comes_back(request.head, &self.gateway.config.loop_id) {
-            let why = "The application that this site leads to leads back to this relay.";
-            let hint = "Share the application itself, not the address of its site.";
-            return self
-                .gateway
-                .say(request, visitor, &message(508, "A loop", why, hint));
-        }
-        if !self.serves_port(host) {
-            let why = "This site is not served on the port that its address names.";
-            let hint = "Use the address that you were given. The relay's --public-url says which port visitors use.";
-            let refused = message(421, "A wrong port", why, hint);
-            return self.gateway.say(request, visitor, &refused);
-        }
-        let Some(site) = self.gateway.sites.find(request.site) else {
-            let why = "No site has this name here.";
-            let hint = "Check the address. A site has its name from its first connect on.";
-            return self
-                .gateway
-                .say(request, visitor, &message(404, "Unknown site", why, hint));
+        let site = match self.find(request, host) {
+            Ok(site) => site,
+            Err(refused) => return self.gateway.say(request, visitor, &refused),
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
@@ -157,6 +135,30 @@ impl<'g> VisitorConnection<'g> {
             }
         }
         self.pass(request, &site, visitor)
+    }
+
+    fn find(&self, request: &SiteRequest<'_>, host: &Host) -> Result<Arc<Site>, Message<'static>> {
+        let named = request.head.authority.as_ref();
+        let named = named.map(|authority| Host::parse(authority.as_bytes()));
+        if named.is_some_and(|named| named.as_ref() != Some(host)) {
+            let why = "Its Host and its target name different sites.";
+            return Err(message(400, "A malformed request", why, ""));
+        }
+        if request_head::comes_back(request.head, &self.gateway.config.loop_id) {
+            let why = "The application that this site leads to leads back to this relay.";
+            let hint = "Share the application itself, not the address of its site.";
+            return Err(message(508, "A loop", why, hint));
+        }
+        if !self.serves_port(host) {
+            let why = "This site is not served on the port that its address names.";
+            let hint = "Use the address that you were given. The relay's --public-url says which port visitors use.";
+            return Err(message(421, "A wrong port", why, hint));
+        }
+        self.gateway.sites.find(request.site).ok_or_else(|| {
+            let why = "No site has this name here.";
+            let hint = "Check the address. A site has its name from its first connect on.";
+            message(404, "Unknown site", why, hint)
+        })
     }
 
     /// Another port of this host is another server, to which links must not lead.
@@ -227,7 +229,7 @@ impl<'g> VisitorConnection<'g> {
         Ok(permit)
     }
 
-    /// Who is this machine, or a proxy that does not say whom it speaks for, is many.
+    /// This machine, and a proxy that does not say whom it speaks for, stand for many visitors.
     fn counted(&self, source: IpAddr) -> Option<IpAddr> {
         let is_many = source.is_loopback() || is_within(source, &self.gateway.config.trust_proxy);
         (!is_many).then_some(source)
