@@ -11,7 +11,7 @@ pub(crate) mod percent;
 pub(crate) mod poll;
 pub(crate) mod resolve;
 
-pub(crate) use acceptor::Acceptor;
+pub(crate) use acceptor::{Acceptor, Pause};
 pub use address_class::AddressClass;
 pub(crate) use cidr::is_within;
 pub use cidr::{Cidr, InvalidCidr};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::http::server::Refusal;
+use super::Refusal;
 use crate::net::percent;
 
 /// A decoded target.

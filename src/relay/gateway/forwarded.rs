@@ -1,7 +1,7 @@
 //! Where a request came from, as it is told to applications (RFC 7239, and its forerunners).
 //!
 //! What comes from outside is believed only from proxies that were named, and of their lists only
-//! what proxies wrote: an address that a visitor put in front himself is left out.
+//! what proxies wrote: an address that a visitor put in front is left out.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,15 +17,15 @@ const MAX_CHAIN: usize = 16;
 /// Where a request came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// The visitor, then the proxies that he came through; never empty.
+    /// The visitor, then the proxies on the way here; never empty.
     chain: Vec<IpAddr>,
     secure: bool,
     host: String,
     port: u16,
 }
 
-/// What is known without any header.
-pub(super) struct Place<'a> {
+/// What holds where no header says otherwise.
+pub(super) struct ForwardDefaults<'a> {
     pub(super) trusted: &'a [Cidr],
     pub(super) secure: bool,
     /// The port that visitors use.
@@ -36,8 +36,13 @@ impl Origin {
     /// Reads what `peer` may say about it. Many proxies pass `X-Forwarded-Host` and `-Port` on as
     /// visitors send them, and applications make links of them: so neither is believed where it
     /// names anything but the site that `host` names, and the port that visitors use.
-    pub(super) fn read(headers: &Headers, peer: IpAddr, host: &str, place: &Place<'_>) -> Origin {
-        let believed = is_within(peer, place.trusted);
+    pub(super) fn read(
+        headers: &Headers,
+        peer: IpAddr,
+        host: &str,
+        defaults: &ForwardDefaults<'_>,
+    ) -> Origin {
+        let believed = is_within(peer, defaults.trusted);
         let only = |name| match headers.only(name) {
             Ok(Some(value)) if believed => std::str::from_utf8(value).ok(),
             _ => None,
@@ -45,26 +50,26 @@ impl Origin {
         let secure = match only("x-forwarded-proto") {
             Some("https") => true,
             Some("http") => false,
-            _ => place.secure,
+            _ => defaults.secure,
         };
         let routed = Host::parse(host.as_bytes());
         let is_ours = |outer: &Host| {
             let name = routed.as_ref().map(|routed| &routed.name);
-            name == Some(&outer.name) && outer.port.is_none_or(|port| port == place.port)
+            name == Some(&outer.name) && outer.port.is_none_or(|port| port == defaults.port)
         };
         let outer = only("x-forwarded-host")
             .filter(|host| Host::parse(host.as_bytes()).as_ref().is_some_and(is_ours));
         let host = outer.unwrap_or(host).to_owned();
         let of_host = Host::parse(host.as_bytes()).and_then(|host| host.port);
         let port = only("x-forwarded-port").and_then(|port| port.parse().ok());
-        let port = port.filter(|port| *port == place.port);
-        let usual = match (secure == place.secure, secure) {
-            (true, _) => place.port,
+        let port = port.filter(|port| *port == defaults.port);
+        let usual = match (secure == defaults.secure, secure) {
+            (true, _) => defaults.port,
             (false, true) => 443,
             (false, false) => 80,
         };
         Origin {
-            chain: chain(headers.all(FORWARDED_FOR), peer, place.trusted),
+            chain: chain(headers.all(FORWARDED_FOR), peer, defaults.trusted),
             secure,
             port: port.or(of_host).unwrap_or(usual),
             host,
@@ -81,7 +86,7 @@ impl Origin {
         first(&self.chain)
     }
 
-    /// The visitor, then the proxies that he came through.
+    /// The visitor, then the proxies on the way here.
     pub(super) fn chain(&self) -> &[IpAddr] {
         &self.chain
     }
@@ -168,14 +173,19 @@ mod tests {
 
     fn origin(lines: &str, peer: &str) -> (String, String) {
         let head = format!("GET / HTTP/1.1\r\nHost: a.example:81\r\n{lines}\r\n");
-        let head = Head::parse(head.as_bytes(), &crate::http::Limits::default()).unwrap();
+        let head = Head::parse(head.as_bytes(), 100).unwrap();
         let trusted = ["10.0.0.0/8".parse().unwrap()];
-        let place = Place {
+        let defaults = ForwardDefaults {
             trusted: &trusted,
             secure: false,
             port: 80,
         };
-        let origin = Origin::read(&head.headers, peer.parse().unwrap(), "a.example:81", &place);
+        let origin = Origin::read(
+            &head.headers,
+            peer.parse().unwrap(),
+            "a.example:81",
+            &defaults,
+        );
         let mut out = Vec::new();
         origin.write(&mut out);
         (

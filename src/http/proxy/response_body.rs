@@ -1,39 +1,40 @@
-//! The way down of an exchange: what an application has sent and a visitor has not taken.
+//! The way down of an exchange: what the upstream has sent and the client has not taken.
 
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::ops::Range;
 use std::time::Instant;
 
-use super::proxy::{Ended, Outcome, Turn};
-use super::response_head::{NotHttp, ResponseHead};
-use crate::http::server::would_block;
+use super::outcome::Outcome;
+use super::response_head::{NotHttp, Piece, ResponseHead};
 
-/// Bytes read from an application at once, at first. Default 8 KiB: most answers are small.
+/// Bytes read from an upstream at once, at first. Default 8 KiB: most answers are small.
 const SMALL_BUFFER: usize = 8 * 1024;
 /// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
 const LARGE_BUFFER: usize = 128 * 1024;
 
 /// An answer on its way.
 pub(super) struct ResponseBody<'e> {
-    pub(super) answer: ResponseHead<'e>,
+    pub(super) head: ResponseHead<'e>,
     buffer: Vec<u8>,
     /// What of the buffer has not been looked at.
     fresh: Range<usize>,
-    /// What the visitor has not taken: of `before`, then of the buffer.
+    /// What the client has not taken: first of these bytes,
     before: Vec<u8>,
+    /// which it has so many of,
     before_sent: usize,
+    /// then of the buffer.
     body: Range<usize>,
-    /// Whether anything came from the application.
+    /// Whether anything came from the upstream.
     received: bool,
     pub(super) sent: usize,
     pub(super) moved: Instant,
 }
 
 impl<'e> ResponseBody<'e> {
-    pub(super) fn new(answer: ResponseHead<'e>) -> ResponseBody<'e> {
+    pub(super) fn new(head: ResponseHead<'e>) -> ResponseBody<'e> {
         ResponseBody {
-            answer,
+            head,
             buffer: Vec::new(),
             fresh: 0..0,
             before: Vec::new(),
@@ -47,84 +48,90 @@ impl<'e> ResponseBody<'e> {
 
     /// What has been read and not been looked at.
     pub(super) fn unseen(&self) -> &[u8] {
-        self.buffer.get(self.fresh.clone()).unwrap_or_default()
+        self.buffer
+            .get(self.fresh.clone())
+            .expect("what was read lies in the buffer")
     }
 
     pub(super) fn has_piece(&self) -> bool {
         self.before_sent < self.before.len() || !self.body.is_empty()
     }
 
-    /// Whether nothing else can be said any more: the visitor has a part of the answer, or of an
+    /// Whether nothing else can be said any more: the client has a part of the answer, or of an
     /// interim one.
     pub(super) fn has_begun(&self) -> bool {
-        self.answer.has_head() || (self.has_piece() && self.before_sent > 0)
+        self.head.has_head() || (self.has_piece() && self.before_sent > 0)
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.answer.is_done() || self.answer.is_upgraded()
+        self.head.is_done() || self.head.is_upgraded()
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.answer.is_done() && !self.has_piece()
+        self.head.is_done() && !self.has_piece()
     }
 
     pub(super) fn is_upgraded(&self) -> bool {
-        self.answer.is_upgraded() && !self.has_piece()
+        self.head.is_upgraded() && !self.has_piece()
     }
 
     /// Looks at what has been read; false when that is not enough.
     pub(super) fn next_piece(&mut self, last: bool) -> Result<bool, Outcome> {
-        let input = self.buffer.get(self.fresh.clone()).unwrap_or_default();
-        if input.is_empty() {
+        if self.fresh.is_empty() {
             return Ok(false);
         }
-        let piece = self
-            .answer
-            .step(input, last)
-            .map_err(|why| self.not_http(why))?;
-        let start = self.fresh.start;
+        let piece = self.step(last).map_err(|why| self.not_http(why))?;
         self.before = piece.before;
         self.before_sent = 0;
-        self.body = start + piece.body.start..start + piece.body.end;
-        self.fresh.start += piece.consumed;
-        if piece.consumed > 0 && self.body.is_empty() && self.answer.has_head() {
+        let has_moved = piece.consumed > 0;
+        if has_moved && self.body.is_empty() && self.head.has_head() {
             self.join_body(last)?;
         }
-        Ok(piece.consumed > 0)
+        Ok(has_moved)
     }
 
     /// The head goes together with what there is of the body: one packet for most answers.
-    pub(super) fn join_body(&mut self, last: bool) -> Result<(), Outcome> {
-        let input = self.buffer.get(self.fresh.clone()).unwrap_or_default();
-        if input.is_empty() || self.is_over() {
+    fn join_body(&mut self, last: bool) -> Result<(), Outcome> {
+        if self.fresh.is_empty() || self.is_over() {
             return Ok(());
         }
-        let piece = self.answer.step(input, last);
         // The head has not been sent: it can still be told.
-        let piece = piece.map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
-        let start = self.fresh.start;
+        let piece = self
+            .step(last)
+            .map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
         self.before.extend_from_slice(&piece.before);
-        self.body = start + piece.body.start..start + piece.body.end;
-        self.fresh.start += piece.consumed;
         Ok(())
     }
 
-    pub(super) fn send(&mut self, mut client: &TcpStream) -> io::Result<Turn> {
-        let before = self.before.get(self.before_sent..).unwrap_or_default();
-        let body = self.buffer.get(self.body.clone()).unwrap_or_default();
-        match client.write_vectored(&[IoSlice::new(before), IoSlice::new(body)]) {
-            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
-            Ok(sent) => {
-                self.moved = Instant::now();
-                self.sent += sent;
-                let of_before = sent.min(before.len());
-                self.before_sent += of_before;
-                self.body.start += sent - of_before;
-                Ok(Turn::More)
-            }
-            failed if would_block(&failed) => Ok(Turn::Blocked),
-            Err(error) => Err(error),
+    /// What to send next of what has been read.
+    fn step(&mut self, last: bool) -> Result<Piece, NotHttp> {
+        let input = self
+            .buffer
+            .get(self.fresh.clone())
+            .expect("what was read lies in the buffer");
+        let piece = self.head.step(input, last)?;
+        let start = self.fresh.start;
+        self.body = start + piece.body.start..start + piece.body.end;
+        self.fresh.start += piece.consumed;
+        Ok(piece)
+    }
+
+    /// Sends what the client takes at once; returns how much that was.
+    pub(super) fn send(&mut self, mut client: &TcpStream) -> io::Result<usize> {
+        let before = self.before.get(self.before_sent..);
+        let before = before.expect("no more is sent than there is");
+        let body = self.buffer.get(self.body.clone());
+        let body = body.expect("the body lies in the buffer");
+        let sent = client.write_vectored(&[IoSlice::new(before), IoSlice::new(body)])?;
+        if sent == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
         }
+        self.moved = Instant::now();
+        self.sent += sent;
+        let of_before = sent.min(before.len());
+        self.before_sent += of_before;
+        self.body.start += sent - of_before;
+        Ok(sent)
     }
 
     /// Where to read to; `None` when a head fills the largest buffer.
@@ -164,34 +171,35 @@ impl<'e> ResponseBody<'e> {
         }
     }
 
-    /// The application's bytes have come to their end.
+    /// The upstream's bytes have come to their end.
     pub(super) fn ended(&mut self) -> Result<(), Outcome> {
         if !self.received {
-            return Err(Outcome::Unanswered(Ended::Closed));
+            return Err(Outcome::Unanswered(None));
         }
-        self.before = self.answer.end().map_err(|why| self.not_http(why))?;
+        self.before = self.head.end().map_err(|why| self.not_http(why))?;
         self.before_sent = 0;
         Ok(())
     }
 
     pub(super) fn broke(&self, error: io::Error) -> Outcome {
-        match (self.answer.has_head(), self.received) {
+        match (self.head.has_head(), self.received) {
             (true, _) => self.broken_off(),
             (false, true) => Outcome::NotHttp("it broke off in the head"),
-            (false, false) => Outcome::Unanswered(error.into()),
+            (false, false) => Outcome::Unanswered(Some(error)),
         }
     }
 
-    pub(super) fn not_http(&self, NotHttp(why): NotHttp) -> Outcome {
-        match self.answer.has_head() {
-            true => self.broken_off(),
-            false => Outcome::NotHttp(why),
+    fn not_http(&self, NotHttp(why): NotHttp) -> Outcome {
+        if self.head.has_head() {
+            self.broken_off()
+        } else {
+            Outcome::NotHttp(why)
         }
     }
 
     pub(super) fn broken_off(&self) -> Outcome {
         Outcome::BrokenOff {
-            shows: self.answer.shows_its_end(),
+            shows: self.head.shows_its_end(),
         }
     }
 }

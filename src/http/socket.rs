@@ -1,4 +1,4 @@
-//! Waiting on non-blocking sockets.
+//! What non-blocking sockets say.
 
 use std::io;
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ pub(crate) fn would_block<T>(result: &io::Result<T>) -> bool {
 }
 
 /// Whether the other end has broken the connection off. What it sent before may still be there to read.
-pub(super) fn was_reset(socket: &TcpStream) -> bool {
+pub(crate) fn was_reset(socket: &TcpStream) -> bool {
     !matches!(socket.take_error(), Ok(None))
 }
 
@@ -33,11 +33,10 @@ pub(super) fn was_reset(socket: &TcpStream) -> bool {
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::net::poll::poll_until;
-    use rustix::event::PollFlags;
-    use std::time::{Duration, Instant};
 
     const TIMEOUT: Duration = Duration::from_secs(10);
 

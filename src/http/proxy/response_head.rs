@@ -1,86 +1,57 @@
-//! An answer of an application on its way to the visitor. Bytes in, ranges out.
+//! An answer of an upstream on its way to the client. Bytes in, ranges out.
+//!
+//! The head is written afresh. The body passes as it is, its framing followed, so that the end of an
+//! answer is known from its breaking off; only HTTP/1.0 gets chunks taken apart, and an answer that
+//! ends with its connection is put into chunks.
 
 use std::ops::Range;
 
-use super::caching::{self, is_for_caches};
-use super::cookies::{self, OURS};
-use super::protocol;
-use super::request_head::{line, named_by_connection};
+use super::rules::Rules;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version};
-use crate::http::server::HSTS;
+use crate::http::h1::hop_by_hop::write_line;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
-pub(super) const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEAD: usize = 64 * 1024;
 /// Interim answers before the answer. Default 16.
 const MAX_INTERIM: usize = 16;
-
-/// Header lines of one connection only (RFC 9110 section 7.6.1), those written afresh, and orders
-/// to a web server in front of the gateway: nginx would send a file of its own in place of the
-/// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
-const DROPPED: &[&str] = &[
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "proxy-authenticate",
-    "te",
-    "trailer",
-    "upgrade",
-    "transfer-encoding",
-    "content-length",
-    "set-cookie2",
-    "x-accel-expires",
-    "x-accel-redirect",
-    "x-litespeed-location",
-    "x-reproxy-url",
-    "x-sendfile",
-    "x-sendfile2",
-    "x-lighttpd-send-file",
-];
+/// How an answer of HTTP/1 begins (RFC 9112 section 4).
+const HTTP: &[u8] = b"HTTP/";
 
 /// What is no answer as HTTP has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotHttp(pub(super) &'static str);
 
-/// What every answer says afresh.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Afresh {
-    /// Only its visitor may keep it: somebody had to show a code.
-    pub(super) is_private: bool,
-    /// Browsers are to come back by `https` alone, whatever the port (RFC 6797).
-    pub(super) is_https: bool,
-}
-
 /// Passes one answer on.
 pub(super) struct ResponseHead<'a> {
     request: &'a Head,
-    afresh: Afresh,
-    upgrades: bool,
+    rules: &'a dyn Rules,
     interim: usize,
-    stage: Stage,
+    part: AnswerPart,
     /// The status, once it is known.
     pub(super) status: Option<u16>,
-    /// Whether the visitor's connection may be used again.
-    keeps_visitor: bool,
-    /// Whether the application's may.
-    keeps_stream: bool,
+    /// Whether the client's connection may be used again after the answer.
+    pub(super) keeps_client: bool,
+    /// Whether the upstream may.
+    pub(super) keeps_upstream: bool,
 }
 
-enum Stage {
+/// What of the answer comes next.
+enum AnswerPart {
     Head(HeadScan),
-    Body(Body, Mode),
+    Body(Body, BodyMode),
     /// What follows is no HTTP.
     Upgraded,
 }
 
 /// How the body is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum BodyMode {
     /// As it is, its framing followed.
     AsIs,
     /// Without its chunks: HTTP/1.0 has none.
     Unchunked,
-    /// In chunks: the application ends it by closing, and the visitor is to know whether that
+    /// In chunks: the upstream ends it by closing, and the client is to know whether that
     /// was the end. True once one was sent.
     Chunked(bool),
 }
@@ -97,78 +68,71 @@ pub(super) struct Piece {
 }
 
 impl<'a> ResponseHead<'a> {
-    /// For the answer to `request`. `upgrades` when the application was asked for a WebSocket.
-    pub(super) fn new(request: &'a Head, upgrades: bool, afresh: Afresh) -> ResponseHead<'a> {
+    /// For the answer to `request`.
+    pub(super) fn new(request: &'a Head, rules: &'a dyn Rules) -> ResponseHead<'a> {
         ResponseHead {
             request,
-            afresh,
-            upgrades,
+            rules,
             interim: 0,
-            stage: Stage::Head(HeadScan::default()),
+            part: AnswerPart::Head(HeadScan::default()),
             status: None,
-            keeps_visitor: request.keep_alive,
-            keeps_stream: true,
+            keeps_client: request.keep_alive,
+            keeps_upstream: true,
         }
     }
 
     /// Whether the final head has been passed on.
     pub(super) fn has_head(&self) -> bool {
-        !matches!(self.stage, Stage::Head(_))
+        !matches!(self.part, AnswerPart::Head(_))
     }
 
     /// Whether all has been passed on.
     pub(super) fn is_done(&self) -> bool {
-        matches!(&self.stage, Stage::Body(body, _) if body.is_done())
+        matches!(&self.part, AnswerPart::Body(body, _) if body.is_done())
     }
 
     /// Whether what follows is no HTTP any more.
     pub(super) fn is_upgraded(&self) -> bool {
-        matches!(self.stage, Stage::Upgraded)
+        matches!(self.part, AnswerPart::Upgraded)
     }
 
-    /// Whether the visitor's connection may be used again after the answer.
-    pub(super) fn keeps_visitor(&self) -> bool {
-        self.keeps_visitor
-    }
-
-    /// Whether the application's may.
-    pub(super) fn keeps_stream(&self) -> bool {
-        self.keeps_stream
-    }
-
-    /// Whether a visitor can tell from its framing that this answer is not whole.
+    /// Whether a client can tell from its framing that this answer is not whole.
     pub(super) fn shows_its_end(&self) -> bool {
-        !matches!(&self.stage, Stage::Body(body, Mode::Unchunked) if !body.is_done())
-            && !matches!(&self.stage, Stage::Body(body, Mode::AsIs) if body.may_end_here() && !body.is_done())
+        match &self.part {
+            AnswerPart::Body(body, _) if body.is_done() => true,
+            AnswerPart::Body(_, BodyMode::Unchunked) => false,
+            AnswerPart::Body(body, BodyMode::AsIs) => !body.may_end_here(),
+            _ => true,
+        }
     }
 
     /// Takes what it can of `input`, which begins where the last step ended. Nothing consumed
-    /// means that it needs more. `last` when the visitor's connection is to end with this answer.
+    /// means that it needs more. `last` when the client's connection is to end with this answer.
     pub(super) fn step(&mut self, input: &[u8], last: bool) -> Result<Piece, NotHttp> {
-        match &mut self.stage {
-            Stage::Head(_) if !protocol::begins_http(input) => {
-                Err(NotHttp(protocol::said_of(input)))
+        match &mut self.part {
+            AnswerPart::Head(_) if !begins_http(input) => {
+                Err(NotHttp(self.rules.name_protocol(input)))
             }
-            Stage::Head(scan) => {
+            AnswerPart::Head(scan) => {
                 let found = scan.scan(input, MAX_HEAD);
                 match found.map_err(|_| NotHttp("its head is malformed or too large"))? {
                     Some(range) => self.head(input, range, last),
                     None => Ok(Piece::default()),
                 }
             }
-            Stage::Body(body, mode) => step_body(body, mode, input),
-            Stage::Upgraded => Ok(Piece::default()),
+            AnswerPart::Body(body, mode) => step_body(body, mode, input),
+            AnswerPart::Upgraded => Ok(Piece::default()),
         }
     }
 
-    /// What is to be sent when the application's bytes end here; an error when they must not.
+    /// What is to be sent when the upstream's bytes end here; an error when they must not.
     pub(super) fn end(&mut self) -> Result<Vec<u8>, NotHttp> {
-        self.keeps_stream = false;
-        match &mut self.stage {
-            Stage::Body(body, mode) if body.may_end_here() => {
+        self.keeps_upstream = false;
+        match &mut self.part {
+            AnswerPart::Body(body, mode) if body.may_end_here() => {
                 let last: &[u8] = match mode {
-                    Mode::Chunked(true) => b"\r\n0\r\n\r\n",
-                    Mode::Chunked(false) => b"0\r\n\r\n",
+                    BodyMode::Chunked(true) => b"\r\n0\r\n\r\n",
+                    BodyMode::Chunked(false) => b"0\r\n\r\n",
                     _ => b"",
                 };
                 *body = Body::new(Framing::Length(0));
@@ -179,7 +143,9 @@ impl<'a> ResponseHead<'a> {
     }
 
     fn head(&mut self, input: &[u8], range: Range<usize>, last: bool) -> Result<Piece, NotHttp> {
-        let bytes = input.get(range.clone()).unwrap_or_default();
+        let bytes = input
+            .get(range.clone())
+            .expect("a head lies in what was scanned");
         let to_head = self.request.method == "HEAD";
         let answer = AnswerHead::parse(bytes, to_head)
             .map_err(|_| NotHttp("its head is malformed or ambiguous"))?;
@@ -201,21 +167,21 @@ impl<'a> ResponseHead<'a> {
     }
 
     fn upgrade(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
-        if !self.upgrades || !answer.headers.lists("upgrade", "websocket") {
+        if !self.rules.asks_for_websocket() || !answer.headers.lists("upgrade", "websocket") {
             return Err(NotHttp("it switches to a protocol that was not asked for"));
         }
-        self.stage = Stage::Upgraded;
+        self.part = AnswerPart::Upgraded;
         self.status = Some(answer.status);
         let mut out = self.status_and_lines(answer);
-        line(&mut out, "Connection", b"Upgrade");
-        line(&mut out, "Upgrade", b"websocket");
+        write_line(&mut out, "Connection", b"Upgrade");
+        write_line(&mut out, "Upgrade", b"websocket");
         out.extend_from_slice(b"\r\n");
         Ok(out)
     }
 
     /// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2).
     fn interim(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
-        self.stage = Stage::Head(HeadScan::default());
+        self.part = AnswerPart::Head(HeadScan::default());
         if self.request.version == Version::Http10 {
             return Ok(Vec::new());
         }
@@ -229,27 +195,27 @@ impl<'a> ResponseHead<'a> {
     }
 
     fn begin(&mut self, answer: &AnswerHead, last: bool) -> Vec<u8> {
-        let old_visitor = self.request.version == Version::Http10;
-        let mode = match (answer.framing, old_visitor) {
-            (Framing::Chunked, true) => Mode::Unchunked,
-            (Framing::UntilClose, false) => Mode::Chunked(false),
-            _ => Mode::AsIs,
+        let is_old_client = self.request.version == Version::Http10;
+        let mode = match (answer.framing, is_old_client) {
+            (Framing::Chunked, true) => BodyMode::Unchunked,
+            (Framing::UntilClose, false) => BodyMode::Chunked(false),
+            _ => BodyMode::AsIs,
         };
         let endless =
-            old_visitor && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
-        self.keeps_visitor &= !(last || endless);
-        self.keeps_stream = answer.version == Version::Http11
+            is_old_client && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
+        self.keeps_client &= !(last || endless);
+        self.keeps_upstream = answer.version == Version::Http11
             && answer.framing != Framing::UntilClose
             && !answer.headers.lists("connection", "close")
             && !self.is_bodiless(answer);
         let mut out = self.status_and_lines(answer);
         self.write_framing(answer, mode, &mut out);
-        if !self.keeps_visitor {
-            line(&mut out, "Connection", b"close");
+        if !self.keeps_client {
+            write_line(&mut out, "Connection", b"close");
         }
         out.extend_from_slice(b"\r\n");
         self.status = Some(answer.status);
-        self.stage = Stage::Body(Body::new(answer.framing), mode);
+        self.part = AnswerPart::Body(Body::new(answer.framing), mode);
         out
     }
 
@@ -261,61 +227,42 @@ impl<'a> ResponseHead<'a> {
 
     fn status_and_lines(&self, answer: &AnswerHead) -> Vec<u8> {
         let mut out = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason).into_bytes();
-        let named = named_by_connection(&answer.headers);
-        for (name, value) in answer.headers.iter() {
-            let dropped = DROPPED.iter().any(|drop| drop.eq_ignore_ascii_case(name))
-                || named.iter().any(|named| named.eq_ignore_ascii_case(name));
-            if dropped || self.is_written_afresh(name) {
-                continue;
-            }
-            if !name.eq_ignore_ascii_case("set-cookie") {
-                line(&mut out, name, value);
-            } else if let Some(confined) = cookies::confined(value, &OURS) {
-                line(&mut out, name, &confined);
-            }
-        }
-        let is_interim = answer.status < 200;
-        if self.afresh.is_private && !is_interim {
-            let told = answer.headers.all("cache-control");
-            line(&mut out, "Cache-Control", &caching::private(told));
-        }
-        if self.afresh.is_https && !is_interim {
-            line(&mut out, "Strict-Transport-Security", HSTS.as_bytes());
-        }
+        self.rules.write_lines(answer, &mut out);
         out
     }
 
-    fn is_written_afresh(&self, name: &str) -> bool {
-        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
-        (self.afresh.is_private && (is("cache-control") || is_for_caches(name)))
-            || (self.afresh.is_https && is("strict-transport-security"))
-    }
-
     /// An answer to HEAD, or a 304, tells the length that it would have had (RFC 9110 section 8.6).
-    fn write_framing(&self, answer: &AnswerHead, mode: Mode, out: &mut Vec<u8>) {
+    fn write_framing(&self, answer: &AnswerHead, mode: BodyMode, out: &mut Vec<u8>) {
         let bodiless = self.request.method == "HEAD" || matches!(answer.status, 204 | 304);
         match (answer.framing, mode) {
             _ if bodiless => {
                 let length = answer.headers.all("content-length").next();
                 let digits = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
                 if let Some(length) = length.filter(digits).filter(|_| answer.status != 204) {
-                    line(out, "Content-Length", length);
+                    write_line(out, "Content-Length", length);
                 }
             }
             (Framing::Length(length), _) => {
-                line(out, "Content-Length", length.to_string().as_bytes());
+                write_line(out, "Content-Length", length.to_string().as_bytes());
             }
-            (Framing::Chunked, Mode::AsIs) | (Framing::UntilClose, Mode::Chunked(_)) => {
-                line(out, "Transfer-Encoding", b"chunked");
+            (Framing::Chunked, BodyMode::AsIs) | (Framing::UntilClose, BodyMode::Chunked(_)) => {
+                write_line(out, "Transfer-Encoding", b"chunked");
             }
             _ => {}
         }
     }
 }
 
-fn step_body(body: &mut Body, mode: &mut Mode, input: &[u8]) -> Result<Piece, NotHttp> {
+/// Whether `input`, as far as it has come, is how an answer begins. One empty line before it is skipped.
+fn begins_http(input: &[u8]) -> bool {
+    let line = input.strip_prefix(b"\r\n").unwrap_or(input);
+    let begin = line.get(..HTTP.len()).unwrap_or(line);
+    HTTP.starts_with(begin) || input == b"\r"
+}
+
+fn step_body(body: &mut Body, mode: &mut BodyMode, input: &[u8]) -> Result<Piece, NotHttp> {
     let broken = |_| NotHttp("its chunks are malformed");
-    if *mode == Mode::AsIs {
+    if *mode == BodyMode::AsIs {
         let consumed = body.follow(input).map_err(broken)?;
         return Ok(Piece {
             consumed,
@@ -325,12 +272,9 @@ fn step_body(body: &mut Body, mode: &mut Mode, input: &[u8]) -> Result<Piece, No
     }
     let step = body.step(input).map_err(broken)?;
     let before = match mode {
-        Mode::Chunked(begun) if !step.data.is_empty() => {
-            let between = if std::mem::replace(begun, true) {
-                "\r\n"
-            } else {
-                ""
-            };
+        BodyMode::Chunked(begun) if !step.data.is_empty() => {
+            let between = if *begun { "\r\n" } else { "" };
+            *begun = true;
             format!("{between}{:x}\r\n", step.data.len()).into_bytes()
         }
         _ => Vec::new(),
@@ -344,18 +288,33 @@ fn step_body(body: &mut Body, mode: &mut Mode, input: &[u8]) -> Result<Piece, No
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::http::Limits;
+    use crate::http::h1::hop_by_hop::end_to_end;
+
+    /// Everything passes.
+    struct Plain;
+
+    impl Rules for Plain {
+        fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
+            end_to_end(&answer.headers).for_each(|(name, value)| write_line(out, name, value));
+        }
+
+        fn answer_time(&self) -> Option<Duration> {
+            None
+        }
+    }
 
     fn request(version: &str) -> Head {
         let head = format!("GET / {version}\r\nHost: a\r\n\r\n");
-        Head::parse(head.as_bytes(), &Limits::default()).unwrap()
+        Head::parse(head.as_bytes(), 100).unwrap()
     }
 
     /// What the visitor gets of an answer that arrives in pieces of `split` bytes, chunks' own
     /// borders aside, and whether it is whole.
     fn pass(request: &Head, input: &[u8], split: usize) -> (Vec<u8>, Result<bool, NotHttp>) {
-        let mut answer = ResponseHead::new(request, false, Afresh::default());
+        let mut answer = ResponseHead::new(request, &Plain);
         let (mut out, mut at, mut end) = (Vec::new(), 0, 0);
         while end < input.len() && !answer.is_done() {
             end = (end + split).min(input.len());
@@ -412,7 +371,35 @@ mod tests {
                 }
             }
             let shown = String::from_utf8_lossy(&out).to_ascii_lowercase();
-            assert!(!shown.contains("domain=b") || input != seeds[3]);
+            assert!(!shown.contains("x-a: b") || input != seeds[4]);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_known_by_as_much_as_has_come() {
+        for begin in [
+            "",
+            "H",
+            "HTTP",
+            "HTTP/",
+            "HTTP/1.1 200",
+            "\r",
+            "\r\n",
+            "\r\nHT",
+        ] {
+            assert!(begins_http(begin.as_bytes()), "{begin:?}");
+        }
+        for begin in [
+            "h",
+            "HTP",
+            "HTTPS",
+            "S",
+            "\n",
+            "\r\n\r\n",
+            "\0",
+            " HTTP/1.1",
+        ] {
+            assert!(!begins_http(begin.as_bytes()), "{begin:?}");
         }
     }
 }

@@ -1,25 +1,26 @@
-//! The way up of an exchange: a request that waits for its stream. Bytes in, bytes out.
+//! The way up of an exchange: a request that waits for its upstream. Bytes in, bytes out.
 
 use std::time::Instant;
 
+use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
-use crate::http::server::Refusal;
 
 /// A request on its way.
-pub(super) struct RequestBody {
+pub(crate) struct RequestBody {
     pub(super) body: Body,
     is_chunked: bool,
-    /// What the stream has not taken; of it the first bytes that it has.
+    /// What the upstream has not wholly taken.
     pending: Vec<u8>,
+    /// Bytes of it that the upstream has.
     taken: usize,
-    /// The application takes nothing more; what it says tells why.
+    /// The upstream takes nothing more; what it says tells why.
     pub(super) is_deaf: bool,
     pub(super) moved: Instant,
 }
 
 impl RequestBody {
     /// Begins with `head`, a body in this framing behind it.
-    pub(super) fn new(framing: Framing, head: Vec<u8>) -> RequestBody {
+    pub(crate) fn new(framing: Framing, head: Vec<u8>) -> RequestBody {
         RequestBody {
             body: Body::new(framing),
             is_chunked: framing == Framing::Chunked,
@@ -30,12 +31,14 @@ impl RequestBody {
         }
     }
 
-    /// What the application is to take next.
+    /// What the upstream is to take next.
     pub(super) fn pending(&self) -> &[u8] {
-        self.pending.get(self.taken..).unwrap_or_default()
+        self.pending
+            .get(self.taken..)
+            .expect("no more is taken than is pending")
     }
 
-    /// Whether the application has got all of it.
+    /// Whether the upstream has got all of it.
     pub(super) fn is_whole(&self) -> bool {
         self.pending.is_empty() && self.body.is_done()
     }
@@ -57,7 +60,7 @@ impl RequestBody {
             && !self.body.is_done()
         {
             let step = self.body.step(rest)?;
-            let data = rest.get(step.data).unwrap_or_default();
+            let data = rest.get(step.data).expect("a step stays within its input");
             at += step.consumed;
             if self.is_chunked && !data.is_empty() {
                 self.pending

@@ -7,27 +7,36 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::limits::Limits;
-use super::proxy::wait;
-use super::site::{Stats, add};
-use super::stream::ByteStream;
-use crate::http::server::would_block;
+use super::byte_stream::{ByteStream, wait};
+use super::rules::Rules;
+use crate::http::socket::would_block;
 
 /// Bytes that are on their way in one direction. Default 32 KiB.
 const BUFFER: usize = 32 * 1024;
 
+/// How long an upgraded connection may wait.
+#[derive(Debug, Clone)]
+pub(crate) struct UpgradedTimeouts {
+    /// For anything to move.
+    pub(crate) silence: Duration,
+    /// The same once one end is closed.
+    pub(crate) half_closed: Duration,
+    /// For a client that takes nothing.
+    pub(crate) client_stall: Duration,
+    /// For an upstream that takes nothing.
+    pub(crate) upstream_stall: Duration,
+}
+
 /// The two ends of an upgraded connection.
-pub(super) struct Raw<'a> {
-    pub(super) client: &'a TcpStream,
-    pub(super) stream: &'a mut dyn ByteStream,
-    pub(super) limits: &'a Limits,
-    /// Time that the visitor may take nothing.
-    pub(super) write_stall: Duration,
-    pub(super) figures: &'a Stats,
+pub(crate) struct Upgraded<'a> {
+    pub(crate) client: &'a TcpStream,
+    pub(crate) upstream: &'a mut dyn ByteStream,
+    pub(crate) rules: &'a dyn Rules,
+    pub(crate) timeouts: UpgradedTimeouts,
 }
 
 /// One direction.
-struct Way {
+struct Direction {
     buffer: Vec<u8>,
     /// What has been read and not been taken.
     waiting: Range<usize>,
@@ -37,16 +46,15 @@ struct Way {
     moved: Instant,
 }
 
-impl Raw<'_> {
+impl Upgraded<'_> {
     /// Runs until both ways have ended, or one is broken. `up` and `down` have been read already.
-    /// Returns the bytes sent to the visitor.
-    pub(super) fn run(mut self, up: Vec<u8>, down: Vec<u8>) -> usize {
-        let (mut up, mut down) = (Way::new(up), Way::new(down));
+    /// Returns the bytes sent to the client.
+    pub(crate) fn run(mut self, up: Vec<u8>, down: Vec<u8>) -> usize {
+        let (mut up, mut down) = (Direction::new(up), Direction::new(down));
         let mut sent = 0;
         while !(up.is_over && down.is_over) {
             let before = up.moved.max(down.moved);
-            let moved = self.move_both(&mut up, &mut down);
-            let Ok(count) = moved else {
+            let Ok(count) = self.move_both(&mut up, &mut down) else {
                 break;
             };
             sent += count;
@@ -58,61 +66,61 @@ impl Raw<'_> {
         sent
     }
 
-    fn move_both(&mut self, up: &mut Way, down: &mut Way) -> io::Result<usize> {
-        let (client, figures) = (self.client, self.figures);
-        let stream = &mut *self.stream;
+    fn move_both(&mut self, up: &mut Direction, down: &mut Direction) -> io::Result<usize> {
+        let (client, upstream) = (self.client, &mut *self.upstream);
         up.fill(|buffer| (&mut &*client).read(buffer))?;
-        let taken = up.pass(|bytes| stream.write(bytes))?;
-        add(&figures.bytes_in, taken);
+        let taken = up.pass(|bytes| upstream.write(bytes))?;
+        self.rules.count_up(taken);
         if up.may_end() {
-            stream.end_write();
+            upstream.end_write();
             up.is_over = true;
         }
-        down.fill(|buffer| stream.read(buffer))?;
+        down.fill(|buffer| upstream.read(buffer))?;
         let sent = down.pass(|bytes| (&mut &*client).write(bytes))?;
-        add(&figures.bytes_out, sent);
+        self.rules.count_down(sent);
         if down.may_end() {
-            // A visitor who is gone already is as good.
+            // A client that is gone already is as good.
             let _ = client.shutdown(Shutdown::Write);
             down.is_over = true;
         }
         Ok(sent)
     }
 
-    /// False when it has been silent for too long, or the visitor is gone.
-    fn wait(&self, up: &Way, down: &Way) -> bool {
+    /// False when it has been silent for too long, or the client is gone.
+    fn wait(&self, up: &Direction, down: &Direction) -> bool {
         let mut client = PollFlags::empty();
         client.set(PollFlags::IN, up.wants_more());
         client.set(PollFlags::OUT, down.has_waiting());
         let until = self.deadline(up, down);
-        let wanted = self.stream.wanted(down.wants_more(), up.has_waiting());
-        match wait((self.client, client), wanted, until) {
+        let wanted = self.upstream.wanted(down.wants_more(), up.has_waiting());
+        match wait((self.client, client), wanted, Some(until)) {
             // A hang-up is found by reading: the last bytes may still be there.
             Ok((ready, is_ready)) => is_ready && !ready.intersects(PollFlags::ERR),
             Err(_) => false,
         }
     }
 
-    fn deadline(&self, up: &Way, down: &Way) -> Instant {
-        let half = up.is_over || down.is_over;
-        let silence = match half {
-            true => self.limits.half_closed,
-            false => self.limits.silence,
+    fn deadline(&self, up: &Direction, down: &Direction) -> Instant {
+        let timeouts = &self.timeouts;
+        let silence = if up.is_over || down.is_over {
+            timeouts.half_closed
+        } else {
+            timeouts.silence
         };
         let mut until = up.moved.max(down.moved) + silence;
         if down.has_waiting() {
-            until = until.min(down.moved + self.write_stall);
+            until = until.min(down.moved + timeouts.client_stall);
         }
         if up.has_waiting() {
-            until = until.min(up.moved + self.limits.request_stall);
+            until = until.min(up.moved + timeouts.upstream_stall);
         }
         until
     }
 }
 
-impl Way {
-    fn new(read: Vec<u8>) -> Way {
-        Way {
+impl Direction {
+    fn new(read: Vec<u8>) -> Direction {
+        Direction {
             waiting: 0..read.len(),
             buffer: read,
             has_ended: false,
@@ -162,7 +170,8 @@ impl Way {
         if !self.has_waiting() {
             return Ok(0);
         }
-        let waiting = self.buffer.get(self.waiting.clone()).unwrap_or_default();
+        let waiting = self.buffer.get(self.waiting.clone());
+        let waiting = waiting.expect("what waits lies in the buffer");
         match write(waiting) {
             Ok(taken) => {
                 self.waiting.start += taken;
