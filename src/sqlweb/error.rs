@@ -4,6 +4,11 @@ use std::fmt;
 
 use mysql::MySqlError;
 
+use super::catch_panic::Panicked;
+use super::limits::{
+    MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER, ROWS_IN_FLIGHT,
+};
+
 /// A failure on the database's side of a request.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -95,6 +100,9 @@ impl Cause {
     }
 }
 
+/// `ER_QUERY_INTERRUPTED`.
+pub(crate) const INTERRUPTED: u16 = 1317;
+
 /// Wrong name or password, no right to the database, no password where one is needed, and accounts that are locked
 /// (3118 and 3955 of MySQL, 4151 of MariaDB).
 const DENIALS: [u16; 6] = [1045, 1044, 1698, 3118, 3955, 4151];
@@ -137,7 +145,7 @@ impl fmt::Display for DbError {
             Self::Busy => write!(
                 f,
                 "all {} database connections are in use; close a query tab or wait for a statement to end",
-                super::connect::MAX_CONNECTIONS
+                MAX_CONNECTIONS
             ),
             Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
             Self::NoRoom => write!(f, "{}; read them faster, or select fewer at once", no_room()),
@@ -245,8 +253,8 @@ impl DbError {
 fn no_room() -> String {
     format!(
         "the large rows that are being sent take more than {} MiB together, or more than {} MiB for one reader",
-        super::budget::ROWS_IN_FLIGHT >> 20,
-        super::budget::OF_ONE_READER >> 20
+        ROWS_IN_FLIGHT >> 20,
+        OF_ONE_READER >> 20
     )
 }
 
@@ -262,6 +270,13 @@ const SESSION_LOST: &str = "the session's database connection has ended since it
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
+
+/// The driver panics over packets that no server of sound mind sends.
+impl From<Panicked> for DbError {
+    fn from(_: Panicked) -> Self {
+        Self::Lost(NOT_MYSQL.into())
+    }
+}
 
 /// An error of the driver that came while a connection was in use.
 impl From<mysql::Error> for DbError {
@@ -279,10 +294,7 @@ impl From<mysql::Error> for DbError {
 /// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
-        let (most, shared) = (
-            super::connect::MAX_PACKET,
-            super::connect::MAX_PACKET_SHARED,
-        );
+        let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
         return format!(
             "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
             most >> 20,

@@ -1,6 +1,5 @@
 //! What all requests of one web client share, and the thread that ends what has lasted too long.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,18 +8,21 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use super::auth::Auth;
-use super::budget::RowBudget;
-use super::connect::Connector;
 use super::error::{Cause, DbError};
-use super::execute::{api_error, refused, stoppable, stopped_when_gone};
-use super::export::Tickets;
 use super::gate::Dialect;
 use super::options::{Options, Target};
-use super::readonly;
-use super::running::{Owner, RunningMap, stop_apart};
-use super::server_info::ServerInfo;
-use super::sessions::{Sessions, Wanted};
 use crate::http::{ApiError, CancelToken, Request, Response};
+use crate::sqlweb::api::error::{api_error, refused};
+use crate::sqlweb::conn::cancel::{stop_apart, stoppable, stopped_when_gone};
+use crate::sqlweb::conn::connector::Connector;
+use crate::sqlweb::conn::owner::Owner;
+use crate::sqlweb::conn::readonly;
+use crate::sqlweb::conn::running_table::RunningMap;
+use crate::sqlweb::conn::server_info::ServerInfo;
+use crate::sqlweb::conn::sessions::{Sessions, Wanted};
+use crate::sqlweb::query::budget::RowBudget;
+use crate::sqlweb::query::tickets::Tickets;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.

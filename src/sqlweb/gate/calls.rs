@@ -7,10 +7,11 @@
 //!   call can follow neither, since a type follows `AS` in a cast and an
 //!   operator or an alias follows a closing parenthesis.
 
+use super::dialect::Dialect;
 use super::functions::{Standing, standing};
 use super::lexer::{Kind, Lexer, Token};
+use super::verdict::Refusal;
 use super::words::{self, RESERVED};
-use super::{Dialect, Refusal};
 
 /// What stands before a name.
 #[derive(Clone, Copy)]
@@ -104,12 +105,9 @@ fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Before, dialect: &Dialect)
 }
 
 fn refusal(name: &str, reason: &str, offset: usize) -> Refusal {
-    let end = name.char_indices().nth(64).map_or(name.len(), |(at, _)| at);
+    let shown: String = name.chars().take(64).collect();
     Refusal {
-        statement: format!(
-            "function {}",
-            name.get(..end).unwrap_or_default().to_lowercase()
-        ),
+        statement: format!("function {}", shown.to_lowercase()),
         reason: reason.into(),
         offset,
     }

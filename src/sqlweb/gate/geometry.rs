@@ -6,7 +6,8 @@
 
 use super::functions;
 use super::lexer::{Kind, Token};
-use super::{Refusal, spatial, words};
+use super::verdict::Refusal;
+use super::{spatial, words};
 
 /// Longest literal beside a spatial function, in bytes: 910 collections.
 const MAX_LITERAL: usize = 8 << 10;

@@ -5,7 +5,7 @@
 //! `1.into` and `'a'into` hold the keyword `INTO`, `t.into`, `1into` and
 //! `@a.into` do not.
 
-use super::{Dialect, contains_ignoring_case};
+use super::dialect::{Dialect, contains_ignoring_case};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,7 @@ pub(super) struct Token {
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     sql: &'a str,
+    /// Bytes taken; never more than there are.
     at: usize,
     ansi_quotes: bool,
     backslash_escapes: bool,
@@ -116,7 +117,8 @@ impl<'a> Lexer<'a> {
 
     /// The text of a token.
     pub(super) fn text(&self, token: Token) -> &'a str {
-        self.sql.get(token.start..token.end).unwrap_or_default()
+        let text = self.sql.get(token.start..token.end);
+        text.expect("a token begins and ends between characters")
     }
 
     /// The next token, without taking it.
@@ -129,7 +131,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn rest(&self) -> &'a [u8] {
-        self.sql.as_bytes().get(self.at..).unwrap_or_default()
+        let rest = self.sql.as_bytes().get(self.at..);
+        rest.expect("no more is taken than there is")
     }
 
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
@@ -163,15 +166,13 @@ impl<'a> Lexer<'a> {
     }
 
     fn skip_comment(&mut self) -> Result<(), Fault> {
-        let body = self.sql.get(self.at + 2..).unwrap_or_default();
-        let Some(length) = body.find("*/") else {
-            return Err(Fault::Comment);
-        };
-        let body = body.get(..length).unwrap_or_default();
+        let rest = self.sql.get(self.at + 2..);
+        let rest = rest.expect("the two signs that open a comment are ASCII");
+        let (body, _) = rest.split_once("*/").ok_or(Fault::Comment)?;
         if body.starts_with('+') && is_doubtful_hint(body) {
             return Err(Fault::Hint);
         }
-        self.at += 2 + length + 2;
+        self.at += 2 + body.len() + 2;
         Ok(())
     }
 
@@ -358,7 +359,8 @@ impl<'a> Lexer<'a> {
             self.skip_while(|b| b != quote && !(escapes && b == b'\\'));
             match self.byte(0) {
                 None => return false,
-                Some(b'\\') if escapes => self.at += 2,
+                // An escape at the very end of a text escapes nothing.
+                Some(b'\\') if escapes => self.at = (self.at + 2).min(self.sql.len()),
                 Some(_) if self.byte(1) == Some(quote) => self.at += 2,
                 Some(_) => {
                     self.at += 1;
@@ -416,8 +418,6 @@ impl Iterator for Lexer<'_> {
             Ok(()) => self.kind_at(first),
             Err(fault) => self.bad(fault),
         };
-        // An escape at the very end of a text must not point behind it.
-        self.at = self.at.min(self.sql.len());
         Some(Token {
             kind,
             start,

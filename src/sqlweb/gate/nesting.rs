@@ -106,6 +106,7 @@ impl Nesting {
     fn close(&mut self) {
         self.level.end_expression();
         let inner = self.level.deepest;
+        // One parenthesis too many closes the statement's own level; servers refuse such a text.
         self.level = self.levels.pop().unwrap_or_default();
         self.level.depth = self.level.depth.max(inner + 1);
     }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::Dialect;
+use super::dialect::Dialect;
 use super::lexer::{Kind, Lexer, Token};
 
 /// The statements of a text, as byte ranges without the semicolon that ends
@@ -46,7 +46,7 @@ impl Iterator for Statements<'_> {
 
 /// How far a statement is understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum SplitStage {
     /// Its first word, or the label before it.
     #[default]
     Start,
@@ -72,7 +72,7 @@ enum Block {
 /// Follows one statement and knows which blocks are open.
 #[derive(Default)]
 struct Compound {
-    stage: Stage,
+    stage: SplitStage,
     blocks: Vec<Block>,
     parentheses: usize,
     /// A statement can start here.
@@ -158,11 +158,11 @@ impl Compound {
         }
         let word = known(token, lexer);
         match self.stage {
-            Stage::Start => self.start(token, word, lexer),
-            Stage::Create => self.create(word),
-            Stage::Head => self.head(word, lexer),
-            Stage::Body => self.body(token, word, lexer),
-            Stage::Plain => {}
+            SplitStage::Start => self.start(token, word, lexer),
+            SplitStage::Create => self.create(word),
+            SplitStage::Head => self.head(word, lexer),
+            SplitStage::Body => self.body(token, word, lexer),
+            SplitStage::Plain => {}
         }
         self.last = word;
     }
@@ -173,24 +173,24 @@ impl Compound {
             return;
         }
         match word {
-            "CREATE" | "ALTER" => self.stage = Stage::Create,
+            "CREATE" | "ALTER" => self.stage = SplitStage::Create,
             "BEGIN" if next.map(|next| known(next, lexer)) != Some("NOT") => {
-                self.stage = Stage::Plain
+                self.stage = SplitStage::Plain
             }
             "BEGIN" | "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR" => self.open_body(word),
-            _ => self.stage = Stage::Plain,
+            _ => self.stage = SplitStage::Plain,
         }
     }
 
     fn create(&mut self, word: &str) {
         match word {
-            "FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT" => self.stage = Stage::Head,
+            "FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT" => self.stage = SplitStage::Head,
             "PACKAGE" => self.open_body(word),
             "DATABASE" | "FULLTEXT" | "INDEX" | "ROLE" | "SCHEMA" | "SEQUENCE" | "SERVER" => {
-                self.stage = Stage::Plain
+                self.stage = SplitStage::Plain
             }
             "SPATIAL" | "TABLE" | "TEMPORARY" | "UNIQUE" | "USER" | "VIEW" => {
-                self.stage = Stage::Plain
+                self.stage = SplitStage::Plain
             }
             _ => {}
         }
@@ -208,14 +208,14 @@ impl Compound {
             "SET" if self.last == "CHARACTER" => {}
             "INSERT" | "UPDATE" | "DELETE" if matches!(self.last, "BEFORE" | "AFTER" | "OR") => {}
             "BEGIN" | "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR" => self.open_body(word),
-            "CALL" | "DELETE" | "INSERT" | "REPLACE" | "RETURN" => self.stage = Stage::Body,
-            "SELECT" | "SET" | "SIGNAL" | "UPDATE" | "WITH" => self.stage = Stage::Body,
+            "CALL" | "DELETE" | "INSERT" | "REPLACE" | "RETURN" => self.stage = SplitStage::Body,
+            "SELECT" | "SET" | "SIGNAL" | "UPDATE" | "WITH" => self.stage = SplitStage::Body,
             _ => {}
         }
     }
 
     fn open_body(&mut self, word: &str) {
-        self.stage = Stage::Body;
+        self.stage = SplitStage::Body;
         self.open(word);
     }
 

@@ -2,10 +2,9 @@
 
 use mysql::{Conn, Row};
 
-use super::error::{DbError, NOT_MYSQL};
-use super::gate::Dialect;
-use super::readonly::pinned_mode;
-use super::statement::rows;
+use super::driver::rows;
+use crate::sqlweb::error::{DbError, NOT_MYSQL};
+use crate::sqlweb::gate::Dialect;
 
 /// A server whose version has no number is trusted with what every MySQL has.
 const UNKNOWN_SERVER: Dialect = Dialect::mysql((5, 7, 0));
@@ -197,6 +196,31 @@ fn masked(grant: &str) -> String {
     grant.bytes().map(&mut mask).collect()
 }
 
+/// Modes that change how a text is read (MariaDB and MySQL, "SQL modes"), without those that are only combinations.
+const CHANGE_LEXING: [&str; 11] = [
+    "ANSI_QUOTES",
+    "NO_BACKSLASH_ESCAPES",
+    "IGNORE_SPACE",
+    "ANSI",
+    "DB2",
+    "MAXDB",
+    "MSSQL",
+    "ORACLE",
+    "POSTGRESQL",
+    "MYSQL323",
+    "MYSQL40",
+];
+
+/// The server's mode without what changes how a text is read.
+pub(crate) fn pinned_mode(global: &str) -> String {
+    let kept: Vec<&str> = global
+        .split(',')
+        .filter(|mode| !CHANGE_LEXING.contains(mode))
+        .filter(|mode| mode.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+        .collect();
+    kept.join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,5 +260,18 @@ mod tests {
         );
         assert_eq!(role("GRANT SELECT ON `t`.* TO `u`@`%`"), None);
         assert_eq!(role("SET DEFAULT ROLE `a` FOR `u`@`%`"), None);
+    }
+
+    #[test]
+    fn modes_that_change_lexing_are_dropped() {
+        assert_eq!(
+            pinned_mode("REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI"),
+            "REAL_AS_FLOAT,PIPES_AS_CONCAT"
+        );
+        assert_eq!(pinned_mode(""), "");
+        assert_eq!(
+            pinned_mode("STRICT_TRANS_TABLES,x';DROP"),
+            "STRICT_TRANS_TABLES"
+        );
     }
 }

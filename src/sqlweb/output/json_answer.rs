@@ -14,9 +14,9 @@ use std::time::Instant;
 use mysql::{Column, Row};
 use serde_json::json;
 
+use super::buffer::Out;
 use super::cells::{self, Record};
-use super::out::Out;
-use super::statement::{Done, Flow, RowSink};
+use super::row_sink::{Done, Flow, RowSink};
 
 /// Where the answer is in its document.
 enum Place {

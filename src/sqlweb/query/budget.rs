@@ -1,18 +1,13 @@
 //! The memory of large rows while slow clients read them: one budget for all statements.
 
-use crate::sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use mysql::{Column, Row, Value};
 
-use super::error::DbError;
-
-/// Bytes that all large rows which are being sent may hold together. One row that is larger is sent alone.
-pub(crate) const ROWS_IN_FLIGHT: usize = 256 << 20;
-
-/// The most of it that one reader's rows may hold: who does not read must not keep everybody out.
-pub(crate) const OF_ONE_READER: usize = ROWS_IN_FLIGHT / 2;
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::limits::{OF_ONE_READER, ROWS_IN_FLIGHT};
+use crate::sync::{Condvar, Mutex};
 
 /// Rows up to this size are not counted, in bytes: of 32 statements they come to little.
 const SMALL: usize = 1 << 20;

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use mysql::Row;
 
-use super::connect::{Connector, DbConn};
-use super::error::DbError;
+use super::connector::Connector;
+use super::db_conn::DbConn;
+use super::driver::{rows, run_silently};
 use super::socket_handle::Socket;
-use super::statement::{rows, run_silently};
+use crate::sqlweb::error::DbError;
 
 /// Time for the second connection, and again for each of its answers: who waits for that must not wait for long.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);

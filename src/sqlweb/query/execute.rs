@@ -4,36 +4,23 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::catalogue;
-use super::connect::{Connector, DbConn, OWN_SILENCE};
-use super::error::{Cause, DbError};
-use super::gate::{self, Dialect, Passed, StatementKind};
-use super::kill::Sent;
-use super::readonly;
-use super::running::{Entry, Owner, Running, Stop, stop_apart};
-use super::server_info::ServerInfo;
-use super::service::Service;
-use super::sessions::{CheckOut, Lease, Wanted};
-use super::statement::{self, Done, RowSink, Stops};
-use super::status;
-use crate::http::{ApiError, CancelToken, DisconnectGuard};
-
-/// `ER_QUERY_INTERRUPTED`.
-const INTERRUPTED: u16 = 1317;
-
-/// One statement as a request has it.
-pub(crate) struct Job {
-    /// The text.
-    pub(crate) sql: String,
-    /// The database to run in.
-    pub(crate) db: Option<String>,
-    /// The id by which it can be cancelled.
-    pub(crate) query_id: Option<String>,
-    /// To whom it belongs.
-    pub(crate) owner: Owner,
-    /// Who reads its rows: the visitor, or else where the request came from.
-    pub(crate) reader: String,
-}
+use super::job::Job;
+use super::statement::{self, Stops};
+use crate::http::{ApiError, CancelToken};
+use crate::sqlweb::api::error::{api_error, refused};
+use crate::sqlweb::catalogue;
+use crate::sqlweb::conn::cancel::{stoppable, stopped_when_gone};
+use crate::sqlweb::conn::db_conn::{DbConn, OWN_SILENCE};
+use crate::sqlweb::conn::driver::call_driver;
+use crate::sqlweb::conn::readonly;
+use crate::sqlweb::conn::running_table::Entry;
+use crate::sqlweb::conn::server_info::ServerInfo;
+use crate::sqlweb::conn::sessions::{Lease, Wanted};
+use crate::sqlweb::conn::status;
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
+use crate::sqlweb::output::row_sink::{Done, RowSink};
+use crate::sqlweb::service::Service;
 
 /// What is told of a statement that succeeded, beside its rows.
 pub(crate) struct Told {
@@ -130,37 +117,6 @@ fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, D
     let status = outcome.as_ref().map_or_else(DbError::status, |_| 200);
     let age = entry.running.age();
     log::debug!("{kind} of {bytes} bytes: {status} after {age:.3?}");
-}
-
-/// Stops `running` when `client` goes, as long as the guard is held.
-pub(crate) fn stopped_when_gone(
-    client: &CancelToken,
-    running: &Arc<Running>,
-    connector: &Arc<Connector>,
-) -> DisconnectGuard {
-    let (running, connector) = (running.clone(), connector.clone());
-    // On a thread of its own: the end of this request must not wait for a server that takes no more connections.
-    client.on_gone(move || stop_apart(running, Cause::ClientLeft, connector))
-}
-
-/// Does `work` on `link`, where a stop of `running` reaches it; the statement itself may still follow.
-pub(crate) fn stoppable<T>(
-    running: &Running,
-    link: &mut DbConn,
-    work: impl FnOnce(&mut DbConn) -> Result<T, DbError>,
-) -> Result<T, DbError> {
-    running.begin(Sent::on(link, None, true))?;
-    let outcome = work(link);
-    let lives_on = match &outcome {
-        Ok(_) => true,
-        Err(error) => error.leaves_connection_usable(),
-    };
-    match (outcome, running.pause(lives_on)) {
-        (Err(DbError::Statement(error)), Some(stop)) if error.code == INTERRUPTED => {
-            Err(DbError::Stopped(stop.cause))
-        }
-        (outcome, stop) => outcome.map_err(|error| Stop::explains(stop, error)),
-    }
 }
 
 fn on_link(
@@ -264,7 +220,7 @@ fn change_database(
     sink: &mut dyn RowSink,
 ) -> Result<Vec<Value>, DbError> {
     link.moved = true;
-    super::catch_panic::catch_panic(|| Ok(link.conn.select_db(db)?))?;
+    call_driver(|| link.conn.select_db(db))?;
     sink.done(Done::default());
     Ok(Vec::new())
 }
@@ -370,33 +326,4 @@ fn blocked(refusal: &gate::Refusal) -> ApiError {
     .with("statement", refusal.statement.clone())
     .with("layer", "gate")
     .with("offset", refusal.offset)
-}
-
-pub(crate) fn refused(error: CheckOut) -> ApiError {
-    match error {
-        CheckOut::SessionBusy => ApiError::conflict(
-            "another statement of this session is still running; wait for it or cancel it",
-        ),
-        CheckOut::Db(error) => api_error(&error),
-    }
-}
-
-/// A database failure as the API tells it.
-pub(crate) fn api_error(error: &DbError) -> ApiError {
-    let told = ApiError::new(error.status(), error.to_string());
-    let told = match error {
-        DbError::ReadOnly(..) | DbError::Changed(_) => told.with("layer", "connection"),
-        _ => told,
-    };
-    match (error, error.server_error()) {
-        (_, Some(server)) => told.with(
-            "error",
-            json!({"errno": server.code, "sqlstate": server.state}),
-        ),
-        // What the server says of a statement that was killed.
-        (DbError::Stopped(_), None) => {
-            told.with("error", json!({"errno": INTERRUPTED, "sqlstate": "70100"}))
-        }
-        _ => told,
-    }
 }

@@ -4,8 +4,7 @@ use std::fmt::{self, Write};
 
 use mysql::Conn;
 
-use super::catch_panic::catch_panic;
-use super::statement::run_silently;
+use super::driver::{call_driver, run_silently};
 
 /// Longest list of flags that is read, in bytes; all sixteen by name are 500.
 const MAX_FLAGS: usize = 1024;
@@ -32,7 +31,7 @@ pub(crate) fn in_transaction(conn: &mut Conn) -> bool {
 /// debugging text alone, so they are read there while it is written: of the text, which has the password too, nothing else
 /// is kept.
 fn told(conn: &Conn) -> Option<bool> {
-    catch_panic(|| {
+    call_driver(|| {
         let mut seeker = Seeker::default();
         // The seeker takes everything, so this does not fail.
         let _ = write!(seeker, "{conn:?}");

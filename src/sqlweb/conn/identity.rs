@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mysql::{Conn, Row};
 
-use super::connect::DbConn;
-use super::error::DbError;
-use super::statement::{rows, run_silently};
+use super::db_conn::DbConn;
+use super::driver::{rows, run_silently};
+use crate::sqlweb::error::DbError;
 
 /// What text is sent and received in, whatever the server's default is.
 pub(crate) const CLEAN: &str = "SET NAMES utf8mb4";

@@ -1,6 +1,5 @@
 //! Connections to the database: addresses, TLS, sign-in rules, and the cap on how many there are.
 
-use crate::sync::Mutex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,15 +10,16 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 use zeroize::Zeroizing;
 
-use super::catch_panic::catch_panic;
-use super::cut::Cuts;
-use super::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use super::abandoned::Cuts;
+use super::db_conn::{DbConn, OWN_SILENCE, Permit};
+use super::driver::rows;
 use super::identity::Question;
-use super::options::{Options, Target, TlsMode};
 use super::socket_handle::{Socket, WeakSocket};
-
-/// Database connections that may exist at once, without the short ones that only send `KILL QUERY`.
-pub(crate) const MAX_CONNECTIONS: usize = 32;
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
+use crate::sqlweb::options::{Options, Target, TlsMode};
+use crate::sync::Mutex;
 
 /// Time for one TCP connect to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,16 +31,6 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 /// and says nothing is told from one that is slow, and its thread ends; longer than a server takes that waits for the
 /// name service to say who is calling.
 const SIGN_IN_SILENCE: Duration = Duration::from_secs(15);
-
-/// Longest silence of the server in answer to a statement of ours. A person's statement may take for ever.
-pub(crate) const OWN_SILENCE: Duration = Duration::from_secs(60);
-
-/// Largest packet taken from or sent to the server, in bytes; a row is held whole, and once more while it is taken
-/// apart, so this bounds what one row may cost.
-pub(crate) const MAX_PACKET: usize = 256 << 20;
-
-/// The same in read-only and invisible mode, where visitors may be many.
-pub(crate) const MAX_PACKET_SHARED: usize = 64 << 20;
 
 /// Idle time before the kernel probes a silent server, in milliseconds.
 const KEEPALIVE_MS: u32 = 30_000;
@@ -79,36 +69,6 @@ pub(crate) struct Connector {
 const UNKNOWN: u8 = 0;
 const OFFERED: u8 = 1;
 const ABSENT: u8 = 2;
-
-/// One database connection with its place under the cap.
-pub(crate) struct DbConn {
-    /// The driver's connection.
-    pub(crate) conn: Conn,
-    /// Whether its current database may differ from the one it was made with, which only a new connection restores.
-    pub(crate) moved: bool,
-    /// The connection's socket, for what the driver does not offer.
-    pub(crate) socket: Socket,
-    /// The server's number of this connection, as `KILL QUERY` takes it.
-    pub(crate) id: u64,
-    /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
-    pub(crate) server: Option<Arc<str>>,
-    /// Whether that tells one start of the server from the next; ids begin anew at each.
-    pub(crate) is_dated: bool,
-    /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
-    pub(crate) at_stake: bool,
-    permit: Permit,
-}
-
-/// A counted place under [`MAX_CONNECTIONS`]; free again when dropped.
-pub(super) struct Permit(Option<Arc<AtomicUsize>>);
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if let Some(count) = &self.0 {
-            count.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-}
 
 impl Connector {
     /// A connector for the server and account that `options` name.
@@ -301,7 +261,7 @@ impl Connector {
     /// could answer in the server's place. Nobody can have known in advance what is asked here.
     fn fresh(&self, mut conn: Conn) -> Result<Conn, DbError> {
         let asked = unguessable()?;
-        let answer = super::statement::rows(&mut conn, &format!("SELECT '{asked}'"))?;
+        let answer = rows(&mut conn, &format!("SELECT '{asked}'"))?;
         let told = answer.first().and_then(|row| row.get_opt::<String, _>(0));
         if told.is_some_and(|told| told.is_ok_and(|told| told == asked)) {
             return Ok(conn);

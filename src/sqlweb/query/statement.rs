@@ -1,53 +1,25 @@
 //! Runs one statement on one connection and hands its rows to a sink as they come.
 
-use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use mysql::{Column, Conn, QueryResult, Row, Text};
+use mysql::{Conn, QueryResult, Text};
 
 use super::budget::{self, RowBudget};
-use super::catch_panic::catch_panic;
-use super::connect::{Connector, DbConn, OWN_SILENCE};
-use super::error::{Cause, DbError};
-use super::kill::Sent;
-use super::running::{Running, Stop};
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::conn::connector::Connector;
+use crate::sqlweb::conn::db_conn::{DbConn, OWN_SILENCE};
+use crate::sqlweb::conn::driver::has_set;
+use crate::sqlweb::conn::kill::Sent;
+use crate::sqlweb::conn::running::{Running, Stop};
+use crate::sqlweb::error::{Cause, DbError};
+use crate::sqlweb::output::row_sink::{Done, Flow, RowSink};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
 const DECLINED: Duration = Duration::from_secs(30);
-
-/// Takes the result sets of one statement, row by row.
-pub(crate) trait RowSink {
-    /// A result set with these columns begins.
-    fn begin(&mut self, columns: &[Column]) -> io::Result<()>;
-    /// One row of the set that began last.
-    fn row(&mut self, row: &Row) -> io::Result<Flow>;
-    /// The set has ended; `truncated` when the sink had enough before the server did.
-    fn end(&mut self, truncated: bool) -> io::Result<()>;
-    /// A statement, or a part of one, that returned no rows.
-    fn done(&mut self, done: Done);
-}
-
-/// Whether a sink wants more rows of this set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
-    /// The next row, please.
-    Continue,
-    /// No more of this set; this row was not taken.
-    Enough,
-}
-
-/// What the server says of a statement without rows (OK packet).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Done {
-    /// Rows changed.
-    pub(crate) affected_rows: u64,
-    /// The first generated key, or 0.
-    pub(crate) last_insert_id: u64,
-}
 
 /// How a statement ended that the server calls a success.
 pub(crate) struct Ended {
@@ -106,26 +78,6 @@ pub(crate) fn run(
     }
 }
 
-/// Runs a statement of ours whose rows do not matter.
-pub(crate) fn run_silently(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
-    rows(conn, sql).map(drop)
-}
-
-/// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.
-pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
-    catch_panic(|| {
-        let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
-        let mut rows = Vec::new();
-        while has_set(&mut result) {
-            for row in result.by_ref() {
-                rows.push(row?);
-            }
-        }
-        drop(ManuallyDrop::into_inner(result));
-        Ok(rows)
-    })
-}
-
 /// `ER_QUERY_INTERRUPTED`, and what a killed or timed-out statement says elsewhere (MariaDB error codes 1317, 1969, 1968).
 fn was_interrupted(code: u16) -> bool {
     matches!(code, 1317 | 1969 | 1968 | 3024)
@@ -163,11 +115,6 @@ fn pump(
     }
     drop(ManuallyDrop::into_inner(result));
     Ok(())
-}
-
-/// Whether another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
-fn has_set(result: &mut QueryResult<'_, '_, '_, Text>) -> bool {
-    ManuallyDrop::new(result.iter()).is_some()
 }
 
 fn no_rows(

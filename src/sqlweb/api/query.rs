@@ -5,15 +5,18 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Ending, JsonAnswer};
-use super::error::Cause;
-use super::execute::{Job, execute};
-use super::gate;
-use super::lazy::LazyStream;
 use super::params::Fields;
-use super::running::{MAX_ID, Owner, stop_apart};
-use super::service::Service;
 use crate::http::{ApiError, Request, Response, ResponseHead};
+use crate::sqlweb::conn::cancel::stop_apart;
+use crate::sqlweb::conn::owner::Owner;
+use crate::sqlweb::conn::running_table::MAX_ID;
+use crate::sqlweb::error::Cause;
+use crate::sqlweb::gate;
+use crate::sqlweb::output::json_answer::{Ending, JsonAnswer};
+use crate::sqlweb::output::lazy_stream::LazyStream;
+use crate::sqlweb::query::execute::execute;
+use crate::sqlweb::query::job::Job;
+use crate::sqlweb::service::Service;
 
 /// Reads the request and answers it on a thread of its own.
 pub(crate) fn query(service: &Arc<Service>, request: Request) {

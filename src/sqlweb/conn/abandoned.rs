@@ -1,15 +1,12 @@
 //! Connections that were given up while the server was at work on them. Each counts under the cap until the server's
 //! process list shows it no more: a statement that ignores `KILL` must not make room for the next one.
 
-use crate::sync::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::connect::{Connector, DbConn, Permit};
-use super::error::DbError;
-use super::kill::{KILL_TIMEOUT, field, is_ours, listed};
-use super::statement::run_silently;
+use super::db_conn::Permit;
+use crate::sync::Mutex;
 
 /// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
 const UNSEEN: Duration = Duration::from_secs(120);
@@ -20,15 +17,12 @@ const LISTED: Duration = Duration::from_secs(3600);
 /// Longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Stack of the thread that looks: the driver over TLS.
-const STACK: usize = 256 << 10;
-
 /// All of them.
 #[derive(Default)]
 pub(crate) struct Cuts {
     all: Mutex<Vec<Cut>>,
     /// Whether a thread is looking.
-    looking: AtomicBool,
+    pub(super) looking: AtomicBool,
 }
 
 struct Cut {
@@ -69,7 +63,7 @@ impl Cuts {
     }
 
     /// Whether a look is due.
-    fn due(&self) -> bool {
+    pub(super) fn due(&self) -> bool {
         let now = Instant::now();
         let mut all = self.all.lock();
         all.retain(|cut| !cut.is_over());
@@ -78,7 +72,7 @@ impl Cuts {
     }
 
     /// The ids of those on `server`.
-    fn on(&self, server: Option<&Arc<str>>) -> Vec<u64> {
+    pub(super) fn on(&self, server: Option<&Arc<str>>) -> Vec<u64> {
         let all = self.all.lock();
         let there = all
             .iter()
@@ -87,7 +81,7 @@ impl Cuts {
     }
 
     /// Notes that the connection is listed, or lets go of it.
-    fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
+    pub(super) fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
         let is_it = |cut: &Cut| cut.id == id && cut.server.as_ref() == server;
         let mut all = self.all.lock();
         all.retain(|cut| is_listed || !is_it(cut));
@@ -97,67 +91,10 @@ impl Cuts {
     }
 
     /// The longer it lasts, the seldomer it is looked for.
-    fn postpone(&self) {
+    pub(super) fn postpone(&self) {
         let now = Instant::now();
         for cut in self.all.lock().iter_mut().filter(|cut| cut.next <= now) {
             cut.next = now + LONGEST_PAUSE.min(cut.since.elapsed() / 10);
         }
     }
-}
-
-impl Connector {
-    /// Looks, on a thread of its own, for what was cut; one look at a time.
-    pub(crate) fn look_for_cut(self: &Arc<Self>) {
-        if !self.cut.due() || self.cut.looking.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let looking = Looking(self.clone());
-        let spawned = std::thread::Builder::new()
-            .name("db-cut".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                if let Err(error) = look(&looking.0) {
-                    log::debug!("the process list could not be read: {error}");
-                }
-                looking.0.cut.postpone();
-            });
-        if let Err(error) = spawned {
-            log::warn!("no thread to look for connections that were cut: {error}");
-        }
-    }
-}
-
-struct Looking(Arc<Connector>);
-
-impl Drop for Looking {
-    fn drop(&mut self) {
-        self.0.cut.looking.store(false, Ordering::SeqCst);
-    }
-}
-
-fn look(connector: &Arc<Connector>) -> Result<(), DbError> {
-    let mut second = connector.second(KILL_TIMEOUT)?;
-    let server = second.server.clone();
-    for id in connector.cut.on(server.as_ref()) {
-        let is_listed = is_listed(&mut second, id)?;
-        connector.cut.note(server.as_ref(), id, is_listed);
-    }
-    Ok(())
-}
-
-/// Whether the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
-/// cannot have become somebody else's at a restart.
-fn is_listed(second: &mut DbConn, id: u64) -> Result<bool, DbError> {
-    let listed = listed(second, id)?;
-    let Some(row) = listed.first() else {
-        return Ok(false);
-    };
-    if second.is_dated && is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
-        match run_silently(&mut second.conn, &format!("KILL {id}")) {
-            Err(error) if !error.leaves_connection_usable() => return Err(error),
-            Err(error) => log::debug!("connection {id}, which was cut, is not ended: {error}"),
-            Ok(()) => {}
-        }
-    }
-    Ok(true)
 }

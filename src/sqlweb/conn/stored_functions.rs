@@ -101,8 +101,8 @@ fn reads_as(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::gate::Dialect;
     use super::*;
+    use crate::sqlweb::gate::Dialect;
 
     fn info(dialect: Dialect) -> ServerInfo {
         ServerInfo {

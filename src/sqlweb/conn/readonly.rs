@@ -2,45 +2,20 @@
 //!
 //! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only,
 //! a read-only transaction begins in it, and the server is asked whether all that is so, and whether somebody has made a function of a name that the statement calls
-//! ([`stored`](super::stored)). Then the server prepares the statement, which refuses a second one in the
+//! ([`stored`](crate::sqlweb::conn::stored_functions)). Then the server prepares the statement, which refuses a second one in the
 //! same text, and only then it runs, in the text protocol.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::catch_panic::catch_panic;
-use super::error::DbError;
+use super::driver::{call_driver, rows};
 use super::server_info::{ServerInfo, dialect_of};
-use super::statement::rows;
-use super::stored;
-
-/// Modes that change how a text is read (MariaDB and MySQL, "SQL modes"), without those that are only combinations.
-const CHANGE_LEXING: [&str; 11] = [
-    "ANSI_QUOTES",
-    "NO_BACKSLASH_ESCAPES",
-    "IGNORE_SPACE",
-    "ANSI",
-    "DB2",
-    "MAXDB",
-    "MSSQL",
-    "ORACLE",
-    "POSTGRESQL",
-    "MYSQL323",
-    "MYSQL40",
-];
+use super::stored_functions;
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::error::DbError;
 
 /// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
 const UNSUPPORTED_PS: u16 = 1295;
-
-/// The server's mode without what changes how a text is read.
-pub(crate) fn pinned_mode(global: &str) -> String {
-    let kept: Vec<&str> = global
-        .split(',')
-        .filter(|mode| !CHANGE_LEXING.contains(mode))
-        .filter(|mode| mode.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
-        .collect();
-    kept.join(",")
-}
 
 /// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
 /// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
@@ -53,7 +28,7 @@ pub(crate) fn make_read_only(
     info: &ServerInfo,
     calls: &[&str],
 ) -> Result<(), DbError> {
-    catch_panic(|| Ok(conn.reset()?))?;
+    call_driver(|| conn.reset())?;
     let answer = match rows(conn, &setting(info, calls)) {
         // A variable or a mode that this server does not know, a table that the account may not read any more.
         Err(DbError::Statement(error)) => {
@@ -91,7 +66,7 @@ pub(crate) fn make_read_only(
     let database = text(6);
     match text(7)
         .or_else(|| text(8))
-        .or_else(|| stored::granted(granted, calls, database.as_deref(), info))
+        .or_else(|| stored_functions::granted(granted, calls, database.as_deref(), info))
     {
         None => Ok(()),
         Some(name) => Err(taken(&name)),
@@ -114,7 +89,7 @@ fn setting(info: &ServerInfo, calls: &[&str]) -> String {
     );
     match calls {
         [] => set,
-        _ => set + &stored::questions(info, calls),
+        _ => set + &stored_functions::questions(info, calls),
     }
 }
 
@@ -218,22 +193,4 @@ fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     rows(conn, &format!("PREPARE postern_check FROM '{escaped}'"))?;
     rows(conn, "DEALLOCATE PREPARE postern_check")?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes_that_change_lexing_are_dropped() {
-        assert_eq!(
-            pinned_mode("REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI"),
-            "REAL_AS_FLOAT,PIPES_AS_CONCAT"
-        );
-        assert_eq!(pinned_mode(""), "");
-        assert_eq!(
-            pinned_mode("STRICT_TRANS_TABLES,x';DROP"),
-            "STRICT_TRANS_TABLES"
-        );
-    }
 }

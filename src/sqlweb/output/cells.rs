@@ -6,7 +6,7 @@
 use mysql::consts::{ColumnFlags, ColumnType};
 use mysql::{Column, Row, Value};
 
-use super::out::{Out, PIECE};
+use super::buffer::{Out, PIECE};
 
 /// Character set number of `binary`.
 const BINARY: u16 = 63;

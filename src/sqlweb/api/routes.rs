@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::auth::{Auth, Entrance};
-use super::catalogue;
-use super::error::DbError;
-use super::options::Target;
-use super::service::Service;
-use super::{export, query};
+use super::export;
+use super::query;
 use crate::http::h1::target::form_fields;
 use crate::http::link::Entered;
 use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
+use crate::sqlweb::auth::{Auth, Entrance};
+use crate::sqlweb::catalogue;
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::options::Target;
+use crate::sqlweb::service::Service;
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");

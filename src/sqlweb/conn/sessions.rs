@@ -1,17 +1,18 @@
 //! Which connection a statement runs on: one of its own session, or any that was made clean.
 
-use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::catch_panic::catch_panic;
-use super::connect::{Connector, DbConn, OWN_SILENCE};
-use super::error::DbError;
+use super::connector::Connector;
+use super::db_conn::{DbConn, OWN_SILENCE};
+use super::driver::{call_driver, run_silently};
 use super::identity::CLEAN;
-use super::running::{Owner, Running};
+use super::owner::Owner;
+use super::running::Running;
 use super::socket_handle::Heard;
-use super::statement::run_silently;
+use crate::sqlweb::error::DbError;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
@@ -119,7 +120,7 @@ impl Parked {
             Heard::Nothing | Heard::Something => {}
         }
         self.link.socket.set_patience(Some(PING));
-        let answered = catch_panic(|| Ok(self.link.conn.ping()?));
+        let answered = call_driver(|| self.link.conn.ping());
         self.link.socket.set_patience(Some(OWN_SILENCE));
         answered.is_ok()
     }
@@ -491,7 +492,7 @@ impl Lease<'_> {
         }
         let link = self.link()?;
         link.moved = true;
-        catch_panic(|| Ok(link.conn.select_db(database)?))?;
+        call_driver(|| link.conn.select_db(database))?;
         self.database = Some(database.to_owned());
         Ok(())
     }
@@ -535,7 +536,7 @@ impl Lease<'_> {
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
 /// databases would be read, too.
 fn reset(link: &mut DbConn) -> Result<(), DbError> {
-    catch_panic(|| Ok(link.conn.reset()?))?;
+    call_driver(|| link.conn.reset())?;
     link.at_stake = false;
     run_silently(&mut link.conn, CLEAN)
 }

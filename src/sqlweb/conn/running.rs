@@ -7,16 +7,16 @@
 //!    └──────────────────────────┴──▶ past its grace the connection that is held is shut down
 //! ```
 
-use crate::sync::{Condvar, Mutex, MutexGuard};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::connect::Connector;
-use super::error::{Cause, DbError};
+use super::connector::Connector;
 use super::kill::{Sent, Told};
+use super::owner::Owner;
 use super::socket_handle::Socket;
+use crate::sqlweb::error::{Cause, DbError};
+use crate::sync::Mutex;
 
 /// How long a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
@@ -25,9 +25,6 @@ const GRACE_UNSEEN: Duration = Duration::from_millis(750);
 /// asked around the statement.
 const GRACE_WATCHED: Duration = Duration::from_secs(10);
 
-/// Longest statement id that a client may choose, in bytes.
-pub(crate) const MAX_ID: usize = 128;
-
 /// One statement on its way.
 pub(crate) struct Running {
     state: Mutex<State>,
@@ -35,20 +32,11 @@ pub(crate) struct Running {
     killing: Mutex<()>,
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
-    owner: Owner,
+    pub(super) owner: Owner,
     /// Whether a thread of [`stop_apart`] is at it.
-    being_stopped: AtomicBool,
+    pub(super) being_stopped: AtomicBool,
     /// Whether the statement has ended and waits for a kill that is being sent.
     leaving: AtomicBool,
-}
-
-/// To whom a statement belongs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Owner {
-    /// The visitor's cookie in invisible mode, else empty.
-    pub(crate) visitor: String,
-    /// The client's session id, else empty.
-    pub(crate) session: String,
 }
 
 struct State {
@@ -110,7 +98,7 @@ enum Phase {
 }
 
 impl Running {
-    fn new(owner: Owner) -> Self {
+    pub(super) fn new(owner: Owner) -> Self {
         Self {
             state: Mutex::new(State {
                 phase: Phase::Waiting,
@@ -169,7 +157,7 @@ impl Running {
 
     /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended. That
     /// its client has left outweighs what was asked for before: nobody waits for the answer any more, nor will hear it.
-    fn note(&self, cause: Cause) -> bool {
+    pub(super) fn note(&self, cause: Cause) -> bool {
         let mut state = self.state.lock();
         if matches!(state.phase, Phase::Done) {
             return false;
@@ -290,123 +278,6 @@ impl Running {
     /// Time since the statement was asked for.
     pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
-    }
-}
-
-/// Stops `running` on a thread of its own, which ends when the server has been told: for callers that must not wait.
-/// There is one such thread a statement, however often it is stopped while the server does not answer.
-pub(crate) fn stop_apart(running: Arc<Running>, cause: Cause, connector: Arc<Connector>) {
-    // Noted here and not there: it counts even where no thread is to be had.
-    if !running.note(cause) || running.being_stopped.swap(true, Ordering::SeqCst) {
-        return;
-    }
-    let attempt = Attempt(running);
-    let stopping = move || {
-        attempt.0.stop(cause, &connector);
-    };
-    let spawned = std::thread::Builder::new()
-        .name("db-kill".into())
-        .stack_size(256 << 10)
-        .spawn(stopping);
-    if let Err(error) = spawned {
-        log::warn!("no thread to stop a statement: {error}");
-    }
-}
-
-/// A thread of [`stop_apart`], or what would have been one.
-struct Attempt(Arc<Running>);
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        self.0.being_stopped.store(false, Ordering::SeqCst);
-    }
-}
-
-/// All statements on their way, by owner and the id that the client chose.
-#[derive(Default)]
-pub(crate) struct RunningMap {
-    inner: Mutex<Inner>,
-    left: Condvar,
-}
-
-#[derive(Default)]
-struct Inner {
-    /// Key: visitor and query id, or a number of ours where the client chose none.
-    map: HashMap<(String, String), Arc<Running>>,
-    unnamed: u64,
-}
-
-/// A place in the map; leaving it when dropped.
-pub(crate) struct Entry<'a> {
-    map: &'a RunningMap,
-    key: (String, String),
-    /// The statement.
-    pub(crate) running: Arc<Running>,
-}
-
-impl RunningMap {
-    /// Enters a statement; `None` when the id is in use by the same visitor.
-    pub(crate) fn enter(&self, owner: Owner, query_id: Option<&str>) -> Option<Entry<'_>> {
-        let Some(id) = query_id else {
-            return Some(self.enter_unnamed(owner));
-        };
-        let mut inner = self.lock();
-        let key = (owner.visitor.clone(), format!("q{id}"));
-        let is_free = !inner.map.contains_key(&key);
-        is_free.then(|| self.insert(&mut inner, key, owner))
-    }
-
-    /// Enters a statement that its client gave no id.
-    pub(crate) fn enter_unnamed(&self, owner: Owner) -> Entry<'_> {
-        let mut inner = self.lock();
-        inner.unnamed += 1;
-        let key = (owner.visitor.clone(), format!("u{}", inner.unnamed));
-        self.insert(&mut inner, key, owner)
-    }
-
-    fn insert(&self, inner: &mut Inner, key: (String, String), owner: Owner) -> Entry<'_> {
-        let running = Arc::new(Running::new(owner));
-        inner.map.insert(key.clone(), running.clone());
-        Entry {
-            map: self,
-            key,
-            running,
-        }
-    }
-
-    /// The visitor's statement of that id, while it runs.
-    pub(crate) fn find(&self, visitor: &str, query_id: &str) -> Option<Arc<Running>> {
-        let key = (visitor.to_owned(), format!("q{query_id}"));
-        self.lock().map.get(&key).cloned()
-    }
-
-    /// Every statement for which `wanted` says yes.
-    pub(crate) fn filter(&self, wanted: impl Fn(&Owner, &Running) -> bool) -> Vec<Arc<Running>> {
-        let inner = self.lock();
-        let all = inner.map.values();
-        all.filter(|r| wanted(&r.owner, r)).cloned().collect()
-    }
-
-    /// Waits until no statement is under way, for at most `time`.
-    pub(crate) fn wait_until_empty(&self, time: Duration) {
-        let waited = self
-            .left
-            .wait_timeout_while(self.lock(), time, |inner| !inner.map.is_empty());
-        let inner = waited;
-        if !inner.map.is_empty() {
-            log::warn!("{} statements have not ended in time", inner.map.len());
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
-    }
-}
-
-impl Drop for Entry<'_> {
-    fn drop(&mut self) {
-        self.map.lock().map.remove(&self.key);
-        self.map.left.notify_all();
     }
 }
 

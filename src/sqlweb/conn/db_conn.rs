@@ -1,0 +1,42 @@
+//! One connection to the database, with what is known of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mysql::Conn;
+
+use super::socket_handle::Socket;
+
+/// Longest silence of the server in answer to a statement of ours. A person's statement may take for ever.
+pub(crate) const OWN_SILENCE: Duration = Duration::from_secs(60);
+
+/// One database connection with its place under the cap.
+pub(crate) struct DbConn {
+    /// The driver's connection.
+    pub(crate) conn: Conn,
+    /// Whether its current database may differ from the one it was made with, which only a new connection restores.
+    pub(crate) moved: bool,
+    /// The connection's socket, for what the driver does not offer.
+    pub(crate) socket: Socket,
+    /// The server's number of this connection, as `KILL QUERY` takes it.
+    pub(crate) id: u64,
+    /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
+    pub(crate) server: Option<Arc<str>>,
+    /// Whether that tells one start of the server from the next; ids begin anew at each.
+    pub(crate) is_dated: bool,
+    /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
+    pub(crate) at_stake: bool,
+    pub(super) permit: Permit,
+}
+
+/// A counted place under [`MAX_CONNECTIONS`]; free again when dropped.
+pub(super) struct Permit(pub(super) Option<Arc<AtomicUsize>>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(count) = &self.0 {
+            count.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
