@@ -14,7 +14,7 @@ use super::signals::Watch;
 use super::{browser, logging, shutdown};
 use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
-use crate::sqlweb::{self, Options, Running, Target, TlsMode};
+use crate::sqlweb::{self, Options, Target, TlsMode, WebClient};
 use crate::store::{DataDir, RunDir};
 
 /// The database user where an application names none.
@@ -99,7 +99,7 @@ impl Plugin for MySql {
 }
 
 /// A web client for an application.
-struct Client(Running);
+struct Client(WebClient);
 
 impl Served for Client {
     fn address(&self) -> SocketAddr {
@@ -138,7 +138,7 @@ impl Served for Client {
     }
 }
 
-fn allow(running: &Running, host: &str, is_https: bool) -> Result<(), InvalidHost> {
+fn allow(running: &WebClient, host: &str, is_https: bool) -> Result<(), InvalidHost> {
     match is_https {
         true => running.hosts().allow_https(host),
         false => running.hosts().allow(host),
@@ -166,7 +166,7 @@ struct Share {
 
 /// Says where the client is, and ends it at the first signal.
 fn serve(
-    running: Running,
+    running: WebClient,
     readonly: bool,
     share: Option<Share>,
     opens: bool,
@@ -201,7 +201,7 @@ fn serve(
 /// Shares the client and says where. None where the signal came first.
 fn begin(
     share: Share,
-    running: &Running,
+    running: &WebClient,
     stopped: &Receiver<()>,
 ) -> Result<Option<Sharing>, Failure> {
     let home = DataDir::locate()
@@ -229,7 +229,7 @@ fn begin(
 }
 
 /// The local link is called so where there is another one.
-fn announcement(running: &Running, readonly: bool, is_shared: bool) -> String {
+fn announcement(running: &WebClient, readonly: bool, is_shared: bool) -> String {
     let mode = if readonly { "read-only" } else { "read-write" };
     let auth = running.auth_url.as_deref();
     let name = if is_shared {

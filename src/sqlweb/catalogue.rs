@@ -169,9 +169,7 @@ fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
         }
     }
     let with_columns = |(_, mut about, columns): (String, Value, Vec<String>)| {
-        if let Some(object) = about.as_object_mut() {
-            object.insert("columns".into(), json!(columns));
-        }
+        about["columns"] = json!(columns);
         about
     };
     indexes.into_iter().map(with_columns).collect()

@@ -38,7 +38,7 @@ pub(crate) enum DbError {
     Endless,
     /// The statement was stopped, the server went on with it all the same, and its connection was closed; with whether
     /// the server could be told.
-    GivenUp(Cause, bool),
+    GivenUp(StopCause, bool),
     /// The server answered a statement with an error.
     Statement(MySqlError),
     /// All connections that this program may hold are in use.
@@ -54,7 +54,7 @@ pub(crate) enum DbError {
     /// More columns than a prepared statement can count, after which the connection is of no use.
     TooWide,
     /// The statement was stopped: by the person, by the time limit, or since its client left.
-    Stopped(Cause),
+    Stopped(StopCause),
     /// The request was wrong in a way that only the session could tell.
     Request(String),
     /// The client's side of an answer failed while it was written.
@@ -63,7 +63,7 @@ pub(crate) enum DbError {
 
 /// Why a statement was stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum StopCause {
     /// `POST /api/cancel`.
     Cancelled,
     /// The client closed its connection, or its tab.
@@ -74,7 +74,7 @@ pub(crate) enum Cause {
     ShuttingDown,
 }
 
-impl Cause {
+impl StopCause {
     /// One sentence for the person.
     pub(crate) fn sentence(self) -> &'static str {
         match self {
@@ -86,9 +86,7 @@ impl Cause {
             Self::ShuttingDown => "the statement was stopped because postern is ending",
         }
     }
-}
 
-impl Cause {
     /// Why the server was told to stop, where it cannot be said that it did.
     fn reason(self) -> &'static str {
         match self {
@@ -129,13 +127,10 @@ impl fmt::Display for DbError {
             ),
             Self::GivenUp(cause, told) => {
                 let reason = cause.reason();
-                let how = match told {
-                    true => {
-                        format!("was told to stop, {reason}, but the server did not obey")
-                    }
-                    false => {
-                        format!("was to be stopped, {reason}, but its server could not be told to, or refused")
-                    }
+                let how = if *told {
+                    format!("was told to stop, {reason}, but the server did not obey")
+                } else {
+                    format!("was to be stopped, {reason}, but its server could not be told to, or refused")
                 };
                 write!(
                     f,
@@ -188,12 +183,12 @@ impl DbError {
             Self::Statement(_)
             | Self::TooWide
             | Self::Request(_)
-            | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
+            | Self::Stopped(StopCause::Cancelled | StopCause::ClientLeft) => 400,
             Self::ReadOnly(..) | Self::Changed(_) => 403,
             Self::Busy => 429,
             Self::NoRoom => 503,
-            Self::Stopped(Cause::TimedOut) => 504,
-            Self::Stopped(Cause::ShuttingDown) => 502,
+            Self::Stopped(StopCause::TimedOut) => 504,
+            Self::Stopped(StopCause::ShuttingDown) => 502,
             Self::Client(_) | Self::Unshown => 500,
         }
     }

@@ -27,4 +27,4 @@ mod web_client;
 
 pub use options::{Options, Target, TlsMode};
 pub(crate) use web_client::start_with;
-pub use web_client::{FIRST_PORT, LAST_PORT, Running, StartError, start};
+pub use web_client::{FIRST_PORT, LAST_PORT, StartError, WebClient, start};

@@ -29,10 +29,10 @@ const WORKERS: usize = 2;
 
 /// Time that statements which were told to stop have for it after the HTTP side has ended, so that none goes on in a
 /// server that obeys. With the time that the HTTP side takes it stays below 2 s.
-const LAST_STATEMENTS: Duration = Duration::from_millis(800);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// A web client that is being served.
-pub struct Running {
+pub struct WebClient {
     /// Where a browser finds it.
     pub url: String,
     /// In invisible mode, the link that carries the authorization code. It is a secret.
@@ -115,14 +115,14 @@ impl From<DbError> for StartError {
 }
 
 /// Connects to the database and serves the web client.
-pub fn start(options: Options) -> Result<Running, StartError> {
+pub fn start(options: Options) -> Result<WebClient, StartError> {
     start_with(options, &|address| TcpListener::bind(address))
 }
 
 /// The same, listening by `bind`.
-pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running, StartError> {
+pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClient, StartError> {
     let connector = Arc::new(Connector::new(&options));
-    let info = ask_facts(&connector, options.readonly)?;
+    let info = ask_server_info(&connector, options.readonly)?;
     let listener = listen(options.listen, bind)?;
     let addr = listener.local_addr().map_err(system)?;
     let hosts = host_policy(&options, addr)?;
@@ -144,7 +144,7 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running,
     let watcher = watcher(&service)?;
     let url = format!("http://{}/", shown(addr));
     let code = service.access.as_ref().map(Auth::code);
-    Ok(Running {
+    Ok(WebClient {
         auth_url: code.map(|code| format!("{url}auth?code={code}")),
         url,
         address: addr,
@@ -155,17 +155,17 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running,
     })
 }
 
-fn ask_facts(connector: &Arc<Connector>, readonly: bool) -> Result<ServerInfo, DbError> {
-    let mut link = connector.connect()?;
-    let info = ServerInfo::ask(&mut link.conn)?;
+fn ask_server_info(connector: &Arc<Connector>, readonly: bool) -> Result<ServerInfo, DbError> {
+    let mut db_conn = connector.connect()?;
+    let info = ServerInfo::ask(&mut db_conn.conn)?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut link.conn, &info, &[])?;
+        readonly::make_read_only(&mut db_conn.conn, &info, &[])?;
     }
     Ok(info)
 }
 
-impl Running {
+impl WebClient {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -205,7 +205,7 @@ impl Running {
         if let Some(server) = self.server.take() {
             server.stop();
         }
-        self.service.running.wait_until_empty(LAST_STATEMENTS);
+        self.service.running.wait_until_empty(SHUTDOWN_TIMEOUT);
         if let Some((stop, thread)) = self.watcher.take() {
             drop(stop);
             let _ = thread.join();

@@ -3,16 +3,16 @@
 use serde_json::json;
 
 use crate::http::ApiError;
-use crate::sqlweb::conn::sessions::CheckOut;
+use crate::sqlweb::conn::session_pool::CheckoutError;
 use crate::sqlweb::error::{DbError, INTERRUPTED};
 
 /// No connection could be had.
-pub(crate) fn refused(error: CheckOut) -> ApiError {
+pub(crate) fn refused(error: CheckoutError) -> ApiError {
     match error {
-        CheckOut::SessionBusy => ApiError::conflict(
+        CheckoutError::SessionBusy => ApiError::conflict(
             "another statement of this session is still running; wait for it or cancel it",
         ),
-        CheckOut::Db(error) => api_error(&error),
+        CheckoutError::Db(error) => api_error(&error),
     }
 }
 

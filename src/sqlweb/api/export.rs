@@ -75,8 +75,8 @@ fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError
 }
 
 fn send(service: &Arc<Service>, request: Request, export: Export) {
-    let at_work = service.clone();
-    service.apart(request, move |request| stream(&at_work, request, &export));
+    let shared = service.clone();
+    service.spawn(request, move |request| stream(&shared, request, &export));
 }
 
 fn stream(service: &Arc<Service>, request: Request, export: &Export) {

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use crate::http::{ApiError, Request, Response, ResponseHead};
-use crate::sqlweb::conn::cancel::stop_apart;
+use crate::sqlweb::conn::cancel::stop_in_background;
 use crate::sqlweb::conn::owner::Owner;
 use crate::sqlweb::conn::running_table::MAX_ID;
-use crate::sqlweb::error::Cause;
+use crate::sqlweb::error::StopCause;
 use crate::sqlweb::gate;
-use crate::sqlweb::output::json_answer::{Ending, JsonAnswer};
+use crate::sqlweb::output::json_answer::{AnswerTail, JsonAnswer};
 use crate::sqlweb::output::lazy_stream::LazyStream;
 use crate::sqlweb::query::execute::execute;
 use crate::sqlweb::query::job::Job;
@@ -22,9 +22,9 @@ use crate::sqlweb::service::Service;
 pub(crate) fn query(service: &Arc<Service>, request: Request) {
     match read(service, &request) {
         Ok((job, limit)) => {
-            let at_work = service.clone();
-            service.apart(request, move |request| {
-                answer(&at_work, request, &job, limit)
+            let shared = service.clone();
+            service.spawn(request, move |request| {
+                answer(&shared, request, &job, limit)
             });
         }
         Err(error) => request.respond(Response::error(&error)),
@@ -42,9 +42,10 @@ fn read(service: &Service, request: &Request) -> Result<(Job, Option<u64>), ApiE
 /// The members that a query and an export share.
 pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> Job {
     let visitor = service.visitor(request);
-    let reader = match visitor.is_empty() {
-        true => request.peer().to_string(),
-        false => visitor.clone(),
+    let reader = if visitor.is_empty() {
+        request.peer().to_string()
+    } else {
+        visitor.clone()
     };
     Job {
         sql: fields.required("sql"),
@@ -69,7 +70,7 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
     let mut answer = JsonAnswer::new(&mut stream, limit, several, started);
     let outcome = execute(service, job, &mut answer, &client);
     let sent = match outcome {
-        Ok(told) => answer.finish(&Ending {
+        Ok(told) => answer.finish(&AnswerTail {
             warnings: &told.warnings,
             in_transaction: Some(told.in_transaction),
             failure: None,
@@ -78,7 +79,7 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
             drop(answer);
             return stream.fail(Response::error(&error));
         }
-        Err(error) => answer.finish(&Ending {
+        Err(error) => answer.finish(&AnswerTail {
             warnings: &[],
             in_transaction: None,
             failure: Some(&members(&error)),
@@ -113,7 +114,7 @@ pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
         let found = service.running.find(&service.visitor(&request), &id);
         let running =
             found.ok_or_else(|| ApiError::not_found(format!("no statement '{id}' is running")))?;
-        stop_apart(running, Cause::Cancelled, service.connector.clone());
+        stop_in_background(running, StopCause::Cancelled, service.connector.clone());
         Ok(Response::ok(json!({"query_id": id})))
     });
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
@@ -133,7 +134,7 @@ pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
         };
         let mine = service.running.filter(|o, _| *o == owner);
         for running in mine {
-            stop_apart(running, Cause::ClientLeft, service.connector.clone());
+            stop_in_background(running, StopCause::ClientLeft, service.connector.clone());
         }
         service.sessions.close(&owner);
         Response::ok(json!({"session": owner.session}))

@@ -186,7 +186,7 @@ fn info(service: &Arc<Service>, request: Request) {
 }
 
 fn databases(service: &Arc<Service>, request: Request) {
-    catalogue_answer(service, request, |conn, _| catalogue::databases(conn), &[]);
+    catalogue_answer(service, request, |conn, []| catalogue::databases(conn), []);
 }
 
 fn tables(service: &Arc<Service>, request: Request) {
@@ -194,12 +194,14 @@ fn tables(service: &Arc<Service>, request: Request) {
     catalogue_answer(
         service,
         request,
-        move |conn, named| match (named, in_detail) {
-            ([db], true) => catalogue::tables_in_detail(conn, db),
-            ([db], false) => catalogue::tables(conn, db),
-            _ => Ok(Value::Null),
+        move |conn, [db]| {
+            if in_detail {
+                catalogue::tables_in_detail(conn, db)
+            } else {
+                catalogue::tables(conn, db)
+            }
         },
-        &["db"],
+        ["db"],
     );
 }
 
@@ -207,44 +209,36 @@ fn schema(service: &Arc<Service>, request: Request) {
     catalogue_answer(
         service,
         request,
-        |conn, named| match named {
-            [db, table] => catalogue::schema(conn, db, table),
-            _ => Ok(Value::Null),
-        },
-        &["db", "table"],
+        |conn, [db, table]| catalogue::schema(conn, db, table),
+        ["db", "table"],
     );
 }
 
 /// Asks the catalogue on a thread of its own, with the named parameters, each of which must be there.
-fn catalogue_answer(
+fn catalogue_answer<const N: usize>(
     service: &Arc<Service>,
     request: Request,
-    ask: impl FnOnce(&mut mysql::Conn, &[String]) -> Result<Value, DbError> + Send + 'static,
-    names: &[&str],
+    ask: impl FnOnce(&mut mysql::Conn, &[String; N]) -> Result<Value, DbError> + Send + 'static,
+    names: [&str; N],
 ) {
-    let given = |name: &&str| {
-        request
-            .query(name)
-            .filter(|v| !v.is_empty())
-            .map(str::to_owned)
-    };
+    let named = names.map(|name| request.query(name).unwrap_or_default().to_owned());
     let missing: Vec<String> = names
         .iter()
-        .filter(|name| given(name).is_none())
-        .map(|name| format!("parameter '{name}' is missing or empty"))
+        .zip(&named)
+        .filter(|(_, value)| value.is_empty())
+        .map(|(name, _)| format!("parameter '{name}' is missing or empty"))
         .collect();
     if !missing.is_empty() {
         return request.respond(Response::error(&ApiError::bad_request(missing.join("; "))));
     }
-    let named: Vec<String> = names.iter().filter_map(given).collect();
     if named.iter().any(|value| value.contains('\0')) {
         let wrong = format!("{} must not contain a NUL character", names.join(" and "));
         return request.respond(Response::error(&ApiError::bad_request(wrong)));
     }
-    let at_work = service.clone();
-    service.apart(request, move |request| {
+    let shared = service.clone();
+    service.spawn(request, move |request| {
         let client = request.client().clone();
-        let response = match at_work.on_spare(&client, |conn| ask(conn, &named)) {
+        let response = match shared.with_spare_conn(&client, |conn| ask(conn, &named)) {
             Ok(data) => Response::ok(data),
             Err(error) => Response::error(&found_status(error)),
         };

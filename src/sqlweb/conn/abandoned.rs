@@ -9,23 +9,23 @@ use super::db_conn::Permit;
 use crate::sync::Mutex;
 
 /// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
-const UNSEEN: Duration = Duration::from_secs(120);
+const UNSEEN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long one counts that is still listed.
-const LISTED: Duration = Duration::from_secs(3600);
+const LISTED_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// All of them.
 #[derive(Default)]
-pub(crate) struct Cuts {
-    all: Mutex<Vec<Cut>>,
+pub(crate) struct AbandonedConns {
+    all: Mutex<Vec<AbandonedConn>>,
     /// Whether a thread is looking.
     pub(super) looking: AtomicBool,
 }
 
-struct Cut {
+struct AbandonedConn {
     id: u64,
     server: Option<Arc<str>>,
     since: Instant,
@@ -35,9 +35,9 @@ struct Cut {
     _permit: Permit,
 }
 
-impl Cut {
+impl AbandonedConn {
     fn is_over(&self) -> bool {
-        let over = self.since.elapsed() > LISTED || self.seen.elapsed() > UNSEEN;
+        let over = self.since.elapsed() > LISTED_TIMEOUT || self.seen.elapsed() > UNSEEN_TIMEOUT;
         if over {
             let id = self.id;
             log::warn!(
@@ -48,11 +48,11 @@ impl Cut {
     }
 }
 
-impl Cuts {
+impl AbandonedConns {
     /// Adds one; the next round looks for it.
     pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permit: Permit) {
         let now = Instant::now();
-        self.all.lock().push(Cut {
+        self.all.lock().push(AbandonedConn {
             id,
             server,
             since: now,
@@ -82,7 +82,7 @@ impl Cuts {
 
     /// Notes that the connection is listed, or lets go of it.
     pub(super) fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
-        let is_it = |cut: &Cut| cut.id == id && cut.server.as_ref() == server;
+        let is_it = |cut: &AbandonedConn| cut.id == id && cut.server.as_ref() == server;
         let mut all = self.all.lock();
         all.retain(|cut| is_listed || !is_it(cut));
         for cut in all.iter_mut().filter(|cut| is_it(cut)) {

@@ -10,11 +10,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 use zeroize::Zeroizing;
 
-use super::abandoned::Cuts;
-use super::db_conn::{DbConn, OWN_SILENCE, Permit};
+use super::abandoned::AbandonedConns;
+use super::db_conn::{DbConn, Permit, READ_TIMEOUT};
 use super::driver::rows;
-use super::identity::Question;
-use super::socket_handle::{Socket, WeakSocket};
+use super::identity::IdentityQuery;
+use super::socket_handle::{SocketHandle, WeakSocketHandle};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
 use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
@@ -30,7 +30,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Longest silence of the server during the sign-in. Shorter than [`HANDSHAKE_TIMEOUT`], so that a server that accepts
 /// and says nothing is told from one that is slow, and its thread ends; longer than a server takes that waits for the
 /// name service to say who is calling.
-const SIGN_IN_SILENCE: Duration = Duration::from_secs(15);
+const SIGN_IN_READ_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Idle time before the kernel probes a silent server, in milliseconds.
 const KEEPALIVE_MS: u32 = 30_000;
@@ -59,11 +59,11 @@ pub(crate) struct Connector {
     /// Gets a message when a connection could not be made.
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
-    pub(super) question: Question,
+    pub(super) question: IdentityQuery,
     /// Short connections of ours that must have ended by a time.
-    pub(super) short: Mutex<Vec<(Instant, WeakSocket)>>,
+    pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,
     /// Connections that were given up while the server was at work.
-    pub(super) cut: Cuts,
+    pub(super) abandoned: AbandonedConns,
 }
 
 const UNKNOWN: u8 = 0;
@@ -79,16 +79,17 @@ impl Connector {
             password: options.password.clone(),
             database: options.database.clone(),
             tls: options.tls,
-            max_packet: match options.readonly || options.invisible {
-                true => MAX_PACKET_SHARED,
-                false => MAX_PACKET,
+            max_packet: if options.readonly || options.invisible {
+                MAX_PACKET_SHARED
+            } else {
+                MAX_PACKET
             },
             offers_tls: AtomicU8::new(UNKNOWN),
             in_use: Arc::new(AtomicUsize::new(0)),
             missed: crossbeam_channel::bounded(1),
-            question: Question::default(),
-            short: Mutex::default(),
-            cut: Cuts::default(),
+            question: IdentityQuery::default(),
+            controls: Mutex::default(),
+            abandoned: AbandonedConns::default(),
         }
     }
 
@@ -99,30 +100,30 @@ impl Connector {
 
     /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
-        let link = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
-        let mut link = link.inspect_err(|_| {
+        let db_conn = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
+        let mut db_conn = db_conn.inspect_err(|_| {
             // One message is enough.
             let _ = self.missed.0.try_send(());
         })?;
-        link.socket.set_patience(Some(OWN_SILENCE));
-        self.question.ask(&mut link)?;
-        Ok(link)
+        db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+        self.question.ask(&mut db_conn)?;
+        Ok(db_conn)
     }
 
     /// A connection outside the cap for a few words about another one, of which each and all are short.
-    pub(super) fn second(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
-        let mut link = self.connect_with(Permit(None), time)?;
-        link.socket.set_patience(Some(time));
+    pub(super) fn control_connection(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
+        let mut db_conn = self.connect_with(Permit(None), time)?;
+        db_conn.socket.set_read_timeout(Some(time));
         let until = Instant::now() + 2 * time;
-        self.short.lock().push((until, link.socket.weak()));
-        self.question.ask(&mut link)?;
-        Ok(link)
+        self.controls.lock().push((until, db_conn.socket.weak()));
+        self.question.ask(&mut db_conn)?;
+        Ok(db_conn)
     }
 
     /// Shuts down those that are not. The answer to a short question may be without end.
-    pub(crate) fn end_short(&self) {
+    pub(crate) fn end_overdue_controls(&self) {
         let now = Instant::now();
-        self.short
+        self.controls
             .lock()
             .retain(|(until, socket)| match socket.get() {
                 Some(socket) if *until < now => {
@@ -134,7 +135,7 @@ impl Connector {
     }
 
     /// Takes a connection that was given up while the server may be at work on it: it counts until that has ended.
-    pub(crate) fn give_up(&self, link: DbConn) {
+    pub(crate) fn give_up(&self, db_conn: DbConn) {
         let DbConn {
             conn,
             socket,
@@ -142,10 +143,10 @@ impl Connector {
             server,
             permit,
             ..
-        } = link;
+        } = db_conn;
         socket.shut_down();
         drop((conn, socket));
-        self.cut.add(id, server, permit);
+        self.abandoned.add(id, server, permit);
     }
 
     fn permit(&self) -> Result<Permit, DbError> {
@@ -172,7 +173,7 @@ impl Connector {
                 DbError::Statement(error) => DbError::Denied(error),
                 other => other,
             });
-            let made = signed_in.and_then(|conn| this.linked(conn, permit));
+            let made = signed_in.and_then(|conn| this.with_socket(conn, permit));
             let _ = sender.send(made);
         };
         std::thread::Builder::new()
@@ -191,9 +192,9 @@ impl Connector {
     }
 
     /// Without a handle on its socket a connection could not be ended, where one can be had at all.
-    fn linked(&self, conn: Conn, permit: Permit) -> Result<DbConn, DbError> {
-        let socket = Socket::of(&conn);
-        if Socket::can_be_had() && !socket.is_some() {
+    fn with_socket(&self, conn: Conn, permit: Permit) -> Result<DbConn, DbError> {
+        let socket = SocketHandle::of(&conn);
+        if SocketHandle::is_supported() && !socket.is_some() {
             return Err(self.unreachable("no further file can be opened here"));
         }
         Ok(DbConn {
@@ -203,7 +204,7 @@ impl Connector {
             moved: false,
             server: None,
             is_dated: false,
-            at_stake: false,
+            has_state: false,
             permit,
         })
     }
@@ -304,7 +305,7 @@ impl Connector {
             .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
             .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
             // Without a handle on the socket it could not be lifted again.
-            .read_timeout(Socket::can_be_had().then_some(SIGN_IN_SILENCE))
+            .read_timeout(SocketHandle::is_supported().then_some(SIGN_IN_READ_TIMEOUT))
             .max_allowed_packet(Some(self.max_packet))
             .stmt_cache_size(Some(0))
             .local_infile_handler(Some(refuse_files))
@@ -412,7 +413,7 @@ impl Connector {
         if error.kind() == std::io::ErrorKind::WouldBlock {
             return self.unreachable(&format!(
                 "the server was silent for {} s during the sign-in",
-                SIGN_IN_SILENCE.as_secs()
+                SIGN_IN_READ_TIMEOUT.as_secs()
             ));
         }
         let is_invalid = error.kind() == std::io::ErrorKind::InvalidData;

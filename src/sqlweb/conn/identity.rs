@@ -28,42 +28,42 @@ const WAYS: [&str; 4] = [
 
 /// How the servers at one address are asked; remembers which way was answered.
 #[derive(Default)]
-pub(crate) struct Question {
+pub(crate) struct IdentityQuery {
     way: AtomicUsize,
 }
 
-impl Question {
+impl IdentityQuery {
     /// Sets the connection to UTF-8 and, in the same round trip, learns which server it is on. A server that does not
     /// say is no failure: it is unknown then.
-    pub(crate) fn ask(&self, link: &mut DbConn) -> Result<(), DbError> {
+    pub(crate) fn ask(&self, db_conn: &mut DbConn) -> Result<(), DbError> {
         let known = self.way.load(Ordering::SeqCst);
         let all = WAYS.iter().enumerate();
         for (way, question) in all.clone().skip(known).chain(all.take(known)) {
-            match rows(&mut link.conn, &format!("{CLEAN}; {question}")) {
+            match rows(&mut db_conn.conn, &format!("{CLEAN}; {question}")) {
                 Err(DbError::Statement(_)) => {}
                 answer => {
                     self.way.store(way, Ordering::SeqCst);
-                    note(link, answer?.first());
+                    note(db_conn, answer?.first());
                     return Ok(());
                 }
             }
         }
-        run_silently(&mut link.conn, CLEAN)
+        run_silently(&mut db_conn.conn, CLEAN)
     }
 }
 
-fn note(link: &mut DbConn, answer: Option<&Row>) {
+fn note(db_conn: &mut DbConn, answer: Option<&Row>) {
     let text = |i: usize| answer?.get_opt::<String, _>(i)?.ok();
     let id = text(1).and_then(|id| id.parse::<u64>().ok());
     // The greeting has the lower 32 bits. Another number is that of something in between, such as a proxy that shares
     // its connections: an id of the server's would mean nothing there.
     if let (Some(server), Some(id)) = (text(0), id)
-        && is_same(id, &link.conn)
+        && is_same(id, &db_conn.conn)
     {
         let start = text(2);
-        link.id = id;
-        link.is_dated = start.is_some();
-        link.server = Some(match start {
+        db_conn.id = id;
+        db_conn.is_dated = start.is_some();
+        db_conn.server = Some(match start {
             Some(start) => format!("{server}/{start}").into(),
             None => Arc::from(server),
         });

@@ -9,7 +9,7 @@ use mysql::Row;
 use super::connector::Connector;
 use super::db_conn::DbConn;
 use super::driver::{rows, run_silently};
-use super::socket_handle::Socket;
+use super::socket_handle::SocketHandle;
 use crate::sqlweb::error::DbError;
 
 /// Time for the second connection, and again for each of its answers: who waits for that must not wait for long.
@@ -41,13 +41,13 @@ const ENDED: [u16; 2] = [1094, 1957];
 
 /// A statement as it was sent, for whoever wants to stop it.
 #[derive(Clone)]
-pub(crate) struct Sent {
+pub(crate) struct SentStatement {
     /// The server's number of the connection.
     pub(crate) connection: u64,
     /// See [`DbConn::server`].
     pub(crate) server: Option<Arc<str>>,
     /// The connection's socket.
-    pub(crate) socket: Socket,
+    pub(crate) socket: SocketHandle,
     /// What is compared of its text; `None` where questions of ours run.
     text: Option<String>,
     /// Whether the server may show another text in its place: of what it calls, or without its passwords.
@@ -55,13 +55,13 @@ pub(crate) struct Sent {
     since: Instant,
 }
 
-impl Sent {
-    /// What is about to be sent on `link`; `harmless` when it is known to call nothing.
-    pub(crate) fn on(link: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
+impl SentStatement {
+    /// What is about to be sent on `db_conn`; `harmless` when it is known to call nothing.
+    pub(crate) fn on(db_conn: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
         Self {
-            connection: link.id,
-            server: link.server.clone(),
-            socket: link.socket.clone(),
+            connection: db_conn.id,
+            server: db_conn.server.clone(),
+            socket: db_conn.socket.clone(),
             text: sql.map(compared),
             may_differ: !harmless,
             since: Instant::now(),
@@ -69,7 +69,7 @@ impl Sent {
     }
 
     #[cfg(test)]
-    pub(crate) fn somewhere(connection: u64, socket: Socket) -> Self {
+    pub(crate) fn somewhere(connection: u64, socket: SocketHandle) -> Self {
         Self {
             connection,
             server: None,
@@ -83,79 +83,84 @@ impl Sent {
 
 /// What came of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum KillOutcome {
     /// The server was told, or the statement had ended.
-    Yes,
+    Done,
     /// No second connection could prove that it would hit the statement, so nothing was sent.
     Unproven,
 }
 
 /// What the process list says of a connection.
-enum Seen {
+enum ListedAs {
     /// It runs the statement; with MariaDB's number of that, where it can only be this text.
     Statement(Option<u64>),
     /// Something else, or nothing yet.
     Other,
     /// It was told to stop before.
-    Told,
+    Killed,
     /// The connection is not there.
     Gone,
 }
 
 impl Connector {
-    /// Stops the statement as long as it is `wanted` to be stopped.
-    pub(crate) fn kill_query(
+    /// A second connection that is on the statement's own server, for [`kill_over`]; none where that cannot be had.
+    pub(super) fn connect_to_kill(
         self: &Arc<Self>,
-        sent: &Sent,
-        wanted: &dyn Fn() -> bool,
-    ) -> Result<Told, DbError> {
+        sent: &SentStatement,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<DbConn>, DbError> {
         if sent.server.is_none() {
-            return Ok(Told::Unproven);
+            return Ok(None);
         }
         let deadline = Instant::now() + KILL_TIMEOUT;
         for _ in 0..CONNECTIONS {
-            let mut second = self.second(KILL_TIMEOUT)?;
-            if second.server == sent.server {
-                return kill_over(&mut second, sent, wanted);
+            let control = self.control_connection(KILL_TIMEOUT)?;
+            if control.server == sent.server {
+                return Ok(Some(control));
             }
-            if Instant::now() > deadline || !wanted() {
+            if Instant::now() > deadline || !is_wanted() {
                 break;
             }
         }
-        Ok(Told::Unproven)
+        Ok(None)
     }
 }
 
-fn kill_over(second: &mut DbConn, sent: &Sent, wanted: &dyn Fn() -> bool) -> Result<Told, DbError> {
+/// Stops the statement, as soon as its connection is seen to run it, as long as that is wanted.
+pub(super) fn kill_over(
+    control: &mut DbConn,
+    sent: &SentStatement,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<KillOutcome, DbError> {
     let mut pause = FIRST_PAUSE;
     for _ in 0..LOOKS {
-        match look(second, sent)? {
-            Seen::Gone | Seen::Told => return Ok(Told::Yes),
-            Seen::Statement(query) => {
-                let hit = kill(second, sent.connection, query)?;
+        match look(control, sent)? {
+            ListedAs::Gone | ListedAs::Killed => return Ok(KillOutcome::Done),
+            ListedAs::Statement(query) => {
+                let hit = kill(control, sent.connection, query)?;
                 if hit || query.is_none() {
-                    return Ok(Told::Yes);
+                    return Ok(KillOutcome::Done);
                 }
             }
-            Seen::Other => {}
+            ListedAs::Other => {}
         }
-        if !wanted() {
-            return Ok(Told::Yes);
+        if !is_wanted() {
+            return Ok(KillOutcome::Done);
         }
         std::thread::sleep(pause);
         pause = LONGEST_PAUSE.min(pause * 2);
     }
-    Ok(Told::Unproven)
+    Ok(KillOutcome::Unproven)
 }
 
 /// False when it had ended before.
-fn kill(second: &mut DbConn, connection: u64, query: Option<u64>) -> Result<bool, DbError> {
+fn kill(control: &mut DbConn, connection: u64, query: Option<u64>) -> Result<bool, DbError> {
     let kill = match query {
         // Never hits what the connection runs next.
         Some(query) => format!("KILL QUERY ID {query}"),
         None => format!("KILL QUERY {connection}"),
     };
-    match run_silently(&mut second.conn, &kill) {
+    match run_silently(&mut control.conn, &kill) {
         Ok(()) => Ok(true),
         Err(DbError::Statement(error)) if ENDED.contains(&error.code) => Ok(false),
         Err(error) => Err(error),
@@ -164,17 +169,17 @@ fn kill(second: &mut DbConn, connection: u64, query: Option<u64>) -> Result<bool
 
 /// The process list's row of a connection, if any, with whether it is our account's: within what runs with the rights of
 /// its definer it is the definer's.
-pub(super) fn listed(second: &mut DbConn, connection: u64) -> Result<Vec<Row>, DbError> {
+pub(super) fn listed(control: &mut DbConn, connection: u64) -> Result<Vec<Row>, DbError> {
     let ask = |table: &str| {
         format!(
             "SELECT *, USER = (SELECT USER FROM {table} AS own WHERE own.ID = CONNECTION_ID()) AS IS_OURS \
              FROM {table} WHERE ID = {connection}"
         )
     };
-    match rows(&mut second.conn, &ask("information_schema.PROCESSLIST")) {
+    match rows(&mut control.conn, &ask("information_schema.PROCESSLIST")) {
         // MySQL is about to take this one away.
         Err(DbError::Statement(_)) => {
-            rows(&mut second.conn, &ask("performance_schema.processlist"))
+            rows(&mut control.conn, &ask("performance_schema.processlist"))
         }
         listed => listed,
     }
@@ -190,26 +195,27 @@ pub(super) fn field(row: &Row, name: &str) -> Option<String> {
     }
 }
 
-fn look(second: &mut DbConn, sent: &Sent) -> Result<Seen, DbError> {
-    let listed = listed(second, sent.connection)?;
+fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError> {
+    let listed = listed(control, sent.connection)?;
     let Some(row) = listed.first() else {
         // Hidden from an account without PROCESS while it has the rights of a definer; the id is our connection's.
-        return Ok(match sent.may_differ {
-            true => Seen::Statement(None),
-            false => Seen::Gone,
+        return Ok(if sent.may_differ {
+            ListedAs::Statement(None)
+        } else {
+            ListedAs::Gone
         });
     };
     if !is_ours(row) && !sent.may_differ {
-        return Ok(Seen::Other);
+        return Ok(ListedAs::Other);
     }
     let shown = field(row, "INFO").map(|text| compared(&text));
     Ok(match field(row, "COMMAND").as_deref() {
-        Some("Killed") => Seen::Told,
+        Some("Killed") => ListedAs::Killed,
         Some("Query" | "Execute" | "Prepare") => {
             let time = field(row, "TIME").and_then(|time| time.parse::<i64>().ok());
             judge(sent, shown.as_deref(), time, number(row))
         }
-        _ => Seen::Other,
+        _ => ListedAs::Other,
     })
 }
 
@@ -224,16 +230,21 @@ fn number(row: &Row) -> Option<u64> {
 
 /// Whether what the connection runs is the statement, by its text, or, where that may be another, by how long it has
 /// run.
-fn judge(sent: &Sent, shown: Option<&str>, time: Option<i64>, query: Option<u64>) -> Seen {
+fn judge(
+    sent: &SentStatement,
+    shown: Option<&str>,
+    time: Option<i64>,
+    query: Option<u64>,
+) -> ListedAs {
     let in_time = || {
         let most = sent.since.elapsed().as_secs() + TIME_AHEAD;
         time.is_some_and(|time| i64::try_from(most).is_ok_and(|most| time <= most))
     };
     match (&sent.text, shown) {
-        (Some(text), Some(shown)) if is_shown(text, shown) => Seen::Statement(query),
-        (Some(_), Some(_)) if !sent.may_differ => Seen::Other,
-        _ if in_time() => Seen::Statement(None),
-        _ => Seen::Other,
+        (Some(text), Some(shown)) if is_shown(text, shown) => ListedAs::Statement(query),
+        (Some(_), Some(_)) if !sent.may_differ => ListedAs::Other,
+        _ if in_time() => ListedAs::Statement(None),
+        _ => ListedAs::Other,
     }
 }
 
@@ -256,22 +267,22 @@ fn compared(sql: &str) -> String {
 mod tests {
     use super::*;
 
-    fn sent(text: Option<&str>, may_differ: bool) -> Sent {
-        Sent {
+    fn sent(text: Option<&str>, may_differ: bool) -> SentStatement {
+        SentStatement {
             connection: 7,
             server: None,
-            socket: Socket::default(),
+            socket: SocketHandle::default(),
             text: text.map(compared),
             may_differ,
             since: Instant::now(),
         }
     }
 
-    fn is_ours(sent: &Sent, shown: Option<&str>, time: i64) -> bool {
+    fn is_ours(sent: &SentStatement, shown: Option<&str>, time: i64) -> bool {
         let shown = shown.map(compared);
         matches!(
             judge(sent, shown.as_deref(), Some(time), None),
-            Seen::Statement(_)
+            ListedAs::Statement(_)
         )
     }
 

@@ -13,7 +13,7 @@ pub(super) mod reaper;
 pub(super) mod running;
 pub(super) mod running_table;
 pub(super) mod server_info;
-pub(super) mod sessions;
+pub(super) mod session_pool;
 pub(super) mod socket_handle;
 pub(super) mod status;
 pub(super) mod stored_functions;

@@ -74,9 +74,10 @@ fn loadable(
     conn: &mut Conn,
     dialect: &Dialect,
 ) -> Result<Option<(&'static str, &'static str)>, DbError> {
-    let table = match !dialect.mariadb && dialect.version >= (8, 0, 0) {
-        true => ("performance_schema.user_defined_functions", "UDF_NAME"),
-        false => ("mysql.func", "name"),
+    let table = if !dialect.mariadb && dialect.version >= (8, 0, 0) {
+        ("performance_schema.user_defined_functions", "UDF_NAME")
+    } else {
+        ("mysql.func", "name")
     };
     match rows(
         conn,
@@ -93,7 +94,7 @@ const MAX_ROLES: usize = 32;
 /// The account's grants and those of every role that it may take, one text a line; empty when the server refuses to
 /// tell them. The connection is left in a role.
 fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<Vec<String>, DbError> {
-    let mut all = told_grants(conn)?;
+    let mut all = show_grants(conn)?;
     let roles: Vec<String> = all.iter().filter_map(|g| granted_role(g)).collect();
     if roles.is_empty() {
         return Ok(all);
@@ -102,12 +103,11 @@ fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<Vec<String>, DbError> {
         return Ok(Vec::new());
     }
     // MySQL takes all roles at once and shows what they come to; MariaDB takes one, and shows it with those inside it.
-    let taking = match is_mariadb {
-        true => roles
-            .iter()
-            .map(|role| format!("SET ROLE {role}"))
-            .collect(),
-        false => vec!["SET ROLE ALL".to_owned()],
+    let taking = if is_mariadb {
+        let take = |role: &String| format!("SET ROLE {role}");
+        roles.iter().map(take).collect()
+    } else {
+        vec!["SET ROLE ALL".to_owned()]
     };
     for take in taking {
         match rows(conn, &take) {
@@ -115,13 +115,13 @@ fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<Vec<String>, DbError> {
             Err(error) if error.leaves_connection_usable() => return Ok(Vec::new()),
             taken => drop(taken?),
         }
-        all.extend(told_grants(conn)?);
+        all.extend(show_grants(conn)?);
     }
     Ok(all)
 }
 
 /// What `SHOW GRANTS` says now.
-fn told_grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
+fn show_grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
     let answer = match rows(conn, "SHOW GRANTS") {
         Err(error) if error.leaves_connection_usable() => Vec::new(),
         answer => answer?,

@@ -12,16 +12,16 @@ use mysql::Conn;
 /// duplicate a descriptor of one's own by its number (Linux before 5.6, a sandbox that forbids `pidfd_getfd`, other
 /// systems): then a connection is only ever given up when it next sends something or the kernel finds the peer dead.
 #[derive(Clone, Default)]
-pub(crate) struct Socket(Option<Arc<OwnedFd>>);
+pub(crate) struct SocketHandle(Option<Arc<OwnedFd>>);
 
-impl Socket {
+impl SocketHandle {
     /// The socket of `conn`.
     pub(crate) fn of(conn: &Conn) -> Self {
         Self(duplicate(conn.as_raw_fd()).map(Arc::new))
     }
 
     /// Whether this system lets a descriptor be duplicated; tried once, on a pair of sockets.
-    pub(crate) fn can_be_had() -> bool {
+    pub(crate) fn is_supported() -> bool {
         static ANSWER: OnceLock<bool> = OnceLock::new();
         *ANSWER.get_or_init(|| {
             let tried = UnixStream::pair().map(|(socket, _)| duplicate(socket.as_raw_fd()));
@@ -66,27 +66,27 @@ impl Socket {
     }
 
     /// What the server has sent to a connection on which nothing is under way; nothing is taken from it.
-    pub(crate) fn heard(&self) -> Heard {
+    pub(crate) fn heard(&self) -> Peeked {
         use rustix::net::RecvFlags;
         let Some(fd) = &self.0 else {
-            return Heard::Something;
+            return Peeked::Data;
         };
         let mut byte = [0];
         match rustix::net::recv(fd, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Heard::Closed,
-            Ok(_) => Heard::Something,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Heard::Nothing,
-            Err(_) => Heard::Closed,
+            Ok((0, _)) => Peeked::Closed,
+            Ok(_) => Peeked::Data,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Peeked::Nothing,
+            Err(_) => Peeked::Closed,
         }
     }
 
     /// A handle that does not keep the connection open.
-    pub(crate) fn weak(&self) -> WeakSocket {
-        WeakSocket(self.0.as_ref().map_or_else(Weak::new, Arc::downgrade))
+    pub(crate) fn weak(&self) -> WeakSocketHandle {
+        WeakSocketHandle(self.0.as_ref().map_or_else(Weak::new, Arc::downgrade))
     }
 
     /// How long one read waits for the server; `None` is for ever.
-    pub(crate) fn set_patience(&self, read_timeout: Option<Duration>) {
+    pub(crate) fn set_read_timeout(&self, read_timeout: Option<Duration>) {
         use rustix::net::sockopt::{Timeout, set_socket_timeout};
         if let Some(fd) = &self.0
             && let Err(error) = set_socket_timeout(fd, Timeout::Recv, read_timeout)
@@ -98,22 +98,22 @@ impl Socket {
 
 /// What an idle connection has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Peeked {
     /// It is silent, as it should be.
     Nothing,
     /// Bytes that nobody asked for: a last word, or what belongs to TLS. Also where it cannot be known.
-    Something,
+    Data,
     /// The server has closed it.
     Closed,
 }
 
-/// See [`Socket::weak`].
-pub(crate) struct WeakSocket(Weak<OwnedFd>);
+/// See [`SocketHandle::weak`].
+pub(crate) struct WeakSocketHandle(Weak<OwnedFd>);
 
-impl WeakSocket {
+impl WeakSocketHandle {
     /// The handle, while the connection is there.
-    pub(crate) fn get(&self) -> Option<Socket> {
-        self.0.upgrade().map(|fd| Socket(Some(fd)))
+    pub(crate) fn get(&self) -> Option<SocketHandle> {
+        self.0.upgrade().map(|fd| SocketHandle(Some(fd)))
     }
 }
 
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn a_blocked_reader_is_woken() {
         let (mut ours, _theirs) = UnixStream::pair().unwrap();
-        let socket = Socket(duplicate(ours.as_raw_fd()).map(Arc::new));
-        assert!(socket.0.is_some() == Socket::can_be_had());
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
+        assert!(socket.0.is_some() == SocketHandle::is_supported());
         if socket.0.is_none() {
             return;
         }
@@ -155,7 +155,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut theirs, _) = listener.accept().unwrap();
-        let socket = Socket(duplicate(ours.as_raw_fd()).map(Arc::new));
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
         if !socket.is_some() {
             return;
         }
@@ -183,28 +183,28 @@ mod tests {
     #[test]
     fn an_idle_connection_tells_whether_it_was_closed() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let socket = Socket(duplicate(ours.as_raw_fd()).map(Arc::new));
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
         if socket.is_some() {
-            assert_eq!(socket.heard(), Heard::Nothing);
+            assert_eq!(socket.heard(), Peeked::Nothing);
             theirs.write_all(b"bye").unwrap();
-            assert_eq!(socket.heard(), Heard::Something);
+            assert_eq!(socket.heard(), Peeked::Data);
             let weak = socket.weak();
             assert!(weak.get().is_some());
             drop((ours, socket));
             assert!(weak.get().is_none());
         }
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let socket = Socket(duplicate(ours.as_raw_fd()).map(Arc::new));
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
         drop(theirs);
-        assert!(!socket.is_some() || socket.heard() == Heard::Closed);
+        assert!(!socket.is_some() || socket.heard() == Peeked::Closed);
     }
 
     #[test]
     fn a_read_ends_with_the_patience() {
         let (mut ours, _theirs) = UnixStream::pair().unwrap();
-        let socket = Socket(duplicate(ours.as_raw_fd()).map(Arc::new));
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
         if socket.0.is_some() {
-            socket.set_patience(Some(Duration::from_millis(10)));
+            socket.set_read_timeout(Some(Duration::from_millis(10)));
             let error = ours.read(&mut [0]).unwrap_err();
             assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
         }

@@ -1,7 +1,7 @@
 //! The kinds of statement that may pass, and what may stand in each.
 
 use super::dialect::Dialect;
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
 use super::verdict::{Passed, Refusal, StatementKind};
 use super::walk::{Walk, excerpt, refusal, unquoted};
 use super::words::{self, DENIED, SHOWN, SHOWN_CREATE};
@@ -50,8 +50,8 @@ impl Walk<'_> {
                 ));
             };
             match token.kind {
-                Kind::Open => {}
-                Kind::Word => return Ok(token),
+                TokenKind::Open => {}
+                TokenKind::Word => return Ok(token),
                 _ => return Err(self.not_a_reader(token, &excerpt(self.lexer.text(token)))),
             }
         }
@@ -60,7 +60,9 @@ impl Walk<'_> {
     fn not_a_reader(&self, token: Token, word: &str) -> Refusal {
         let reason = match (word, self.lexer.peek().map(|next| next.kind)) {
             ("DELIMITER", _) => "it is a word of client programs; send the statements one by one",
-            (_, Some(Kind::Colon)) => "a label starts a compound statement; only queries may run",
+            (_, Some(TokenKind::Colon)) => {
+                "a label starts a compound statement; only queries may run"
+            }
             _ if word.starts_with('\u{feff}') => {
                 "the text starts with a byte-order mark; remove it"
             }
@@ -74,7 +76,7 @@ impl Walk<'_> {
             return Err(refusal("SHOW", "it does not say what to show", self.end));
         };
         let word = self.lexer.text(token);
-        if token.kind != Kind::Word || !words::contains(SHOWN, word) {
+        if token.kind != TokenKind::Word || !words::contains(SHOWN, word) {
             let what = format!("SHOW {}", excerpt(word).to_ascii_uppercase());
             return Err(refusal(&what, "not known to only read", token.start));
         }
@@ -131,14 +133,18 @@ impl Walk<'_> {
     /// Whether `table`, `table column` or `table 'pattern'` follows, and nothing else.
     fn is_described_table(&self) -> bool {
         let mut ahead = self.lexer.clone();
-        let mut next = || ahead.next().filter(|token| token.kind != Kind::Semicolon);
+        let mut next = || {
+            ahead
+                .next()
+                .filter(|token| token.kind != TokenKind::Semicolon)
+        };
         let mut token = match next() {
             Some(name) if self.is_name(name) => next(),
             _ => return false,
         };
         // At most `catalog.database.table`, so that an endless name is not walked.
         for _ in 0..2 {
-            if token.is_some_and(|t| t.kind == Kind::Dot) {
+            if token.is_some_and(|t| t.kind == TokenKind::Dot) {
                 if !next().is_some_and(|t| self.is_name(t)) {
                     return false;
                 }
@@ -147,7 +153,7 @@ impl Walk<'_> {
         }
         match token {
             None => true,
-            Some(t) => (t.kind == Kind::Text || self.is_name(t)) && next().is_none(),
+            Some(t) => (t.kind == TokenKind::Text || self.is_name(t)) && next().is_none(),
         }
     }
 
@@ -155,8 +161,8 @@ impl Walk<'_> {
     fn is_name(&self, token: Token) -> bool {
         let text = self.lexer.text(token);
         match token.kind {
-            Kind::Name | Kind::Quoted => true,
-            Kind::Word => !words::contains(DENIED, text) && !self.is_any(Some(token), QUERIES),
+            TokenKind::Name | TokenKind::Quoted => true,
+            TokenKind::Word => !words::contains(DENIED, text) && !self.is_any(Some(token), QUERIES),
             _ => false,
         }
     }
@@ -170,7 +176,7 @@ impl Walk<'_> {
             return Ok(false);
         }
         let (equals, name) = (self.next()?, self.next()?);
-        let named = name.is_some_and(|t| matches!(t.kind, Kind::Word | Kind::Text));
+        let named = name.is_some_and(|t| matches!(t.kind, TokenKind::Word | TokenKind::Text));
         if equals.is_some_and(|t| self.lexer.text(t) == "=") && named {
             return Ok(true);
         }
@@ -186,7 +192,7 @@ impl Walk<'_> {
     fn explain_connection(&mut self) -> Result<StatementKind, Refusal> {
         let connection = self.take("CONNECTION")?;
         let number = self.next()?;
-        if !connection || !number.is_some_and(|t| t.kind == Kind::Number) {
+        if !connection || !number.is_some_and(|t| t.kind == TokenKind::Number) {
             let offset = number.map_or(self.end, |t| t.start);
             return Err(refusal(
                 "EXPLAIN FOR",
@@ -200,7 +206,12 @@ impl Walk<'_> {
 
     fn use_database(&mut self) -> Result<StatementKind, Refusal> {
         match self.next()? {
-            Some(token) if matches!(token.kind, Kind::Word | Kind::Name | Kind::Quoted) => {
+            Some(token)
+                if matches!(
+                    token.kind,
+                    TokenKind::Word | TokenKind::Name | TokenKind::Quoted
+                ) =>
+            {
                 self.complete()?;
                 Ok(StatementKind::Use(unquoted(self.lexer.text(token))))
             }
@@ -213,7 +224,12 @@ impl Walk<'_> {
 
     fn help(&mut self) -> Result<StatementKind, Refusal> {
         match self.next()? {
-            Some(token) if matches!(token.kind, Kind::Word | Kind::Quoted | Kind::Text) => {
+            Some(token)
+                if matches!(
+                    token.kind,
+                    TokenKind::Word | TokenKind::Quoted | TokenKind::Text
+                ) =>
+            {
                 self.complete()?;
                 Ok(StatementKind::Help)
             }

@@ -11,7 +11,7 @@ use super::{spatial, words};
 
 /// What a name before a parenthesis is to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum FunctionStatus {
     /// Harmless, also with space before the parenthesis; with the name in upper case.
     Harmless(&'static str),
     /// Harmless when the parenthesis follows directly; with the name in upper case.
@@ -25,15 +25,15 @@ pub(super) enum Standing {
 }
 
 /// What `name` is to the server of that dialect.
-pub(super) fn standing(name: &str, dialect: &Dialect) -> Standing {
+pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     let mut elsewhere = false;
     for group in groups() {
         let Some(name) = words::find(group.names, name) else {
             continue;
         };
         match (group.on(dialect), group.adjacent) {
-            (true, true) => return Standing::HarmlessWhenAdjacent(name),
-            (true, false) => return Standing::Harmless(name),
+            (true, true) => return FunctionStatus::HarmlessWhenAdjacent(name),
+            (true, false) => return FunctionStatus::Harmless(name),
             (false, _) => elsewhere = true,
         }
     }
@@ -41,9 +41,9 @@ pub(super) fn standing(name: &str, dialect: &Dialect) -> Standing {
         .iter()
         .find(|(refused, _)| refused.eq_ignore_ascii_case(name));
     match refused {
-        Some((_, reason)) => Standing::Refused(reason),
-        None if elsewhere => Standing::NotOnThisServer,
-        None => Standing::Unknown,
+        Some((_, reason)) => FunctionStatus::Refused(reason),
+        None if elsewhere => FunctionStatus::NotOnThisServer,
+        None => FunctionStatus::Unknown,
     }
 }
 
@@ -315,19 +315,25 @@ mod tests {
     #[test]
     fn versions_decide() {
         let (maria, mysql) = (Dialect::mariadb((10, 11, 0)), Dialect::mysql((8, 0, 36)));
-        assert_eq!(standing("nvl", &maria), Standing::Harmless("NVL"));
-        assert_eq!(standing("nvl", &mysql), Standing::NotOnThisServer);
-        assert_eq!(standing("format_bytes", &maria), Standing::NotOnThisServer);
+        assert_eq!(status_of("nvl", &maria), FunctionStatus::Harmless("NVL"));
+        assert_eq!(status_of("nvl", &mysql), FunctionStatus::NotOnThisServer);
         assert_eq!(
-            standing("Count", &mysql),
-            Standing::HarmlessWhenAdjacent("COUNT")
+            status_of("format_bytes", &maria),
+            FunctionStatus::NotOnThisServer
         );
-        assert_eq!(standing("md5", &mysql), Standing::Harmless("MD5"));
+        assert_eq!(
+            status_of("Count", &mysql),
+            FunctionStatus::HarmlessWhenAdjacent("COUNT")
+        );
+        assert_eq!(status_of("md5", &mysql), FunctionStatus::Harmless("MD5"));
         for version in [(9, 6, 0), (9, 7, 4), (10, 0, 0)] {
-            let standing = standing("md5", &Dialect::mysql(version));
-            assert_eq!(standing, Standing::NotOnThisServer);
+            let status_of = status_of("md5", &Dialect::mysql(version));
+            assert_eq!(status_of, FunctionStatus::NotOnThisServer);
         }
-        assert_eq!(standing("pay_all", &mysql), Standing::Unknown);
-        assert!(matches!(standing("nextval", &maria), Standing::Refused(_)));
+        assert_eq!(status_of("pay_all", &mysql), FunctionStatus::Unknown);
+        assert!(matches!(
+            status_of("nextval", &maria),
+            FunctionStatus::Refused(_)
+        ));
     }
 }

@@ -1,7 +1,7 @@
 //! Queries, and the rest of `SHOW`, word by word.
 
-use super::calls::{self, Before, JSON_TABLE};
-use super::lexer::{Kind, Token};
+use super::calls::{self, JSON_TABLE, Preceding};
+use super::lexer::{Token, TokenKind};
 use super::verdict::{Refusal, StatementKind};
 use super::walk::{JsonTable, Walk, excerpt, refusal, unquoted};
 use super::words::{self, DENIED, SELECT_OPTIONS};
@@ -10,7 +10,7 @@ impl Walk<'_> {
     /// Scans the rest of a query, or of `SHOW`, word by word.
     pub(super) fn query(&mut self, kind: StatementKind) -> Result<StatementKind, Refusal> {
         while let Some(token) = self.next()? {
-            if token.kind == Kind::Semicolon {
+            if token.kind == TokenKind::Semicolon {
                 self.nothing_more()?;
                 break;
             }
@@ -22,8 +22,8 @@ impl Walk<'_> {
 
     /// Leaves `token` behind.
     pub(super) fn pass(&mut self, token: Token) {
-        let is_option =
-            token.kind == Kind::Word && words::contains(SELECT_OPTIONS, self.lexer.text(token));
+        let is_option = token.kind == TokenKind::Word
+            && words::contains(SELECT_OPTIONS, self.lexer.text(token));
         self.select_options = self.is(Some(token), "SELECT") || self.select_options && is_option;
         self.previous = Some(token);
     }
@@ -33,7 +33,7 @@ impl Walk<'_> {
     pub(super) fn with(&mut self, kind: StatementKind) -> Result<StatementKind, Refusal> {
         let outer = self.depth;
         while let Some(token) = self.next()? {
-            if token.kind == Kind::Semicolon {
+            if token.kind == TokenKind::Semicolon {
                 break;
             }
             self.part(token, kind.name())?;
@@ -41,7 +41,7 @@ impl Walk<'_> {
             if here && self.is_any(Some(token), &["SELECT", "VALUES", "TABLE"]) {
                 return self.query_after(token, kind);
             }
-            if token.kind == Kind::Open && self.depth == outer + 1 && self.main_query_opens() {
+            if token.kind == TokenKind::Open && self.depth == outer + 1 && self.main_query_opens() {
                 return self.query_after(token, kind);
             }
             self.pass(token);
@@ -60,19 +60,23 @@ impl Walk<'_> {
 
     /// `) (`: the main query stands in parentheses.
     fn main_query_opens(&self) -> bool {
-        self.previous.is_some_and(|token| token.kind == Kind::Close)
+        self.previous
+            .is_some_and(|token| token.kind == TokenKind::Close)
     }
 
     /// One token of a query.
     pub(super) fn part(&mut self, token: Token, statement: &str) -> Result<(), Refusal> {
-        if token.kind == Kind::Word {
+        if token.kind == TokenKind::Word {
             self.keyword(token, statement)?;
         }
-        if !matches!(token.kind, Kind::Word | Kind::Name | Kind::Quoted) {
+        if !matches!(
+            token.kind,
+            TokenKind::Word | TokenKind::Name | TokenKind::Quoted
+        ) {
             return Ok(());
         }
         self.table(token)?;
-        let before = Before {
+        let before = Preceding {
             token: self.previous,
             select_options: self.select_options,
         };
@@ -146,7 +150,7 @@ impl Walk<'_> {
             && self
                 .lexer
                 .peek()
-                .is_some_and(|next| next.kind == Kind::Open)
+                .is_some_and(|next| next.kind == TokenKind::Open)
     }
 
     fn denied_name(&self, word: &str) -> String {

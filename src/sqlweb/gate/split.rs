@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::dialect::Dialect;
-use super::lexer::{Kind, Lexer, Token};
+use super::lexer::{Lexer, Token, TokenKind};
 
 /// The statements of a text, as byte ranges without the semicolon that ends
 /// them. Empty statements do not count. Lazy, so that asking for the second
@@ -29,12 +29,14 @@ impl Iterator for Statements<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {
-        let first = self.lexer.find(|token| token.kind != Kind::Semicolon)?;
+        let first = self
+            .lexer
+            .find(|token| token.kind != TokenKind::Semicolon)?;
         let mut compound = Compound::default();
         compound.take(first, &self.lexer);
         let mut end = first.end;
         while let Some(token) = self.lexer.next() {
-            if token.kind == Kind::Semicolon && !compound.is_open() {
+            if token.kind == TokenKind::Semicolon && !compound.is_open() {
                 break;
             }
             compound.take(token, &self.lexer);
@@ -134,7 +136,7 @@ const WORDS: &[&str] = &[
 ];
 
 fn known(token: Token, lexer: &Lexer<'_>) -> &'static str {
-    if token.kind != Kind::Word {
+    if token.kind != TokenKind::Word {
         return "";
     }
     let text = lexer.text(token);
@@ -148,12 +150,15 @@ impl Compound {
     }
 
     fn take(&mut self, token: Token, lexer: &Lexer<'_>) {
-        if matches!(token.kind, Kind::ExecutableOpen | Kind::ExecutableClose) {
+        if matches!(
+            token.kind,
+            TokenKind::ExecutableOpen | TokenKind::ExecutableClose
+        ) {
             return;
         }
         match token.kind {
-            Kind::Open => self.parentheses += 1,
-            Kind::Close => self.parentheses = self.parentheses.saturating_sub(1),
+            TokenKind::Open => self.parentheses += 1,
+            TokenKind::Close => self.parentheses = self.parentheses.saturating_sub(1),
             _ => {}
         }
         let word = known(token, lexer);
@@ -169,7 +174,8 @@ impl Compound {
 
     fn start(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
         let next = lexer.peek();
-        if token.kind == Kind::Colon || next.is_some_and(|next| next.kind == Kind::Colon) {
+        if token.kind == TokenKind::Colon || next.is_some_and(|next| next.kind == TokenKind::Colon)
+        {
             return;
         }
         match word {
@@ -227,7 +233,7 @@ impl Compound {
 
     fn body(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
         let starts = std::mem::replace(&mut self.at_statement, false);
-        if matches!(token.kind, Kind::Semicolon | Kind::Colon) {
+        if matches!(token.kind, TokenKind::Semicolon | TokenKind::Colon) {
             self.at_statement = true;
             return;
         }
@@ -257,7 +263,7 @@ fn is_handler_body(next: Option<Token>) -> bool {
     next.is_none_or(|token| {
         !matches!(
             token.kind,
-            Kind::Comma | Kind::Operator | Kind::Close | Kind::Dot
+            TokenKind::Comma | TokenKind::Operator | TokenKind::Close | TokenKind::Dot
         )
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::calls;
 use super::dialect::Dialect;
 use super::geometry::Geometry;
-use super::lexer::{Kind, Lexer, Token};
+use super::lexer::{Lexer, Token, TokenKind};
 use super::nesting::Nesting;
 use super::rollup::Rollups;
 use super::verdict::Refusal;
@@ -74,16 +74,18 @@ impl<'a> Walk<'a> {
             return Ok(None);
         };
         match token.kind {
-            Kind::Bad(fault) => return Err(refusal("malformed text", fault.reason(), token.start)),
-            Kind::ExecutableOpen => return Err(executable(token.start)),
-            Kind::Colon => return Err(placeholder(token.start)),
-            Kind::Open => self.depth += 1,
-            Kind::Close => self.close()?,
-            Kind::Comma => self.path(token)?,
+            TokenKind::Bad(fault) => {
+                return Err(refusal("malformed text", fault.reason(), token.start));
+            }
+            TokenKind::ExecutableOpen => return Err(executable(token.start)),
+            TokenKind::Colon => return Err(placeholder(token.start)),
+            TokenKind::Open => self.depth += 1,
+            TokenKind::Close => self.close()?,
+            TokenKind::Comma => self.path(token)?,
             _ => {}
         }
-        let opens = token.kind == Kind::Word
-            && (self.lexer.peek()).is_some_and(|next| next.kind == Kind::Open);
+        let opens = token.kind == TokenKind::Word
+            && (self.lexer.peek()).is_some_and(|next| next.kind == TokenKind::Open);
         let text = self.lexer.text(token);
         if !self.rollups.take(token, text, self.depth, opens) {
             let reason = "more than 64 expressions take hours, and the server cannot interrupt it; group by fewer";
@@ -128,7 +130,9 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn is(&self, token: Option<Token>, word: &str) -> bool {
-        token.is_some_and(|t| t.kind == Kind::Word && self.lexer.text(t).eq_ignore_ascii_case(word))
+        token.is_some_and(|t| {
+            t.kind == TokenKind::Word && self.lexer.text(t).eq_ignore_ascii_case(word)
+        })
     }
 
     pub(super) fn is_any(&self, token: Option<Token>, words: &[&str]) -> bool {
@@ -147,7 +151,7 @@ impl<'a> Walk<'a> {
     /// The statement is complete: a semicolon may follow, and nothing behind it.
     pub(super) fn complete(&mut self) -> Result<(), Refusal> {
         match self.next()? {
-            Some(token) if token.kind != Kind::Semicolon => {
+            Some(token) if token.kind != TokenKind::Semicolon => {
                 let what = excerpt(self.lexer.text(token));
                 Err(refusal(
                     &what,
@@ -162,7 +166,7 @@ impl<'a> Walk<'a> {
     /// Nothing but semicolons may follow the one that ends the statement.
     pub(super) fn nothing_more(&mut self) -> Result<(), Refusal> {
         while let Some(token) = self.next()? {
-            if token.kind != Kind::Semicolon {
+            if token.kind != TokenKind::Semicolon {
                 let reason = "one statement at a time; send them one by one";
                 return Err(refusal("several statements", reason, token.start));
             }

@@ -19,16 +19,16 @@ const PROMPT: Duration = Duration::from_millis(100);
 const MAX_COPY: usize = 256 << 20;
 
 /// The output buffer of one answer.
-pub(crate) struct Out<'a> {
+pub(crate) struct OutputBuffer<'a> {
     buffer: Vec<u8>,
     target: &'a mut dyn Write,
     /// A second copy of what is written, while one is kept.
-    copy: Option<Kept>,
+    copy: Option<ReplayCopy>,
     flushed_at: Duration,
     untouched: bool,
 }
 
-struct Kept {
+struct ReplayCopy {
     file: tempfile::SpooledTempFile,
     /// Where in the buffer the copy begins: what stands before it is not written yet, and is none of it.
     from: usize,
@@ -36,18 +36,19 @@ struct Kept {
     size: usize,
 }
 
-impl Kept {
+impl ReplayCopy {
     /// With what the buffer holds; nothing where it grows too large or the disk is full: the statement must not fail
     /// for the copy's sake.
     fn with(mut self, buffer: &[u8]) -> Option<Self> {
-        let more = buffer.get(self.from..).unwrap_or_default();
+        let more = buffer.get(self.from..);
+        let more = more.expect("the copy begins within the buffer");
         self.size += more.len();
         self.from = 0;
         (self.size <= MAX_COPY && self.file.write_all(more).is_ok()).then_some(self)
     }
 }
 
-impl<'a> Out<'a> {
+impl<'a> OutputBuffer<'a> {
     /// An empty buffer in front of `target`.
     pub(crate) fn new(target: &'a mut dyn Write) -> Self {
         Self {
@@ -113,7 +114,7 @@ impl<'a> Out<'a> {
 
     /// Starts to keep a second copy of what follows, in memory up to a point and then in a nameless file in `dir`.
     pub(crate) fn start_copy(&mut self, dir: &std::path::Path) {
-        self.copy = Some(Kept {
+        self.copy = Some(ReplayCopy {
             file: tempfile::spooled_tempfile_in(FULL, dir),
             from: self.buffer.len(),
             size: 0,
@@ -148,9 +149,8 @@ fn coarse_now() -> Duration {
     #[cfg(not(target_os = "linux"))]
     let clock = ClockId::Monotonic;
     let now = clock_gettime(clock);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanos = u32::try_from(now.tv_nsec).unwrap_or(0);
-    Duration::new(seconds, nanos)
+    now.try_into()
+        .expect("a monotonic clock is never before its start")
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_copy_over_its_cap_is_given_up_and_the_output_goes_on() {
         let mut target = Vec::new();
-        let mut out = Out::new(&mut target);
+        let mut out = OutputBuffer::new(&mut target);
         out.start_copy(&std::env::temp_dir());
         out.push(b"first");
         out.flush().unwrap();

@@ -6,7 +6,7 @@
 use mysql::consts::{ColumnFlags, ColumnType};
 use mysql::{Column, Row, Value};
 
-use super::buffer::{Out, PIECE};
+use super::buffer::{OutputBuffer, PIECE};
 
 /// Character set number of `binary`.
 const BINARY: u16 = 63;
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Text,
     /// Bytes, as `0x` and hexadecimal digits.
     Hex,
-    /// A BIT that arrives in decimal digits, as so many bytes in hexadecimal digits.
+    /// A BIT that arrives in decimal digits, as so many bytes, 1 to 8, in hexadecimal digits.
     BitDigits(usize),
 }
 
@@ -196,7 +196,7 @@ impl Record {
     }
 
     /// Writes one row as a JSON object keyed by column name.
-    pub(crate) fn json(&self, out: &mut Out<'_>, row: &Row) -> std::io::Result<()> {
+    pub(crate) fn json(&self, out: &mut OutputBuffer<'_>, row: &Row) -> std::io::Result<()> {
         for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {
             out.push(key);
             match row.as_ref(i) {
@@ -210,7 +210,7 @@ impl Record {
 }
 
 /// Writes one value that is not NULL as JSON.
-fn json(out: &mut Out<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
+fn json(out: &mut OutputBuffer<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
     match kind {
         Kind::Integer => match exact_integer(bytes) {
             Some(digits) => out.push(digits),
@@ -265,7 +265,7 @@ fn json_number(bytes: &[u8]) -> Option<&[u8]> {
 
 fn after_digits(text: &[u8]) -> Option<&[u8]> {
     let end = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    (end > 0).then(|| text.get(end..).unwrap_or_default())
+    (end > 0).then(|| text.split_at(end).1)
 }
 
 /// ZEROFILL columns arrive padded, and JSON forbids leading zeros.
@@ -280,7 +280,7 @@ fn without_zerofill(mut bytes: &[u8]) -> &[u8] {
 }
 
 /// Writes bytes as a JSON string; what is not UTF-8 becomes U+FFFD.
-fn json_text(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
+fn json_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
     // Most cells are short ASCII without anything to escape: one pass, one copy.
     if bytes.len() <= PIECE && bytes.iter().all(|b| b.is_ascii() && !needs_escape(b)) {
         out.push_quoted(bytes);
@@ -306,7 +306,7 @@ fn needs_escape(byte: &u8) -> bool {
     matches!(byte, 0..0x20 | b'"' | b'\\')
 }
 
-fn escaped(out: &mut Out<'_>, text: &[u8]) -> std::io::Result<()> {
+fn escaped(out: &mut OutputBuffer<'_>, text: &[u8]) -> std::io::Result<()> {
     for piece in text.chunks(PIECE) {
         let mut rest = piece;
         while let Some(at) = rest.iter().position(needs_escape) {
@@ -323,7 +323,7 @@ fn escaped(out: &mut Out<'_>, text: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn escape(out: &mut Out<'_>, byte: u8) {
+fn escape(out: &mut OutputBuffer<'_>, byte: u8) {
     match byte {
         b'"' => out.push(b"\\\""),
         b'\\' => out.push(b"\\\\"),
@@ -338,13 +338,13 @@ fn escape(out: &mut Out<'_>, byte: u8) {
 }
 
 /// Writes a value of a binary kind.
-pub(crate) fn binary(out: &mut Out<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn binary(out: &mut OutputBuffer<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
     let number = match kind {
         Kind::BitDigits(width) => number(bytes).map(|number| (number.to_be_bytes(), width)),
         _ => None,
     };
     match &number {
-        Some((wide, width)) => hex(out, wide.get(wide.len() - width..).unwrap_or_default()),
+        Some((wide, width)) => hex(out, wide.split_at(wide.len() - width).1),
         None => hex(out, bytes),
     }
 }
@@ -354,7 +354,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// Writes `0x` and two digits a byte, upper case as the server's own `HEX()` has them.
-fn hex(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
+fn hex(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
     out.push(b"0x");
     for piece in bytes.chunks(PIECE / 2) {
         for byte in piece {
@@ -367,13 +367,13 @@ fn hex(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
 
 fn hex_pair(byte: u8) -> [u8; 2] {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let digit = |n: u8| DIGITS.get(usize::from(n)).copied().unwrap_or(b'0');
+    let digit = |n: u8| *DIGITS.get(usize::from(n)).expect("half a byte is below 16");
     [digit(byte >> 4), digit(byte & 15)]
 }
 
 /// Writes text as one CSV field (RFC 4180 section 2): quoted where it holds a comma, a quote or a line end. An empty text
 /// is quoted too, so that it stays apart from NULL.
-pub(crate) fn csv_text(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn csv_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
     let plain = !bytes.is_empty()
         && !bytes
             .iter()
@@ -387,7 +387,7 @@ pub(crate) fn csv_text(out: &mut Out<'_>, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn valid_pieces(out: &mut Out<'_>, bytes: &[u8], doubled: bool) -> std::io::Result<()> {
+fn valid_pieces(out: &mut OutputBuffer<'_>, bytes: &[u8], doubled: bool) -> std::io::Result<()> {
     if std::str::from_utf8(bytes).is_ok() {
         return csv_pieces(out, bytes, doubled);
     }
@@ -400,7 +400,7 @@ fn valid_pieces(out: &mut Out<'_>, bytes: &[u8], doubled: bool) -> std::io::Resu
     Ok(())
 }
 
-fn csv_pieces(out: &mut Out<'_>, text: &[u8], doubled: bool) -> std::io::Result<()> {
+fn csv_pieces(out: &mut OutputBuffer<'_>, text: &[u8], doubled: bool) -> std::io::Result<()> {
     for piece in text.chunks(PIECE) {
         if doubled {
             for (i, part) in piece.split(|b| *b == b'"').enumerate() {
@@ -447,7 +447,7 @@ mod tests {
 
     fn as_json(kind: Kind, bytes: &[u8]) -> String {
         let mut target = Vec::new();
-        let mut out = Out::new(&mut target);
+        let mut out = OutputBuffer::new(&mut target);
         json(&mut out, kind, bytes).unwrap();
         out.flush().unwrap();
         drop(out);
@@ -523,7 +523,7 @@ mod tests {
             (b" x ", " x "),
         ] {
             let mut target = Vec::new();
-            let mut out = Out::new(&mut target);
+            let mut out = OutputBuffer::new(&mut target);
             csv_text(&mut out, bytes).unwrap();
             out.flush().unwrap();
             drop(out);

@@ -4,7 +4,7 @@ use std::io;
 
 use mysql::{Column, Row, Value as Cell};
 
-use super::buffer::Out;
+use super::buffer::OutputBuffer;
 use super::cells::{self, Kind, Record};
 use super::lazy_stream::LazyStream;
 use super::row_sink::{Done, Flow, RowSink};
@@ -56,7 +56,7 @@ impl Layout {
 
 /// Writes the first result set as CSV or JSON lines.
 pub(crate) struct ExportSink<'a> {
-    out: Out<'a>,
+    out: OutputBuffer<'a>,
     layout: &'a Layout,
     record: Record,
     sets: usize,
@@ -66,7 +66,7 @@ impl<'a> ExportSink<'a> {
     /// Writes to `target`.
     pub(crate) fn new(target: &'a mut LazyStream, layout: &'a Layout) -> Self {
         Self {
-            out: Out::new(target),
+            out: OutputBuffer::new(target),
             layout,
             record: Record::default(),
             sets: 0,

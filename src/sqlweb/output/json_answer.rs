@@ -14,12 +14,12 @@ use std::time::Instant;
 use mysql::{Column, Row};
 use serde_json::json;
 
-use super::buffer::Out;
+use super::buffer::OutputBuffer;
 use super::cells::{self, Record};
 use super::row_sink::{Done, Flow, RowSink};
 
 /// Where the answer is in its document.
-enum Place {
+enum JsonPosition {
     /// Nothing is written yet.
     Start,
     /// In the rows of set number `n`, counted from 1.
@@ -29,7 +29,7 @@ enum Place {
 }
 
 /// What is told of the statement when it has ended.
-pub(crate) struct Ending<'a> {
+pub(crate) struct AnswerTail<'a> {
     /// The server's warnings.
     pub(crate) warnings: &'a [serde_json::Value],
     /// Whether the session is in a transaction now; a failure has it among its own members.
@@ -40,8 +40,8 @@ pub(crate) struct Ending<'a> {
 
 /// Writes the answer.
 pub(crate) struct JsonAnswer<'a> {
-    out: Out<'a>,
-    place: Place,
+    out: OutputBuffer<'a>,
+    position: JsonPosition,
     limit: Option<u64>,
     /// Directory for the copy of a first set, when the statement can return several.
     several: Option<&'a Path>,
@@ -62,8 +62,8 @@ impl<'a> JsonAnswer<'a> {
         started: Instant,
     ) -> Self {
         Self {
-            out: Out::new(target),
-            place: Place::Start,
+            out: OutputBuffer::new(target),
+            position: JsonPosition::Start,
             limit,
             several,
             started,
@@ -80,36 +80,35 @@ impl<'a> JsonAnswer<'a> {
     }
 
     /// Completes the document and writes it out.
-    pub(crate) fn finish(mut self, ending: &Ending<'_>) -> io::Result<()> {
-        match self.place {
-            Place::Start => self
+    pub(crate) fn finish(mut self, tail: &AnswerTail<'_>) -> io::Result<()> {
+        match self.position {
+            JsonPosition::Start => self
                 .out
                 .push(br#"{"data":{"columns":[],"types":[],"rows":[],"count":0,"truncated":false"#),
-            Place::Rows(_) => self.end_set(false)?,
-            Place::Between(_) => {}
+            JsonPosition::Rows(number) => self.end_set(number, false)?,
+            JsonPosition::Between(_) => {}
         }
-        if let Place::Between(2..) = self.place {
+        if let JsonPosition::Between(2..) = self.position {
             self.out.push(b"]");
         }
-        self.push_ending(ending);
+        self.push_tail(tail);
         self.out.flush()
     }
 
-    fn push_ending(&mut self, ending: &Ending<'_>) {
+    fn push_tail(&mut self, tail: &AnswerTail<'_>) {
         let mut rest = json!({
             "duration": duration(self.started),
             "affected_rows": self.done.affected_rows,
             "last_insert_id": self.done.last_insert_id,
-            "warnings": ending.warnings,
+            "warnings": tail.warnings,
         });
-        if let (Some(in_transaction), Some(members)) = (ending.in_transaction, rest.as_object_mut())
-        {
-            members.insert("in_transaction".into(), json!(in_transaction));
+        if let Some(in_transaction) = tail.in_transaction {
+            rest["in_transaction"] = json!(in_transaction);
         }
         self.out.push(b",");
         self.push_members(&rest);
         self.out.push(b"},");
-        match ending.failure {
+        match tail.failure {
             Some(members) => self.push_members(&serde_json::Value::Object(members.clone())),
             None => self.out.push(br#""code":200"#),
         }
@@ -120,7 +119,8 @@ impl<'a> JsonAnswer<'a> {
     fn push_members(&mut self, object: &serde_json::Value) {
         let text = object.to_string();
         let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}'));
-        self.out.push(inner.unwrap_or_default().as_bytes());
+        let inner = inner.expect("an object stands in braces");
+        self.out.push(inner.as_bytes());
     }
 
     fn push_columns(&mut self, columns: &[Column]) {
@@ -148,17 +148,13 @@ impl<'a> JsonAnswer<'a> {
         Ok(())
     }
 
-    fn end_set(&mut self, truncated: bool) -> io::Result<()> {
+    fn end_set(&mut self, number: usize, truncated: bool) -> io::Result<()> {
         let tail = format!(r#"],"count":{},"truncated":{}"#, self.count, truncated);
         self.out.push(tail.as_bytes());
-        let number = match self.place {
-            Place::Rows(number) => number,
-            _ => 1,
-        };
         if number > 1 {
             self.out.push(b"}");
         }
-        self.place = Place::Between(number);
+        self.position = JsonPosition::Between(number);
         self.out.flush_if_full()
     }
 }
@@ -166,21 +162,21 @@ impl<'a> JsonAnswer<'a> {
 impl RowSink for JsonAnswer<'_> {
     fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
         self.count = 0;
-        match self.place {
-            Place::Start => {
+        match self.position {
+            JsonPosition::Start => {
                 self.out.push(br#"{"data":{"#);
                 if let Some(dir) = self.several {
                     self.out.start_copy(dir);
                 }
-                self.place = Place::Rows(1);
+                self.position = JsonPosition::Rows(1);
             }
-            Place::Between(1) | Place::Rows(1) => {
+            JsonPosition::Between(1) | JsonPosition::Rows(1) => {
                 self.repeat_first_set()?;
-                self.place = Place::Rows(2);
+                self.position = JsonPosition::Rows(2);
             }
-            Place::Between(n) | Place::Rows(n) => {
+            JsonPosition::Between(n) | JsonPosition::Rows(n) => {
                 self.out.push(b",{");
-                self.place = Place::Rows(n + 1);
+                self.position = JsonPosition::Rows(n + 1);
             }
         }
         // Not written before a row: a failure until then still gets a status of its own.
@@ -206,7 +202,10 @@ impl RowSink for JsonAnswer<'_> {
     }
 
     fn end(&mut self, truncated: bool) -> io::Result<()> {
-        self.end_set(truncated)
+        let JsonPosition::Rows(number) = self.position else {
+            unreachable!("a set ends after it has begun");
+        };
+        self.end_set(number, truncated)
     }
 
     fn done(&mut self, done: Done) {

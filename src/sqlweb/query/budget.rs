@@ -13,10 +13,10 @@ use crate::sync::{Condvar, Mutex};
 const SMALL: usize = 1 << 20;
 
 /// How long a row waits for the others.
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often a row that waits looks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The budget.
 #[derive(Default)]
@@ -26,33 +26,32 @@ pub(crate) struct RowBudget {
     freed: Condvar,
 }
 
-/// The place of one row; free again when dropped.
-pub(crate) struct Place<'a> {
+/// The room that one row takes; free again when dropped.
+pub(crate) struct RowPermit<'a> {
     budget: &'a RowBudget,
     reader: &'a str,
     bytes: usize,
 }
 
 impl RowBudget {
-    /// A place for `bytes`, of which there may be no more than [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of
+    /// Room for `bytes`, of which there may be no more than [`ROWS_IN_FLIGHT`] in all and [`OF_ONE_READER`] of
     /// `reader`; waits for others to end, as long as `wanted`, and fails with [`DbError::NoRoom`].
-    pub(crate) fn place<'a>(
+    pub(crate) fn acquire<'a>(
         &'a self,
         reader: &'a str,
         bytes: usize,
         wanted: &dyn Fn() -> bool,
-    ) -> Result<Place<'a>, DbError> {
-        let deadline = Instant::now() + WAIT;
+    ) -> Result<RowPermit<'a>, DbError> {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         let mut used = self.used.lock();
         while !has_room(&used, reader, bytes) {
             if Instant::now() > deadline || !wanted() {
                 return Err(DbError::NoRoom);
             }
-            let waited = self.freed.wait_timeout(used, LOOK);
-            used = waited;
+            used = self.freed.wait_timeout(used, POLL_INTERVAL);
         }
         *used.entry(reader.to_owned()).or_default() += bytes;
-        Ok(Place {
+        Ok(RowPermit {
             budget: self,
             reader,
             bytes,
@@ -65,7 +64,7 @@ impl RowBudget {
         reader: &str,
         wanted: &dyn Fn() -> bool,
     ) -> Result<(), DbError> {
-        self.place(reader, 1, wanted).map(drop)
+        self.acquire(reader, 1, wanted).map(drop)
     }
 }
 
@@ -76,7 +75,7 @@ fn has_room(used: &HashMap<String, usize>, reader: &str, bytes: usize) -> bool {
     fits(used.values().sum(), ROWS_IN_FLIGHT) && fits(own, OF_ONE_READER)
 }
 
-impl Drop for Place<'_> {
+impl Drop for RowPermit<'_> {
     fn drop(&mut self) {
         let budget = self.budget;
         let mut used = budget.used.lock();
@@ -114,12 +113,12 @@ mod tests {
     #[test]
     fn rows_wait_for_each_other_and_one_alone_always_passes() {
         let budget = RowBudget::default();
-        let alone = budget.place("a", 2 * ROWS_IN_FLIGHT, &|| true).unwrap();
-        let refused = budget.place("b", 1, &|| false);
+        let alone = budget.acquire("a", 2 * ROWS_IN_FLIGHT, &|| true).unwrap();
+        let refused = budget.acquire("b", 1, &|| false);
         assert!(matches!(refused, Err(DbError::NoRoom)));
         assert!(budget.wait_for_room("b", &|| false).is_err());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| budget.place("b", 1, &|| true).is_ok());
+            let waiting = scope.spawn(|| budget.acquire("b", 1, &|| true).is_ok());
             drop(alone);
             assert!(waiting.join().unwrap());
         });
@@ -129,13 +128,13 @@ mod tests {
     #[test]
     fn one_reader_leaves_room_for_others() {
         let budget = RowBudget::default();
-        let place = |reader| budget.place(reader, OF_ONE_READER, &|| false);
-        let first = place("a").unwrap();
-        assert!(place("a").is_err() && budget.wait_for_room("a", &|| false).is_err());
-        let second = place("b").unwrap();
-        assert!(place("c").is_err(), "all is in use");
+        let acquire = |reader| budget.acquire(reader, OF_ONE_READER, &|| false);
+        let first = acquire("a").unwrap();
+        assert!(acquire("a").is_err() && budget.wait_for_room("a", &|| false).is_err());
+        let second = acquire("b").unwrap();
+        assert!(acquire("c").is_err(), "all is in use");
         drop(first);
-        assert!(place("c").is_ok());
+        assert!(acquire("c").is_ok());
         drop(second);
     }
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::job::Job;
-use super::statement::{self, Stops};
+use super::statement::{self, RunContext};
 use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::error::{api_error, refused};
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::cancel::{stoppable, stopped_when_gone};
-use crate::sqlweb::conn::db_conn::{DbConn, OWN_SILENCE};
+use crate::sqlweb::conn::db_conn::{DbConn, READ_TIMEOUT};
 use crate::sqlweb::conn::driver::call_driver;
 use crate::sqlweb::conn::readonly;
 use crate::sqlweb::conn::running_table::Entry;
 use crate::sqlweb::conn::server_info::ServerInfo;
-use crate::sqlweb::conn::sessions::{Lease, Wanted};
+use crate::sqlweb::conn::session_pool::{CheckoutRequest, Lease};
 use crate::sqlweb::conn::status;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
@@ -23,7 +23,7 @@ use crate::sqlweb::output::row_sink::{Done, RowSink};
 use crate::sqlweb::service::Service;
 
 /// What is told of a statement that succeeded, beside its rows.
-pub(crate) struct Told {
+pub(crate) struct Completed {
     /// The server's warnings.
     pub(crate) warnings: Vec<Value>,
     /// Whether the session is in a transaction now.
@@ -31,7 +31,7 @@ pub(crate) struct Told {
 }
 
 /// What the text is, found before anything is sent.
-struct Examined {
+struct Classified {
     /// What kind of statement it is, for the log.
     kind: String,
     /// Set when the statement is on the list of those that only read.
@@ -44,7 +44,7 @@ struct Examined {
     ask_mode: bool,
 }
 
-impl Examined {
+impl Classified {
     /// The database that the statement enters, and does nothing else.
     fn enters(&self) -> Option<&str> {
         match &self.passed.as_ref()?.kind {
@@ -60,23 +60,23 @@ pub(crate) fn execute(
     job: &Job,
     sink: &mut dyn RowSink,
     client: &CancelToken,
-) -> Result<Told, ApiError> {
-    let examined = examine(service, &job.sql)?;
+) -> Result<Completed, ApiError> {
+    let classified = classify(service, &job.sql)?;
     let entry = enter(service, job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
-    let wanted = Wanted {
+    let wanted = CheckoutRequest {
         owner: &job.owner,
         database: job.db.as_deref(),
-        enters: examined.enters(),
+        enters: classified.enters(),
         running: &entry.running,
     };
     let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
-    let before = examined.moves.then(|| lease.lose_track());
+    let before = classified.moves.then(|| lease.lose_track());
     let outcome = lease
-        .link()
-        .and_then(|link| on_link(service, job, sink, &entry, &examined, link))
+        .conn()
+        .and_then(|db_conn| run_on(service, job, sink, &entry, &classified, db_conn))
         .map_err(|error| lease.explain(error));
-    if let (Some(before), Some(entered)) = (before, examined.enters()) {
+    if let (Some(before), Some(entered)) = (before, classified.enters()) {
         lease.keep_track(match outcome {
             Ok(_) => Some(entered.to_owned()),
             Err(_) => before,
@@ -84,9 +84,9 @@ pub(crate) fn execute(
     }
     let in_transaction = leaves_transaction(service, job, &mut lease, outcome.as_ref().err());
     lease.give_back(&outcome, &entry.running);
-    log_end(&examined.kind, job.sql.len(), &entry, &outcome);
+    log_end(&classified.kind, job.sql.len(), &entry, &outcome);
     outcome
-        .map(|warnings| Told {
+        .map(|warnings| Completed {
             warnings,
             in_transaction,
         })
@@ -105,9 +105,9 @@ fn leaves_transaction(
     let lives = error.is_none_or(DbError::leaves_connection_usable);
     lasts
         && lives
-        && lease.link().is_ok_and(|link| {
-            let in_transaction = status::in_transaction(&mut link.conn);
-            link.at_stake |= in_transaction;
+        && lease.conn().is_ok_and(|db_conn| {
+            let in_transaction = status::in_transaction(&mut db_conn.conn);
+            db_conn.has_state |= in_transaction;
             in_transaction
         })
 }
@@ -119,33 +119,38 @@ fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, D
     log::debug!("{kind} of {bytes} bytes: {status} after {age:.3?}");
 }
 
-fn on_link(
+fn run_on(
     service: &Arc<Service>,
     job: &Job,
     sink: &mut dyn RowSink,
     entry: &Entry<'_>,
-    examined: &Examined,
-    link: &mut DbConn,
+    classified: &Classified,
+    db_conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
-    let stops = Stops {
+    let stops = RunContext {
         connector: &service.connector,
         running: &entry.running,
-        harmless: examined.passed.is_some(),
+        harmless: classified.passed.is_some(),
         rows: &service.rows,
         reader: &job.reader,
     };
-    match &examined.passed {
-        Some(passed) if service.readonly => {
-            read_only(service, job, sink, &stops, (passed, &examined.info), link)
-        }
+    match &classified.passed {
+        Some(passed) if service.readonly => read_only(
+            service,
+            job,
+            sink,
+            &stops,
+            (passed, &classified.info),
+            db_conn,
+        ),
         _ => {
-            if examined.ask_mode {
-                check_with_mode(service, link, &job.sql)?;
+            if classified.ask_mode {
+                check_with_mode(service, db_conn, &job.sql)?;
             }
-            link.moved |= examined.moves;
-            link.at_stake |= examined.passed.is_none();
-            let several = PROGRAMS.contains(&examined.kind.as_str());
-            run(job, sink, &stops, link, several)
+            db_conn.moved |= classified.moves;
+            db_conn.has_state |= classified.passed.is_none();
+            let several = PROGRAMS.contains(&classified.kind.as_str());
+            run(job, sink, &stops, db_conn, several)
         }
     }
 }
@@ -155,25 +160,25 @@ fn read_only(
     service: &Service,
     job: &Job,
     sink: &mut dyn RowSink,
-    stops: &Stops<'_>,
+    stops: &RunContext<'_>,
     (passed, info): (&Passed, &ServerInfo),
-    link: &mut DbConn,
+    db_conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
     // stop must reach it, as it must what comes before.
-    let is_ready = |link: &mut DbConn| {
-        service.make_read_only(&mut link.conn, info, &passed.calls)?;
+    let is_ready = |db_conn: &mut DbConn| {
+        service.make_read_only(&mut db_conn.conn, info, &passed.calls)?;
         if let StatementKind::Use(_) = &passed.kind {
             return Ok(());
         }
-        link.socket.set_patience(None);
-        let prepared = readonly::prepare(&mut link.conn, &job.sql);
-        link.socket.set_patience(Some(OWN_SILENCE));
+        db_conn.socket.set_read_timeout(None);
+        let prepared = readonly::prepare(&mut db_conn.conn, &job.sql);
+        db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
         prepared
     };
-    let outcome = stoppable(stops.running, link, is_ready).and_then(|()| match &passed.kind {
-        StatementKind::Use(db) => change_database(link, db, sink),
-        _ => run(job, sink, stops, link, false),
+    let outcome = stoppable(stops.running, db_conn, is_ready).and_then(|()| match &passed.kind {
+        StatementKind::Use(db) => change_database(db_conn, db, sink),
+        _ => run(job, sink, stops, db_conn, false),
     });
     readonly::told(
         readonly::not_too_wide(outcome, &job.sql),
@@ -185,19 +190,20 @@ fn read_only(
 fn run(
     job: &Job,
     sink: &mut dyn RowSink,
-    stops: &Stops<'_>,
-    link: &mut DbConn,
+    stops: &RunContext<'_>,
+    db_conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
-    let ended = statement::run(link, &job.sql, sink, stops)?;
+    let ended = statement::run(db_conn, &job.sql, sink, stops)?;
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
-        _ => catalogue::warnings(&mut link.conn)?,
+        _ => catalogue::warnings(&mut db_conn.conn)?,
     };
     if ended.stopped.is_some() {
-        let message = match several {
-            true => STOPPED_IN_PARTS,
-            false => STOPPED_YET_ENDED,
+        let message = if several {
+            STOPPED_IN_PARTS
+        } else {
+            STOPPED_YET_ENDED
         };
         warnings.push(json!({"level": "Note", "code": null, "message": message}));
     }
@@ -215,28 +221,29 @@ const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
 
 /// `USE` by the protocol's own command, since not every server can prepare the statement.
 fn change_database(
-    link: &mut DbConn,
+    db_conn: &mut DbConn,
     db: &str,
     sink: &mut dyn RowSink,
 ) -> Result<Vec<Value>, DbError> {
-    link.moved = true;
-    call_driver(|| link.conn.select_db(db))?;
+    db_conn.moved = true;
+    call_driver(|| db_conn.conn.select_db(db))?;
     sink.done(Done::default());
     Ok(Vec::new())
 }
 
 fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError> {
-    let query_id = job.query_id.as_deref();
-    let entered = service.running.enter(job.owner.clone(), query_id);
-    entered.ok_or_else(|| {
-        let id = query_id.unwrap_or_default();
+    let owner = job.owner.clone();
+    let Some(id) = &job.query_id else {
+        return Ok(service.running.enter_unnamed(owner));
+    };
+    service.running.enter(owner, id).ok_or_else(|| {
         ApiError::conflict(format!(
             "query_id '{id}' is in use by a statement that still runs; choose another"
         ))
     })
 }
 
-fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
+fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
     let info = service.info();
     let dialect = info.dialect.clone();
     let statements = gate::split(sql, &dialect).count();
@@ -248,7 +255,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
         one_statement(statements)?;
     }
     match gate::check(sql, &dialect) {
-        Ok(passed) => Ok(Examined {
+        Ok(passed) => Ok(Classified {
             kind: passed.kind.name().to_owned(),
             moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
@@ -256,7 +263,7 @@ fn examine(service: &Service, sql: &str) -> Result<Examined, ApiError> {
             ask_mode,
         }),
         Err(refusal) if service.readonly => Err(blocked(&refusal)),
-        Err(refusal) => Ok(Examined {
+        Err(refusal) => Ok(Classified {
             moves: !stays(&refusal.statement, sql),
             kind: refusal.statement,
             passed: None,
@@ -312,8 +319,8 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 }
 
 /// The session itself says whether a backslash escapes.
-fn check_with_mode(service: &Service, link: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect: Dialect = service.dialect(link.conn.no_backslash_escape());
+fn check_with_mode(service: &Service, db_conn: &DbConn, sql: &str) -> Result<(), DbError> {
+    let dialect: Dialect = service.dialect(db_conn.conn.no_backslash_escape());
     one_statement(gate::split(sql, &dialect).count())
         .map_err(|error| DbError::Request(error.message))
 }

@@ -10,31 +10,31 @@ use mysql::{Conn, QueryResult, Text};
 use super::budget::{self, RowBudget};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::conn::connector::Connector;
-use crate::sqlweb::conn::db_conn::{DbConn, OWN_SILENCE};
+use crate::sqlweb::conn::db_conn::{DbConn, READ_TIMEOUT};
 use crate::sqlweb::conn::driver::has_set;
-use crate::sqlweb::conn::kill::Sent;
-use crate::sqlweb::conn::running::{Running, Stop};
-use crate::sqlweb::error::{Cause, DbError};
+use crate::sqlweb::conn::kill::SentStatement;
+use crate::sqlweb::conn::running::{RunningStatement, StopRequest};
+use crate::sqlweb::error::{DbError, StopCause};
 use crate::sqlweb::output::row_sink::{Done, Flow, RowSink};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
-const DECLINED: Duration = Duration::from_secs(30);
+const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a statement ended that the server calls a success.
 pub(crate) struct Ended {
     /// Warnings that the server holds ready.
     pub(crate) warnings: u16,
     /// Why it was told to stop, where it was: it may have ended before, or given a result all the same.
-    pub(crate) stopped: Option<Cause>,
+    pub(crate) stopped: Option<StopCause>,
 }
 
 /// How a statement may be stopped while it runs.
-pub(crate) struct Stops<'a> {
+pub(crate) struct RunContext<'a> {
     /// For the connection that sends `KILL QUERY`.
     pub(crate) connector: &'a Arc<Connector>,
     /// The statement's place among the running ones.
-    pub(crate) running: &'a Running,
+    pub(crate) running: &'a RunningStatement,
     /// Whether the statement only reads, so that its rest may be declined; one that writes is read to its end.
     pub(crate) harmless: bool,
     /// The budget of large rows.
@@ -43,36 +43,33 @@ pub(crate) struct Stops<'a> {
     pub(crate) reader: &'a str,
 }
 
-/// Runs `sql` on `link` and tells how it ended. The caller throws the link away after an error for which
+/// Runs `sql` on `db_conn` and tells how it ended. The caller throws it away after an error for which
 /// [`DbError::leaves_connection_usable`] is false.
 pub(crate) fn run(
-    link: &mut DbConn,
+    db_conn: &mut DbConn,
     sql: &str,
     sink: &mut dyn RowSink,
-    stops: &Stops<'_>,
+    stops: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
-    let sent = Sent::on(link, Some(sql), stops.harmless);
+    let sent = SentStatement::on(db_conn, Some(sql), stops.harmless);
     stops.running.begin(sent)?;
-    link.socket.set_patience(None);
-    let outcome = catch_panic(|| pump(&mut link.conn, sql, sink, stops));
-    link.socket.set_patience(Some(OWN_SILENCE));
-    let lives_on = match &outcome {
-        Ok(()) => true,
-        Err(error) => error.leaves_connection_usable(),
-    };
-    match (outcome, stops.running.pause(lives_on)) {
+    db_conn.socket.set_read_timeout(None);
+    let outcome = catch_panic(|| copy_rows(&mut db_conn.conn, sql, sink, stops));
+    db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+    let stop = stops.running.pause_after(&outcome);
+    match (outcome, stop) {
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(stop.cause))
         }
         // It was read to its end.
         (Err(DbError::NoRoom), _) if !stops.harmless => Err(DbError::Unshown),
         (Err(DbError::NoRoom), Some(stop)) => Err(DbError::Stopped(stop.cause)),
-        (Err(error), stop) => match Stop::explains(stop, error) {
+        (Err(error), stop) => match StopRequest::explains(stop, error) {
             lost @ DbError::Lost(_) if !stops.harmless => Err(lost.with_effect()),
             error => Err(error),
         },
         (Ok(()), stop) => Ok(Ended {
-            warnings: link.conn.warnings(),
+            warnings: db_conn.conn.warnings(),
             stopped: stop.map(|stop| stop.cause),
         }),
     }
@@ -85,11 +82,11 @@ fn was_interrupted(code: u16) -> bool {
 
 /// The result is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that
 /// sends without end. What is not dropped then is the list of its columns.
-fn pump(
+fn copy_rows(
     conn: &mut Conn,
     sql: &str,
     sink: &mut dyn RowSink,
-    stops: &Stops<'_>,
+    stops: &RunContext<'_>,
 ) -> Result<(), DbError> {
     let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
     while has_set(&mut result) {
@@ -101,7 +98,7 @@ fn pump(
         if let Err(error) = ended {
             let error = match error {
                 DbError::Client(_) => {
-                    stops.running.stop(Cause::ClientLeft, stops.connector);
+                    stops.running.stop(StopCause::ClientLeft, stops.connector);
                     drain(&mut result, stops).err().unwrap_or(error)
                 }
                 DbError::NoRoom => decline_all(&mut result, stops).err().unwrap_or(error),
@@ -137,7 +134,7 @@ fn no_rows(
 fn one_set(
     result: &mut QueryResult<'_, '_, '_, Text>,
     sink: &mut dyn RowSink,
-    stops: &Stops<'_>,
+    stops: &RunContext<'_>,
 ) -> Result<(), DbError> {
     let is_large = budget::may_be_large(result.columns().as_ref());
     let wanted = || !stops.running.is_stopped();
@@ -150,11 +147,11 @@ fn one_set(
         let Some(row) = result.next() else { break };
         let row = row?;
         let counted = is_large.then(|| budget::counted(&row)).flatten();
-        let place = counted
-            .map(|n| stops.rows.place(stops.reader, n, &wanted))
+        let permit = counted
+            .map(|n| stops.rows.acquire(stops.reader, n, &wanted))
             .transpose()?;
         if sink.row(&row).map_err(DbError::Client)? == Flow::Enough {
-            drop((row, place));
+            drop((row, permit));
             decline_rest(result, stops)?;
             return sink.end(true).map_err(DbError::Client);
         }
@@ -165,7 +162,7 @@ fn one_set(
 /// The same for all sets that follow.
 fn decline_all(
     result: &mut QueryResult<'_, '_, '_, Text>,
-    stops: &Stops<'_>,
+    stops: &RunContext<'_>,
 ) -> Result<(), DbError> {
     while has_set(result) {
         decline_rest(result, stops)?;
@@ -177,11 +174,11 @@ fn decline_all(
 /// those of a server that cannot be told, until somebody stops the statement.
 fn decline_rest(
     result: &mut QueryResult<'_, '_, '_, Text>,
-    stops: &Stops<'_>,
+    stops: &RunContext<'_>,
 ) -> Result<(), DbError> {
     // One that could not be told sends all there is, which is no fault of its own.
     let told = stops.harmless && stops.running.enough(stops.connector);
-    let deadline = told.then(|| Instant::now() + DECLINED);
+    let deadline = told.then(|| Instant::now() + DECLINE_TIMEOUT);
     for row in result.by_ref() {
         match row {
             Err(mysql::Error::MySqlError(error))
@@ -194,7 +191,10 @@ fn decline_rest(
 }
 
 /// After a failure of the client's side the statement was killed; the rest, which then is short, is read and dropped.
-fn drain(result: &mut QueryResult<'_, '_, '_, Text>, stops: &Stops<'_>) -> Result<(), DbError> {
+fn drain(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    stops: &RunContext<'_>,
+) -> Result<(), DbError> {
     while has_set(result) {
         for row in result.by_ref() {
             match row {
@@ -209,7 +209,7 @@ fn drain(result: &mut QueryResult<'_, '_, '_, Text>, stops: &Stops<'_>) -> Resul
 
 /// Fails where the server goes on sending after it was told to stop. The connection, in the middle of a result, is of
 /// no more use then.
-fn in_time(stops: &Stops<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
+fn in_time(stops: &RunContext<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
     let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
     if late || stops.running.is_overdue() {
         return Err(DbError::Endless);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::connector::Connector;
-use super::db_conn::{DbConn, OWN_SILENCE};
+use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::driver::{call_driver, run_silently};
 use super::identity::CLEAN;
 use super::owner::Owner;
-use super::running::Running;
-use super::socket_handle::Heard;
+use super::running::RunningStatement;
+use super::socket_handle::Peeked;
 use crate::sqlweb::error::DbError;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
@@ -24,43 +24,43 @@ const SPARE_IDLE: Duration = Duration::from_secs(60);
 const SPARES: usize = 3;
 
 /// How long a statement waits for the one before it in the same session.
-const TURN: Duration = Duration::from_secs(10);
+const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// After this time without use a connection is asked whether it is still there, and not only whether it was closed.
-const TRUSTED: Duration = Duration::from_secs(5);
+const TRUSTED_IDLE: Duration = Duration::from_secs(5);
 
 /// Longest silence of the server in answer to that.
-const PING: Duration = Duration::from_secs(10);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long what is left of a session without a connection is remembered.
-const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
+const MEMORY_TIME: Duration = Duration::from_secs(24 * 3600);
 
-/// Sessions without a connection that are remembered, at most.
-const MOST_REMEMBERED: usize = 4096;
+/// SessionPool without a connection that are remembered, at most.
+const MAX_REMEMBERED: usize = 4096;
 
 /// Connections that give way to a new one before that is refused: others may be quicker to take their places.
-const GIVING_WAY: usize = 4;
+const MAX_EVICTIONS: usize = 4;
 
 /// The connections that are kept between statements.
-pub(crate) struct Sessions {
+pub(crate) struct SessionPool {
     connector: Arc<Connector>,
     /// Whether a session holds nothing that a new connection would not have.
     stateless: bool,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     turn: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    sessions: HashMap<Owner, Slot>,
-    spares: Vec<Parked>,
+struct PoolState {
+    sessions: HashMap<Owner, SessionSlot>,
+    spares: Vec<IdleConn>,
 }
 
-enum Slot {
+enum SessionSlot {
     Busy {
         closing: bool,
     },
-    Idle(Parked),
+    Idle(IdleConn),
     /// There is no connection, and nothing is lost but the current database, which the next one enters.
     Asleep(Option<String>, Instant),
     /// The connection was given up, with something at stake, and nobody was there to be told; the session's next
@@ -68,13 +68,13 @@ enum Slot {
     Gone(Option<String>, Instant),
 }
 
-impl Slot {
+impl SessionSlot {
     /// Whether it changes by being left alone.
     fn is_old(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
             Self::Idle(parked) => parked.since.elapsed() > SESSION_IDLE,
-            Self::Asleep(_, since) | Self::Gone(_, since) => since.elapsed() > REMEMBERED,
+            Self::Asleep(_, since) | Self::Gone(_, since) => since.elapsed() > MEMORY_TIME,
         }
     }
 
@@ -87,65 +87,66 @@ impl Slot {
     }
 }
 
-struct Parked {
-    link: DbConn,
+struct IdleConn {
+    db_conn: DbConn,
     since: Instant,
     database: Option<String>,
 }
 
-impl Parked {
-    fn now(link: DbConn, database: Option<String>) -> Self {
+impl IdleConn {
+    fn now(db_conn: DbConn, database: Option<String>) -> Self {
         Self {
-            link,
+            db_conn,
             since: Instant::now(),
             database,
         }
     }
 
     /// What is remembered of the session without the connection, which is to be closed.
-    fn put_to_sleep(self) -> (Slot, DbConn) {
+    fn put_to_sleep(self) -> (SessionSlot, DbConn) {
         let now = Instant::now();
-        let slot = match self.link.at_stake {
-            true => Slot::Gone(self.database, now),
-            false => Slot::Asleep(self.database, now),
+        let slot = if self.db_conn.has_state {
+            SessionSlot::Gone(self.database, now)
+        } else {
+            SessionSlot::Asleep(self.database, now)
         };
-        (slot, self.link)
+        (slot, self.db_conn)
     }
 
     /// Whether the connection can be used: a statement is only ever sent on one that was just there.
     fn is_alive(&mut self) -> bool {
-        match self.link.socket.heard() {
-            Heard::Closed => return false,
-            Heard::Nothing if self.since.elapsed() < TRUSTED => return true,
-            Heard::Nothing | Heard::Something => {}
+        match self.db_conn.socket.heard() {
+            Peeked::Closed => return false,
+            Peeked::Nothing if self.since.elapsed() < TRUSTED_IDLE => return true,
+            Peeked::Nothing | Peeked::Data => {}
         }
-        self.link.socket.set_patience(Some(PING));
-        let answered = call_driver(|| self.link.conn.ping());
-        self.link.socket.set_patience(Some(OWN_SILENCE));
+        self.db_conn.socket.set_read_timeout(Some(PING_TIMEOUT));
+        let answered = call_driver(|| self.db_conn.conn.ping());
+        self.db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
         answered.is_ok()
     }
 }
 
 /// What a session has when its turn comes.
-enum Turn {
+enum SessionTurn {
     /// A connection.
-    Idle(Parked),
+    Idle(IdleConn),
     /// None yet, or no more, with the database it was in.
     New(Option<String>),
 }
 
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
 pub(crate) struct Lease<'a> {
-    sessions: &'a Sessions,
+    sessions: &'a SessionPool,
     owner: Option<Owner>,
-    link: Option<DbConn>,
+    db_conn: Option<DbConn>,
     /// The current database, where it is known for certain. A session's is not entered again then: that would be a
     /// statement between two of the session's, which `ROW_COUNT()` shows.
     database: Option<String>,
 }
 
 /// What a request wants of its connection.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CheckoutRequest<'a> {
     /// The session and visitor; an empty session is none.
     pub(crate) owner: &'a Owner,
     /// The database to be in.
@@ -153,10 +154,10 @@ pub(crate) struct Wanted<'a> {
     /// The database that the statement itself enters, and does nothing else: it leaves the one the session was in.
     pub(crate) enters: Option<&'a str>,
     /// The statement, which holds the connection from the first word on it.
-    pub(crate) running: &'a Running,
+    pub(crate) running: &'a RunningStatement,
 }
 
-impl Sessions {
+impl SessionPool {
     /// No connections yet. In read-only mode sessions are `stateless`.
     pub(crate) fn new(connector: Arc<Connector>, stateless: bool) -> Self {
         Self {
@@ -168,7 +169,10 @@ impl Sessions {
     }
 
     /// A connection as `wanted`, alive, speaking UTF-8, in the wanted database.
-    pub(crate) fn check_out(&self, wanted: &Wanted<'_>) -> Result<Lease<'_>, CheckOut> {
+    pub(crate) fn check_out(
+        &self,
+        wanted: &CheckoutRequest<'_>,
+    ) -> Result<Lease<'_>, CheckoutError> {
         let mut lease = if wanted.owner.session.is_empty() {
             self.spare(wanted)?
         } else {
@@ -192,15 +196,15 @@ impl Sessions {
     pub(crate) fn close(&self, owner: &Owner) {
         let mut state = self.lock();
         match state.sessions.remove(owner) {
-            Some(Slot::Busy { .. }) => {
-                let closing = Slot::Busy { closing: true };
+            Some(SessionSlot::Busy { .. }) => {
+                let closing = SessionSlot::Busy { closing: true };
                 state.sessions.insert(owner.clone(), closing);
             }
-            Some(Slot::Idle(parked)) => {
+            Some(SessionSlot::Idle(parked)) => {
                 drop(state);
                 drop(parked);
             }
-            Some(Slot::Asleep(..) | Slot::Gone(..)) | None => {}
+            Some(SessionSlot::Asleep(..) | SessionSlot::Gone(..)) | None => {}
         }
     }
 
@@ -221,7 +225,7 @@ impl Sessions {
             .into_iter()
             .filter_map(|o| state.put_to_sleep(o))
             .collect();
-        state.forget_some();
+        state.forget_oldest();
         drop(state);
         drop((old, closed));
     }
@@ -232,45 +236,45 @@ impl Sessions {
         drop(everything);
     }
 
-    fn spare(&self, wanted: &Wanted<'_>) -> Result<Lease<'_>, DbError> {
+    fn spare(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
         loop {
             let parked = {
                 let mut state = self.lock();
-                let fits = |p: &Parked| wanted.database.is_some() || !p.link.moved;
+                let fits = |p: &IdleConn| wanted.database.is_some() || !p.db_conn.moved;
                 let at = state.spares.iter().rposition(fits);
                 at.map(|at| state.spares.swap_remove(at))
             };
             let mut lease = Lease {
                 sessions: self,
                 owner: None,
-                link: None,
+                db_conn: None,
                 database: None,
             };
             let Some(mut parked) = parked else {
                 lease.take(self.fresh()?, wanted);
                 return Ok(lease);
             };
-            wanted.running.hold(&parked.link.socket);
-            if parked.is_alive() && self.clean(&mut parked.link).is_ok() {
-                lease.take(parked.link, wanted);
+            wanted.running.hold(&parked.db_conn.socket);
+            if parked.is_alive() && self.clean(&mut parked.db_conn).is_ok() {
+                lease.take(parked.db_conn, wanted);
                 return Ok(lease);
             }
         }
     }
 
     /// Makes a connection that others have used as new. In read-only mode that was done when it came back.
-    fn clean(&self, link: &mut DbConn) -> Result<(), DbError> {
-        match self.stateless {
-            true => Ok(()),
-            false => reset(link),
+    fn clean(&self, db_conn: &mut DbConn) -> Result<(), DbError> {
+        if self.stateless {
+            return Ok(());
         }
+        reset(db_conn)
     }
 
     /// A new connection; where the cap is reached, one that nobody misses gives way.
     fn fresh(&self) -> Result<DbConn, DbError> {
-        for _ in 0..GIVING_WAY {
+        for _ in 0..MAX_EVICTIONS {
             match self.connector.connect() {
-                Err(DbError::Busy) if self.one_gives_way() => {}
+                Err(DbError::Busy) if self.evict_one() => {}
                 made => return made,
             }
         }
@@ -278,15 +282,17 @@ impl Sessions {
     }
 
     /// Closes a spare connection, or else that of the session which was idle for longest and has nothing at stake.
-    fn one_gives_way(&self) -> bool {
+    fn evict_one(&self) -> bool {
         let mut state = self.lock();
         if let Some(spare) = state.spares.pop() {
             drop(state);
             drop(spare);
             return true;
         }
-        let idle_since = |(owner, slot): (&Owner, &Slot)| match slot {
-            Slot::Idle(parked) if !parked.link.at_stake => Some((parked.since, owner.clone())),
+        let idle_since = |(owner, slot): (&Owner, &SessionSlot)| match slot {
+            SessionSlot::Idle(parked) if !parked.db_conn.has_state => {
+                Some((parked.since, owner.clone()))
+            }
             _ => None,
         };
         let idle = state.sessions.iter().filter_map(idle_since);
@@ -299,26 +305,26 @@ impl Sessions {
         true
     }
 
-    fn session(&self, wanted: &Wanted<'_>) -> Result<Lease<'_>, CheckOut> {
+    fn session(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, CheckoutError> {
         let turn = self.take_turn(wanted.owner)?;
         let mut lease = Lease {
             sessions: self,
             owner: Some(wanted.owner.clone()),
-            link: None,
+            db_conn: None,
             database: None,
         };
         let database = match turn {
-            Turn::New(database) => database,
-            Turn::Idle(mut parked) => {
-                wanted.running.hold(&parked.link.socket);
+            SessionTurn::New(database) => database,
+            SessionTurn::Idle(mut parked) => {
+                wanted.running.hold(&parked.db_conn.socket);
                 if parked.is_alive() {
                     lease.database = parked.database.take();
-                    lease.take(parked.link, wanted);
+                    lease.take(parked.db_conn, wanted);
                     return Ok(lease);
                 }
-                if parked.link.at_stake {
+                if parked.db_conn.has_state {
                     lease.database = parked.database;
-                    return Err(CheckOut::Db(DbError::SessionLost));
+                    return Err(CheckoutError::Db(DbError::SessionLost));
                 }
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
                 parked.database
@@ -326,16 +332,17 @@ impl Sessions {
         };
         // Remembered where no connection can be had.
         lease.database = database;
-        let link = self.fresh()?;
-        lease.take(link, wanted);
+        let db_conn = self.fresh()?;
+        lease.take(db_conn, wanted);
         let Some(was_in) = lease.database.take() else {
             return Ok(lease);
         };
         let entered = wanted.database.or(wanted.enters).unwrap_or(&was_in);
         if let Err(error) = lease.enter(entered) {
-            let error = match entered == was_in {
-                true => no_more(&was_in, error),
-                false => error,
+            let error = if entered == was_in {
+                no_more(&was_in, error)
+            } else {
+                error
             };
             // The new connection is in another database than the session, so it is not kept.
             lease.database = Some(was_in);
@@ -345,25 +352,27 @@ impl Sessions {
     }
 
     /// Waits until no other statement of the session runs and marks it busy.
-    fn take_turn(&self, owner: &Owner) -> Result<Turn, CheckOut> {
-        let busy = |state: &mut State| matches!(state.sessions.get(owner), Some(Slot::Busy { .. }));
+    fn take_turn(&self, owner: &Owner) -> Result<SessionTurn, CheckoutError> {
+        let busy = |state: &mut PoolState| {
+            matches!(state.sessions.get(owner), Some(SessionSlot::Busy { .. }))
+        };
         let state = self.lock();
-        let mut state = self.turn.wait_timeout_while(state, TURN, busy);
+        let mut state = self.turn.wait_timeout_while(state, TURN_TIMEOUT, busy);
         if busy(&mut state) {
-            return Err(CheckOut::SessionBusy);
+            return Err(CheckoutError::SessionBusy);
         }
-        let now_busy = Slot::Busy { closing: false };
+        let now_busy = SessionSlot::Busy { closing: false };
         match state.sessions.insert(owner.clone(), now_busy) {
-            Some(Slot::Idle(parked)) => Ok(Turn::Idle(parked)),
-            Some(Slot::Asleep(database, _)) => Ok(Turn::New(database)),
-            Some(Slot::Gone(database, _)) => {
-                let asleep = Slot::Asleep(database, Instant::now());
+            Some(SessionSlot::Idle(parked)) => Ok(SessionTurn::Idle(parked)),
+            Some(SessionSlot::Asleep(database, _)) => Ok(SessionTurn::New(database)),
+            Some(SessionSlot::Gone(database, _)) => {
+                let asleep = SessionSlot::Asleep(database, Instant::now());
                 state.sessions.insert(owner.clone(), asleep);
                 drop(state);
                 self.turn.notify_all();
-                Err(CheckOut::Db(DbError::SessionLost))
+                Err(CheckoutError::Db(DbError::SessionLost))
             }
-            _ => Ok(Turn::New(None)),
+            _ => Ok(SessionTurn::New(None)),
         }
     }
 
@@ -372,21 +381,21 @@ impl Sessions {
     fn put_back(
         &self,
         owner: Option<Owner>,
-        link: Option<DbConn>,
+        db_conn: Option<DbConn>,
         database: Option<String>,
         untold: bool,
     ) {
         let mut state = self.lock();
         let now = Instant::now();
-        let leftover = match (owner, link) {
-            (Some(owner), link) => {
+        let leftover = match (owner, db_conn) {
+            (Some(owner), db_conn) => {
                 let was = state.sessions.remove(&owner);
-                let closing = !matches!(was, Some(Slot::Busy { closing: false }));
-                let slot = match link {
-                    link if closing => Err(link),
-                    Some(link) => Ok(Slot::Idle(Parked::now(link, database))),
-                    None if untold => Ok(Slot::Gone(database, now)),
-                    None if database.is_some() => Ok(Slot::Asleep(database, now)),
+                let closing = !matches!(was, Some(SessionSlot::Busy { closing: false }));
+                let slot = match db_conn {
+                    db_conn if closing => Err(db_conn),
+                    Some(db_conn) => Ok(SessionSlot::Idle(IdleConn::now(db_conn, database))),
+                    None if untold => Ok(SessionSlot::Gone(database, now)),
+                    None if database.is_some() => Ok(SessionSlot::Asleep(database, now)),
                     None => Err(None),
                 };
                 slot.map_or_else(
@@ -397,38 +406,39 @@ impl Sessions {
                     },
                 )
             }
-            (None, Some(link)) if state.spares.len() < SPARES => {
-                state.spares.push(Parked::now(link, database));
+            (None, Some(db_conn)) if state.spares.len() < SPARES => {
+                state.spares.push(IdleConn::now(db_conn, database));
                 None
             }
-            (None, link) => link,
+            (None, db_conn) => db_conn,
         };
         drop(state);
         self.turn.notify_all();
         drop(leftover);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock()
     }
 }
 
-impl State {
+impl PoolState {
     /// Takes a session's idle connection, to be closed, or forgets a session that has none.
     fn put_to_sleep(&mut self, owner: Owner) -> Option<DbConn> {
-        let Some(Slot::Idle(parked)) = self.sessions.remove(&owner) else {
+        let Some(SessionSlot::Idle(parked)) = self.sessions.remove(&owner) else {
             return None;
         };
-        let (slot, link) = parked.put_to_sleep();
+        let (slot, db_conn) = parked.put_to_sleep();
         self.sessions.insert(owner, slot);
-        Some(link)
+        Some(db_conn)
     }
 
     /// Bounds what is remembered of sessions without a connection; the oldest go first.
-    fn forget_some(&mut self) {
-        let known = |(owner, slot): (&Owner, &Slot)| Some((slot.remembered()?, owner.clone()));
+    fn forget_oldest(&mut self) {
+        let known =
+            |(owner, slot): (&Owner, &SessionSlot)| Some((slot.remembered()?, owner.clone()));
         let mut remembered: Vec<_> = self.sessions.iter().filter_map(known).collect();
-        let too_many = remembered.len().saturating_sub(MOST_REMEMBERED);
+        let too_many = remembered.len().saturating_sub(MAX_REMEMBERED);
         if too_many > 0 {
             remembered.sort_by_key(|(since, _)| *since);
             for (_, owner) in remembered.into_iter().take(too_many) {
@@ -440,14 +450,14 @@ impl State {
 
 /// Why no connection could be had.
 #[derive(Debug)]
-pub(crate) enum CheckOut {
+pub(crate) enum CheckoutError {
     /// Another statement of the session is still running.
     SessionBusy,
     /// The database's side.
     Db(DbError),
 }
 
-impl From<DbError> for CheckOut {
+impl From<DbError> for CheckoutError {
     fn from(error: DbError) -> Self {
         Self::Db(error)
     }
@@ -455,15 +465,15 @@ impl From<DbError> for CheckOut {
 
 impl Lease<'_> {
     /// The connection.
-    pub(crate) fn link(&mut self) -> Result<&mut DbConn, DbError> {
-        self.link
+    pub(crate) fn conn(&mut self) -> Result<&mut DbConn, DbError> {
+        self.db_conn
             .as_mut()
             .ok_or_else(|| DbError::Lost("the connection was closed".into()))
     }
 
-    fn take(&mut self, link: DbConn, wanted: &Wanted<'_>) {
-        wanted.running.hold(&link.socket);
-        self.link = Some(link);
+    fn take(&mut self, db_conn: DbConn, wanted: &CheckoutRequest<'_>) {
+        wanted.running.hold(&db_conn.socket);
+        self.db_conn = Some(db_conn);
     }
 
     /// The statement that follows may change the current database; answers which one it is.
@@ -478,11 +488,14 @@ impl Lease<'_> {
 
     /// The failure of a statement on this connection, with what else was lost with it.
     pub(crate) fn explain(&self, error: DbError) -> DbError {
-        let at_stake = self.link.as_ref().is_some_and(|link| link.at_stake);
-        match at_stake && self.owner.is_some() {
-            true => error.with_state(),
-            false => error,
+        let has_state = self
+            .db_conn
+            .as_ref()
+            .is_some_and(|db_conn| db_conn.has_state);
+        if has_state && self.owner.is_some() {
+            return error.with_state();
         }
+        error
     }
 
     /// Changes the current database (COM_INIT_DB).
@@ -490,55 +503,56 @@ impl Lease<'_> {
         if !self.sessions.stateless && self.database.as_deref() == Some(database) {
             return Ok(());
         }
-        let link = self.link()?;
-        link.moved = true;
-        call_driver(|| link.conn.select_db(database))?;
+        let db_conn = self.conn()?;
+        db_conn.moved = true;
+        call_driver(|| db_conn.conn.select_db(database))?;
         self.database = Some(database.to_owned());
         Ok(())
     }
 
     /// Keeps the connection for the next statement when `outcome` left it usable; that of `running` has ended.
-    pub(crate) fn give_back<T>(self, outcome: &Result<T, DbError>, running: &Running) {
+    pub(crate) fn give_back<T>(self, outcome: &Result<T, DbError>, running: &RunningStatement) {
         self.give_back_after(outcome.as_ref().err(), running);
     }
 
-    fn give_back_after(mut self, error: Option<&DbError>, running: &Running) {
+    fn give_back_after(mut self, error: Option<&DbError>, running: &RunningStatement) {
         let (owner, database) = (self.owner.take(), self.database.take());
-        let link = self.link.take();
-        let at_stake = link.as_ref().is_some_and(|link| link.at_stake);
-        let untold = at_stake && running.was_left();
+        let db_conn = self.db_conn.take();
+        let has_state = db_conn.as_ref().is_some_and(|db_conn| db_conn.has_state);
+        let untold = has_state && running.was_left();
         let lasts = owner.is_some() && !self.sessions.stateless;
-        let link = link.and_then(|link| self.usable(link, error, lasts));
+        let db_conn = db_conn.and_then(|db_conn| self.usable(db_conn, error, lasts));
         // From here on the connection is another statement's.
         running.end();
-        self.sessions.put_back(owner, link, database, untold);
+        self.sessions.put_back(owner, db_conn, database, untold);
     }
 
     /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.
-    fn usable(&self, mut link: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
+    fn usable(&self, mut db_conn: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
         if error.is_some_and(DbError::leaves_server_at_work) {
-            self.sessions.connector.give_up(link);
+            self.sessions.connector.give_up(db_conn);
             return None;
         }
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
             // Whoever else has a handle on it.
-            link.socket.shut_down();
+            db_conn.socket.shut_down();
             return None;
         }
         // Nothing that a statement has left, such as a lock, may outlive it.
-        if !lasts && (self.sessions.stateless || link.at_stake) && reset(&mut link).is_err() {
+        if !lasts && (self.sessions.stateless || db_conn.has_state) && reset(&mut db_conn).is_err()
+        {
             return None;
         }
-        Some(link)
+        Some(db_conn)
     }
 }
 
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
 /// databases would be read, too.
-fn reset(link: &mut DbConn) -> Result<(), DbError> {
-    call_driver(|| link.conn.reset())?;
-    link.at_stake = false;
-    run_silently(&mut link.conn, CLEAN)
+fn reset(db_conn: &mut DbConn) -> Result<(), DbError> {
+    call_driver(|| db_conn.conn.reset())?;
+    db_conn.has_state = false;
+    run_silently(&mut db_conn.conn, CLEAN)
 }
 
 /// The database that a session was in cannot be entered any more. Elsewhere its statement would mean something else.
@@ -557,8 +571,8 @@ fn no_more(database: &str, error: DbError) -> DbError {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let link = self.link.take();
-        drop(link);
+        let db_conn = self.db_conn.take();
+        drop(db_conn);
         if let Some(owner) = self.owner.take() {
             let database = self.database.take();
             self.sessions.put_back(Some(owner), None, database, false);
