@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::client::text;
 use crate::cli::failure::printable;
+use crate::cli::manager_client::text;
 use crate::manager::protocol::Protocol;
 
 /// A heading and a line an application, as the API shows them, in columns that tabs separate.
@@ -78,13 +78,13 @@ fn reason(class: &str, error: &str) -> String {
 fn saved_address(app: &Value) -> String {
     let host = printable(text(app, "/ip"));
     let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
-    match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
+    if host.contains(':') {
+        return format!("[{host}]:{port}");
     }
+    format!("{host}:{port}")
 }
 
-/// Who gets in and what he may do: what is in force, or what would be.
+/// Who gets in and what visitors may do: what is in force, or what would be.
 fn access(app: &Value) -> String {
     let exposed = app.pointer("/connection/exposed");
     let exposed = exposed.filter(|exposed| exposed.is_object());

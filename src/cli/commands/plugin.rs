@@ -1,75 +1,21 @@
 //! `postern plugin add|remove|list`.
 
-use super::PLUGINS;
-use super::command::Command;
-use super::failure::{Failure, quoted};
-use super::output::print;
-use super::suggest::nearest;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::output::print;
+use crate::cli::plugins::{BuiltIn, PLUGINS};
 use crate::plugin::{Error, Installed, Registry};
 use crate::store::DataDir;
 
-pub(super) const GROUP: Command = Command {
-    name: "plugin",
-    operands: "add|remove|list",
-    operand_count: 0..=usize::MAX,
-    about: "Makes built-in plugins available, and shows which are.",
-    flags: &[],
-    notes: "\
-Commands:
-  add NAME                    make a plugin available
-  remove NAME                 take it away again
-  list                        show NAME, VERSION, PROTOCOLS, INSTALLED",
-};
-const ADD: Command = Command {
-    name: "plugin add",
-    operands: "NAME",
-    operand_count: 1..=1,
-    about: "Makes a plugin available, by its name or one of its protocols.",
-    flags: &[],
-    notes: "",
-};
-const REMOVE: Command = Command {
-    name: "plugin remove",
-    about: "Takes a plugin away, by its name or one of its protocols.",
-    ..ADD
-};
-const LIST: Command = Command {
-    name: "plugin list",
-    operands: "",
-    operand_count: 0..=0,
-    about: "Lists the plugins that were added, with the time of that in UTC.",
-    flags: &[],
-    notes: "",
-};
-
-/// What a subcommand does with its operands.
-type Action = fn(&[String]) -> Result<(), Failure>;
-
 /// Runs the subcommand that the first argument names.
-pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (word, rest) = match arguments.split_first() {
-        Some((word, rest)) => (word.as_str(), rest),
-        None => return Err(Failure::usage_text(&GROUP.help(GROUP.name))),
-    };
-    let (command, action): (&Command, Action) = match word {
-        "add" => (&ADD, add),
-        "remove" => (&REMOVE, remove),
-        "list" => (&LIST, list),
-        _ => return no_subcommand(arguments, word),
-    };
-    let parsed = command.parse(rest)?;
-    if parsed.wants_help() {
-        return print(&command.help(command.name));
-    }
-    action(parsed.operands())
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    GROUP.run_subcommand(arguments, &[(&ADD, add), (&REMOVE, remove), (&LIST, list)])
 }
 
 /// Ends with the failure of `postern PROTOCOL` where the plugin was not added.
-pub(super) fn require(protocol: &str, plugin: &str) -> Result<(), Failure> {
-    if registry()?
-        .serves(protocol)
-        .map_err(|error| failed(&error))?
-    {
+pub(crate) fn require(protocol: &str, plugin: &str) -> Result<(), Failure> {
+    if registry()?.serves(protocol).map_err(failed)? {
         return Ok(());
     }
     Err(
@@ -78,25 +24,15 @@ pub(super) fn require(protocol: &str, plugin: &str) -> Result<(), Failure> {
     )
 }
 
-fn no_subcommand(arguments: &[String], word: &str) -> Result<(), Failure> {
-    if GROUP.parse(arguments)?.wants_help() {
-        return print(&GROUP.help(GROUP.name));
-    }
-    let near = nearest(word, ["add", "remove", "list"]);
-    let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
-    let message = format!("unknown command {}", quoted(&format!("plugin {word}")));
-    Err(Failure::usage(message).hint(guess + &GROUP.see_help()))
-}
-
-fn add(operands: &[String]) -> Result<(), Failure> {
-    let typed = operands.first().map_or("", String::as_str);
+fn add(parsed: &Parsed) -> Result<(), Failure> {
+    let typed = parsed.operand();
     let plugin = PLUGINS
         .iter()
         .find(|plugin| plugin.name() == typed || plugin.protocols().contains(&typed))
         .ok_or_else(|| unknown(typed))?;
     let added = registry()?
         .add(plugin.name(), plugin.protocols())
-        .map_err(|error| failed(&error))?;
+        .map_err(failed)?;
     print(&format!(
         "Added plugin {} {} (protocols {})\n",
         added.name,
@@ -105,28 +41,28 @@ fn add(operands: &[String]) -> Result<(), Failure> {
     ))
 }
 
-fn remove(operands: &[String]) -> Result<(), Failure> {
-    let typed = operands.first().map_or("", String::as_str);
+fn remove(parsed: &Parsed) -> Result<(), Failure> {
+    let typed = parsed.operand();
     let registry = registry()?;
-    let plugins = registry.list().map_err(|error| failed(&error))?;
+    let plugins = registry.list().map_err(failed)?;
     let is_meant = |plugin: &&Installed| {
         plugin.name == typed || plugin.protocols.iter().any(|name| name == typed)
     };
-    let built_in = |plugin: &&&super::BuiltIn| plugin.protocols().contains(&typed);
+    let built_in = |plugin: &&&BuiltIn| plugin.protocols().contains(&typed);
     let name = match (plugins.iter().find(is_meant), PLUGINS.iter().find(built_in)) {
         (Some(plugin), _) => plugin.name.as_str(),
         (None, Some(plugin)) => plugin.name(),
         (None, None) => return Err(unknown(typed)),
     };
-    let removed = registry.remove(name).map_err(|error| failed(&error))?;
+    let removed = registry.remove(name).map_err(failed)?;
     print(&format!(
         "Removed plugin {} {}\n",
         removed.name, removed.version
     ))
 }
 
-fn list(_: &[String]) -> Result<(), Failure> {
-    let plugins = registry()?.list().map_err(|error| failed(&error))?;
+fn list(_: &Parsed) -> Result<(), Failure> {
+    let plugins = registry()?.list().map_err(failed)?;
     if plugins.is_empty() {
         return print("No plugins are added. Run 'postern plugin add mysql' to add one.\n");
     }
@@ -134,7 +70,7 @@ fn list(_: &[String]) -> Result<(), Failure> {
 }
 
 fn unknown(typed: &str) -> Failure {
-    let describe = |plugin: &&super::BuiltIn| {
+    let describe = |plugin: &&BuiltIn| {
         format!(
             "{} (protocols {})",
             plugin.name(),
@@ -147,11 +83,11 @@ fn unknown(typed: &str) -> Failure {
 }
 
 fn registry() -> Result<Registry, Failure> {
-    let home = DataDir::locate().map_err(|error| failed(&error.into()))?;
+    let home = DataDir::locate().map_err(|error| failed(error.into()))?;
     Ok(Registry::new(home))
 }
 
-fn failed(error: &Error) -> Failure {
+fn failed(error: Error) -> Failure {
     Failure::operation(error.to_string()).hint(error.hint())
 }
 

@@ -1,18 +1,21 @@
 //! What the flags of `postern relay` say, checked.
 
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::{
-    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN, EXTERNAL_IP,
-    LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN, of_vault,
-    usage,
+use super::state_dir::of_store;
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::relay::{
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
+    EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
-use crate::cli::command::{Flag, Parsed};
-use crate::cli::failure::{Failure, quoted};
+use crate::cli::args::values::{TOKEN_VARIABLE, environment, socket_address, whole_number};
+use crate::cli::failure::Failure;
 use crate::relay::gateway::Cidr;
 use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
 use crate::store::{DataDir, RunDir};
@@ -24,17 +27,15 @@ const DEFAULT_TUNNEL_PORT: u16 = 62888;
 const DEFAULT_DOMAIN: &str = "localhost";
 /// The directory within the per-user one.
 const DATA_DIR: &str = "relay";
-/// The variable that may hold the enrol token.
-const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
 /// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
 /// Connections that may be chosen: each is a thread, of which a unit's service has 8,192.
-const CONNECTION_COUNTS: RangeInclusive<u64> = 16..=4096;
+const CONNECTION_COUNTS: RangeInclusive<usize> = 16..=4096;
 /// Seconds that may be chosen for an answer: up to a day.
 const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 /// A checked command line.
-pub(in crate::cli) struct Settings {
+pub(super) struct Settings {
     pub(super) data: DataDir,
     pub(super) listen: SocketAddr,
     pub(super) tunnel_listen: SocketAddr,
@@ -61,7 +62,7 @@ impl Settings {
             None => SocketAddr::from((listen.ip(), DEFAULT_TUNNEL_PORT)),
         };
         if listen == tunnel_listen && listen.port() != 0 {
-            return Err(usage("--listen and --tunnel-listen are the same address"));
+            return Err(COMMAND.usage("--listen and --tunnel-listen are the same address"));
         }
         Ok(Self {
             data: data(parsed)?,
@@ -73,9 +74,8 @@ impl Settings {
             ports: ports(parsed, [listen, tunnel_listen])?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
-            connections: number(parsed, &CONNECTIONS, CONNECTION_COUNTS)?
-                .and_then(|count| usize::try_from(count).ok()),
-            answer_time: number(parsed, &ANSWER_TIMEOUT, ANSWER_SECONDS)?.map(Duration::from_secs),
+            connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
+            answer_time: number(parsed, &ANSWER_TIMEOUT, &ANSWER_SECONDS)?.map(Duration::from_secs),
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -114,9 +114,10 @@ impl Settings {
         run_dir: &RunDir,
     ) -> Options {
         let is_private = self.is_private();
-        let enrolment = match is_private && self.enroll_token.is_none() {
-            true => Enrolment::Open,
-            false => Enrolment::WithToken,
+        let enrolment = if is_private && self.enroll_token.is_none() {
+            Enrolment::Open
+        } else {
+            Enrolment::WithToken
         };
         Options {
             data: self.data,
@@ -141,20 +142,16 @@ impl Settings {
 /// The data directory.
 pub(super) fn data(parsed: &Parsed) -> Result<DataDir, Failure> {
     let dir = match parsed.value(&DATA) {
-        Some(dir) if dir.is_empty() => return Err(usage("--data: give a directory")),
+        Some(dir) if dir.is_empty() => return Err(COMMAND.usage("--data: give a directory")),
         Some(dir) => {
-            std::path::absolute(&dir).map_err(|error| refused(&DATA, &dir, &error.to_string()))?
+            std::path::absolute(&dir).map_err(|error| COMMAND.refuse(&DATA, &dir, error))?
         }
         None => {
-            let home = DataDir::locate().map_err(|error| of_vault(&error))?;
+            let home = DataDir::locate().map_err(|error| of_store(&error))?;
             home.dir().join(DATA_DIR)
         }
     };
     Ok(DataDir::at(dir))
-}
-
-fn refused(flag: &Flag, text: &str, reason: &str) -> Failure {
-    usage(&format!("--{} {}: {reason}", flag.long, quoted(text)))
 }
 
 fn is_loopback(address: SocketAddr) -> bool {
@@ -162,12 +159,8 @@ fn is_loopback(address: SocketAddr) -> bool {
 }
 
 fn address(flag: &Flag, text: &str) -> Result<SocketAddr, Failure> {
-    let literal = match text.strip_prefix("localhost:") {
-        Some(port) => format!("127.0.0.1:{port}"),
-        None => text.to_owned(),
-    };
     let reason = "give ADDRESS:PORT, such as 0.0.0.0:8180 or [::]:8180";
-    literal.parse().map_err(|_| refused(flag, text, reason))
+    socket_address(text).ok_or_else(|| COMMAND.refuse(flag, text, reason))
 }
 
 fn domain(parsed: &Parsed) -> Result<String, Failure> {
@@ -175,7 +168,7 @@ fn domain(parsed: &Parsed) -> Result<String, Failure> {
         return Ok(DEFAULT_DOMAIN.to_owned());
     };
     let name = text.strip_suffix('.').unwrap_or(&text);
-    check_domain(name).map_err(|error| refused(&DOMAIN, &text, &error.to_string()))?;
+    check_domain(name).map_err(|error| COMMAND.refuse(&DOMAIN, &text, error))?;
     Ok(name.to_ascii_lowercase())
 }
 
@@ -185,13 +178,13 @@ fn public_url(parsed: &Parsed) -> Result<Option<PublicUrl>, Failure> {
     };
     let url = text.parse::<PublicUrl>();
     url.map(Some)
-        .map_err(|error| refused(&PUBLIC_URL, &text, &error.to_string()))
+        .map_err(|error| COMMAND.refuse(&PUBLIC_URL, &text, error))
 }
 
 fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Failure> {
     let Some(text) = parsed.value(&EXTERNAL_IP) else {
         return match tunnel_listen.ip() {
-            ip if ip.is_unspecified() => Err(usage(&format!(
+            ip if ip.is_unspecified() => Err(COMMAND.usage(format!(
                 "--external-ip is missing: {tunnel_listen} does not say which address connectors dial"
             ))),
             ip => Ok(ip.to_string()),
@@ -200,12 +193,12 @@ fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Fai
     let ip: Option<IpAddr> = text.parse().ok();
     match ip {
         Some(ip) if ip.is_unspecified() || ip.is_multicast() => {
-            Err(refused(&EXTERNAL_IP, &text, "nobody can dial it"))
+            Err(COMMAND.refuse(&EXTERNAL_IP, &text, "nobody can dial it"))
         }
         Some(_) => Ok(text),
         None => {
             let reason = "give an address, such as 203.0.113.7, or a host name";
-            check_domain(&text).map_err(|_| refused(&EXTERNAL_IP, &text, reason))?;
+            check_domain(&text).map_err(|_| COMMAND.refuse(&EXTERNAL_IP, &text, reason))?;
             Ok(text)
         }
     }
@@ -216,89 +209,71 @@ fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPor
     let is_shared = parsed.has(&SHARED_HOST_PORTS);
     let Some(text) = parsed.value(&PORT_LISTEN) else {
         let is_private = is_loopback(listen) && is_loopback(tunnel);
-        return Ok(match is_shared || is_private {
-            true => PublicPorts::Shared,
-            false => PublicPorts::Refused,
+        return Ok(if is_shared || is_private {
+            PublicPorts::Shared
+        } else {
+            PublicPorts::Refused
         });
     };
     if is_shared {
-        return Err(usage("give --port-listen or --shared-host-ports, not both"));
+        return Err(COMMAND.usage("give --port-listen or --shared-host-ports, not both"));
     }
     let reason = "give an address of this machine, such as 203.0.113.8";
     let ip: IpAddr = text
         .parse()
-        .map_err(|_| refused(&PORT_LISTEN, &text, reason))?;
+        .map_err(|_| COMMAND.refuse(&PORT_LISTEN, &text, reason))?;
     if ip.is_unspecified() || ip.is_multicast() {
-        return Err(refused(&PORT_LISTEN, &text, "give one address alone"));
+        return Err(COMMAND.refuse(&PORT_LISTEN, &text, "give one address alone"));
     }
-    match ip.to_canonical() == listen.ip().to_canonical() {
-        true => Err(refused(
-            &PORT_LISTEN,
-            &text,
-            "the sites are at this address: name another, or give --shared-host-ports",
-        )),
-        false => Ok(PublicPorts::At(ip)),
+    if ip.to_canonical() == listen.ip().to_canonical() {
+        let reason = "the sites are at this address: name another, or give --shared-host-ports";
+        return Err(COMMAND.refuse(&PORT_LISTEN, &text, reason));
     }
+    Ok(PublicPorts::At(ip))
 }
 
 /// The text is a secret and is not repeated.
 fn enroll_token(parsed: &Parsed) -> Result<Option<Zeroizing<String>>, Failure> {
-    let by_variable = || {
-        std::env::var(TOKEN_VARIABLE)
-            .ok()
-            .filter(|token| !token.is_empty())
-    };
-    let Some(token) = parsed
-        .value(&ENROLL_TOKEN)
-        .or_else(by_variable)
-        .map(Zeroizing::new)
-    else {
+    let given = parsed.value(&ENROLL_TOKEN);
+    let Some(token) = given.or_else(|| environment(TOKEN_VARIABLE)) else {
         return Ok(None);
     };
-    match TOKEN.contains(&token.len()) && !token.chars().any(char::is_control) {
-        true => Ok(Some(token)),
-        false => Err(usage(
-            "--enroll-token: give 12 to 256 bytes without control characters",
-        )),
+    let token = Zeroizing::new(token);
+    if !TOKEN.contains(&token.len()) || token.chars().any(char::is_control) {
+        let message = "--enroll-token: give 12 to 256 bytes without control characters";
+        return Err(COMMAND.usage(message));
     }
+    Ok(Some(token))
 }
 
 fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
     let read = |text: &String| {
         let reason = "give an address or a network, such as 127.0.0.1 or 10.0.0.0/8";
         text.parse::<Cidr>()
-            .map_err(|_| refused(&TRUST_PROXY, text, reason))
+            .map_err(|_| COMMAND.refuse(&TRUST_PROXY, text, reason))
     };
     parsed.values(&TRUST_PROXY).iter().map(read).collect()
 }
 
 /// A whole number in digits.
-fn number(
+fn number<T: FromStr + PartialOrd + Display>(
     parsed: &Parsed,
     flag: &Flag,
-    range: RangeInclusive<u64>,
-) -> Result<Option<u64>, Failure> {
+    range: &RangeInclusive<T>,
+) -> Result<Option<T>, Failure> {
     let Some(text) = parsed.value(flag) else {
         return Ok(None);
     };
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text
-        .parse()
-        .ok()
-        .filter(|number| is_number && range.contains(number));
-    let reason = format!(
-        "give a whole number from {} to {}",
-        range.start(),
-        range.end()
-    );
-    number
-        .map(Some)
-        .ok_or_else(|| refused(flag, &text, &reason))
+    let number = whole_number(&text, range);
+    number.map(Some).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        let reason = format!("give a whole number from {least} to {most}");
+        COMMAND.refuse(flag, &text, reason)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::COMMAND;
     use super::*;
 
     fn read(line: &[&str]) -> Result<Settings, Failure> {

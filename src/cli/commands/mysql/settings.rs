@@ -1,4 +1,4 @@
-//! The flags of `postern mysql`, and what they say.
+//! What the flags of `postern mysql` say, checked.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,142 +6,20 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::command::{Command, Flag, Parsed};
-use super::failure::{Failure, quoted};
 use super::prompt::{self, Credentials, Given, Stdin};
-use super::share::{self, READWRITE, SERVER, SHARE, VISIBLE};
-use super::target::{self, Address};
+use super::share::ShareRequest;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::mysql::{
+    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, DATABASE, INVISIBLE, LISTEN, PASSWORD, QUERY_TIMEOUT,
+    READONLY, TLS, USER,
+};
+use crate::cli::args::values::{PASSWORD_VARIABLE, socket_address, whole_number};
+use crate::cli::failure::Failure;
+use crate::cli::target::{self, Address};
 use crate::sqlweb::{Options, TlsMode};
 
-/// The variable that may hold the database password.
-pub(crate) const PASSWORD_VARIABLE: &str = "POSTERN_DB_PASS";
 /// The largest `--query-timeout`, in seconds: the most that a server takes for it.
 const QUERY_TIMEOUT_CAP: u64 = 31_536_000;
-
-const USER: Flag = Flag {
-    long: "db-user",
-    alias: "username",
-    value: "NAME",
-    repeatable: false,
-    help: "database user (default root)",
-};
-const PASSWORD: Flag = Flag {
-    long: "db-pass",
-    alias: "auth-pass",
-    value: "PASSWORD",
-    repeatable: false,
-    help: "its password; other users of this machine can see it in the list of processes: \
-           POSTERN_DB_PASS or the prompt is safer",
-};
-const DATABASE: Flag = Flag {
-    long: "db-name",
-    alias: "",
-    value: "NAME",
-    repeatable: false,
-    help: "database to begin with",
-};
-const READONLY: Flag = Flag {
-    long: "readonly",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "refuse every statement that could write (default: read-write)",
-};
-const INVISIBLE: Flag = Flag {
-    long: "invisible",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "ask visitors for the authorization code that is printed at the start",
-};
-const LISTEN: Flag = Flag {
-    long: "listen",
-    alias: "",
-    value: "HOST:PORT",
-    repeatable: false,
-    help: "address of the web client (default 127.0.0.1:8306, or the next free port up to 8405); \
-           one that other machines reach needs --invisible",
-};
-pub(super) const NO_OPEN: Flag = Flag {
-    long: "no-open",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "do not open a browser",
-};
-const ALLOW_HOST: Flag = Flag {
-    long: "allow-host",
-    alias: "",
-    value: "HOST[:PORT]",
-    repeatable: true,
-    help: "also serve requests made to this name, as through a proxy; may be repeated",
-};
-const TLS: Flag = Flag {
-    long: "tls",
-    alias: "",
-    value: "MODE",
-    repeatable: false,
-    help: "encryption to the database: off, prefer (default: where the server offers it), \
-           require, verify (require, and check the certificate)",
-};
-const QUERY_TIMEOUT: Flag = Flag {
-    long: "query-timeout",
-    alias: "",
-    value: "SECONDS",
-    repeatable: false,
-    help: "end statements that run longer (default: no limit)",
-};
-const ALLOW_OTHER_USERS: Flag = Flag {
-    long: "allow-other-users",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "also serve the other users of this machine",
-};
-pub(super) const VERBOSE: Flag = Flag {
-    long: "verbose",
-    alias: "v",
-    value: "",
-    repeatable: true,
-    help: "log what is done to stderr",
-};
-
-pub(super) const COMMAND: Command = Command {
-    name: "mysql",
-    operands: "[target]",
-    operand_count: 0..=1,
-    about: "Opens a web SQL client for a MySQL or MariaDB database.",
-    flags: &[
-        USER,
-        PASSWORD,
-        DATABASE,
-        READONLY,
-        INVISIBLE,
-        LISTEN,
-        NO_OPEN,
-        ALLOW_HOST,
-        TLS,
-        QUERY_TIMEOUT,
-        ALLOW_OTHER_USERS,
-        SHARE,
-        SERVER,
-        READWRITE,
-        VISIBLE,
-        VERBOSE,
-    ],
-    notes: "\
-Target (default 127.0.0.1:3306):
-  PORT                        that port of 127.0.0.1
-  HOST, HOST:PORT             a host, by name or address
-  [IPV6], [IPV6]:PORT         an IPv6 address
-  /path/to/socket             a Unix socket
-  mysql://USER:PASS@HOST:PORT/DB
-                              all but the host optional, percent-encoded;
-                              a password here is as visible as --db-pass
-
-What neither flags, URL nor POSTERN_DB_PASS say is asked for. Where standard
-input is no terminal, its lines answer: user, password, database.",
-};
 
 /// The command line, read and checked.
 pub(super) struct Settings {
@@ -157,13 +35,13 @@ pub(super) struct Settings {
     query_timeout: Option<Duration>,
     check_other_users: bool,
     /// What is to be shared; none without `--share`.
-    pub(super) share: Option<share::Wanted>,
+    pub(super) share: Option<ShareRequest>,
 }
 
 impl Settings {
     /// Checks every value before anything is asked or started.
     pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
-        let share = share::Wanted::read(parsed)?;
+        let share = ShareRequest::read(parsed)?;
         let readonly = share
             .as_ref()
             .map_or(parsed.has(&READONLY), |share| !share.readwrite);
@@ -255,17 +133,9 @@ fn password_of_environment() -> Result<Option<Zeroizing<String>>, Failure> {
     }
 }
 
-fn refused(flag: &Flag, text: &str, reason: &str) -> Failure {
-    Failure::usage(format!("--{} {}: {reason}", flag.long, quoted(text))).hint(COMMAND.see_help())
-}
-
 fn listen(text: &str) -> Result<SocketAddr, Failure> {
-    let literal = match text.strip_prefix("localhost:") {
-        Some(port) => format!("127.0.0.1:{port}"),
-        None => text.to_owned(),
-    };
     let reason = "give ADDRESS:PORT, such as 127.0.0.1:8306 or [::1]:8306";
-    literal.parse().map_err(|_| refused(&LISTEN, text, reason))
+    socket_address(text).ok_or_else(|| COMMAND.refuse(&LISTEN, text, reason))
 }
 
 fn protected(listen: SocketAddr, invisible: bool) -> Result<SocketAddr, Failure> {
@@ -279,7 +149,7 @@ fn protected(listen: SocketAddr, invisible: bool) -> Result<SocketAddr, Failure>
 
 /// A name or address as a `Host` header carries it, in lower case.
 fn allowed_host(text: &str) -> Result<String, Failure> {
-    let refuse = |reason: &str| refused(&ALLOW_HOST, text, reason);
+    let refuse = |reason: &str| COMMAND.refuse(&ALLOW_HOST, text, reason);
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (text, None),
@@ -304,25 +174,22 @@ fn tls(text: &str) -> Result<TlsMode, Failure> {
         "prefer" => Ok(TlsMode::Prefer),
         "require" => Ok(TlsMode::Require),
         "verify" => Ok(TlsMode::Verify),
-        _ => Err(refused(&TLS, text, "give off, prefer, require or verify")),
+        _ => Err(COMMAND.refuse(&TLS, text, "give off, prefer, require or verify")),
     }
 }
 
 fn seconds(text: &str) -> Result<Duration, Failure> {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse()
-        .ok()
-        .filter(|seconds| is_number && (1..=QUERY_TIMEOUT_CAP).contains(seconds))
-        .map(Duration::from_secs)
-        .ok_or_else(|| {
-            let reason = format!("give whole seconds from 1 to {QUERY_TIMEOUT_CAP}");
-            refused(&QUERY_TIMEOUT, text, &reason)
-        })
+    let seconds = whole_number(text, &(1..=QUERY_TIMEOUT_CAP));
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        let reason = format!("give whole seconds from 1 to {QUERY_TIMEOUT_CAP}");
+        COMMAND.refuse(&QUERY_TIMEOUT, text, reason)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::failure::quoted;
 
     fn read(line: &[&str]) -> Result<Settings, Failure> {
         let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();

@@ -1,12 +1,12 @@
 //! `postern relay --print-systemd-unit`.
 
 use super::settings::Settings;
-use super::{
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::relay::{
     ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL,
     SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
-use crate::cli::command::{Flag, Parsed};
-use crate::cli::systemd::{Kind, Unit, escaped, program};
+use crate::cli::systemd::{Manager, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
 const REPEATED: [&Flag; 9] = [
@@ -45,7 +45,7 @@ pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
     }
     Unit {
         description: "postern relay",
-        kind: Kind::System {
+        manager: Manager::System {
             state: "postern-relay",
         },
         command,

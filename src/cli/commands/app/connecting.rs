@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, select};
 use serde_json::Value;
 
-use super::client::{Manager, text};
 use super::trust::KeyChange;
 use crate::cli::failure::{Failure, REFUSED, UNREACHABLE, printable};
-use crate::cli::signals::Watch;
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::signals::SignalWatch;
 
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
 /// all.
-const CONNECTED_WAIT: Duration = Duration::from_secs(180);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
 /// Time for one that was connected, and lost its tunnel, to be connected again. Default 30 s, as for a new tunnel; it
 /// goes on trying.
-const RETURN_WAIT: Duration = Duration::from_secs(30);
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause between two looks at the status.
 const POLL: Duration = Duration::from_millis(100);
 /// The step of a connection that is complete.
@@ -26,9 +26,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Waits for the end of the connecting, and fails with its error. `name` is what the user calls the application.
 pub(super) fn wait_connected(manager: &Manager, id: &str, name: &str) -> Result<Value, Failure> {
-    let watch = Watch::start();
-    let watch =
-        watch.map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
+    let watch = SignalWatch::start()?;
     let interrupted = watch.running();
     let mut waiting = Waiting::new(name);
     loop {
@@ -89,8 +87,10 @@ impl<'a> Waiting<'a> {
         let is_lost = result.get("step").and_then(Value::as_u64) == Some(SERVING);
         self.lost = is_lost.then(|| self.lost.unwrap_or_else(Instant::now));
         let is_long = |since: Instant, wait| since.elapsed() >= wait;
-        if is_long(self.since, CONNECTED_WAIT)
-            || self.lost.is_some_and(|lost| is_long(lost, RETURN_WAIT))
+        if is_long(self.since, CONNECT_TIMEOUT)
+            || self
+                .lost
+                .is_some_and(|lost| is_long(lost, RECONNECT_TIMEOUT))
         {
             let message = format!("it is still connecting: {}", why(result));
             return Err(Failure::operation(message)
@@ -127,10 +127,10 @@ fn next_try(result: &Value) -> Option<u64> {
 /// The error, and the tunnel's own words where they say more.
 fn why(result: &Value) -> String {
     let (error, detail) = (text(result, "/error"), text(result, "/detail"));
-    match detail.is_empty() || detail == error {
-        true => printable(error),
-        false => format!("{}: {}", printable(error), printable(detail)),
+    if detail.is_empty() || detail == error {
+        return printable(error);
     }
+    format!("{}: {}", printable(error), printable(detail))
 }
 
 fn failed(result: &Value, name: &str) -> Failure {
@@ -141,10 +141,7 @@ fn failed(result: &Value, name: &str) -> Failure {
     let failure = Failure::operation(why(result)).exit_status(status_of(class));
     let hints = [again(result, name), advice(result, class)];
     let hints: Vec<String> = hints.into_iter().flatten().collect();
-    match hints.is_empty() {
-        true => failure,
-        false => failure.hint(hints.join("; ")),
-    }
+    failure.hint_if(Some(hints.join("; ")).filter(|hint| !hint.is_empty()))
 }
 
 /// That it is tried again, where it is.

@@ -4,25 +4,12 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use serde_json::{Value, json};
 
-use super::client::{Manager, text};
-use super::{CONNECT, running, typed};
-use crate::cli::command::{Command, Flag, Parsed};
+use super::select::{running, typed};
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::app::YES;
 use crate::cli::failure::{Failure, REFUSED, printable, quoted};
+use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
-
-pub(super) const YES: Flag = Flag {
-    long: "yes",
-    alias: "",
-    value: "FINGERPRINT",
-    repeatable: false,
-    help: "do not ask: trust the key with this fingerprint, and no other",
-};
-pub(super) const TRUST: Command = Command {
-    name: "app trust",
-    about: "Shows the changed host key of an application's tunnel server beside the known one, and asks whether to trust it.",
-    flags: &[YES],
-    ..CONNECT
-};
 
 /// A host key that is not the known one.
 pub(super) struct KeyChange {

@@ -1,16 +1,22 @@
 //! `postern start [port]`: the manager of applications and its page.
 
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::command::{Command, Flag, Parsed};
-use super::failure::{Failure, quoted};
-use super::output::print;
-use super::signals::Watch;
-use super::{BuiltIns, browser, logging, port_holder, shutdown, systemd};
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::start::{
+    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, ENROLL_TOKEN, INSECURE, NO_OPEN, PRINT_UNIT, RESET,
+    SERVER, VERBOSE,
+};
+use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment, whole_number};
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::manager_client::Whereabouts;
+use crate::cli::output::print;
+use crate::cli::plugins::BuiltIns;
+use crate::cli::signals::SignalWatch;
+use crate::cli::{browser, logging, serve, systemd};
 use crate::manager::{self, Options, Running, ServerUrl};
 use crate::relay;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
@@ -18,97 +24,10 @@ use crate::store::{Claimed, CredentialStore, DataDir, Instance, RunDir};
 
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
-/// The variable that may name the remote server.
-const SERVER_VARIABLE: &str = "POSTERN_SERVER";
-/// The variable that may hold the enrol token.
-const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
 
-const SERVER: Flag = Flag {
-    long: "server",
-    alias: "",
-    value: "URL",
-    repeatable: false,
-    help: "the remote server that applications are connected through \
-           (default: POSTERN_SERVER, else a relay within this process, for this machine alone)",
-};
-const TOKEN: Flag = Flag {
-    long: "enroll-token",
-    alias: "",
-    value: "TOKEN",
-    repeatable: false,
-    help: "enrol at the server with this token; other users of this machine can see it in the list \
-           of processes: POSTERN_ENROLL_TOKEN is safer",
-};
-const ALLOW_HOST: Flag = Flag {
-    long: "allow-host",
-    alias: "",
-    value: "HOST[:PORT]",
-    repeatable: true,
-    help: "also serve requests made to this name, as through a proxy; may be repeated",
-};
-const INSECURE: Flag = Flag {
-    long: "insecure",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "reach servers off this machine by http too: passwords cross the network unprotected",
-};
-const NO_OPEN: Flag = super::settings::NO_OPEN;
-const RESET: Flag = Flag {
-    long: "reset-credentials",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "forget what the servers know this machine by, and begin afresh; the file is kept aside",
-};
-const ALLOW_OTHER_USERS: Flag = Flag {
-    long: "allow-other-users",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "also serve the other users of this machine",
-};
-const PRINT_UNIT: Flag = Flag {
-    long: "print-systemd-unit",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "print a hardened unit file for these options, for systemd's user manager, and end",
-};
-const VERBOSE: Flag = super::settings::VERBOSE;
-
-pub(super) const COMMAND: Command = Command {
-    name: "start",
-    operands: "[port]",
-    operand_count: 0..=1,
-    about: "Starts the manager: a page on 127.0.0.1 that shares applications through tunnels.",
-    flags: &[
-        SERVER,
-        TOKEN,
-        ALLOW_HOST,
-        INSECURE,
-        NO_OPEN,
-        RESET,
-        ALLOW_OTHER_USERS,
-        PRINT_UNIT,
-        VERBOSE,
-    ],
-    notes: "\
-The port is 8181 where none is named; 0 takes a free one.",
-};
-
-/// What a running manager says to the other commands.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Whereabouts {
-    /// The page's address, `http://127.0.0.1:8181/`.
-    pub(super) url: String,
-    /// Its process.
-    pub(super) pid: u32,
-}
-
-/// The server that applications are connected through.
+/// The server that applications are connected remote.
 #[derive(Default)]
-struct Through {
+struct RemoteServer {
     server: Option<ServerUrl>,
     enroll_token: Option<Zeroizing<String>>,
     /// Where the server is a part of this process.
@@ -126,56 +45,59 @@ struct Settings {
 }
 
 /// Serves until a signal.
-pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let parsed = COMMAND.parse(arguments)?;
-    if parsed.wants_help() {
-        return print(&COMMAND.help(COMMAND.name));
-    }
-    let settings = Settings::read(&parsed)?;
-    if parsed.has(&PRINT_UNIT) {
-        return print(&unit(&settings, &parsed));
-    }
-    start(&parsed, &settings)
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    COMMAND.run(arguments, |parsed| {
+        let settings = Settings::read(parsed)?;
+        if parsed.has(&PRINT_UNIT) {
+            return print(&unit(&settings, parsed));
+        }
+        start(parsed, &settings)
+    })
 }
 
 fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     logging::start(parsed.has(&VERBOSE));
-    let watch = Watch::start()
-        .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
-    let home = DataDir::locate().map_err(|error| of_vault(&error))?;
+    let watch = SignalWatch::start()?;
+    let home = serve::data_dir()?;
     let instance = claim(&home)?;
     let listener = listen(settings.port)?;
     if parsed.has(&RESET) {
-        CredentialStore::new(home.clone())
-            .reset()
-            .map_err(|error| of_vault(&error))?;
+        CredentialStore::new(home.clone()).reset()?;
     }
-    let run_dir = RunDir::create(Some(&home)).map_err(|error| of_vault(&error))?;
-    watch.removes(run_dir.path());
+    let run_dir = serve::run_dir(Some(&home), &watch)?;
     let check_other_users = !parsed.has(&ALLOW_OTHER_USERS);
-    let mut through = settings.through(&home, &run_dir, check_other_users);
-    let embedded = through.embedded.take();
+    let mut remote = settings.remote_server(&home, &run_dir, check_other_users);
+    let embedded = remote.embedded.take();
     let running = manage(Options {
         home,
         listener,
         run_dir: run_dir.path().to_owned(),
-        server: through.server,
+        server: remote.server,
         embedded: embedded.is_some(),
         own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),
-        enroll_token: through.enroll_token,
+        enroll_token: remote.enroll_token,
         insecure: settings.insecure,
         allow_hosts: parsed.values(&ALLOW_HOST),
         check_other_users,
         web_clients: &BuiltIns,
-        notices: through.notices,
+        notices: remote.notices,
     })?;
     announce(&instance, &running)?;
-    serve(running, embedded, !parsed.has(&NO_OPEN), &watch)
+    // Before the first line: who reads it may send the signal at once.
+    let stopped = watch.running();
+    let url = url(&running);
+    let ended = serve::until_signal(&format!("Management page: {url}\n"), &stopped, || {
+        if !parsed.has(&NO_OPEN) {
+            browser::open(&url);
+        }
+    });
+    serve::stop_in_time(move || stop(running, embedded));
+    ended
 }
 
 fn manage(options: Options) -> Result<Running, Failure> {
     manager::start(options).map_err(|error| match error {
-        manager::StartError::Host(_) => Failure::usage(error.to_string()).hint(COMMAND.see_help()),
+        manager::StartError::Host(_) => COMMAND.usage(error.to_string()),
         _ => Failure::operation(error.to_string()),
     })
 }
@@ -186,38 +108,43 @@ impl Settings {
         Ok(Self {
             port: port(parsed)?,
             server: server(parsed, insecure)?,
-            enroll_token: given(parsed, &TOKEN, TOKEN_VARIABLE)
+            enroll_token: given(parsed, &ENROLL_TOKEN, TOKEN_VARIABLE)
                 .map(|(_, token)| Zeroizing::new(token)),
             insecure,
         })
     }
 
     /// The named server; else the embedded relay.
-    fn through(&self, home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Through {
+    fn remote_server(
+        &self,
+        home: &DataDir,
+        run_dir: &RunDir,
+        check_other_users: bool,
+    ) -> RemoteServer {
         if self.server.is_some() {
-            return Through {
+            return RemoteServer {
                 server: self.server.clone(),
                 enroll_token: self.enroll_token.clone(),
-                ..Through::default()
+                ..RemoteServer::default()
             };
         }
         match embedded::start(home, run_dir.path(), check_other_users) {
-            Ok(embedded) => Through::embedded(embedded),
-            Err(NotEmbedded::Beside(Some(relay))) => Through::beside(relay),
+            Ok(embedded) => RemoteServer::embedded(embedded),
+            Err(NotEmbedded::Beside(Some(relay))) => RemoteServer::beside(relay),
             Err(error) => {
                 log::warn!("no relay is embedded: {error}");
-                Through {
+                RemoteServer {
                     notices: vec![format!(
                         "Nothing can be connected yet: {error}. Start with --server URL, or set {SERVER_VARIABLE}."
                     )],
-                    ..Through::default()
+                    ..RemoteServer::default()
                 }
             }
         }
     }
 }
 
-impl Through {
+impl RemoteServer {
     /// A relay of this user's, in a process of its own.
     fn beside(relay: relay::Whereabouts) -> Self {
         Self {
@@ -272,7 +199,7 @@ fn unit(settings: &Settings, parsed: &Parsed) -> String {
     }
     systemd::Unit {
         description: "postern",
-        kind: systemd::Kind::User,
+        manager: systemd::Manager::User,
         command,
         memory: "512M",
         how: &[
@@ -290,23 +217,17 @@ fn given(parsed: &Parsed, flag: &Flag, variable: &str) -> Option<(String, String
     let by_flag = parsed
         .value(flag)
         .map(|value| (format!("--{}", flag.long), value));
-    let by_variable = || Some((variable.to_owned(), std::env::var(variable).ok()?));
-    by_flag.or_else(|| by_variable().filter(|(_, value)| !value.is_empty()))
+    by_flag.or_else(|| Some((variable.to_owned(), environment(variable)?)))
 }
 
 fn port(parsed: &Parsed) -> Result<u16, Failure> {
     let Some(text) = parsed.operands().first() else {
         return Ok(DEFAULT_PORT);
     };
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(port) if is_number => Ok(port),
-        _ => Err(Failure::usage(format!(
-            "{} is not a port: give a number up to 65535",
-            quoted(text)
-        ))
-        .hint(COMMAND.see_help())),
-    }
+    whole_number(text, &(0..=u16::MAX)).ok_or_else(|| {
+        let text = quoted(text);
+        COMMAND.usage(format!("{text} is not a port: give a number up to 65535"))
+    })
 }
 
 fn server(parsed: &Parsed, insecure: bool) -> Result<Option<ServerUrl>, Failure> {
@@ -314,14 +235,15 @@ fn server(parsed: &Parsed, insecure: bool) -> Result<Option<ServerUrl>, Failure>
         return Ok(None);
     };
     let server = ServerUrl::parse(&url, insecure);
-    let refusal = |why| Failure::usage(format!("{name}: {why}")).hint(COMMAND.see_help());
-    server.map(Some).map_err(refusal)
+    server
+        .map(Some)
+        .map_err(|why| COMMAND.usage(format!("{name}: {why}")))
 }
 
 /// One manager at a time on a directory; a second one says where the first is.
 fn claim(home: &DataDir) -> Result<Instance, Failure> {
     Instance::claim(home).map_err(|claimed| match claimed {
-        Claimed::Failed(error) => of_vault(&error),
+        Claimed::Failed(error) => error.into(),
         Claimed::Held(said) => {
             let dir = home.dir().display();
             let first = said.and_then(|said| serde_json::from_slice::<Whereabouts>(&said).ok());
@@ -340,20 +262,15 @@ fn claim(home: &DataDir) -> Result<Instance, Failure> {
 }
 
 fn listen(port: u16) -> Result<TcpListener, Failure> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
-        let cannot = format!("cannot listen on 127.0.0.1:{port}");
-        match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                let holder = port_holder::of_loopback(port)
-                    .map_or(String::new(), |holder| format!(" by {holder}"));
-                Failure::operation(format!("{cannot}: the port is in use{holder}"))
-                    .hint("end that program, or name another port: postern start PORT")
-            }
-            io::ErrorKind::PermissionDenied => Failure::operation(format!("{cannot}: {error}"))
-                .hint("name a port from 1024 on: postern start PORT"),
-            _ => Failure::operation(format!("{cannot}: {error}")),
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let hint = |kind| match kind {
+        io::ErrorKind::AddrInUse => {
+            Some("end that program, or name another port: postern start PORT")
         }
-    })
+        io::ErrorKind::PermissionDenied => Some("name a port from 1024 on: postern start PORT"),
+        _ => None,
+    };
+    serve::listen(address, |kind| hint(kind).map(str::to_owned))
 }
 
 /// Tells the other commands where the page is.
@@ -362,35 +279,13 @@ fn announce(instance: &Instance, running: &Running) -> Result<(), Failure> {
         url: url(running),
         pid: std::process::id(),
     };
-    // Strings and numbers always have a JSON form.
-    let said = serde_json::to_vec(&whereabouts).unwrap_or_default();
-    instance.announce(&said).map_err(|error| of_vault(&error))
+    let said = serde_json::to_vec(&whereabouts);
+    let said = said.expect("strings and numbers have a JSON form");
+    Ok(instance.announce(&said)?)
 }
 
 fn url(running: &Running) -> String {
     format!("http://{}/", running.address())
-}
-
-/// Says where the page is, and ends at the first signal.
-fn serve(
-    running: Running,
-    embedded: Option<Embedded>,
-    opens: bool,
-    watch: &Watch,
-) -> Result<(), Failure> {
-    // Before the first line: who reads it may send the signal at once.
-    let stopped = watch.running();
-    let url = url(&running);
-    let printed = print(&format!("Management page: {url}\n"));
-    if printed.is_ok() {
-        if opens {
-            browser::open(&url);
-        }
-        // An error means that nobody can send any more; ending is right then too.
-        let _ = stopped.recv();
-    }
-    shutdown::within_time(move || stop(running, embedded));
-    printed
 }
 
 /// Both at the same time, as there are two seconds for both.
@@ -409,10 +304,6 @@ fn stop(running: Running, embedded: Option<Embedded>) {
         }
         running.stop();
     });
-}
-
-fn of_vault(error: &crate::store::Error) -> Failure {
-    Failure::operation(error.to_string()).hint(error.hint())
 }
 
 #[cfg(test)]

@@ -5,50 +5,17 @@ use std::net::SocketAddr;
 use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
-use super::command::{Flag, Parsed};
-use super::failure::{Failure, printable};
-use super::settings::COMMAND;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::mysql::{COMMAND, READWRITE, SERVER, SHARE, VISIBLE};
+use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
+use crate::cli::failure::{Failure, printable};
 use crate::manager::ServerUrl;
 use crate::manager::one_shot::{self, NotShared, Shared};
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
 use crate::store::DataDir;
 
-/// The variable that may name the remote server.
-const SERVER_VARIABLE: &str = "POSTERN_SERVER";
-/// The variable that may hold the enrol token.
-const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
-
-pub(super) const SHARE: Flag = Flag {
-    long: "share",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "let others reach the web client through a server: read-only, and with a code",
-};
-pub(super) const SERVER: Flag = Flag {
-    long: "server",
-    alias: "",
-    value: "URL",
-    repeatable: false,
-    help: "with --share: the server (default: POSTERN_SERVER, else a relay for this machine alone)",
-};
-pub(super) const READWRITE: Flag = Flag {
-    long: "readwrite",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "with --share: let visitors change the database",
-};
-pub(super) const VISIBLE: Flag = Flag {
-    long: "visible",
-    alias: "",
-    value: "",
-    repeatable: false,
-    help: "with --share: let visitors in without a code",
-};
-
 /// What is to be shared, checked.
-pub(super) struct Wanted {
+pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
     pub(super) readwrite: bool,
     pub(super) visible: bool,
@@ -60,25 +27,21 @@ pub(super) struct Sharing {
     embedded: Option<Embedded>,
 }
 
-impl Wanted {
+impl ShareRequest {
     /// None without `--share`.
     pub(super) fn read(parsed: &Parsed) -> Result<Option<Self>, Failure> {
         if !parsed.has(&SHARE) {
             let needs = [SERVER, READWRITE, VISIBLE];
             return match needs.iter().find(|flag| parsed.has(flag)) {
-                Some(flag) => Err(usage(&format!("--{} goes with --share", flag.long))),
+                Some(flag) => Err(COMMAND.usage(format!("--{} goes with --share", flag.long))),
                 None => Ok(None),
             };
         }
-        let by_variable = || {
-            std::env::var(SERVER_VARIABLE)
-                .ok()
-                .filter(|url| !url.is_empty())
-        };
-        let url = parsed.value(&SERVER).or_else(by_variable);
+        let url = parsed.value(&SERVER);
+        let url = url.or_else(|| environment(SERVER_VARIABLE));
         let server = url.map(|url| ServerUrl::parse(&url, false)).transpose();
         Ok(Some(Self {
-            server: server.map_err(|why| usage(&format!("--server: {why}")))?,
+            server: server.map_err(|why| COMMAND.usage(format!("--server: {why}")))?,
             readwrite: parsed.has(&READWRITE),
             visible: parsed.has(&VISIBLE),
         }))
@@ -106,7 +69,11 @@ impl Wanted {
         stop: &Receiver<()>,
     ) -> Result<Option<Sharing>, Failure> {
         let (server, enroll_token, embedded) = match self.server {
-            Some(server) => (server, token_of_environment(), None),
+            Some(server) => (
+                server,
+                environment(TOKEN_VARIABLE).map(Zeroizing::new),
+                None,
+            ),
             None => own_server(&home, run_dir)?,
         };
         let options = one_shot::Options {
@@ -135,15 +102,6 @@ impl Sharing {
             embedded.stop();
         }
     }
-}
-
-fn usage(message: &str) -> Failure {
-    Failure::usage(message).hint(COMMAND.see_help())
-}
-
-fn token_of_environment() -> Option<Zeroizing<String>> {
-    let token = std::env::var(TOKEN_VARIABLE).ok();
-    token.filter(|token| !token.is_empty()).map(Zeroizing::new)
 }
 
 type Server = (ServerUrl, Option<Zeroizing<String>>, Option<Embedded>);

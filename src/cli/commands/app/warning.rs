@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::client::text;
+use crate::cli::manager_client::text;
 use crate::manager::protocol::Protocol;
 
 /// What less protection than usual lets visitors of a database do.
-pub(super) fn by(app: &Value) -> Option<String> {
+pub(super) fn of(app: &Value) -> Option<String> {
     let protocol = Protocol::named(text(app, "/protocol"))?;
     let is = |name: &str| app.get(name).and_then(Value::as_bool) == Some(true);
     let what = match (is("invisible"), is("db_readonly")) {

@@ -5,107 +5,29 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::command::{Command, Flag, Parsed};
-use super::failure::{Failure, quoted};
-use super::logging;
-use super::output::print;
-use super::signals::Watch;
-use crate::store::DataDir;
-use crate::tunnel::client::{
-    HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, Settings, Status, Tunnel,
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::tunnel::{
+    AUTH, CLIENT, FINGERPRINT, HEADER, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, PROXY,
+    VERBOSE,
 };
+use crate::cli::args::values::environment;
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::signals::SignalWatch;
+use crate::cli::{logging, serve};
+use crate::tunnel::client::{self, HostKeyCheck, Settings, Status, Tunnel};
 use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::remote::{MAX_REMOTES, Remote};
+use crate::tunnel::remote::Remote;
 use crate::tunnel::ws::{Endpoint, Header, Proxy, ProxyChoice};
 
-const AUTH: Flag = Flag {
-    long: "auth",
-    alias: "",
-    value: "USER:PASS",
-    repeatable: false,
-    help: "log in as this user (default: the environment variable AUTH)",
-};
-const FINGERPRINT: Flag = Flag {
-    long: "fingerprint",
-    alias: "",
-    value: "BASE64",
-    repeatable: false,
-    help: "accept the host key with this SHA-256 only (default: the one seen first)",
-};
-pub(super) const KEEPALIVE_FLAG: Flag = Flag {
-    long: "keepalive",
-    alias: "",
-    value: "TIME",
-    repeatable: false,
-    help: "pause between keep-alive requests, as in 25s (default) or 2m; 0s for none",
-};
-const MAX_RETRY_COUNT: Flag = Flag {
-    long: "max-retry-count",
-    alias: "",
-    value: "N",
-    repeatable: false,
-    help: "give up after so many attempts in a row (default: never)",
-};
-const MAX_RETRY_INTERVAL_FLAG: Flag = Flag {
-    long: "max-retry-interval",
-    alias: "",
-    value: "TIME",
-    repeatable: false,
-    help: "longest pause before another attempt (default 10s)",
-};
-const HEADER: Flag = Flag {
-    long: "header",
-    alias: "",
-    value: "'NAME: VALUE'",
-    repeatable: true,
-    help: "send this HTTP header along with the upgrade",
-};
-const PROXY: Flag = Flag {
-    long: "proxy",
-    alias: "",
-    value: "URL",
-    repeatable: false,
-    help: "go through this HTTP proxy (default: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)",
-};
-pub(super) const VERBOSE: Flag = Flag {
-    long: "verbose",
-    alias: "v",
-    value: "",
-    repeatable: true,
-    help: "log what is done",
-};
-
-pub(super) const COMMAND: Command = Command {
-    name: "tunnel-client",
-    operands: "URL REMOTE…",
-    operand_count: 2..=MAX_REMOTES + 1,
-    about: "Keeps a tunnel to a chisel-v3 server, for reverse TCP remotes.",
-    flags: &[
-        AUTH,
-        FINGERPRINT,
-        KEEPALIVE_FLAG,
-        MAX_RETRY_COUNT,
-        MAX_RETRY_INTERVAL_FLAG,
-        HEADER,
-        PROXY,
-        VERBOSE,
-    ],
-    notes: "\
-REMOTE is R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT: the server listens on
-the local side, and visitors come out at the remote side, reached from here.",
-};
-
 /// Keeps the tunnel until a signal, or until it gives up.
-pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let parsed = COMMAND.parse(arguments)?;
-    if parsed.wants_help() {
-        return print(&COMMAND.help(COMMAND.name));
-    }
-    let settings = settings(&parsed)?;
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    CLIENT.run(arguments, keep_tunnel)
+}
+
+fn keep_tunnel(parsed: &Parsed) -> Result<(), Failure> {
+    let settings = settings(parsed)?;
     logging::start_informing(parsed.has(&VERBOSE));
-    let watch = Watch::start()
-        .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
-    let stopped = watch.running();
+    let stopped = SignalWatch::start()?.running();
     let tunnel = Tunnel::start(settings)
         .map_err(|error| Failure::operation(format!("cannot start the tunnel: {error}")))?;
     crossbeam_channel::select! {
@@ -121,12 +43,10 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
-    let (url, remotes) = parsed
-        .operands()
-        .split_first()
-        .ok_or_else(|| usage("the URL is missing".into()))?;
-    let endpoint = Endpoint::parse(url).map_err(usage)?;
-    let remotes: Result<Vec<Remote>, _> = remotes.iter().map(|text| text.parse()).collect();
+    let usage = |message: String| CLIENT.usage(message);
+    let endpoint = Endpoint::parse(parsed.operand()).map_err(usage)?;
+    let remotes = parsed.operands().iter().skip(1);
+    let remotes: Result<Vec<Remote>, _> = remotes.map(|text| text.parse()).collect();
     let mut settings = Settings::new(endpoint, remotes.map_err(|error| usage(error.to_string()))?);
     if let Some(auth) = auth(parsed) {
         let (user, password) = auth.split_once(':').unwrap_or((&auth, ""));
@@ -136,7 +56,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
     settings.host_key = host_key(parsed)?;
     settings.keepalive = keepalive(parsed)?;
     settings.max_retry_interval =
-        time(parsed, &MAX_RETRY_INTERVAL_FLAG)?.unwrap_or(MAX_RETRY_INTERVAL);
+        time(parsed, &MAX_RETRY_INTERVAL)?.unwrap_or(client::MAX_RETRY_INTERVAL);
     settings.max_retries = retries(parsed)?;
     let headers: Result<Vec<Header>, _> = parsed
         .values(&HEADER)
@@ -152,7 +72,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
 
 /// As for chisel, so that the password need not stand in the list of processes.
 fn auth(parsed: &Parsed) -> Option<Zeroizing<String>> {
-    let given = parsed.value(&AUTH).or_else(|| std::env::var("AUTH").ok());
+    let given = parsed.value(&AUTH).or_else(|| environment("AUTH"));
     given.filter(|auth| !auth.is_empty()).map(Zeroizing::new)
 }
 
@@ -160,9 +80,8 @@ fn host_key(parsed: &Parsed) -> Result<HostKeyCheck, Failure> {
     if let Some(fingerprint) = parsed.value(&FINGERPRINT) {
         return Ok(HostKeyCheck::Fingerprint(fingerprint));
     }
-    let home = DataDir::locate()
-        .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
-    Ok(HostKeyCheck::Pinned(Arc::new(KnownServers::new(home))))
+    let known = KnownServers::new(serve::data_dir()?);
+    Ok(HostKeyCheck::Pinned(Arc::new(known)))
 }
 
 fn retries(parsed: &Parsed) -> Result<Option<u32>, Failure> {
@@ -170,19 +89,18 @@ fn retries(parsed: &Parsed) -> Result<Option<u32>, Failure> {
         None => Ok(None),
         // As in chisel, -1 is for ever.
         Some(text) if text == "-1" => Ok(None),
-        Some(text) => match text.parse() {
-            Ok(count) => Ok(Some(count)),
-            Err(_) => Err(usage(format!(
-                "'--max-retry-count' is {}: give a whole number",
-                quoted(&text)
-            ))),
-        },
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            let text = quoted(&text);
+            CLIENT.usage(format!(
+                "'--max-retry-count' is {text}: give a whole number"
+            ))
+        }),
     }
 }
 
 /// The pause between keep-alive requests; none where it is 0.
 pub(super) fn keepalive(parsed: &Parsed) -> Result<Option<Duration>, Failure> {
-    let pause = time(parsed, &KEEPALIVE_FLAG)?.unwrap_or(KEEPALIVE);
+    let pause = time(parsed, &KEEPALIVE)?.unwrap_or(client::KEEPALIVE);
     Ok(Some(pause).filter(|pause| !pause.is_zero()))
 }
 
@@ -192,7 +110,7 @@ fn time(parsed: &Parsed, flag: &Flag) -> Result<Option<Duration>, Failure> {
     };
     match duration(&text) {
         Some(time) => Ok(Some(time)),
-        None => Err(usage(format!(
+        None => Err(CLIENT.usage(format!(
             "'--{}' is {}: give a time such as 25s",
             flag.long,
             quoted(&text)
@@ -216,10 +134,6 @@ fn duration(text: &str) -> Option<Duration> {
     };
     let time = Duration::from_millis(number.checked_mul(millis)?);
     (time <= Duration::from_secs(86_400)).then_some(time)
-}
-
-fn usage(message: String) -> Failure {
-    Failure::usage(message).hint(COMMAND.see_help())
 }
 
 #[cfg(test)]

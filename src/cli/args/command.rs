@@ -1,12 +1,13 @@
-//! A command as one table: its flags are parsed from it, and its help is printed from it.
+//! A command: how a line is parsed by its table, and how its help is printed from it.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use getopts::{Fail, HasArg, Matches, Occur, Options};
 
-use super::failure::{Failure, printable, quoted};
-use super::suggest::nearest;
-use super::target::redacted;
+use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::output::print;
+use crate::cli::suggest::nearest;
+use crate::cli::target::redacted;
 
 /// Where the help's second column begins, in characters.
 const HELP_COLUMN: usize = 30;
@@ -53,15 +54,56 @@ pub(crate) struct Parsed {
     matches: Matches,
 }
 
-const HELP: Flag = Flag {
-    long: "help",
-    alias: "h",
-    value: "",
-    repeatable: true,
-    help: "show this help",
-};
+/// What a subcommand does.
+pub(crate) type Action = fn(&Parsed) -> Result<(), Failure>;
+
+const HELP: Flag = Flag::switch("help", "show this help")
+    .alias("h")
+    .repeatable();
 
 impl Command {
+    /// Parses the arguments, and does `action` with them unless they ask for the help.
+    pub(crate) fn run(
+        &self,
+        arguments: &[String],
+        action: impl FnOnce(&Parsed) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let parsed = self.parse(arguments)?;
+        if parsed.wants_help() {
+            return print(&self.help(self.name));
+        }
+        action(&parsed)
+    }
+
+    /// Runs the subcommand that the first argument names: the last word of its name.
+    pub(crate) fn run_subcommand(
+        &self,
+        arguments: &[String],
+        subcommands: &[(&Command, Action)],
+    ) -> Result<(), Failure> {
+        let Some((word, rest)) = arguments.split_first() else {
+            return Err(Failure::usage_text(&self.help(self.name)));
+        };
+        let mut all = subcommands.iter();
+        if let Some((command, action)) = all.find(|(command, _)| command.last_word() == word) {
+            return command.run(rest, action);
+        }
+        self.run(arguments, |_| {
+            let names = subcommands.iter().map(|(command, _)| command.last_word());
+            let near = nearest(word, names);
+            let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+            let message = format!(
+                "unknown command {}",
+                quoted(&format!("{} {word}", self.name))
+            );
+            Err(Failure::usage(message).hint(guess + &self.see_help()))
+        })
+    }
+
+    fn last_word(&self) -> &'static str {
+        self.name.rsplit(' ').next().expect("a split has a part")
+    }
+
     /// Takes the arguments apart; flags may stand anywhere.
     pub(crate) fn parse(&self, arguments: &[String]) -> Result<Parsed, Failure> {
         let matches = self
@@ -98,8 +140,18 @@ impl Command {
         text
     }
 
+    /// Wrong usage of this command.
+    pub(crate) fn usage(&self, message: impl AsRef<str>) -> Failure {
+        Failure::usage(message).hint(self.see_help())
+    }
+
+    /// A flag's value is refused.
+    pub(crate) fn refuse(&self, flag: &Flag, value: &str, reason: impl Display) -> Failure {
+        self.usage(format!("--{} {}: {reason}", flag.long, quoted(value)))
+    }
+
     /// The second line of a message about this command's line.
-    pub(crate) fn see_help(&self) -> String {
+    fn see_help(&self) -> String {
         format!("see 'postern {} --help'", self.name)
     }
 
@@ -118,22 +170,14 @@ impl Command {
     }
 
     fn refusal(&self, fail: Fail) -> Failure {
-        let failure = match fail {
-            Fail::ArgumentMissing(name) => {
-                Failure::usage(format!("option '{}' needs a value", hyphened(&name)))
-            }
+        let (name, what) = match fail {
             Fail::UnrecognizedOption(name) => return self.unknown_option(&name),
-            Fail::OptionMissing(name) => {
-                Failure::usage(format!("option '{}' is missing", hyphened(&name)))
-            }
-            Fail::OptionDuplicated(name) => {
-                Failure::usage(format!("option '{}' is given twice", hyphened(&name)))
-            }
-            Fail::UnexpectedArgument(name) => {
-                Failure::usage(format!("option '{}' takes no value", hyphened(&name)))
-            }
+            Fail::ArgumentMissing(name) => (name, "needs a value"),
+            Fail::OptionMissing(name) => (name, "is missing"),
+            Fail::OptionDuplicated(name) => (name, "is given twice"),
+            Fail::UnexpectedArgument(name) => (name, "takes no value"),
         };
-        failure.hint(self.see_help())
+        self.usage(format!("option '{}' {what}", hyphened(&name)))
     }
 
     fn unknown_option(&self, name: &str) -> Failure {
@@ -155,11 +199,10 @@ impl Command {
             is_both && flag.alias.len() > 1 && !flag.repeatable
         };
         match self.flags.iter().find(twice) {
-            Some(flag) => Err(Failure::usage(format!(
+            Some(flag) => Err(self.usage(format!(
                 "option '--{}' is given twice: '--{}' is the same",
                 flag.long, flag.alias
-            ))
-            .hint(self.see_help())),
+            ))),
             None => Ok(()),
         }
     }
@@ -171,10 +214,9 @@ impl Command {
         };
         let mut pairs = CONTRADICTIONS.iter();
         match pairs.find(|(one, other)| is_given(one) && is_given(other)) {
-            Some((one, other)) => Err(Failure::usage(format!(
-                "--{one} and --{other} contradict each other"
-            ))
-            .hint(self.see_help())),
+            Some((one, other)) => {
+                Err(self.usage(format!("--{one} and --{other} contradict each other")))
+            }
             None => Ok(()),
         }
     }
@@ -182,13 +224,11 @@ impl Command {
     fn check_operands(&self, parsed: &Parsed) -> Result<(), Failure> {
         let given = parsed.operands();
         if given.len() < *self.operand_count.start() {
-            let missing = format!("'postern {}' needs {}", self.name, self.operands);
-            return Err(Failure::usage(missing).hint(self.see_help()));
+            return Err(self.usage(format!("'postern {}' needs {}", self.name, self.operands)));
         }
         match given.get(*self.operand_count.end()) {
             Some(extra) => {
-                let message = format!("unexpected argument {}", quoted(&redacted(extra)));
-                Err(Failure::usage(message).hint(self.see_help()))
+                Err(self.usage(format!("unexpected argument {}", quoted(&redacted(extra)))))
             }
             None => Ok(()),
         }
@@ -217,6 +257,12 @@ impl Parsed {
         flag.names().flat_map(of_name).collect()
     }
 
+    /// The first operand of a command whose table asks for one.
+    pub(crate) fn operand(&self) -> &str {
+        let first = self.operands().first();
+        first.expect("the command's table asks for an operand")
+    }
+
     /// What stands beside the flags.
     pub(crate) fn operands(&self) -> &[String] {
         &self.matches.free
@@ -224,6 +270,38 @@ impl Parsed {
 }
 
 impl Flag {
+    /// A flag without a value.
+    pub(crate) const fn switch(long: &'static str, help: &'static str) -> Self {
+        Self::valued(long, "", help)
+    }
+
+    /// A flag with a value, which the help calls `value`.
+    pub(crate) const fn valued(
+        long: &'static str,
+        value: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self {
+            long,
+            alias: "",
+            value,
+            repeatable: false,
+            help,
+        }
+    }
+
+    /// The same with another name.
+    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
+        self.alias = alias;
+        self
+    }
+
+    /// The same, and it may be given several times.
+    pub(crate) const fn repeatable(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+
     /// The names that getopts knows it by; a letter belongs to the long name's entry.
     fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let is_word = self.alias.len() > 1;
@@ -312,34 +390,13 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const USER: Flag = Flag {
-        long: "db-user",
-        alias: "username",
-        value: "NAME",
-        repeatable: false,
-        help: "who",
-    };
-    const READONLY: Flag = Flag {
-        long: "readonly",
-        alias: "",
-        value: "",
-        repeatable: false,
-        help: "refuse whatever could write, in words enough that the line has to be broken into two",
-    };
-    const HOST: Flag = Flag {
-        long: "allow-host",
-        alias: "",
-        value: "HOST",
-        repeatable: true,
-        help: "more",
-    };
-    const VERBOSE: Flag = Flag {
-        long: "verbose",
-        alias: "v",
-        value: "",
-        repeatable: true,
-        help: "more",
-    };
+    const USER: Flag = Flag::valued("db-user", "NAME", "who").alias("username");
+    const READONLY: Flag = Flag::switch(
+        "readonly",
+        "refuse whatever could write, in words enough that the line has to be broken into two",
+    );
+    const HOST: Flag = Flag::valued("allow-host", "HOST", "more").repeatable();
+    const VERBOSE: Flag = Flag::switch("verbose", "more").alias("v").repeatable();
     static COMMAND: Command = Command {
         name: "try",
         operands: "[target]",

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::{claim, of_vault};
-use crate::cli::api_client::{self, Call};
+use super::state_dir::{claim, of_store};
+use crate::cli::api_client::{self, Answer, Call};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::relay::{self, Whereabouts};
@@ -72,10 +72,10 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     print(&format!(
         "revoked {name}: it is out, until 'postern relay allow {name}'; its names and ports stay its own for 30 days.\n{token}"
     ))?;
-    match is_saved {
-        true => Ok(()),
-        false => Err(not_saved(&name)),
+    if !is_saved {
+        return Err(not_saved(&name));
     }
+    Ok(())
 }
 
 fn not_saved(name: &str) -> Failure {
@@ -100,9 +100,10 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
         }
     };
     let name = printable(name);
-    let how = match is_back {
-        true => "it is enrolled as before, with its names and ports",
-        false => "it may enrol again, with the enrol token",
+    let how = if is_back {
+        "it is enrolled as before, with its names and ports"
+    } else {
+        "it may enrol again, with the enrol token"
     };
     print(&format!("allowed {name}: {how}\n"))
 }
@@ -118,11 +119,12 @@ fn no_state(data: &DataDir) -> Failure {
 
 /// The relay that runs on the directory, which has a relay's state.
 fn find(data: &DataDir) -> Result<Option<Whereabouts>, Failure> {
-    let said = Instance::find(data).map_err(|error| of_vault(&error))?;
+    let said = Instance::find(data).map_err(|error| of_store(&error))?;
     let Some(said) = said else {
-        return match relay::has_state(data) {
-            true => Ok(None),
-            false => Err(no_state(data)),
+        return if relay::has_state(data) {
+            Ok(None)
+        } else {
+            Err(no_state(data))
         };
     };
     Whereabouts::read(&said).map(Some).ok_or_else(|| {
@@ -142,29 +144,23 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
         authorization: Some(&authorization),
         body: None,
     };
-    let answer = api_client::call(running.address, &call);
-    let mut envelope = answer.map_err(|error| {
+    let Answer {
+        code,
+        message,
+        data,
+    } = api_client::call(running.address, &call).map_err(|error| {
         Failure::operation(format!(
             "the relay at {} does not answer: {error}",
             running.address
         ))
         .hint("end it and start it again")
     })?;
-    match envelope.get("code").and_then(Value::as_u64) {
-        Some(200) => Ok(envelope
-            .get_mut("data")
-            .map(Value::take)
-            .unwrap_or_default()),
-        code => {
-            let message = envelope.get("message").and_then(Value::as_str);
-            let message = message.unwrap_or("the relay gives no answer");
-            let failure = Failure::operation(printable(message));
-            Err(match code {
-                Some(404) => failure.hint(SEE_NAMES),
-                _ => failure,
-            })
-        }
+    if code == Some(200) {
+        return Ok(data);
     }
+    let message = message.unwrap_or_else(|| "the relay gives no answer".to_owned());
+    let hint = (code == Some(404)).then_some(SEE_NAMES);
+    Err(Failure::operation(printable(&message)).hint_if(hint))
 }
 
 fn lines_of_running(connector: &Value) -> String {
@@ -185,10 +181,10 @@ fn lines_of_running(connector: &Value) -> String {
         )
     };
     let lines: String = items(connector, "applications").map(line).collect();
-    match lines.is_empty() {
-        true => format!("{}\t-\t-\n", first(connector)),
-        false => lines,
+    if lines.is_empty() {
+        return format!("{}\t-\t-\n", first(connector));
     }
+    lines
 }
 
 fn items<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
@@ -219,19 +215,22 @@ fn lines_of_stored(connector: &relay::Enrolled) -> String {
         .iter()
         .map(|(name, target)| format!("{first}\t{}\t{}\n", printable(name), printable(target)))
         .collect();
-    match lines.is_empty() {
-        true => format!("{first}\t-\t-\n"),
-        false => lines,
+    if lines.is_empty() {
+        return format!("{first}\t-\t-\n");
     }
+    lines
 }
 
 /// All but the unreserved characters (RFC 3986 §2.3) as `%XX`.
 fn encoded(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     text.bytes()
-        .map(|byte| match plain(byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
         })
         .collect()
 }

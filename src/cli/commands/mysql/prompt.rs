@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zeroize::Zeroizing;
 
-use super::failure::Failure;
+use crate::cli::failure::Failure;
 
 const DEFAULT_USER: &str = "root";
 /// How long a line may take on a stdin that is no terminal: a pipe that
 /// nobody writes to must not hold up the start for ever.
-const LINE_WAIT: Duration = Duration::from_secs(10);
+const LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer, in bytes; the longest password a server takes is far shorter.
 const LINE_CAP: usize = 4096;
 
@@ -116,21 +116,17 @@ impl Stdin {
 
     /// The next line without its end.
     fn next_line(&mut self) -> io::Result<Option<Zeroizing<String>>> {
-        let deadline = (!self.is_terminal).then(|| Instant::now() + LINE_WAIT);
+        let deadline = (!self.is_terminal).then(|| Instant::now() + LINE_TIMEOUT);
         loop {
             if let Some(end) = self.ahead.iter().position(|&byte| byte == b'\n') {
-                return self.take(end, end + 1).map(Some);
+                return self.take(end + 1).map(Some);
             }
             if self.ahead.len() > LINE_CAP {
                 return Err(io::Error::other("a line is longer than 4096 bytes"));
             }
             if self.ended || !self.fill(deadline)? {
                 let rest = self.ahead.len();
-                return if rest == 0 {
-                    Ok(None)
-                } else {
-                    self.take(rest, rest).map(Some)
-                };
+                return (rest > 0).then(|| self.take(rest)).transpose();
             }
         }
     }
@@ -140,7 +136,7 @@ impl Stdin {
         if let Some(deadline) = deadline
             && !is_readable(&self.input, deadline)?
         {
-            log::warn!("no answer on standard input within {LINE_WAIT:?}; taking the defaults");
+            log::warn!("no answer on standard input within {LINE_TIMEOUT:?}; taking the defaults");
             self.ended = true;
             return Ok(false);
         }
@@ -151,17 +147,18 @@ impl Stdin {
                 other => break other?,
             }
         };
+        let read = block.get(..count);
         self.ahead
-            .extend_from_slice(block.get(..count).unwrap_or_default());
+            .extend_from_slice(read.expect("no more is read than there is room for"));
         // A terminal can go on after Ctrl-D, other inputs cannot.
         self.ended = count == 0 && !self.is_terminal;
         Ok(count > 0)
     }
 
-    /// The first `end` bytes as text, consuming `consumed`.
-    fn take(&mut self, end: usize, consumed: usize) -> io::Result<Zeroizing<String>> {
-        let line: Zeroizing<Vec<u8>> = Zeroizing::new(self.ahead.drain(..consumed).collect());
-        let line = line.get(..end).unwrap_or_default();
+    /// Takes the first `count` bytes, as text without the line's end.
+    fn take(&mut self, count: usize) -> io::Result<Zeroizing<String>> {
+        let line: Zeroizing<Vec<u8>> = Zeroizing::new(self.ahead.drain(..count).collect());
+        let line = line.strip_suffix(b"\n").unwrap_or(&line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let text = str::from_utf8(line).map_err(|_| io::Error::other("a line is not UTF-8"))?;
         Ok(Zeroizing::new(text.to_owned()))
@@ -207,7 +204,7 @@ impl Answers for Stdin {
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                super::signals::die_of_interrupt()
+                crate::cli::signals::die_of_interrupt()
             }
             Err(error) => Err(error),
         }

@@ -1,27 +1,32 @@
 //! `postern mysql [target]`: opens the web SQL client.
 
+mod prompt;
+mod settings;
+mod share;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
-use super::failure::{Failure, printable};
-use super::output::print;
-use super::settings::{COMMAND, NO_OPEN, Settings, VERBOSE};
-use super::share::{self, Sharing};
-use super::signals::Watch;
-use super::{browser, logging, shutdown};
+use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
+use crate::cli::failure::{Failure, printable};
+use crate::cli::output::print;
+use crate::cli::signals::SignalWatch;
+use crate::cli::{browser, logging, serve};
 use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, Target, TlsMode, WebClient};
-use crate::store::{DataDir, RunDir};
+use crate::store::DataDir;
+use settings::Settings;
+use share::{ShareRequest, Sharing};
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
 
 /// The built-in plugin for MySQL-protocol databases.
-pub(super) struct MySql;
+pub(crate) struct MySql;
 
 impl Plugin for MySql {
     type Failure = Failure;
@@ -43,31 +48,24 @@ impl Plugin for MySql {
         let parsed = COMMAND.parse(arguments)?;
         let mut settings = Settings::read(&parsed)?;
         logging::start(parsed.has(&VERBOSE));
-        let watch = Watch::start()
-            .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))?;
+        let watch = SignalWatch::start()?;
         let opens = !parsed.has(&NO_OPEN);
         let share = settings.share.take();
         let mut options = settings.ask()?;
         print(&connecting(&options))?;
         // After the questions, where most of the signals that end a start come.
-        let run_dir = RunDir::create(DataDir::locate().ok().as_ref())
-            .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
-        watch.removes(run_dir.path());
+        let run_dir = serve::run_dir(DataDir::locate().ok().as_ref(), &watch)?;
         options.run_dir = run_dir.path().to_owned();
-        let shared = share.map(|wanted| Share {
-            wanted,
+        let shared = share.map(|request| Share {
+            request,
             name: format!("mysql {}", options.target),
             run_dir: run_dir.path().to_owned(),
         });
         let (readonly, running) = (options.readonly, sqlweb::start(options));
         let running = running.map_err(|error| {
-            let failure = Failure::verbatim(printable(&error.to_string()));
-            match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
+            Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
         })?;
-        serve(running, readonly, shared, opens, &watch)
+        run_client(running, readonly, shared, opens, &watch)
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
@@ -139,9 +137,10 @@ impl Served for Client {
 }
 
 fn allow(running: &WebClient, host: &str, is_https: bool) -> Result<(), InvalidHost> {
-    match is_https {
-        true => running.hosts().allow_https(host),
-        false => running.hosts().allow(host),
+    if is_https {
+        running.hosts().allow_https(host)
+    } else {
+        running.hosts().allow(host)
     }
 }
 
@@ -158,19 +157,19 @@ fn connecting(options: &Options) -> String {
 
 /// What `--share` asks for.
 struct Share {
-    wanted: share::Wanted,
+    request: ShareRequest,
     /// What the server is told that it is.
     name: String,
     run_dir: PathBuf,
 }
 
 /// Says where the client is, and ends it at the first signal.
-fn serve(
+fn run_client(
     running: WebClient,
     readonly: bool,
     share: Option<Share>,
     opens: bool,
-    watch: &Watch,
+    watch: &SignalWatch,
 ) -> Result<(), Failure> {
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
@@ -189,7 +188,7 @@ fn serve(
         let _ = stopped.recv();
         Ok(())
     });
-    shutdown::within_time(move || {
+    serve::stop_in_time(move || {
         if let Some(sharing) = sharing {
             sharing.stop();
         }
@@ -204,12 +203,11 @@ fn begin(
     running: &WebClient,
     stopped: &Receiver<()>,
 ) -> Result<Option<Sharing>, Failure> {
-    let home = DataDir::locate()
-        .map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
-    share.wanted.warn();
+    let home = serve::data_dir()?;
+    share.request.warn();
     let (target, run_dir) = (running.address(), &share.run_dir);
     let Some(sharing) = share
-        .wanted
+        .request
         .begin(home, target, share.name, run_dir, stopped)?
     else {
         return Ok(None);

@@ -2,25 +2,31 @@
 
 use std::net::SocketAddr;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::api_client::{self, Call};
-use crate::cli::failure::{Failure, OVER_LIMIT, printable};
-use crate::cli::start::Whereabouts;
+use super::api_client::{self, Answer, Call};
+use super::failure::{Failure, OVER_LIMIT, printable};
 use crate::store::{DataDir, Instance};
 
+/// What a running manager says to the other commands.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Whereabouts {
+    /// The page's address, `http://127.0.0.1:8181/`.
+    pub(crate) url: String,
+    /// Its process.
+    pub(crate) pid: u32,
+}
+
 /// A running manager.
-pub(super) struct Manager {
+pub(crate) struct Manager {
     address: SocketAddr,
 }
 
 impl Manager {
     /// The one that runs on the directory; none where there is none.
-    pub(super) fn find(home: &DataDir) -> Result<Option<Self>, Failure> {
-        let said = Instance::find(home);
-        let said =
-            said.map_err(|error| Failure::operation(error.to_string()).hint(error.hint()))?;
-        let Some(said) = said else {
+    pub(crate) fn find(home: &DataDir) -> Result<Option<Self>, Failure> {
+        let Some(said) = Instance::find(home)? else {
             return Ok(None);
         };
         let address = serde_json::from_slice::<Whereabouts>(&said)
@@ -37,7 +43,7 @@ impl Manager {
     }
 
     /// The `data` of the answer to one call.
-    pub(super) fn call(
+    pub(crate) fn call(
         &self,
         method: &str,
         path: &str,
@@ -49,23 +55,22 @@ impl Manager {
             authorization: None,
             body,
         };
-        let mut envelope = api_client::call(self.address, &call).map_err(|error| {
+        let Answer {
+            code,
+            message,
+            data,
+        } = api_client::call(self.address, &call).map_err(|error| {
             Failure::operation(format!(
                 "the manager at {} does not answer: {error}",
                 self.address
             ))
             .hint("end 'postern start' and start it again")
         })?;
-        match envelope.get("code").and_then(Value::as_u64) {
-            Some(200..=299) => Ok(envelope
-                .get_mut("data")
-                .map(Value::take)
-                .unwrap_or_default()),
-            Some(429) => {
-                Err(Failure::operation(printable(text(&envelope, "/message")))
-                    .exit_status(OVER_LIMIT))
-            }
-            Some(_) => Err(Failure::operation(printable(text(&envelope, "/message")))),
+        let message = printable(&message.unwrap_or_default());
+        match code {
+            Some(200..=299) => Ok(data),
+            Some(429) => Err(Failure::operation(message).exit_status(OVER_LIMIT)),
+            Some(_) => Err(Failure::operation(message)),
             None => Err(Failure::operation(format!(
                 "what answers at {} is not the manager",
                 self.address
@@ -75,7 +80,7 @@ impl Manager {
 }
 
 /// The text at a place in an answer; empty where there is none.
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     let found = value.pointer(pointer).and_then(Value::as_str);
     found.unwrap_or_default()
 }
