@@ -166,14 +166,12 @@ impl Service {
             running: &entry.running,
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;
-        let outcome = lease.conn().and_then(|db_conn| {
-            stoppable(&entry.running, db_conn, |db_conn| {
-                if self.readonly {
-                    // A look at a view runs its functions (MariaDB).
-                    self.make_read_only(&mut db_conn.conn, &self.info(), &[])?;
-                }
-                ask(&mut db_conn.conn)
-            })
+        let outcome = stoppable(&entry.running, lease.conn(), |conn| {
+            if self.readonly {
+                // A look at a view runs its functions (MariaDB).
+                self.make_read_only(&mut conn.driver, &self.info(), &[])?;
+            }
+            ask(&mut conn.driver)
         });
         let outcome = readonly::told(outcome, "this look");
         lease.give_back(&outcome, &entry.running);

@@ -156,11 +156,11 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClien
 }
 
 fn ask_server_info(connector: &Arc<Connector>, readonly: bool) -> Result<ServerInfo, DbError> {
-    let mut db_conn = connector.connect()?;
-    let info = ServerInfo::ask(&mut db_conn.conn)?;
+    let mut conn = connector.connect()?;
+    let info = ServerInfo::ask(&mut conn.driver)?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut db_conn.conn, &info, &[])?;
+        readonly::make_read_only(&mut conn.driver, &info, &[])?;
     }
     Ok(info)
 }

@@ -54,14 +54,14 @@ pub(crate) fn stopped_when_gone(
     client.on_gone(move || stop_in_background(running, StopCause::ClientLeft, connector))
 }
 
-/// Does `work` on `db_conn`, where a stop of `running` reaches it; the statement itself may still follow.
+/// Does `work` on `conn`, where a stop of `running` reaches it; the statement itself may still follow.
 pub(crate) fn stoppable<T>(
     running: &RunningStatement,
-    db_conn: &mut DbConn,
+    conn: &mut DbConn,
     work: impl FnOnce(&mut DbConn) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    running.begin(SentStatement::on(db_conn, None, true))?;
-    let outcome = work(db_conn);
+    running.begin(SentStatement::on(conn, None, true))?;
+    let outcome = work(conn);
     let stop = running.pause_after(&outcome);
     match (outcome, stop) {
         (Err(DbError::Statement(error)), Some(stop)) if error.code == INTERRUPTED => {

@@ -100,24 +100,24 @@ impl Connector {
 
     /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
-        let db_conn = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
-        let mut db_conn = db_conn.inspect_err(|_| {
+        let conn = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
+        let mut conn = conn.inspect_err(|_| {
             // One message is enough.
             let _ = self.missed.0.try_send(());
         })?;
-        db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
-        self.question.ask(&mut db_conn)?;
-        Ok(db_conn)
+        conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+        self.question.ask(&mut conn)?;
+        Ok(conn)
     }
 
     /// A connection outside the cap for a few words about another one, of which each and all are short.
     pub(super) fn control_connection(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
-        let mut db_conn = self.connect_with(Permit(None), time)?;
-        db_conn.socket.set_read_timeout(Some(time));
+        let mut conn = self.connect_with(Permit(None), time)?;
+        conn.socket.set_read_timeout(Some(time));
         let until = Instant::now() + 2 * time;
-        self.controls.lock().push((until, db_conn.socket.weak()));
-        self.question.ask(&mut db_conn)?;
-        Ok(db_conn)
+        self.controls.lock().push((until, conn.socket.weak()));
+        self.question.ask(&mut conn)?;
+        Ok(conn)
     }
 
     /// Shuts down those that are not. The answer to a short question may be without end.
@@ -135,18 +135,10 @@ impl Connector {
     }
 
     /// Takes a connection that was given up while the server may be at work on it: it counts until that has ended.
-    pub(crate) fn give_up(&self, db_conn: DbConn) {
-        let DbConn {
-            conn,
-            socket,
-            id,
-            server,
-            permit,
-            ..
-        } = db_conn;
-        socket.shut_down();
-        drop((conn, socket));
-        self.abandoned.add(id, server, permit);
+    pub(crate) fn give_up(&self, conn: DbConn) {
+        conn.socket.shut_down();
+        drop((conn.driver, conn.socket));
+        self.abandoned.add(conn.id, conn.server, conn.permit);
     }
 
     fn permit(&self) -> Result<Permit, DbError> {
@@ -192,15 +184,15 @@ impl Connector {
     }
 
     /// Without a handle on its socket a connection could not be ended, where one can be had at all.
-    fn with_socket(&self, conn: Conn, permit: Permit) -> Result<DbConn, DbError> {
-        let socket = SocketHandle::of(&conn);
+    fn with_socket(&self, driver: Conn, permit: Permit) -> Result<DbConn, DbError> {
+        let socket = SocketHandle::of(&driver);
         if SocketHandle::is_supported() && !socket.is_some() {
             return Err(self.unreachable("no further file can be opened here"));
         }
         Ok(DbConn {
             socket,
-            id: conn.connection_id().into(),
-            conn,
+            id: driver.connection_id().into(),
+            driver,
             moved: false,
             server: None,
             is_dated: false,

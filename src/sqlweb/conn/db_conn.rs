@@ -14,7 +14,7 @@ pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// One database connection with its place under the cap.
 pub(crate) struct DbConn {
     /// The driver's connection.
-    pub(crate) conn: Conn,
+    pub(crate) driver: Conn,
     /// Whether its current database may differ from the one it was made with, which only a new connection restores.
     pub(crate) moved: bool,
     /// The connection's socket, for what the driver does not offer.

@@ -35,35 +35,35 @@ pub(crate) struct IdentityQuery {
 impl IdentityQuery {
     /// Sets the connection to UTF-8 and, in the same round trip, learns which server it is on. A server that does not
     /// say is no failure: it is unknown then.
-    pub(crate) fn ask(&self, db_conn: &mut DbConn) -> Result<(), DbError> {
+    pub(crate) fn ask(&self, conn: &mut DbConn) -> Result<(), DbError> {
         let known = self.way.load(Ordering::SeqCst);
         let all = WAYS.iter().enumerate();
         for (way, question) in all.clone().skip(known).chain(all.take(known)) {
-            match rows(&mut db_conn.conn, &format!("{CLEAN}; {question}")) {
+            match rows(&mut conn.driver, &format!("{CLEAN}; {question}")) {
                 Err(DbError::Statement(_)) => {}
                 answer => {
                     self.way.store(way, Ordering::SeqCst);
-                    note(db_conn, answer?.first());
+                    note(conn, answer?.first());
                     return Ok(());
                 }
             }
         }
-        run_silently(&mut db_conn.conn, CLEAN)
+        run_silently(&mut conn.driver, CLEAN)
     }
 }
 
-fn note(db_conn: &mut DbConn, answer: Option<&Row>) {
+fn note(conn: &mut DbConn, answer: Option<&Row>) {
     let text = |i: usize| answer?.get_opt::<String, _>(i)?.ok();
     let id = text(1).and_then(|id| id.parse::<u64>().ok());
     // The greeting has the lower 32 bits. Another number is that of something in between, such as a proxy that shares
     // its connections: an id of the server's would mean nothing there.
     if let (Some(server), Some(id)) = (text(0), id)
-        && is_same(id, &db_conn.conn)
+        && is_same(id, &conn.driver)
     {
         let start = text(2);
-        db_conn.id = id;
-        db_conn.is_dated = start.is_some();
-        db_conn.server = Some(match start {
+        conn.id = id;
+        conn.is_dated = start.is_some();
+        conn.server = Some(match start {
             Some(start) => format!("{server}/{start}").into(),
             None => Arc::from(server),
         });

@@ -56,12 +56,12 @@ pub(crate) struct SentStatement {
 }
 
 impl SentStatement {
-    /// What is about to be sent on `db_conn`; `harmless` when it is known to call nothing.
-    pub(crate) fn on(db_conn: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
+    /// What is about to be sent on `conn`; `harmless` when it is known to call nothing.
+    pub(crate) fn on(conn: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
         Self {
-            connection: db_conn.id,
-            server: db_conn.server.clone(),
-            socket: db_conn.socket.clone(),
+            connection: conn.id,
+            server: conn.server.clone(),
+            socket: conn.socket.clone(),
             text: sql.map(compared),
             may_differ: !harmless,
             since: Instant::now(),
@@ -160,7 +160,7 @@ fn kill(control: &mut DbConn, connection: u64, query: Option<u64>) -> Result<boo
         Some(query) => format!("KILL QUERY ID {query}"),
         None => format!("KILL QUERY {connection}"),
     };
-    match run_silently(&mut control.conn, &kill) {
+    match run_silently(&mut control.driver, &kill) {
         Ok(()) => Ok(true),
         Err(DbError::Statement(error)) if ENDED.contains(&error.code) => Ok(false),
         Err(error) => Err(error),
@@ -176,10 +176,10 @@ pub(super) fn listed(control: &mut DbConn, connection: u64) -> Result<Vec<Row>, 
              FROM {table} WHERE ID = {connection}"
         )
     };
-    match rows(&mut control.conn, &ask("information_schema.PROCESSLIST")) {
+    match rows(&mut control.driver, &ask("information_schema.PROCESSLIST")) {
         // MySQL is about to take this one away.
         Err(DbError::Statement(_)) => {
-            rows(&mut control.conn, &ask("performance_schema.processlist"))
+            rows(&mut control.driver, &ask("performance_schema.processlist"))
         }
         listed => listed,
     }

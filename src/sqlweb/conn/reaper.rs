@@ -60,7 +60,7 @@ fn is_listed(control: &mut DbConn, id: u64) -> Result<bool, DbError> {
         return Ok(false);
     };
     if control.is_dated && is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
-        match run_silently(&mut control.conn, &format!("KILL {id}")) {
+        match run_silently(&mut control.driver, &format!("KILL {id}")) {
             Err(error) if !error.leaves_connection_usable() => return Err(error),
             Err(error) => log::debug!("connection {id}, which was cut, is not ended: {error}"),
             Ok(()) => {}

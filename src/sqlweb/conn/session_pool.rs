@@ -35,7 +35,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long what is left of a session without a connection is remembered.
 const MEMORY_TIME: Duration = Duration::from_secs(24 * 3600);
 
-/// SessionPool without a connection that are remembered, at most.
+/// Sessions without a connection that are remembered, at most.
 const MAX_REMEMBERED: usize = 4096;
 
 /// Connections that give way to a new one before that is refused: others may be quicker to take their places.
@@ -57,15 +57,30 @@ struct PoolState {
 }
 
 enum SessionSlot {
+    /// A statement runs; whether the connection is to be closed after it.
     Busy {
         closing: bool,
     },
     Idle(IdleConn),
-    /// There is no connection, and nothing is lost but the current database, which the next one enters.
-    Asleep(Option<String>, Instant),
-    /// The connection was given up, with something at stake, and nobody was there to be told; the session's next
-    /// statement is, and the one after that enters the database.
-    Gone(Option<String>, Instant),
+    Closed(ClosedSession),
+}
+
+/// A session without a connection: the next one enters its database.
+struct ClosedSession {
+    database: Option<String>,
+    since: Instant,
+    /// Whether more than the database was lost and nobody was there to be told: the session's next statement is.
+    lost_state: bool,
+}
+
+impl ClosedSession {
+    fn now(database: Option<String>, lost_state: bool) -> Self {
+        Self {
+            database,
+            since: Instant::now(),
+            lost_state,
+        }
+    }
 }
 
 impl SessionSlot {
@@ -73,56 +88,37 @@ impl SessionSlot {
     fn is_old(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
-            Self::Idle(parked) => parked.since.elapsed() > SESSION_IDLE,
-            Self::Asleep(_, since) | Self::Gone(_, since) => since.elapsed() > MEMORY_TIME,
-        }
-    }
-
-    /// Since when it has no connection, where it has none.
-    fn remembered(&self) -> Option<Instant> {
-        match self {
-            Self::Asleep(_, since) | Self::Gone(_, since) => Some(*since),
-            Self::Busy { .. } | Self::Idle(_) => None,
+            Self::Idle(idle) => idle.since.elapsed() > SESSION_IDLE,
+            Self::Closed(closed) => closed.since.elapsed() > MEMORY_TIME,
         }
     }
 }
 
 struct IdleConn {
-    db_conn: DbConn,
+    conn: DbConn,
     since: Instant,
     database: Option<String>,
 }
 
 impl IdleConn {
-    fn now(db_conn: DbConn, database: Option<String>) -> Self {
+    fn now(conn: DbConn, database: Option<String>) -> Self {
         Self {
-            db_conn,
+            conn,
             since: Instant::now(),
             database,
         }
     }
 
-    /// What is remembered of the session without the connection, which is to be closed.
-    fn put_to_sleep(self) -> (SessionSlot, DbConn) {
-        let now = Instant::now();
-        let slot = if self.db_conn.has_state {
-            SessionSlot::Gone(self.database, now)
-        } else {
-            SessionSlot::Asleep(self.database, now)
-        };
-        (slot, self.db_conn)
-    }
-
     /// Whether the connection can be used: a statement is only ever sent on one that was just there.
     fn is_alive(&mut self) -> bool {
-        match self.db_conn.socket.heard() {
+        match self.conn.socket.peek() {
             Peeked::Closed => return false,
-            Peeked::Nothing if self.since.elapsed() < TRUSTED_IDLE => return true,
-            Peeked::Nothing | Peeked::Data => {}
+            Peeked::Silence if self.since.elapsed() < TRUSTED_IDLE => return true,
+            Peeked::Silence | Peeked::Data => {}
         }
-        self.db_conn.socket.set_read_timeout(Some(PING_TIMEOUT));
-        let answered = call_driver(|| self.db_conn.conn.ping());
-        self.db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+        self.conn.socket.set_read_timeout(Some(PING_TIMEOUT));
+        let answered = call_driver(|| self.conn.driver.ping());
+        self.conn.socket.set_read_timeout(Some(READ_TIMEOUT));
         answered.is_ok()
     }
 }
@@ -139,7 +135,7 @@ enum SessionTurn {
 pub(crate) struct Lease<'a> {
     sessions: &'a SessionPool,
     owner: Option<Owner>,
-    db_conn: Option<DbConn>,
+    conn: Option<DbConn>,
     /// The current database, where it is known for certain. A session's is not entered again then: that would be a
     /// statement between two of the session's, which `ROW_COUNT()` shows.
     database: Option<String>,
@@ -200,34 +196,27 @@ impl SessionPool {
                 let closing = SessionSlot::Busy { closing: true };
                 state.sessions.insert(owner.clone(), closing);
             }
-            Some(SessionSlot::Idle(parked)) => {
+            // Closing speaks to the server, which the others must not wait for.
+            removed => {
                 drop(state);
-                drop(parked);
+                drop(removed);
             }
-            Some(SessionSlot::Asleep(..) | SessionSlot::Gone(..)) | None => {}
         }
     }
 
     /// Closes what was idle for too long, and forgets what nobody came back to.
     pub(crate) fn expire(&self) {
         let mut state = self.lock();
-        let old = std::mem::take(&mut state.spares);
-        let (old, kept) = old
+        let is_old = |spare: &mut IdleConn| spare.since.elapsed() > SPARE_IDLE;
+        let spares: Vec<_> = state.spares.extract_if(.., is_old).collect();
+        let old: Vec<_> = state.sessions.extract_if(|_, slot| slot.is_old()).collect();
+        let closed = old
             .into_iter()
-            .partition::<Vec<_>, _>(|p| p.since.elapsed() > SPARE_IDLE);
-        state.spares = kept;
-        let sessions = state.sessions.iter();
-        let aged: Vec<Owner> = sessions
-            .filter(|(_, slot)| slot.is_old())
-            .map(|(owner, _)| owner.clone())
-            .collect();
-        let closed: Vec<_> = aged
-            .into_iter()
-            .filter_map(|o| state.put_to_sleep(o))
-            .collect();
+            .map(|(owner, slot)| state.close_idle(owner, slot));
+        let closed: Vec<_> = closed.collect();
         state.forget_oldest();
         drop(state);
-        drop((old, closed));
+        drop((spares, closed));
     }
 
     /// Closes everything that is idle; what is busy is closed when it ends.
@@ -238,36 +227,24 @@ impl SessionPool {
 
     fn spare(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
         loop {
-            let parked = {
+            let idle = {
                 let mut state = self.lock();
-                let fits = |p: &IdleConn| wanted.database.is_some() || !p.db_conn.moved;
+                let fits = |p: &IdleConn| wanted.database.is_some() || !p.conn.moved;
                 let at = state.spares.iter().rposition(fits);
                 at.map(|at| state.spares.swap_remove(at))
             };
-            let mut lease = Lease {
-                sessions: self,
-                owner: None,
-                db_conn: None,
-                database: None,
-            };
-            let Some(mut parked) = parked else {
+            let mut lease = Lease::new(self, None);
+            let Some(mut idle) = idle else {
                 lease.take(self.fresh()?, wanted);
                 return Ok(lease);
             };
-            wanted.running.hold(&parked.db_conn.socket);
-            if parked.is_alive() && self.clean(&mut parked.db_conn).is_ok() {
-                lease.take(parked.db_conn, wanted);
+            wanted.running.hold(&idle.conn.socket);
+            // In read-only mode it was made as new when it came back.
+            if idle.is_alive() && (self.stateless || reset(&mut idle.conn).is_ok()) {
+                lease.take(idle.conn, wanted);
                 return Ok(lease);
             }
         }
-    }
-
-    /// Makes a connection that others have used as new. In read-only mode that was done when it came back.
-    fn clean(&self, db_conn: &mut DbConn) -> Result<(), DbError> {
-        if self.stateless {
-            return Ok(());
-        }
-        reset(db_conn)
     }
 
     /// A new connection; where the cap is reached, one that nobody misses gives way.
@@ -290,16 +267,15 @@ impl SessionPool {
             return true;
         }
         let idle_since = |(owner, slot): (&Owner, &SessionSlot)| match slot {
-            SessionSlot::Idle(parked) if !parked.db_conn.has_state => {
-                Some((parked.since, owner.clone()))
-            }
+            SessionSlot::Idle(idle) if !idle.conn.has_state => Some((idle.since, owner.clone())),
             _ => None,
         };
         let idle = state.sessions.iter().filter_map(idle_since);
         let Some((_, owner)) = idle.min_by_key(|(since, _)| *since) else {
             return false;
         };
-        let closed = state.put_to_sleep(owner);
+        let slot = state.sessions.remove(&owner);
+        let closed = slot.and_then(|slot| state.close_idle(owner, slot));
         drop(state);
         drop(closed);
         true
@@ -307,33 +283,24 @@ impl SessionPool {
 
     fn session(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, CheckoutError> {
         let turn = self.take_turn(wanted.owner)?;
-        let mut lease = Lease {
-            sessions: self,
-            owner: Some(wanted.owner.clone()),
-            db_conn: None,
-            database: None,
-        };
-        let database = match turn {
-            SessionTurn::New(database) => database,
-            SessionTurn::Idle(mut parked) => {
-                wanted.running.hold(&parked.db_conn.socket);
-                if parked.is_alive() {
-                    lease.database = parked.database.take();
-                    lease.take(parked.db_conn, wanted);
+        let mut lease = Lease::new(self, Some(wanted.owner.clone()));
+        match turn {
+            // Remembered where no connection can be had.
+            SessionTurn::New(database) => lease.database = database,
+            SessionTurn::Idle(mut idle) => {
+                lease.database = idle.database.take();
+                wanted.running.hold(&idle.conn.socket);
+                if idle.is_alive() {
+                    lease.take(idle.conn, wanted);
                     return Ok(lease);
                 }
-                if parked.db_conn.has_state {
-                    lease.database = parked.database;
+                if idle.conn.has_state {
                     return Err(CheckoutError::Db(DbError::SessionLost));
                 }
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
-                parked.database
             }
-        };
-        // Remembered where no connection can be had.
-        lease.database = database;
-        let db_conn = self.fresh()?;
-        lease.take(db_conn, wanted);
+        }
+        lease.take(self.fresh()?, wanted);
         let Some(was_in) = lease.database.take() else {
             return Ok(lease);
         };
@@ -363,16 +330,17 @@ impl SessionPool {
         }
         let now_busy = SessionSlot::Busy { closing: false };
         match state.sessions.insert(owner.clone(), now_busy) {
-            Some(SessionSlot::Idle(parked)) => Ok(SessionTurn::Idle(parked)),
-            Some(SessionSlot::Asleep(database, _)) => Ok(SessionTurn::New(database)),
-            Some(SessionSlot::Gone(database, _)) => {
-                let asleep = SessionSlot::Asleep(database, Instant::now());
-                state.sessions.insert(owner.clone(), asleep);
+            Some(SessionSlot::Idle(idle)) => Ok(SessionTurn::Idle(idle)),
+            Some(SessionSlot::Closed(closed)) if closed.lost_state => {
+                let told = ClosedSession::now(closed.database, false);
+                let slot = SessionSlot::Closed(told);
+                state.sessions.insert(owner.clone(), slot);
                 drop(state);
                 self.turn.notify_all();
                 Err(CheckoutError::Db(DbError::SessionLost))
             }
-            _ => Ok(SessionTurn::New(None)),
+            Some(SessionSlot::Closed(closed)) => Ok(SessionTurn::New(closed.database)),
+            Some(SessionSlot::Busy { .. }) | None => Ok(SessionTurn::New(None)),
         }
     }
 
@@ -381,37 +349,12 @@ impl SessionPool {
     fn put_back(
         &self,
         owner: Option<Owner>,
-        db_conn: Option<DbConn>,
+        conn: Option<DbConn>,
         database: Option<String>,
         untold: bool,
     ) {
         let mut state = self.lock();
-        let now = Instant::now();
-        let leftover = match (owner, db_conn) {
-            (Some(owner), db_conn) => {
-                let was = state.sessions.remove(&owner);
-                let closing = !matches!(was, Some(SessionSlot::Busy { closing: false }));
-                let slot = match db_conn {
-                    db_conn if closing => Err(db_conn),
-                    Some(db_conn) => Ok(SessionSlot::Idle(IdleConn::now(db_conn, database))),
-                    None if untold => Ok(SessionSlot::Gone(database, now)),
-                    None if database.is_some() => Ok(SessionSlot::Asleep(database, now)),
-                    None => Err(None),
-                };
-                slot.map_or_else(
-                    |left| left,
-                    |slot| {
-                        state.sessions.insert(owner, slot);
-                        None
-                    },
-                )
-            }
-            (None, Some(db_conn)) if state.spares.len() < SPARES => {
-                state.spares.push(IdleConn::now(db_conn, database));
-                None
-            }
-            (None, db_conn) => db_conn,
-        };
+        let leftover = state.put_back(owner, conn, database, untold);
         drop(state);
         self.turn.notify_all();
         drop(leftover);
@@ -423,27 +366,57 @@ impl SessionPool {
 }
 
 impl PoolState {
-    /// Takes a session's idle connection, to be closed, or forgets a session that has none.
-    fn put_to_sleep(&mut self, owner: Owner) -> Option<DbConn> {
-        let Some(SessionSlot::Idle(parked)) = self.sessions.remove(&owner) else {
+    /// As [`SessionPool::put_back`]; what is not kept is to be closed.
+    fn put_back(
+        &mut self,
+        owner: Option<Owner>,
+        conn: Option<DbConn>,
+        database: Option<String>,
+        untold: bool,
+    ) -> Option<DbConn> {
+        let Some(owner) = owner else {
+            if self.spares.len() >= SPARES {
+                return conn;
+            }
+            let spare = conn.map(|conn| IdleConn::now(conn, database));
+            self.spares.extend(spare);
             return None;
         };
-        let (slot, db_conn) = parked.put_to_sleep();
-        self.sessions.insert(owner, slot);
-        Some(db_conn)
+        let Some(SessionSlot::Busy { closing: false }) = self.sessions.remove(&owner) else {
+            return conn;
+        };
+        if let Some(conn) = conn {
+            let idle = IdleConn::now(conn, database);
+            self.sessions.insert(owner, SessionSlot::Idle(idle));
+        } else if untold || database.is_some() {
+            let closed = ClosedSession::now(database, untold);
+            self.sessions.insert(owner, SessionSlot::Closed(closed));
+        }
+        None
+    }
+
+    /// Of a session that was taken out, the idle connection, to be closed; what is remembered of it without that goes
+    /// back, and one that has none is forgotten.
+    fn close_idle(&mut self, owner: Owner, slot: SessionSlot) -> Option<DbConn> {
+        let SessionSlot::Idle(IdleConn { conn, database, .. }) = slot else {
+            return None;
+        };
+        let closed = ClosedSession::now(database, conn.has_state);
+        self.sessions.insert(owner, SessionSlot::Closed(closed));
+        Some(conn)
     }
 
     /// Bounds what is remembered of sessions without a connection; the oldest go first.
     fn forget_oldest(&mut self) {
-        let known =
-            |(owner, slot): (&Owner, &SessionSlot)| Some((slot.remembered()?, owner.clone()));
+        let known = |(owner, slot): (&Owner, &SessionSlot)| match slot {
+            SessionSlot::Closed(closed) => Some((closed.since, owner.clone())),
+            SessionSlot::Busy { .. } | SessionSlot::Idle(_) => None,
+        };
         let mut remembered: Vec<_> = self.sessions.iter().filter_map(known).collect();
         let too_many = remembered.len().saturating_sub(MAX_REMEMBERED);
-        if too_many > 0 {
-            remembered.sort_by_key(|(since, _)| *since);
-            for (_, owner) in remembered.into_iter().take(too_many) {
-                self.sessions.remove(&owner);
-            }
+        remembered.sort_by_key(|(since, _)| *since);
+        for (_, owner) in remembered.into_iter().take(too_many) {
+            self.sessions.remove(&owner);
         }
     }
 }
@@ -463,17 +436,25 @@ impl From<DbError> for CheckoutError {
     }
 }
 
-impl Lease<'_> {
-    /// The connection.
-    pub(crate) fn conn(&mut self) -> Result<&mut DbConn, DbError> {
-        self.db_conn
-            .as_mut()
-            .ok_or_else(|| DbError::Lost("the connection was closed".into()))
+impl<'a> Lease<'a> {
+    fn new(sessions: &'a SessionPool, owner: Option<Owner>) -> Self {
+        Self {
+            sessions,
+            owner,
+            conn: None,
+            database: None,
+        }
     }
 
-    fn take(&mut self, db_conn: DbConn, wanted: &CheckoutRequest<'_>) {
-        wanted.running.hold(&db_conn.socket);
-        self.db_conn = Some(db_conn);
+    /// The connection.
+    pub(crate) fn conn(&mut self) -> &mut DbConn {
+        let conn = self.conn.as_mut();
+        conn.expect("a lease has its connection until it is given back")
+    }
+
+    fn take(&mut self, conn: DbConn, wanted: &CheckoutRequest<'_>) {
+        wanted.running.hold(&conn.socket);
+        self.conn = Some(conn);
     }
 
     /// The statement that follows may change the current database; answers which one it is.
@@ -488,10 +469,7 @@ impl Lease<'_> {
 
     /// The failure of a statement on this connection, with what else was lost with it.
     pub(crate) fn explain(&self, error: DbError) -> DbError {
-        let has_state = self
-            .db_conn
-            .as_ref()
-            .is_some_and(|db_conn| db_conn.has_state);
+        let has_state = self.conn.as_ref().is_some_and(|conn| conn.has_state);
         if has_state && self.owner.is_some() {
             return error.with_state();
         }
@@ -503,9 +481,9 @@ impl Lease<'_> {
         if !self.sessions.stateless && self.database.as_deref() == Some(database) {
             return Ok(());
         }
-        let db_conn = self.conn()?;
-        db_conn.moved = true;
-        call_driver(|| db_conn.conn.select_db(database))?;
+        let conn = self.conn();
+        conn.moved = true;
+        call_driver(|| conn.driver.select_db(database))?;
         self.database = Some(database.to_owned());
         Ok(())
     }
@@ -517,42 +495,41 @@ impl Lease<'_> {
 
     fn give_back_after(mut self, error: Option<&DbError>, running: &RunningStatement) {
         let (owner, database) = (self.owner.take(), self.database.take());
-        let db_conn = self.db_conn.take();
-        let has_state = db_conn.as_ref().is_some_and(|db_conn| db_conn.has_state);
+        let conn = self.conn.take();
+        let has_state = conn.as_ref().is_some_and(|conn| conn.has_state);
         let untold = has_state && running.was_left();
         let lasts = owner.is_some() && !self.sessions.stateless;
-        let db_conn = db_conn.and_then(|db_conn| self.usable(db_conn, error, lasts));
+        let conn = conn.and_then(|conn| self.usable(conn, error, lasts));
         // From here on the connection is another statement's.
         running.end();
-        self.sessions.put_back(owner, db_conn, database, untold);
+        self.sessions.put_back(owner, conn, database, untold);
     }
 
     /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.
-    fn usable(&self, mut db_conn: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
+    fn usable(&self, mut conn: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
         if error.is_some_and(DbError::leaves_server_at_work) {
-            self.sessions.connector.give_up(db_conn);
+            self.sessions.connector.give_up(conn);
             return None;
         }
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
             // Whoever else has a handle on it.
-            db_conn.socket.shut_down();
+            conn.socket.shut_down();
             return None;
         }
         // Nothing that a statement has left, such as a lock, may outlive it.
-        if !lasts && (self.sessions.stateless || db_conn.has_state) && reset(&mut db_conn).is_err()
-        {
+        if !lasts && (self.sessions.stateless || conn.has_state) && reset(&mut conn).is_err() {
             return None;
         }
-        Some(db_conn)
+        Some(conn)
     }
 }
 
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
 /// databases would be read, too.
-fn reset(db_conn: &mut DbConn) -> Result<(), DbError> {
-    call_driver(|| db_conn.conn.reset())?;
-    db_conn.has_state = false;
-    run_silently(&mut db_conn.conn, CLEAN)
+fn reset(conn: &mut DbConn) -> Result<(), DbError> {
+    call_driver(|| conn.driver.reset())?;
+    conn.has_state = false;
+    run_silently(&mut conn.driver, CLEAN)
 }
 
 /// The database that a session was in cannot be entered any more. Elsewhere its statement would mean something else.
@@ -571,8 +548,8 @@ fn no_more(database: &str, error: DbError) -> DbError {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let db_conn = self.db_conn.take();
-        drop(db_conn);
+        let conn = self.conn.take();
+        drop(conn);
         if let Some(owner) = self.owner.take() {
             let database = self.database.take();
             self.sessions.put_back(Some(owner), None, database, false);

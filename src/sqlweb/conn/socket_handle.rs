@@ -66,7 +66,7 @@ impl SocketHandle {
     }
 
     /// What the server has sent to a connection on which nothing is under way; nothing is taken from it.
-    pub(crate) fn heard(&self) -> Peeked {
+    pub(crate) fn peek(&self) -> Peeked {
         use rustix::net::RecvFlags;
         let Some(fd) = &self.0 else {
             return Peeked::Data;
@@ -75,7 +75,7 @@ impl SocketHandle {
         match rustix::net::recv(fd, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
             Ok((0, _)) => Peeked::Closed,
             Ok(_) => Peeked::Data,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Peeked::Nothing,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Peeked::Silence,
             Err(_) => Peeked::Closed,
         }
     }
@@ -100,7 +100,7 @@ impl SocketHandle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peeked {
     /// It is silent, as it should be.
-    Nothing,
+    Silence,
     /// Bytes that nobody asked for: a last word, or what belongs to TLS. Also where it cannot be known.
     Data,
     /// The server has closed it.
@@ -185,9 +185,9 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
         if socket.is_some() {
-            assert_eq!(socket.heard(), Peeked::Nothing);
+            assert_eq!(socket.peek(), Peeked::Silence);
             theirs.write_all(b"bye").unwrap();
-            assert_eq!(socket.heard(), Peeked::Data);
+            assert_eq!(socket.peek(), Peeked::Data);
             let weak = socket.weak();
             assert!(weak.get().is_some());
             drop((ours, socket));
@@ -196,7 +196,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
         drop(theirs);
-        assert!(!socket.is_some() || socket.heard() == Peeked::Closed);
+        assert!(!socket.is_some() || socket.peek() == Peeked::Closed);
     }
 
     #[test]

@@ -72,10 +72,8 @@ pub(crate) fn execute(
     };
     let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
     let before = classified.moves.then(|| lease.lose_track());
-    let outcome = lease
-        .conn()
-        .and_then(|db_conn| run_on(service, job, sink, &entry, &classified, db_conn))
-        .map_err(|error| lease.explain(error));
+    let outcome = run_on(service, job, sink, &entry, &classified, lease.conn());
+    let outcome = outcome.map_err(|error| lease.explain(error));
     if let (Some(before), Some(entered)) = (before, classified.enters()) {
         lease.keep_track(match outcome {
             Ok(_) => Some(entered.to_owned()),
@@ -103,13 +101,13 @@ fn leaves_transaction(
 ) -> bool {
     let lasts = !service.readonly && !job.owner.session.is_empty();
     let lives = error.is_none_or(DbError::leaves_connection_usable);
-    lasts
-        && lives
-        && lease.conn().is_ok_and(|db_conn| {
-            let in_transaction = status::in_transaction(&mut db_conn.conn);
-            db_conn.has_state |= in_transaction;
-            in_transaction
-        })
+    if !lasts || !lives {
+        return false;
+    }
+    let conn = lease.conn();
+    let in_transaction = status::in_transaction(&mut conn.driver);
+    conn.has_state |= in_transaction;
+    in_transaction
 }
 
 /// Kind and size, but never the text: it may hold what nobody else may read.
@@ -125,7 +123,7 @@ fn run_on(
     sink: &mut dyn RowSink,
     entry: &Entry<'_>,
     classified: &Classified,
-    db_conn: &mut DbConn,
+    conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
     let stops = RunContext {
         connector: &service.connector,
@@ -135,22 +133,17 @@ fn run_on(
         reader: &job.reader,
     };
     match &classified.passed {
-        Some(passed) if service.readonly => read_only(
-            service,
-            job,
-            sink,
-            &stops,
-            (passed, &classified.info),
-            db_conn,
-        ),
+        Some(passed) if service.readonly => {
+            read_only(service, job, sink, &stops, (passed, &classified.info), conn)
+        }
         _ => {
             if classified.ask_mode {
-                check_with_mode(service, db_conn, &job.sql)?;
+                check_with_mode(service, conn, &job.sql)?;
             }
-            db_conn.moved |= classified.moves;
-            db_conn.has_state |= classified.passed.is_none();
+            conn.moved |= classified.moves;
+            conn.has_state |= classified.passed.is_none();
             let several = PROGRAMS.contains(&classified.kind.as_str());
-            run(job, sink, &stops, db_conn, several)
+            run(job, sink, &stops, conn, several)
         }
     }
 }
@@ -162,23 +155,23 @@ fn read_only(
     sink: &mut dyn RowSink,
     stops: &RunContext<'_>,
     (passed, info): (&Passed, &ServerInfo),
-    db_conn: &mut DbConn,
+    conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
     // stop must reach it, as it must what comes before.
-    let is_ready = |db_conn: &mut DbConn| {
-        service.make_read_only(&mut db_conn.conn, info, &passed.calls)?;
+    let is_ready = |conn: &mut DbConn| {
+        service.make_read_only(&mut conn.driver, info, &passed.calls)?;
         if let StatementKind::Use(_) = &passed.kind {
             return Ok(());
         }
-        db_conn.socket.set_read_timeout(None);
-        let prepared = readonly::prepare(&mut db_conn.conn, &job.sql);
-        db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+        conn.socket.set_read_timeout(None);
+        let prepared = readonly::prepare(&mut conn.driver, &job.sql);
+        conn.socket.set_read_timeout(Some(READ_TIMEOUT));
         prepared
     };
-    let outcome = stoppable(stops.running, db_conn, is_ready).and_then(|()| match &passed.kind {
-        StatementKind::Use(db) => change_database(db_conn, db, sink),
-        _ => run(job, sink, stops, db_conn, false),
+    let outcome = stoppable(stops.running, conn, is_ready).and_then(|()| match &passed.kind {
+        StatementKind::Use(db) => change_database(conn, db, sink),
+        _ => run(job, sink, stops, conn, false),
     });
     readonly::told(
         readonly::not_too_wide(outcome, &job.sql),
@@ -191,13 +184,13 @@ fn run(
     job: &Job,
     sink: &mut dyn RowSink,
     stops: &RunContext<'_>,
-    db_conn: &mut DbConn,
+    conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
-    let ended = statement::run(db_conn, &job.sql, sink, stops)?;
+    let ended = statement::run(conn, &job.sql, sink, stops)?;
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
-        _ => catalogue::warnings(&mut db_conn.conn)?,
+        _ => catalogue::warnings(&mut conn.driver)?,
     };
     if ended.stopped.is_some() {
         let message = if several {
@@ -221,12 +214,12 @@ const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
 
 /// `USE` by the protocol's own command, since not every server can prepare the statement.
 fn change_database(
-    db_conn: &mut DbConn,
+    conn: &mut DbConn,
     db: &str,
     sink: &mut dyn RowSink,
 ) -> Result<Vec<Value>, DbError> {
-    db_conn.moved = true;
-    call_driver(|| db_conn.conn.select_db(db))?;
+    conn.moved = true;
+    call_driver(|| conn.driver.select_db(db))?;
     sink.done(Done::default());
     Ok(Vec::new())
 }
@@ -319,8 +312,8 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 }
 
 /// The session itself says whether a backslash escapes.
-fn check_with_mode(service: &Service, db_conn: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect: Dialect = service.dialect(db_conn.conn.no_backslash_escape());
+fn check_with_mode(service: &Service, conn: &DbConn, sql: &str) -> Result<(), DbError> {
+    let dialect: Dialect = service.dialect(conn.driver.no_backslash_escape());
     one_statement(gate::split(sql, &dialect).count())
         .map_err(|error| DbError::Request(error.message))
 }

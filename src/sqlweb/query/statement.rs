@@ -43,19 +43,19 @@ pub(crate) struct RunContext<'a> {
     pub(crate) reader: &'a str,
 }
 
-/// Runs `sql` on `db_conn` and tells how it ended. The caller throws it away after an error for which
+/// Runs `sql` on `conn` and tells how it ended. The caller throws it away after an error for which
 /// [`DbError::leaves_connection_usable`] is false.
 pub(crate) fn run(
-    db_conn: &mut DbConn,
+    conn: &mut DbConn,
     sql: &str,
     sink: &mut dyn RowSink,
     stops: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
-    let sent = SentStatement::on(db_conn, Some(sql), stops.harmless);
+    let sent = SentStatement::on(conn, Some(sql), stops.harmless);
     stops.running.begin(sent)?;
-    db_conn.socket.set_read_timeout(None);
-    let outcome = catch_panic(|| copy_rows(&mut db_conn.conn, sql, sink, stops));
-    db_conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+    conn.socket.set_read_timeout(None);
+    let outcome = catch_panic(|| copy_rows(&mut conn.driver, sql, sink, stops));
+    conn.socket.set_read_timeout(Some(READ_TIMEOUT));
     let stop = stops.running.pause_after(&outcome);
     match (outcome, stop) {
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
@@ -69,7 +69,7 @@ pub(crate) fn run(
             error => Err(error),
         },
         (Ok(()), stop) => Ok(Ended {
-            warnings: db_conn.conn.warnings(),
+            warnings: conn.driver.warnings(),
             stopped: stop.map(|stop| stop.cause),
         }),
     }
