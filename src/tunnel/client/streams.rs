@@ -23,9 +23,9 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 static ROOM: OnceLock<usize> = OnceLock::new();
 
 /// One stream's room; it is free again when this is dropped.
-pub(super) struct Permit;
+pub(super) struct TargetPermit;
 
-impl Permit {
+impl TargetPermit {
     /// For a tunnel that has `of_tunnel` streams; none where that, or the process, has too many.
     pub(super) fn take(of_tunnel: u64) -> Option<Self> {
         let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
@@ -39,7 +39,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for TargetPermit {
     fn drop(&mut self) {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }

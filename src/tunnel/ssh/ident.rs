@@ -1,7 +1,8 @@
 //! The identification lines (RFC 4253 §4.2).
 
 use super::error::Error;
-use super::{Role, limits};
+use super::limits;
+use super::role::Role;
 
 /// A line of the input.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,12 +11,14 @@ use zeroize::Zeroize;
 
 use super::cipher::{LENGTH, Open, TAG};
 use super::error::Error;
-use super::event::{ChannelId, Event};
+use super::event::Event;
+use super::ids::ChannelId;
 use super::input::Input;
 use super::names::msg;
+use super::role::Role;
 use super::session::{Message, Session};
 use super::wire::{Fields, wide};
-use super::{Role, frame, ident, limits};
+use super::{frame, ident, limits};
 
 /// Opens input. Owned by whoever reads the stream.
 pub struct Reader {

@@ -160,6 +160,12 @@ pub(super) fn wide(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
+/// The beginning of a text that is sent.
+pub(super) fn capped(text: &str, cap: usize) -> &str {
+    text.get(..text.floor_char_boundary(cap))
+        .expect("cut between two characters")
+}
+
 /// A peer's text, cut to `cap` bytes, with a mark where it was, and without control characters (RFC 4251 §9.2).
 pub(super) fn printable(text: &[u8], cap: usize) -> String {
     let cut = text.get(..cap).unwrap_or(text);

@@ -4,8 +4,8 @@ use std::ops::DerefMut;
 
 use super::cipher::Seal;
 use super::error::Error;
-use super::event::ChannelId;
 use super::frame::{self, Form};
+use super::ids::ChannelId;
 use super::output::Batch;
 use super::session::Session;
 
