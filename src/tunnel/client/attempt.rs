@@ -49,7 +49,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
     let mut client = Client {
         state,
         settings,
-        phase: Phase::HostKey,
+        phase: HandshakePhase::HostKey,
         has_warned: false,
         is_crowded: false,
         failure: None,
@@ -75,7 +75,7 @@ fn config(settings: &Settings) -> ssh::Config {
 }
 
 /// What the server is to do next.
-enum Phase {
+enum HandshakePhase {
     HostKey,
     Login,
     Config(RequestId),
@@ -85,7 +85,7 @@ enum Phase {
 struct Client<'a> {
     state: &'a TunnelState,
     settings: &'a Settings,
-    phase: Phase,
+    phase: HandshakePhase,
     /// Of a target that was not offered: a server may ask without end.
     has_warned: bool,
     /// The last stream was one too many.
@@ -135,7 +135,7 @@ impl Client<'_> {
             );
             return Err(self.fail(failure));
         }
-        self.phase = Phase::Login;
+        self.phase = HandshakePhase::Login;
         let login = mux
             .session()
             .login(&self.settings.user, &self.settings.password);
@@ -148,7 +148,7 @@ impl Client<'_> {
             .session()
             .request("config", &config, Instant::now())
             .map_err(End::Protocol)?;
-        self.phase = Phase::Config(id);
+        self.phase = HandshakePhase::Config(id);
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Client<'_> {
         (success, data): (bool, &[u8]),
         trip: Duration,
     ) -> Result<(), End> {
-        if !matches!(self.phase, Phase::Config(config) if config == id) {
+        if !matches!(self.phase, HandshakePhase::Config(config) if config == id) {
             return Ok(());
         }
         if !success || !data.is_empty() {
@@ -168,7 +168,7 @@ impl Client<'_> {
                 .disconnect(ssh::Reason::ByApplication, "the remotes were refused");
             return Err(self.fail(Failure::of_config(data)));
         }
-        self.phase = Phase::Up;
+        self.phase = HandshakePhase::Up;
         mux.timed(trip);
         mux.ready();
         self.state.connected(trip);
@@ -194,7 +194,7 @@ impl Client<'_> {
             .remotes
             .iter()
             .find(|remote| remote.target().as_bytes() == extra);
-        let Some(remote) = wanted.filter(|_| matches!(self.phase, Phase::Up)) else {
+        let Some(remote) = wanted.filter(|_| matches!(self.phase, HandshakePhase::Up)) else {
             if !std::mem::replace(&mut self.has_warned, true) {
                 log::warn!("the server asked for a target that was not offered: refused");
             }
