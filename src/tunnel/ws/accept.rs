@@ -4,15 +4,16 @@ use std::io;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use tungstenite::protocol::Role;
+
 use super::cancel::{Cancel, Wake};
-use super::error::{AcceptError, Stage};
+use super::error::{AcceptError, ConnectStage};
 use super::handshake::{Failure, Handshake};
 use super::limits::{HANDSHAKE_TIMEOUT, MAX_HEAD};
 use super::reader::WsReader;
 use super::socket::Halt;
 use super::tls::ServerTls;
 use super::upgrade::{self, Reply};
-use super::websocket::Role;
 use super::writer::WsWriter;
 use crate::http::Limits;
 use crate::http::h1::head::Head;
@@ -62,7 +63,9 @@ pub fn accept(
         let connection = tls
             .connection()
             .map_err(|error| AcceptError::Tls(error.to_string()))?;
-        stream.secure(connection).map_err(explained(Stage::Tls))?;
+        stream
+            .secure(connection)
+            .map_err(explained(ConnectStage::Tls))?;
     }
     match request(&mut stream) {
         Ok(head) => reply(stream, &head),
@@ -71,9 +74,9 @@ pub fn accept(
             if stream.send(answer.as_bytes()).is_ok() {
                 stream.linger(LINGER);
             }
-            Err(explained(Stage::Upgrade)(Failure::Head(refusal)))
+            Err(explained(ConnectStage::Upgrade)(Failure::Head(refusal)))
         }
-        Err(failure) => Err(explained(Stage::Upgrade)(failure)),
+        Err(failure) => Err(explained(ConnectStage::Upgrade)(failure)),
     }
 }
 
@@ -91,21 +94,21 @@ fn reply(mut stream: Handshake<'_>, head: &Head) -> Result<Accepted, AcceptError
         Reply::Upgrade(answer) => {
             stream
                 .send(answer.as_bytes())
-                .map_err(explained(Stage::Upgrade))?;
+                .map_err(explained(ConnectStage::Upgrade))?;
             let (reader, writer) = stream.into_link(Role::Server).map_err(AcceptError::Io)?;
             Ok(Accepted::Link(reader, writer))
         }
         Reply::Answer(status, answer) => {
             stream
                 .send(answer.as_bytes())
-                .map_err(explained(Stage::Upgrade))?;
+                .map_err(explained(ConnectStage::Upgrade))?;
             stream.linger(LINGER);
             Ok(Accepted::Answered(status))
         }
     }
 }
 
-fn explained(stage: Stage) -> impl Fn(Failure) -> AcceptError {
+fn explained(stage: ConnectStage) -> impl Fn(Failure) -> AcceptError {
     move |failure| match failure {
         Failure::Halt(Halt::Cancelled) => AcceptError::Cancelled,
         Failure::Halt(Halt::TimedOut) => AcceptError::TimedOut(stage),

@@ -4,19 +4,20 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use tungstenite::protocol::Role;
+
 use super::address_class::AddressClass;
 use super::cancel::{Cancel, Wake};
 use super::endpoint::{Endpoint, authority};
-use super::error::{DialError, Stage};
+use super::error::{ConnectStage, DialError};
 use super::handshake::{Failure, Handshake};
 use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, RESOLVE_TIMEOUT};
-use super::proxy::{self, Proxy};
+use super::proxy::{self, Proxy, ProxyChoice};
 use super::reader::WsReader;
 use super::resolve::resolve;
 use super::socket::{self, Halt};
 use super::tls::{self, Tls};
 use super::upgrade::{self, Header, Verdict};
-use super::websocket::Role;
 use super::writer::WsWriter;
 
 /// How to get to a server; the default is: no extra headers, the proxy of the environment, the
@@ -35,19 +36,6 @@ pub struct DialOptions {
     /// How far inside the network the server may lie, where somebody else than the user has named it; none for
     /// anywhere.
     pub innermost: Option<AddressClass>,
-}
-
-/// Which proxy is used.
-#[derive(Debug, Clone, Default)]
-pub enum ProxyChoice {
-    /// `HTTPS_PROXY` for `wss`, `HTTP_PROXY` for `ws`, else `ALL_PROXY`, unless `NO_PROXY` names
-    /// the server; never for this machine itself.
-    #[default]
-    Environment,
-    /// None.
-    Direct,
-    /// This one, always.
-    Fixed(Proxy),
 }
 
 /// How long each stage may take.
@@ -94,11 +82,11 @@ pub fn dial(
     }
     let to = authority(host, port);
     let socket = connect(&to, &addresses, options.timeouts.connect, &wake)?;
-    let link = shake_hands(target, options, proxy.as_ref(), socket, &wake)?;
-    match cancel.is_cancelled() {
-        true => Err(DialError::Cancelled),
-        false => Ok(link),
+    let ends = handshake(target, options, proxy.as_ref(), socket, &wake)?;
+    if cancel.is_cancelled() {
+        return Err(DialError::Cancelled);
     }
+    Ok(ends)
 }
 
 fn judge_literal(host: &str, innermost: AddressClass) -> Result<(), DialError> {
@@ -166,7 +154,7 @@ fn is_shortage(error: &io::Error) -> bool {
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-fn shake_hands(
+fn handshake(
     target: &Endpoint,
     options: &DialOptions,
     proxy: Option<&Proxy>,
@@ -177,7 +165,7 @@ fn shake_hands(
     let explain = |stage| move |failure| explained(failure, stage, timeout);
     let mut stream = Handshake::new(socket, wake, Instant::now() + timeout).map_err(|error| {
         DialError::Broken {
-            stage: Stage::Connect,
+            stage: ConnectStage::Connect,
             error,
         }
     })?;
@@ -188,7 +176,7 @@ fn shake_hands(
         match answer {
             Ok(head) => proxy.judge(&head)?,
             Err(Failure::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
-            Err(failure) => return Err(explained(failure, Stage::Proxy, timeout)),
+            Err(failure) => return Err(explained(failure, ConnectStage::Proxy, timeout)),
         }
         // The server never speaks first: these bytes are the proxy's.
         if stream.has_input() {
@@ -199,14 +187,14 @@ fn shake_hands(
         let connection = options.tls.connection(&target.host)?;
         stream.secure(connection).map_err(|failure| match failure {
             Failure::Tls(error) => tls::failure(&target.host, error),
-            failure => explained(failure, Stage::Tls, timeout),
+            failure => explained(failure, ConnectStage::Tls, timeout),
         })?;
     }
     upgrade(
         &mut stream,
         target,
         &options.headers,
-        explain(Stage::Upgrade),
+        explain(ConnectStage::Upgrade),
     )?;
     stream.into_link(Role::Client).map_err(DialError::Resources)
 }
@@ -232,7 +220,7 @@ fn upgrade(
     ))
 }
 
-fn explained(failure: Failure, stage: Stage, after: Duration) -> DialError {
+fn explained(failure: Failure, stage: ConnectStage, after: Duration) -> DialError {
     match failure {
         Failure::Halt(Halt::Cancelled) => DialError::Cancelled,
         Failure::Halt(Halt::TimedOut) => DialError::TimedOut { stage, after },

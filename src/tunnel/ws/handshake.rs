@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustls::Connection;
+use tungstenite::protocol::Role;
 
 use super::cancel::Wake;
 use super::limits::{MAX_HEAD, WRITE_STALL};
 use super::reader::WsReader;
 use super::socket::{self, Halt};
-use super::websocket::Role;
 use super::writer::WsWriter;
 use crate::http::h1::head::HeadScan;
 use crate::http::server::Refusal;
