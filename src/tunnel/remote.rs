@@ -222,11 +222,16 @@ fn host(part: &str) -> Result<String, &'static str> {
     }
 }
 
-fn address(host: &str, port: u16) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
+fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
     }
+}
+
+fn address(host: &str, port: u16) -> String {
+    format!("{}:{port}", bracketed(host))
 }
 
 /// What was given, fit for a message; the mark at its end says that there was more.
@@ -272,8 +277,7 @@ pub fn encode_config(remotes: &[Remote]) -> Vec<u8> {
         version: VERSION.to_owned(),
         remotes: Some(remotes.iter().map(Wire::from).collect()),
     };
-    // Strings and booleans: there is nothing in it that could fail.
-    serde_json::to_vec(&config).unwrap_or_default()
+    serde_json::to_vec(&config).expect("strings and booleans are always JSON")
 }
 
 /// Reads a client's `config` request. The first remote of another kind than reverse TCP makes
@@ -293,18 +297,15 @@ pub fn decode_config(data: &[u8]) -> Result<Vec<Remote>, RemoteError> {
 fn check_shape(config: &Value) -> Result<(), RemoteError> {
     let remotes = config.get("Remotes").and_then(Value::as_array);
     let all_objects = |remotes: &Vec<Value>| remotes.iter().all(Value::is_object);
-    match config.is_object() && remotes.is_none_or(all_objects) {
-        true => Ok(()),
-        false => Err(RemoteError::Json("a list in place of an object".to_owned())),
+    if !config.is_object() || !remotes.is_none_or(all_objects) {
+        let reason = "a list in place of an object";
+        return Err(RemoteError::Json(reason.to_owned()));
     }
+    Ok(())
 }
 
 impl From<&Remote> for Wire {
     fn from(remote: &Remote) -> Self {
-        let bracketed = |host: &str| match host.contains(':') {
-            true => format!("[{host}]"),
-            false => host.to_owned(),
-        };
         Self {
             local_host: bracketed(&remote.local_host),
             local_port: remote.local_port.to_string(),

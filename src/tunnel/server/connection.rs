@@ -34,7 +34,7 @@ pub(super) fn run(
         ws::accept(socket, &state.accept, evicted)
     };
     match accepted {
-        Ok(Accepted::Link(from, to)) => serve(state, peer, permit, (from, to)),
+        Ok(Accepted::WebSocket(from, to)) => serve(state, peer, permit, (from, to)),
         Ok(Accepted::Answered(status)) => log::debug!("{peer}: answered with {status}"),
         Err(error) => log::debug!("{peer}: {error}"),
     }

@@ -120,7 +120,7 @@ impl Channel {
             }
             self.queued += out.bulk(id, &[&head, piece]);
         }
-        let size = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(piece.len()).expect("a packet's data is capped");
         self.send_window = self.send_window.saturating_sub(size);
         true
     }

@@ -354,7 +354,10 @@ impl Session {
 
     /// Deals with any message but NEWKEYS, channel data and the end of a channel.
     pub(super) fn handle<'a>(&mut self, message: Message<'a>) -> Result<Event<'a>, Error> {
-        let kind = message.payload.first().copied().unwrap_or_default();
+        let kind = *message
+            .payload
+            .first()
+            .expect("an empty payload was refused");
         let fields = Fields::after_kind(message.payload);
         let event = match kind {
             msg::DISCONNECT => disconnected(fields),

@@ -10,14 +10,14 @@ use super::address_class::AddressClass;
 use super::cancel::{Cancel, Wake};
 use super::endpoint::{Endpoint, authority};
 use super::error::{ConnectStage, DialError};
-use super::handshake::{Failure, Handshake};
+use super::handshake::{HandshakeError, HandshakeStream};
 use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, RESOLVE_TIMEOUT};
 use super::proxy::{self, Proxy, ProxyChoice};
 use super::reader::WsReader;
 use super::resolve::resolve;
-use super::socket::{self, Halt};
+use super::socket::{self, WaitError};
 use super::tls::{self, Tls};
-use super::upgrade::{self, Header, Verdict};
+use super::upgrade::{self, Header, UpgradeAnswer};
 use super::writer::WsWriter;
 
 /// How to get to a server; the default is: no extra headers, the proxy of the environment, the
@@ -134,10 +134,12 @@ fn connect(
         let share = end.saturating_duration_since(now) / to_come;
         match socket::connect(*address, wake, now + share) {
             Ok(socket) => return Ok(socket),
-            Err(Halt::Cancelled) => return Err(DialError::Cancelled),
-            Err(Halt::TimedOut) => tried.push((*address, io::ErrorKind::TimedOut.into())),
-            Err(Halt::Io(error)) if is_shortage(&error) => return Err(DialError::Resources(error)),
-            Err(Halt::Io(error)) => tried.push((*address, error)),
+            Err(WaitError::Cancelled) => return Err(DialError::Cancelled),
+            Err(WaitError::TimedOut) => tried.push((*address, io::ErrorKind::TimedOut.into())),
+            Err(WaitError::Io(error)) if is_shortage(&error) => {
+                return Err(DialError::Resources(error));
+            }
+            Err(WaitError::Io(error)) => tried.push((*address, error)),
         }
     }
     Err(DialError::Connect {
@@ -163,19 +165,20 @@ fn handshake(
 ) -> Result<(WsReader, WsWriter), DialError> {
     let timeout = options.timeouts.handshake;
     let explain = |stage| move |failure| explained(failure, stage, timeout);
-    let mut stream = Handshake::new(socket, wake, Instant::now() + timeout).map_err(|error| {
-        DialError::Broken {
-            stage: ConnectStage::Connect,
-            error,
-        }
-    })?;
+    let mut stream =
+        HandshakeStream::new(socket, wake, Instant::now() + timeout).map_err(|error| {
+            DialError::Broken {
+                stage: ConnectStage::Connect,
+                error,
+            }
+        })?;
     if let Some(proxy) = proxy {
         let answer = stream
             .send(&proxy.request(target))
             .and_then(|()| stream.receive_head());
         match answer {
-            Ok(head) => proxy.judge(&head)?,
-            Err(Failure::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
+            Ok(head) => proxy.check_answer(&head)?,
+            Err(HandshakeError::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
             Err(failure) => return Err(explained(failure, ConnectStage::Proxy, timeout)),
         }
         // The server never speaks first: these bytes are the proxy's.
@@ -186,7 +189,7 @@ fn handshake(
     if target.secure {
         let connection = options.tls.connection(&target.host)?;
         stream.secure(connection).map_err(|failure| match failure {
-            Failure::Tls(error) => tls::failure(&target.host, error),
+            HandshakeError::Tls(error) => tls::failure(&target.host, error),
             failure => explained(failure, ConnectStage::Tls, timeout),
         })?;
     }
@@ -196,14 +199,16 @@ fn handshake(
         &options.headers,
         explain(ConnectStage::Upgrade),
     )?;
-    stream.into_link(Role::Client).map_err(DialError::Resources)
+    stream
+        .into_halves(Role::Client)
+        .map_err(DialError::Resources)
 }
 
 fn upgrade(
-    stream: &mut Handshake<'_>,
+    stream: &mut HandshakeStream<'_>,
     target: &Endpoint,
     headers: &[Header],
-    explain: impl Fn(Failure) -> DialError,
+    explain: impl Fn(HandshakeError) -> DialError,
 ) -> Result<(), DialError> {
     let key = upgrade::new_key()?;
     stream
@@ -211,7 +216,7 @@ fn upgrade(
         .map_err(&explain)?;
     for _ in 0..=MAX_INTERIM {
         let head = stream.receive_head().map_err(&explain)?;
-        if upgrade::judge(&head, &key)? == Verdict::Upgraded {
+        if upgrade::check_answer(&head, &key)? == UpgradeAnswer::Upgraded {
             return Ok(());
         }
     }
@@ -220,17 +225,17 @@ fn upgrade(
     ))
 }
 
-fn explained(failure: Failure, stage: ConnectStage, after: Duration) -> DialError {
+fn explained(failure: HandshakeError, stage: ConnectStage, after: Duration) -> DialError {
     match failure {
-        Failure::Halt(Halt::Cancelled) => DialError::Cancelled,
-        Failure::Halt(Halt::TimedOut) => DialError::TimedOut { stage, after },
-        Failure::Halt(Halt::Io(error)) => DialError::Broken { stage, error },
-        Failure::Ended => DialError::Broken {
+        HandshakeError::Wait(WaitError::Cancelled) => DialError::Cancelled,
+        HandshakeError::Wait(WaitError::TimedOut) => DialError::TimedOut { stage, after },
+        HandshakeError::Wait(WaitError::Io(error)) => DialError::Broken { stage, error },
+        HandshakeError::Ended => DialError::Broken {
             stage,
             error: io::Error::new(io::ErrorKind::UnexpectedEof, "the other side closed it"),
         },
-        Failure::Tls(error) => DialError::Tls(error.to_string()),
-        Failure::Head(refusal) => {
+        HandshakeError::Tls(error) => DialError::Tls(error.to_string()),
+        HandshakeError::Head(refusal) => {
             DialError::BadUpgrade(format!("its answer is no HTTP: {}", refusal.message))
         }
     }

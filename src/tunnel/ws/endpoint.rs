@@ -57,9 +57,10 @@ impl Endpoint {
     /// The host as an HTTP `Host` header has it: without the port that the scheme implies.
     pub(super) fn host_header(&self) -> String {
         let implied = if self.secure { 443 } else { 80 };
-        match self.port == implied {
-            true => bracketed(&self.host),
-            false => self.authority(),
+        if self.port == implied {
+            bracketed(&self.host)
+        } else {
+            self.authority()
         }
     }
 
@@ -94,9 +95,10 @@ pub(super) fn authority(host: &str, port: u16) -> String {
 }
 
 fn bracketed(host: &str) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]"),
-        false => host.to_owned(),
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
     }
 }
 
@@ -130,14 +132,10 @@ pub(super) fn split_port(authority: &str) -> Result<(&str, Option<u16>), String>
 
 /// 1 to 65535, digits only.
 pub(crate) fn port(digits: &str) -> Result<u16, String> {
-    let number = match digits.bytes().all(|b| b.is_ascii_digit()) {
-        true => digits.parse().unwrap_or(0),
-        false => 0,
-    };
-    match number {
-        0 => Err(format!("'{digits}' is no port: give 1 to 65535")),
-        number => Ok(number),
-    }
+    let number = digits.parse().ok().filter(|number| *number > 0);
+    number
+        .filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))
+        .ok_or_else(|| format!("'{digits}' is no port: give 1 to 65535"))
 }
 
 pub(super) fn checked_host(host: &str) -> Result<String, String> {

@@ -213,9 +213,8 @@ impl fmt::Display for DialError {
                 location,
             } => {
                 write!(f, "not a tunnel server: it answered {status}")?;
-                match reason.is_empty() {
-                    true => {}
-                    false => write!(f, " {reason}")?,
+                if !reason.is_empty() {
+                    write!(f, " {reason}")?;
                 }
                 match location {
                     None => Ok(()),

@@ -96,8 +96,8 @@ impl Proxy {
         Zeroizing::new(text.as_bytes().to_vec())
     }
 
-    /// Judges its answer: any 2xx opens the tunnel.
-    pub(super) fn judge(&self, head: &[u8]) -> Result<(), DialError> {
+    /// Checks its answer: any 2xx opens the tunnel.
+    pub(super) fn check_answer(&self, head: &[u8]) -> Result<(), DialError> {
         let answer =
             AnswerHead::parse(head, false).map_err(|refusal| self.malformed(&refusal.message))?;
         match answer.status {
@@ -347,11 +347,11 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_of_a_proxy_is_judged() {
+    fn the_answer_of_a_proxy_is_checked() {
         let proxy = Proxy::parse("p:1").unwrap();
         let text = |head: &str| {
             proxy
-                .judge(head.as_bytes())
+                .check_answer(head.as_bytes())
                 .map_err(|error| error.to_string())
         };
         assert_eq!(text("HTTP/1.0 200 Connection established\r\n\r\n"), Ok(()));

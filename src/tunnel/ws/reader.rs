@@ -380,7 +380,7 @@ impl Source {
             let received = if self.has_pending {
                 let both = [&mut *first, &mut *second];
                 let space = both.into_iter().find(|space| !space.is_empty());
-                socket::receive_now(&self.shared.socket, space.unwrap_or_default())
+                socket::receive_now(&self.shared.socket, space.expect("there is room for more"))
             } else {
                 let mut both = [IoSliceMut::new(first), IoSliceMut::new(second)];
                 (&self.shared.socket).read_vectored(&mut both)

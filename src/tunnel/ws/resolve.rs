@@ -32,10 +32,10 @@ pub(super) fn resolve(
     };
     let addresses =
         ask(host, port, timeout, cancel)?.map_err(|error| problem(error.to_string()))?;
-    match addresses.is_empty() {
-        true => Err(problem("it has none".to_owned())),
-        false => Ok(addresses),
+    if addresses.is_empty() {
+        return Err(problem("it has none".to_owned()));
     }
+    Ok(addresses)
 }
 
 /// Addresses, and the name that stands for this machine (RFC 6761 §6.3).
@@ -80,7 +80,7 @@ fn start(
     answer: Sender<Option<Answer>>,
     query: impl FnOnce() -> Answer + Send + 'static,
 ) -> Result<(), DialError> {
-    let place = Place::take().ok_or_else(|| {
+    let permit = ResolverPermit::take().ok_or_else(|| {
         let hanging = "too many name resolutions hang: is the name server reachable?";
         DialError::Resources(std::io::Error::other(hanging))
     })?;
@@ -88,7 +88,7 @@ fn start(
         .name("tunnel-resolve".to_owned())
         .stack_size(RESOLVER_STACK)
         .spawn(move || {
-            let _place = place;
+            let _permit = permit;
             // Nobody may be waiting any more.
             let _ = answer.try_send(Some(query()));
         })
@@ -96,10 +96,10 @@ fn start(
         .map_err(DialError::Resources)
 }
 
-/// One of the places for resolver threads.
-struct Place;
+/// A resolver thread may run.
+struct ResolverPermit;
 
-impl Place {
+impl ResolverPermit {
     fn take() -> Option<Self> {
         let step = |taken: usize| (taken < MAX_RESOLVERS).then_some(taken + 1);
         RESOLVERS
@@ -109,7 +109,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ResolverPermit {
     fn drop(&mut self) {
         RESOLVERS.fetch_sub(1, Ordering::Relaxed);
     }

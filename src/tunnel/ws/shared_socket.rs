@@ -204,7 +204,9 @@ impl SharedSocket {
             Role::Client => Some(out.mask_keys.next()?),
             Role::Server => None,
         };
-        Mask::new(key.unwrap_or_default()).apply(payload);
+        if let Some(key) = key {
+            Mask::new(key).apply(payload);
+        }
         Ok(frames::header(opcode, payload.len(), key))
     }
 
