@@ -1,5 +1,5 @@
 use super::*;
-use crate::tunnel::ws::WsReader;
+use crate::tunnel::ws::{Counters, WsReader, WsWriter};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -40,28 +40,28 @@ fn a_write_without_progress_ends() {
 }
 
 #[test]
-fn what_is_owed_does_not_grow_while_the_socket_is_full() {
+fn what_is_pending_does_not_grow_while_the_socket_is_full() {
     let (ours, _theirs) = pair();
     let writer = writer(ours, Duration::from_secs(60));
     let shared = writer.shared();
     let mut full = false;
     for _ in 0..200_000 {
         shared.queue_pong(&[7; 125]);
-        full |= shared.settle();
+        full |= shared.try_flush_control();
     }
     assert!(full, "the socket never filled");
-    assert!(shared.out.lock().queue.len() < 1024);
-    assert!(shared.owed.lock().pong.is_some());
+    assert!(shared.outgoing.lock().queue.len() < 1024);
+    assert!(shared.pending.lock().pong.is_some());
 }
 
 #[test]
-fn only_one_goodbye_is_sent() {
+fn only_one_close_frame_is_sent() {
     let (ours, mut theirs) = pair();
     let writer = writer(ours, Duration::from_secs(60));
     let shared = writer.shared();
-    shared.owe_close(vec![3, 0xe9]);
-    shared.owe_close(vec![3, 0xea]);
-    assert!(!shared.settle());
+    shared.queue_close(vec![3, 0xe9]);
+    shared.queue_close(vec![3, 0xea]);
+    assert!(!shared.try_flush_control());
     writer.close();
     writer.close();
     let mut sent = Vec::new();

@@ -9,20 +9,28 @@
 
 use std::sync::Arc;
 
-use super::OpenKeys;
-use crate::tunnel::ssh::Role;
-use crate::tunnel::ssh::cipher::Open;
-use crate::tunnel::ssh::error::Error;
-use crate::tunnel::ssh::event::Event;
-use crate::tunnel::ssh::hostkey::{HostKey, ServerKey};
-use crate::tunnel::ssh::kex_crypto::{EphemeralKey, Hash, Keys, Secret, Transcript};
-use crate::tunnel::ssh::names::msg;
-use crate::tunnel::ssh::negotiate::{Agreed, Offer};
-use crate::tunnel::ssh::output::{Output, SealKeys};
-use crate::tunnel::ssh::wire::{Fields, Put};
+use super::cipher::Open;
+use super::error::Error;
+use super::event::Event;
+use super::hostkey::{HostKey, ServerKey};
+use super::kex_crypto::{EphemeralKey, Hash, Keys, Secret, Transcript};
+use super::names::msg;
+use super::negotiate::{Agreed, Offer};
+use super::output::{Output, SealKeys};
+use super::role::Role;
+use super::wire::{Fields, Put};
+
+/// Keys for the direction inward.
+pub(super) struct OpenKeys {
+    pub(super) open: Open,
+    /// Strict key exchange: count from zero again.
+    pub(super) restart: bool,
+    /// These are not the connection's first.
+    pub(super) again: bool,
+}
 
 /// The key exchanges of a connection.
-pub(super) struct Exchange {
+pub(super) struct KeyExchange {
     offer: Offer,
     server_keys: Arc<[ServerKey]>,
     peer_ident: Vec<u8>,
@@ -51,7 +59,7 @@ struct Sharing {
     skip: bool,
 }
 
-impl Exchange {
+impl KeyExchange {
     /// The first exchange: KEXINIT follows the identification at once (RFC 4253 §7.1).
     pub(super) fn begin(
         offer: Offer,

@@ -2,13 +2,13 @@
 
 use zeroize::Zeroizing;
 
-use super::Session;
-use crate::tunnel::ssh::error::Error;
-use crate::tunnel::ssh::event::Event;
-use crate::tunnel::ssh::names::{CONNECTION_SERVICE, NONE, PASSWORD, USERAUTH_SERVICE, msg};
-use crate::tunnel::ssh::output::Output;
-use crate::tunnel::ssh::wire::{Fields, Put};
-use crate::tunnel::ssh::{Role, limits};
+use super::error::Error;
+use super::event::Event;
+use super::limits;
+use super::names::{CONNECTION_SERVICE, NONE, PASSWORD, USERAUTH_SERVICE, msg};
+use super::output::Output;
+use super::role::Role;
+use super::wire::{Fields, Put};
 
 /// How far the login is.
 pub(super) enum Auth {
@@ -38,57 +38,54 @@ pub(super) struct Tries {
     none: bool,
 }
 
-impl Session {
-    /// Client: trusts the key of [`Event::HostKey`], and logs in; also after
-    /// [`Event::LoginRefused`]. The answer is an event.
-    pub fn login(&mut self, user: &str, password: &str) -> Result<(), Error> {
-        self.check_alive()?;
-        if user.len().max(password.len()) > limits::MAX_CREDENTIAL {
-            return Err(Error::Misuse("the user name or password is too long"));
-        }
-        let request = request(user, password);
-        match self.login {
-            Auth::Undecided if self.exchange.has_host_key() => {
-                let mut service = vec![msg::SERVICE_REQUEST];
-                service.put_string(USERAUTH_SERVICE.as_bytes());
-                self.out.urgent(&[&service]);
-                self.login = Auth::Service(request);
-            }
-            Auth::Refused => {
-                self.out.urgent(&[&request]);
-                self.login = Auth::Asked;
-            }
-            _ => return Err(Error::Misuse("there is nothing to log in to now")),
-        }
-        Ok(())
-    }
-
-    /// Server: answers [`Event::Password`]. Call [`Reader::next`](crate::tunnel::ssh::Reader::next) afterwards:
-    /// what came meanwhile has waited.
-    pub fn verdict(&mut self, accepted: bool) -> Result<(), Error> {
-        self.check_alive()?;
-        let Auth::Deciding(tries) = self.login else {
-            return Err(Error::Misuse("nobody waits for a verdict"));
-        };
-        if accepted {
-            self.out.urgent(&[&[msg::USERAUTH_SUCCESS]]);
-            self.login = Auth::Done;
-            return Ok(());
-        }
-        match tries.fail(&mut self.out) {
-            Ok(failed) => self.login = failed,
-            Err(error) => self.fail(&error),
-        }
-        Ok(())
-    }
-}
-
 impl Auth {
     pub(super) fn new(role: Role) -> Self {
         match role {
             Role::Client => Self::Undecided,
             Role::Server => Self::Waiting,
         }
+    }
+
+    /// Client: asks to be admitted, once the server has proved its host key or has refused.
+    pub(super) fn authenticate(
+        &mut self,
+        has_host_key: bool,
+        user: &str,
+        password: &str,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        if user.len().max(password.len()) > limits::MAX_CREDENTIAL {
+            return Err(Error::Misuse("the user name or password is too long"));
+        }
+        let request = request(user, password);
+        match self {
+            Self::Undecided if has_host_key => {
+                let mut service = vec![msg::SERVICE_REQUEST];
+                service.put_string(USERAUTH_SERVICE.as_bytes());
+                out.urgent(&[&service]);
+                *self = Self::Service(request);
+            }
+            Self::Refused => {
+                out.urgent(&[&request]);
+                *self = Self::Asked;
+            }
+            _ => return Err(Error::Misuse("there is nothing to log in to now")),
+        }
+        Ok(())
+    }
+
+    /// Server: its owner has decided about an attempt.
+    pub(super) fn decide(&mut self, accepted: bool, out: &mut Output) -> Result<(), Error> {
+        let Self::Deciding(tries) = *self else {
+            return Err(Error::Misuse("nobody waits for a verdict"));
+        };
+        *self = if accepted {
+            out.urgent(&[&[msg::USERAUTH_SUCCESS]]);
+            Self::Done
+        } else {
+            tries.fail(out)?
+        };
+        Ok(())
     }
 
     pub(super) fn is_done(&self) -> bool {

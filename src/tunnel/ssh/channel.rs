@@ -1,14 +1,14 @@
 //! One channel: its stage, what may be sent on it, and its messages.
 
-use crate::tunnel::ssh::error::Error;
-use crate::tunnel::ssh::limits;
-use crate::tunnel::ssh::names::msg;
-use crate::tunnel::ssh::output::Output;
-use crate::tunnel::ssh::window::Window;
+use super::error::Error;
+use super::limits;
+use super::names::msg;
+use super::output::Output;
+use super::window::Window;
 
 /// A channel of either side.
 pub(super) struct Channel {
-    pub(super) stage: Stage,
+    pub(super) stage: ChannelStage,
     /// The peer's number for it.
     pub(super) remote: u32,
     /// Bytes that may still be sent.
@@ -17,7 +17,7 @@ pub(super) struct Channel {
     pub(super) max_data: usize,
     /// Bytes in the bulk queue.
     pub(super) queued: usize,
-    pub(super) wait: Wait,
+    pub(super) wait: WriteWait,
     pub(super) receive: Window,
     pub(super) eof_sent: bool,
     pub(super) close_sent: bool,
@@ -26,34 +26,37 @@ pub(super) struct Channel {
     pub(super) released: bool,
 }
 
+/// How far a channel is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ChannelStage {
+    /// Opened by this side, and not confirmed yet.
     Opening,
+    /// Opened by the peer, and not accepted yet.
     Offered,
-    Live,
+    Open,
 }
 
 /// Why the last write was cut short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum WriteWait {
     No,
     /// The peer's window is empty.
     Window,
-    /// In line for room in the output.
-    Line,
-    /// Told that there is room.
-    Called,
+    /// The output is full.
+    Queue,
+    /// It was, and the channel has been named writable since.
+    Woken,
 }
 
 impl Channel {
-    pub(super) fn new(stage: Stage, receive: Window) -> Self {
+    pub(super) fn new(stage: ChannelStage, receive: Window) -> Self {
         Self {
             stage,
             remote: 0,
             send_window: 0,
             max_data: 0,
             queued: 0,
-            wait: Wait::No,
+            wait: WriteWait::No,
             receive,
             eof_sent: false,
             close_sent: false,
@@ -63,7 +66,12 @@ impl Channel {
     }
 
     /// Notes what the peer said of itself.
-    pub(super) fn meet(&mut self, remote: u32, window: u32, max_data: u32) -> Result<(), Error> {
+    pub(super) fn set_remote(
+        &mut self,
+        remote: u32,
+        window: u32,
+        max_data: u32,
+    ) -> Result<(), Error> {
         if max_data == 0 {
             return Err(Error::Protocol("a channel takes packets of zero bytes"));
         }
@@ -76,11 +84,14 @@ impl Channel {
 
     /// Whether the peer may send data, EOF and CLOSE.
     pub(super) fn receives(&self) -> bool {
-        self.stage == Stage::Live && !self.close_received
+        self.stage == ChannelStage::Open && !self.close_received
     }
 
     pub(super) fn is_writable(&self) -> bool {
-        self.stage == Stage::Live && !self.eof_sent && !self.close_sent && !self.close_received
+        self.stage == ChannelStage::Open
+            && !self.eof_sent
+            && !self.close_sent
+            && !self.close_received
     }
 
     /// The next packet's data; none when there is none or the window is empty.
@@ -96,7 +107,7 @@ impl Channel {
         id: u32,
         piece: &[u8],
         whole: usize,
-        turn: usize,
+        quantum: usize,
         out: &mut Output,
     ) -> bool {
         let head = self.data_head(piece.len());
@@ -104,12 +115,12 @@ impl Channel {
         let small = whole <= limits::INTERACTIVE && self.queued == 0;
         if !(small && out.interactive(&head, piece)) {
             let room = limits::BULK_QUEUE_OF_ONE.saturating_sub(self.queued);
-            if piece.len() > room.min(out.bulk_room()).min(turn) {
+            if piece.len() > room.min(out.bulk_room()).min(quantum) {
                 return false;
             }
             self.queued += out.bulk(id, &[&head, piece]);
         }
-        let size = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(piece.len()).expect("a packet's data is capped");
         self.send_window = self.send_window.saturating_sub(size);
         true
     }

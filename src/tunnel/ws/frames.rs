@@ -1,15 +1,16 @@
 //! Frames (RFC 6455 §5): headers in, verdicts out. No sockets here, and no payloads: those are
 //! masked where they lie.
 //!
-//! tungstenite's `FrameHeader` reads and writes the headers. Its `FrameSocket` is not used: it
-//! reads and writes through one object, holds whole frames and copies every payload, and so
-//! does a `Frame` with its owned bytes.
+//! tungstenite reads and writes the headers, and names opcodes, close codes and roles. The rules
+//! above them are by hand: its `FrameSocket` reads and writes through one object and holds whole
+//! frames, copies every payload, unmasks none, and takes a length that is not in the shortest form.
 
 use std::io::{self, Cursor};
 
 use ring::rand::{SecureRandom, SystemRandom};
+use tungstenite::protocol::Role;
 use tungstenite::protocol::frame::FrameHeader;
-use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
+use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
 use super::error::FrameError;
 use super::limits::MAX_FRAME;
@@ -18,48 +19,36 @@ use super::limits::MAX_FRAME;
 pub(super) const MAX_CONTROL: usize = 125;
 /// Bytes of the longest header (§5.2).
 const MAX_HEADER: usize = 14;
-
-/// One end of a WebSocket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Client,
-    Server,
-}
-
-/// What a frame carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A part of the byte stream.
-    Data,
-    Ping,
-    Pong,
-    Close,
-}
+/// The only message there is: binary, and of one frame where it is sent here.
+pub(super) const BINARY: OpCode = OpCode::Data(Data::Binary);
 
 /// An accepted header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
-    pub(super) kind: Kind,
+    pub(super) opcode: OpCode,
     pub(super) length: u64,
     pub(super) mask: Mask,
 }
 
-/// Sorts the headers of one direction.
-pub(super) struct Frames {
+/// Checks the headers of one direction.
+pub(super) struct FrameParser {
     /// Of the receiving end.
     role: Role,
     /// Inside a fragmented message.
-    open: bool,
+    is_fragmented: bool,
 }
 
-impl Frames {
+impl FrameParser {
     pub(super) fn new(role: Role) -> Self {
-        Self { role, open: false }
+        Self {
+            role,
+            is_fragmented: false,
+        }
     }
 
     /// Between two messages.
     pub(super) fn is_between(&self) -> bool {
-        !self.open
+        !self.is_fragmented
     }
 
     /// The header at the front of `input` and its size, when it is there whole.
@@ -69,17 +58,21 @@ impl Frames {
         let Some((header, length)) = parsed else {
             return Ok(None);
         };
-        let size = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
+        let size = usize::try_from(cursor.position()).expect("within a slice");
         // §5.2: the shortest form, or two readers could disagree.
         if header.len(length) != size {
             return Err(FrameError::Length);
         }
-        let kind = self.check(&header, length)?;
-        let mask = Mask::new(header.mask.unwrap_or_default());
-        Ok(Some((Frame { kind, length, mask }, size)))
+        self.check(&header, length)?;
+        let frame = Frame {
+            opcode: header.opcode,
+            length,
+            mask: Mask::new(header.mask.unwrap_or_default()),
+        };
+        Ok(Some((frame, size)))
     }
 
-    fn check(&mut self, header: &FrameHeader, length: u64) -> Result<Kind, FrameError> {
+    fn check(&mut self, header: &FrameHeader, length: u64) -> Result<(), FrameError> {
         // §5.2: no extension was negotiated.
         if header.rsv1 || header.rsv2 || header.rsv3 {
             return Err(FrameError::ReservedBit);
@@ -95,34 +88,28 @@ impl Frames {
         }
         match header.opcode {
             OpCode::Data(data) => self.data(data, header.is_final),
-            OpCode::Control(control) => control_kind(control, header.is_final, length),
+            OpCode::Control(Control::Reserved(_)) => Err(FrameError::Opcode),
+            // §5.5.
+            OpCode::Control(_) => {
+                let is_short = usize::try_from(length).is_ok_and(|length| length <= MAX_CONTROL);
+                let is_whole = header.is_final && is_short;
+                is_whole.then_some(()).ok_or(FrameError::Control)
+            }
         }
     }
 
     /// §5.4.
-    fn data(&mut self, data: Data, last: bool) -> Result<Kind, FrameError> {
-        match (data, self.open) {
+    fn data(&mut self, data: Data, is_final: bool) -> Result<(), FrameError> {
+        match (data, self.is_fragmented) {
             (Data::Binary, false) | (Data::Continue, true) => {
-                self.open = !last;
-                Ok(Kind::Data)
+                self.is_fragmented = !is_final;
+                Ok(())
             }
             (Data::Binary | Data::Text, true) => Err(FrameError::Interleaved),
             (Data::Continue, false) => Err(FrameError::Continuation),
             (Data::Text, false) => Err(FrameError::Text),
             (Data::Reserved(_), _) => Err(FrameError::Opcode),
         }
-    }
-}
-
-/// §5.5.
-fn control_kind(control: Control, last: bool, length: u64) -> Result<Kind, FrameError> {
-    let short = usize::try_from(length).is_ok_and(|length| length <= MAX_CONTROL);
-    match control {
-        Control::Reserved(_) => Err(FrameError::Opcode),
-        _ if !last || !short => Err(FrameError::Control),
-        Control::Ping => Ok(Kind::Ping),
-        Control::Pong => Ok(Kind::Pong),
-        Control::Close => Ok(Kind::Close),
     }
 }
 
@@ -135,44 +122,38 @@ pub(super) fn close_echo(payload: &[u8]) -> Result<Vec<u8>, FrameError> {
     }
 }
 
-/// §7.4.1, §7.4.2, and those registered since.
+/// §7.4.1, §7.4.2; 1014 was registered since.
 fn may_be_sent(code: u16) -> bool {
-    matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
+    code == 1014 || CloseCode::from(code).is_allowed()
 }
 
 /// A header to send: the frame is the only one of its message.
-pub(super) fn header(kind: Kind, length: usize, mask: Option<[u8; 4]>) -> Header {
+pub(super) fn header(opcode: OpCode, length: usize, mask: Option<[u8; 4]>) -> HeaderBytes {
     let header = FrameHeader {
-        is_final: true,
-        opcode: match kind {
-            Kind::Data => OpCode::Data(Data::Binary),
-            Kind::Ping => OpCode::Control(Control::Ping),
-            Kind::Pong => OpCode::Control(Control::Pong),
-            Kind::Close => OpCode::Control(Control::Close),
-        },
+        opcode,
         mask,
         ..FrameHeader::default()
     };
     let mut cursor = Cursor::new([0; MAX_HEADER]);
-    let length = u64::try_from(length).unwrap_or(u64::MAX);
-    // It fits: this is the longest there is.
-    let _ = header.format(length, &mut cursor);
-    let size = usize::try_from(cursor.position()).unwrap_or(MAX_HEADER);
-    Header {
+    let length = u64::try_from(length).expect("a length has at most 64 bits");
+    header
+        .format(length, &mut cursor)
+        .expect("there is room for the longest header");
+    HeaderBytes {
+        size: usize::try_from(cursor.position()).expect("within an array"),
         bytes: cursor.into_inner(),
-        size,
     }
 }
 
 /// The bytes of a header.
-pub(super) struct Header {
+pub(super) struct HeaderBytes {
     bytes: [u8; MAX_HEADER],
     size: usize,
 }
 
-impl Header {
+impl HeaderBytes {
     pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.size).unwrap_or_default()
+        self.bytes.get(..self.size).expect("a header was written")
     }
 }
 
@@ -199,19 +180,19 @@ impl Mask {
         for (byte, key) in rest.iter_mut().zip([a, b, c, d, a, b, c]) {
             *byte ^= key;
         }
-        let turn = rest.len() % self.0.len();
-        self.0.rotate_left(turn);
+        self.0.rotate_left(rest.len() % 4);
     }
 }
 
-/// Masking keys, from the system's random source (§10.3): one call for many.
-pub(super) struct Keys {
+/// Masking keys, from the system's random source (§10.3): one call for many. The library keeps its
+/// own to itself.
+pub(super) struct MaskKeys {
     random: SystemRandom,
     pool: [u8; 256],
     used: usize,
 }
 
-impl Keys {
+impl MaskKeys {
     pub(super) fn new() -> Self {
         let pool = [0; 256];
         Self {
@@ -229,7 +210,7 @@ impl Keys {
         }
         let key = self.pool.get(self.used..).and_then(<[u8]>::first_chunk);
         self.used += 4;
-        Ok(key.copied().unwrap_or_default())
+        Ok(*key.expect("the pool holds a whole number of keys"))
     }
 }
 
@@ -237,27 +218,28 @@ impl Keys {
 mod tests {
     use super::*;
 
-    fn verdict(role: Role, input: &[u8]) -> Result<Option<(Kind, u64, usize)>, FrameError> {
-        let found = Frames::new(role).header(input)?;
-        Ok(found.map(|(frame, size)| (frame.kind, frame.length, size)))
+    fn verdict(role: Role, input: &[u8]) -> Result<Option<(OpCode, u64, usize)>, FrameError> {
+        let found = FrameParser::new(role).header(input)?;
+        Ok(found.map(|(frame, size)| (frame.opcode, frame.length, size)))
     }
 
     #[test]
     fn headers_are_judged() {
-        use Kind::*;
-        let good: [(&[u8], Kind, u64, usize); 8] = [
-            (&[0x82, 0], Data, 0, 2),
-            (&[0x02, 125], Data, 125, 2),
-            (&[0x82, 126, 0, 126], Data, 126, 4),
-            (&[0x82, 126, 0xff, 0xff, 9], Data, 65535, 4),
-            (&[0x82, 127, 0, 0, 0, 0, 4, 0, 0, 0], Data, 64 << 20, 10),
-            (&[0x89, 125], Ping, 125, 2),
-            (&[0x8a, 0], Pong, 0, 2),
-            (&[0x88, 2], Close, 2, 2),
+        let [ping, pong, close] =
+            [Control::Ping, Control::Pong, Control::Close].map(OpCode::Control);
+        let good: [(&[u8], OpCode, u64, usize); 8] = [
+            (&[0x82, 0], BINARY, 0, 2),
+            (&[0x02, 125], BINARY, 125, 2),
+            (&[0x82, 126, 0, 126], BINARY, 126, 4),
+            (&[0x82, 126, 0xff, 0xff, 9], BINARY, 65535, 4),
+            (&[0x82, 127, 0, 0, 0, 0, 4, 0, 0, 0], BINARY, 64 << 20, 10),
+            (&[0x89, 125], ping, 125, 2),
+            (&[0x8a, 0], pong, 0, 2),
+            (&[0x88, 2], close, 2, 2),
         ];
-        for (input, kind, length, size) in good {
+        for (input, opcode, length, size) in good {
             let found = verdict(Role::Client, input);
-            assert_eq!(found, Ok(Some((kind, length, size))), "{input:x?}");
+            assert_eq!(found, Ok(Some((opcode, length, size))), "{input:x?}");
             for cut in 0..size {
                 assert_eq!(verdict(Role::Client, &input[..cut]), Ok(None), "{input:x?}");
             }
@@ -297,12 +279,12 @@ mod tests {
         }
         assert_eq!(verdict(Role::Server, &[0x82, 0]), Err(Unmasked));
         let masked = [0x82, 0x85, 1, 2, 3, 4];
-        assert_eq!(verdict(Role::Server, &masked), Ok(Some((Kind::Data, 5, 6))));
+        assert_eq!(verdict(Role::Server, &masked), Ok(Some((BINARY, 5, 6))));
     }
 
     #[test]
     fn fragments_make_one_message() {
-        let mut frames = Frames::new(Role::Client);
+        let mut frames = FrameParser::new(Role::Client);
         for header in [[0x02, 1], [0x89, 0], [0x00, 1], [0x80, 1], [0x82, 1]] {
             assert!(frames.header(&header).unwrap().is_some(), "{header:x?}");
         }
@@ -325,6 +307,10 @@ mod tests {
             );
         }
         assert_eq!(close_echo(&[3]), Err(FrameError::Close));
+        for code in 0..=u16::MAX {
+            let registered = matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999);
+            assert_eq!(may_be_sent(code), registered, "{code}");
+        }
     }
 
     #[test]
@@ -350,13 +336,13 @@ mod tests {
         let mut hello = *b"Hello";
         Mask::new(key).apply(&mut hello);
         assert_eq!(hello, [0x7f, 0x9f, 0x4d, 0x51, 0x58]);
-        let header = header(Kind::Data, hello.len(), Some(key));
+        let header = header(BINARY, hello.len(), Some(key));
         assert_eq!(header.bytes(), [0x82, 0x85, 0x37, 0xfa, 0x21, 0x3d]);
     }
 
     #[test]
     fn keys_differ() {
-        let mut keys = Keys::new();
+        let mut keys = MaskKeys::new();
         let drawn: std::collections::HashSet<_> = (0..200).map(|_| keys.next().unwrap()).collect();
         assert!(drawn.len() > 190);
     }
