@@ -36,16 +36,6 @@ enum ReadOutcome {
 }
 
 impl Mux {
-    /// Begins to carry a visitor, whose channel is open: what it has said by now saves the poller a
-    /// turn.
-    pub(super) fn carry_visitor(self: &Arc<Self>, stream: &Arc<Stream>, socket: Arc<Socket>) {
-        match self.carry_piece(stream, &socket, &mut vec![0; PIECE]) {
-            ReadOutcome::Whole => self.carry_when_readable(stream, socket),
-            ReadOutcome::Part(rest) => self.carry_on_a_thread(stream, socket, rest),
-            ReadOutcome::Ended(well) => self.finish(stream, well),
-        }
-    }
-
     /// Gives a stream to the poller, or to a thread.
     pub(super) fn carry_when_readable(self: &Arc<Self>, stream: &Arc<Stream>, socket: Arc<Socket>) {
         if !self.poll(stream, &socket) {
@@ -221,13 +211,8 @@ impl Mux {
 impl Mux {
     /// Gives a quiet stream to the poller; false when it needs a thread.
     fn poll(self: &Arc<Self>, stream: &Arc<Stream>, socket: &Arc<Socket>) -> bool {
-        let start = || match self.start_poller() {
-            Ok(poller) => Some(poller),
-            Err(error) => {
-                log::warn!("every stream of this tunnel has a thread: {error}");
-                None
-            }
-        };
+        let warn = |error: &_| log::warn!("every stream of this tunnel has a thread: {error}");
+        let start = || self.start_poller().inspect_err(warn).ok();
         let Some(poller) = self.poller.get_or_init(start) else {
             return false;
         };
@@ -253,8 +238,7 @@ impl Mux {
     fn carry_quiet_streams(self: &Arc<Self>, poller: &Poller) {
         let mut buffer = vec![0; PIECE].into_boxed_slice();
         let mut events = Poller::events();
-        while !poller.is_closed() {
-            poller.wait(&mut events);
+        while poller.wait(&mut events) {
             for event in &events {
                 if let Some(watched) = poller.find(event.data.u64()) {
                     self.carry_quiet_stream(poller, watched, &mut buffer);

@@ -101,29 +101,26 @@ impl Mux {
 
     /// Stands still for this long, or until the end.
     pub(in crate::tunnel) fn pause(&self, time: Duration) {
-        let until = Instant::now() + time;
-        let mut timers = self.timers();
-        while !self.has_ended() && Instant::now() < until {
-            let left = until.saturating_duration_since(Instant::now());
-            timers = self.timers_changed.wait_timeout(timers, left);
-        }
+        let lives = |_: &mut Timers| !self.has_ended();
+        drop(
+            self.timers_changed
+                .wait_timeout_while(self.timers(), time, lives),
+        );
     }
 
     /// Asks the peer for a sign of life now, and answers whether one came in time.
     pub(in crate::tunnel) fn probe(&self, wait: Duration) -> bool {
-        let (since, until) = (Instant::now(), Instant::now() + wait);
+        let since = Instant::now();
         self.timers().ping_now(since);
         self.wake_writer();
-        let mut timers = self.timers();
-        while !self.has_ended() && timers.heard() <= since {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
+        let is_silent = |timers: &mut Timers| {
             timers.is_probed = true;
-            timers = self.timers_changed.wait_timeout(timers, left);
-        }
-        !self.has_ended()
+            timers.heard() <= since && !self.has_ended()
+        };
+        let timers = self
+            .timers_changed
+            .wait_timeout_while(self.timers(), wait, is_silent);
+        timers.heard() > since && !self.has_ended()
     }
 
     /// Something has come from the peer.

@@ -119,7 +119,7 @@ impl LocalStream {
         // A channel that is gone needs no EOF.
         let _ = self.mux.session().eof(self.stream.channel);
         self.mux.flush();
-        self.mux.update(&self.stream, StreamState::local_end);
+        self.mux.update(&self.stream, |state| state.finished(true));
     }
 
     /// Becomes readable when [`LocalStream::read`] has something to tell.

@@ -103,8 +103,7 @@ impl Mux {
         why: Refusal,
         text: &str,
     ) -> Result<(), Error> {
-        self.streams().remove(&stream.channel);
-        self.update(stream, StreamState::withdrawn);
+        self.update(stream, StreamState::failed);
         self.session().refuse(stream.channel, why, text)
     }
 
@@ -188,7 +187,7 @@ impl Mux {
         let visitor = effects.visitor.take();
         self.apply(stream, effects);
         if let Some(socket) = visitor.and_then(|visitor| self.attach(stream, visitor)) {
-            self.carry_visitor(stream, socket);
+            self.carry_when_readable(stream, socket);
         }
     }
 

@@ -92,10 +92,6 @@ impl Poller {
         self.waker.wake();
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.watching().closed
-    }
-
     pub(super) fn take_all(&self) -> impl Iterator<Item = Watched> + use<> {
         std::mem::take(&mut self.watching().streams).into_values()
     }
@@ -105,8 +101,8 @@ impl Poller {
         Vec::with_capacity(TURN)
     }
 
-    /// Waits for events. One that fails closes the poller.
-    pub(super) fn wait(&self, events: &mut Vec<epoll::Event>) {
+    /// Waits for events; false when the connection has ended, or waiting failed.
+    pub(super) fn wait(&self, events: &mut Vec<epoll::Event>) -> bool {
         events.clear();
         match epoll::wait(&self.epoll, spare_capacity(events), None) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -115,6 +111,7 @@ impl Poller {
                 self.watching().closed = true;
             }
         }
+        !self.watching().closed
     }
 
     fn wait_for(&self, what: impl AsFd, token: u64) -> io::Result<()> {

@@ -75,6 +75,7 @@ pub(super) enum Draining {
 }
 
 /// How far a stream is.
+#[derive(Default)]
 pub(super) struct StreamState {
     opening: Opening,
     socket: Option<Arc<Socket>>,
@@ -93,14 +94,23 @@ pub(super) struct StreamState {
     permit: Option<StreamPermit>,
 }
 
+#[derive(Default)]
 enum Opening {
     /// The peer has not confirmed the channel: nothing of the visitor is read so far.
     Asked {
         visitor: Option<TcpStream>,
         since: Instant,
     },
+    #[default]
     Open,
     Refused,
+}
+
+impl Opening {
+    fn asked(visitor: Option<TcpStream>) -> Self {
+        let since = Instant::now();
+        Self::Asked { visitor, since }
+    }
 }
 
 /// The user of a stream in this process.
@@ -114,9 +124,10 @@ struct LocalEnd {
     writable: Option<Arc<Waker>>,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 enum Drain {
     /// There is no drain thread.
+    #[default]
     None,
     /// It has written everything, and waits for more.
     Idle,
@@ -125,15 +136,17 @@ enum Drain {
 }
 
 /// What the peer has said last about its direction.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Default, PartialEq, Eq)]
 enum Peer {
+    #[default]
     Sending,
     Ended,
     Closed,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 enum Down {
+    #[default]
     Open,
     /// The socket has everything, with its end.
     Whole,
@@ -225,44 +238,31 @@ impl Stream {
 impl StreamState {
     /// The peer has offered the channel.
     pub(super) fn offered(permit: StreamPermit) -> Self {
-        Self::new(Opening::Open, permit.into())
+        Self {
+            permit: Some(permit),
+            ..Self::default()
+        }
     }
 
     /// The peer was asked for a channel for a visitor.
     pub(super) fn asked_for(visitor: TcpStream, permit: StreamPermit) -> Self {
-        let (visitor, since) = (Some(visitor), Instant::now());
-        Self::new(Opening::Asked { visitor, since }, permit.into())
+        Self {
+            opening: Opening::asked(Some(visitor)),
+            ..Self::offered(permit)
+        }
     }
 
     /// The peer was asked for a channel that is used in this process, which waits for `readable`.
     pub(super) fn asked_for_local(readable: Arc<Waker>) -> Self {
-        let (visitor, since) = (None, Instant::now());
-        let local = LocalEnd {
-            readable,
-            waits: false,
-            woken: false,
-            writable: None,
-        };
         Self {
-            local: Some(local),
-            ..Self::new(Opening::Asked { visitor, since }, None)
-        }
-    }
-
-    fn new(opening: Opening, permit: Option<StreamPermit>) -> Self {
-        Self {
-            opening,
-            socket: None,
-            local: None,
-            queue: Queue::default(),
-            drain: Drain::None,
-            peer: Peer::Sending,
-            down: Down::Open,
-            up_done: false,
-            writable: false,
-            dead: false,
-            released: false,
-            permit,
+            opening: Opening::asked(None),
+            local: Some(LocalEnd {
+                readable,
+                waits: false,
+                woken: false,
+                writable: None,
+            }),
+            ..Self::default()
         }
     }
 
@@ -384,8 +384,7 @@ impl StreamState {
         (true, effects)
     }
 
-    /// Nothing more comes up. `well` when that was the end of the socket's bytes. The channel's
-    /// end is to be flushed.
+    /// Nothing more comes up. `well` when that was the end of what there was to send.
     pub(super) fn finished(&mut self, well: bool) -> Effects {
         self.up_done = true;
         let effects = if well || self.peer == Peer::Closed {
@@ -396,14 +395,6 @@ impl StreamState {
         Effects {
             freed: self.permit.take(),
             ..effects
-        }
-    }
-
-    /// This side refuses the channel.
-    pub(super) fn withdrawn(&mut self) -> Effects {
-        Effects {
-            freed: self.permit.take(),
-            ..Effects::default()
         }
     }
 
@@ -464,12 +455,6 @@ impl StreamState {
         } else {
             Err(io::ErrorKind::WouldBlock.into())
         }
-    }
-
-    /// The user in this process sends no more.
-    pub(super) fn local_end(&mut self) -> Effects {
-        self.up_done = true;
-        self.advance()
     }
 
     /// Whether the channel has called since the last question; `waker` is woken when it does later.
