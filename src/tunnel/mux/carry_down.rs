@@ -10,7 +10,8 @@ use super::connection::Mux;
 use super::end::End;
 use super::socket::Socket;
 use super::stats::add;
-use super::stream::{Draining, Effects, Stream, StreamState};
+use super::stream::{Draining, Stream};
+use super::stream_state::{Effects, StreamState};
 use crate::tunnel::ssh::Error;
 
 /// Time after which a drain thread looks whether its stream still lives.

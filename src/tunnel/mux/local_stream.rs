@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use super::connection::Mux;
 use super::stats::{StreamPermit, add};
-use super::stream::{Stream, StreamState};
+use super::stream::Stream;
+use super::stream_state::StreamState;
 use super::waker::Waker;
 use crate::tunnel::ssh::Error;
 
@@ -134,15 +135,14 @@ impl LocalStream {
 
     /// Fails with `WouldBlock` unless the channel has become writable meanwhile.
     fn check_writable(&mut self) -> io::Result<()> {
-        let waker = match &self.writable {
-            Some(waker) => {
-                // What it had to tell is in the state as well.
-                waker.clear();
-                waker
-            }
-            None => self.writable.insert(Arc::new(Waker::new()?)),
-        };
-        if self.stream.state().take_writable(waker) {
+        if let Some(waker) = &self.writable {
+            // What it had to tell is in the state as well.
+            waker.clear();
+        } else {
+            let waker = self.writable.insert(Arc::new(Waker::new()?));
+            self.stream.state().wake_when_writable(waker);
+        }
+        if self.stream.state().take_writable() {
             Ok(())
         } else {
             Err(io::ErrorKind::WouldBlock.into())

@@ -35,7 +35,7 @@
 //! flush          whoever writes the WebSocket
 //! connection     the Mux
 //! timers, poller              when a stream is looked at
-//! stream         the states of a stream, with their diagram
+//! stream, stream_state        one stream; the second has the diagram of its states
 //! socket, queue, waker, buffers, thread_pool, stats, options, end
 //! ```
 //!
@@ -60,6 +60,7 @@ mod run;
 mod socket;
 mod stats;
 mod stream;
+mod stream_state;
 mod thread_pool;
 mod timers;
 mod waker;

@@ -8,7 +8,8 @@ use std::time::Instant;
 use super::connection::Mux;
 use super::socket::Socket;
 use super::stats::{PortStats, StreamPermit};
-use super::stream::{Stream, StreamState};
+use super::stream::Stream;
+use super::stream_state::StreamState;
 use crate::tunnel::ssh::{ChannelId, Error, Refusal};
 use crate::tunnel::target::{self, Begun};
 

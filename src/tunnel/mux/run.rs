@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::Mux;
 use super::end::End;
-use super::stream::{Effects, StreamState};
+use super::stream_state::{Effects, StreamState};
 use crate::tunnel::ssh::{ChannelId, Event, Reader};
 use crate::tunnel::ws::WsReader;
 

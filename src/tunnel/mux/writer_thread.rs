@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::connection::Mux;
 use super::end::End;
-use super::stream::StreamState;
+use super::stream_state::StreamState;
 
 impl Mux {
     pub(super) fn write_until_end(self: &Arc<Self>) {
