@@ -188,7 +188,7 @@ impl Mux {
         let visitor = effects.visitor.take();
         self.apply(stream, effects);
         if let Some(socket) = visitor.and_then(|visitor| self.attach(stream, visitor)) {
-            self.carry_when_readable(stream, socket);
+            self.carry_visitor(stream, socket);
         }
     }
 
