@@ -1,7 +1,7 @@
 //! The management API: which path is answered by what.
 
+use crate::sync::Permits;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use super::connection::state::State;
 use super::reset::reset;
 use super::{app_store, main_tunnel, quick_setup};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
-use crate::store::SealedFile;
+use crate::store::files_set_aside;
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
@@ -37,9 +37,9 @@ pub(crate) fn routes(core: &Arc<AppState>) -> Router {
             respond(request, answer);
         }
     };
-    let writers = Arc::new(AtomicUsize::new(0));
+    let writers = Permits::default();
     let writing = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
-        let (core, writers) = (Arc::clone(core), Arc::clone(&writers));
+        let (core, writers) = (Arc::clone(core), writers.clone());
         move |request: Request| apart(&core, &writers, request, answer)
     };
     Router::new()
@@ -80,37 +80,27 @@ fn respond(request: Request, answer: Answer) {
 /// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
 fn apart(
     core: &Arc<AppState>,
-    writers: &Arc<AtomicUsize>,
+    writers: &Permits,
     request: Request,
     answer: fn(&Arc<AppState>, &Request) -> Answer,
 ) {
-    if writers.fetch_add(1, Ordering::SeqCst) >= MAX_WRITERS {
-        writers.fetch_sub(1, Ordering::SeqCst);
+    let Some(permit) = writers.take(MAX_WRITERS) else {
         let busy = ApiError::too_many(format!(
             "{MAX_WRITERS} changes are under way already, the limit; try again"
         ));
         return respond(request, Err(busy));
-    }
-    let (core, counted) = (Arc::clone(core), Counted(Arc::clone(writers)));
+    };
+    let core = Arc::clone(core);
     let spawned = std::thread::Builder::new()
         .name("manage".into())
         .stack_size(STACK)
         .spawn(move || {
-            let _counted = counted;
+            let _permit = permit;
             let answer = answer(&core, &request);
             respond(request, answer);
         });
     if let Err(error) = spawned {
         log::warn!("no thread for a request: {error}");
-    }
-}
-
-/// A change under way, counted until it has ended.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -298,7 +288,7 @@ fn plugins(core: &Arc<AppState>, _: &Request) -> Answer {
 
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     let mut notices = core.notices.clone();
-    notices.extend(SealedFile::set_aside(&core.home).iter().map(|path| {
+    notices.extend(files_set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         format!(
             "{name}: this file was unreadable and is kept aside in {}",

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use super::state::{Application, Site};
+use crate::net::authority;
 
 /// What visitors use: the scheme and port of every site's address, and the host where the relay
 /// itself is reached.
@@ -51,7 +52,7 @@ impl FromStr for PublicUrl {
         let (host, port) = match rest.split_once(':') {
             Some((host, port)) => (
                 host,
-                read_port(port).ok_or(InvalidUrl("the port is not in 1 to 65535"))?,
+                authority::port(port).ok_or(InvalidUrl("the port is not in 1 to 65535"))?,
             ),
             None => (rest, if is_secure { 443 } else { 80 }),
         };
@@ -64,25 +65,14 @@ impl FromStr for PublicUrl {
     }
 }
 
-fn read_port(digits: &str) -> Option<u16> {
-    let plain = digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse().ok().filter(|port| plain && *port > 0)
-}
-
 /// Whether this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
 /// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
-    let label = |label: &str| {
-        let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
-        (1..=63).contains(&label.len())
-            && label.bytes().all(legal)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    match text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
-        true => Ok(()),
-        false => Err(InvalidUrl("it is no host name")),
+    let label = |label| authority::is_label(label, "");
+    if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
+        return Ok(());
     }
+    Err(InvalidUrl("it is no host name"))
 }
 
 /// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an
@@ -153,7 +143,7 @@ impl PublicUrls {
     }
 
     /// What the link with a site's code begins with, `/auth` being added to it.
-    pub(super) fn door_url(&self, name: &str) -> String {
+    pub(super) fn sign_in_url(&self, name: &str) -> String {
         format!("{}.postern", self.site_url(name))
     }
 
@@ -166,10 +156,7 @@ impl PublicUrls {
                     PublicPorts::At(ip) => ip.to_string(),
                     PublicPorts::Shared | PublicPorts::Refused => self.external_ip.clone(),
                 };
-                match host.contains(':') {
-                    true => format!("tcp://[{host}]:{}", application.port),
-                    false => format!("tcp://{host}:{}", application.port),
-                }
+                format!("tcp://{}", authority::authority(&host, application.port))
             }
         }
     }
@@ -195,13 +182,15 @@ impl PublicUrls {
     }
 
     fn url_of(&self, host: &str) -> String {
-        let (scheme, usual) = match self.is_secure {
-            true => ("https", 443),
-            false => ("http", 80),
+        let (scheme, usual) = if self.is_secure {
+            ("https", 443)
+        } else {
+            ("http", 80)
         };
-        match self.port == usual {
-            true => format!("{scheme}://{host}/"),
-            false => format!("{scheme}://{host}:{}/", self.port),
+        if self.port == usual {
+            format!("{scheme}://{host}/")
+        } else {
+            format!("{scheme}://{host}:{}/", self.port)
         }
     }
 }
@@ -233,24 +222,24 @@ mod tests {
                 "http://shop.relay.example/",
             ),
         ] {
-            let place = PublicUrls::new("relay.example", listen, Some(public.parse().unwrap()));
+            let urls = PublicUrls::new("relay.example", listen, Some(public.parse().unwrap()));
             assert_eq!(
-                (place.url().as_str(), place.site_url("shop").as_str()),
+                (urls.url().as_str(), urls.site_url("shop").as_str()),
                 (url, site)
             );
         }
         assert_eq!(
-            plain.door_url("shop"),
+            plain.sign_in_url("shop"),
             "http://shop.localhost:8180/.postern"
         );
-        let mut place = PublicUrls::new(
+        let mut urls = PublicUrls::new(
             "relay.example",
             listen,
             "https://admin.relay.example".parse().ok(),
         );
-        place.external_ip = "Tunnels.relay.example".to_owned();
+        urls.external_ip = "Tunnels.relay.example".to_owned();
         for (name, is_own) in [("admin", true), ("tunnels", true), ("shop", false)] {
-            assert_eq!(place.is_own_name(name), is_own, "{name}");
+            assert_eq!(urls.is_own_name(name), is_own, "{name}");
         }
     }
 

@@ -19,7 +19,7 @@ const INFO: &str = "run/start.json";
 const INFO_CAP: u64 = 4096;
 /// Time to wait for a look of another process at the lock to end, or for a process that starts to say where it is.
 /// Default 1 s: both take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -45,7 +45,7 @@ impl Instance {
         let run = home.ensure_run().map_err(Claimed::Failed)?;
         let path = run.join(LOCK);
         let lock = open(&path).map_err(Claimed::Failed)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !is_taken(&lock).map_err(|error| Claimed::Failed(Error::io("lock", &path)(error)))? {
             let info = match is_held(&lock) {
                 true => home.read(INFO, INFO_CAP).map_err(Claimed::Failed)?,
@@ -71,7 +71,7 @@ impl Instance {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("open", &path)(error)),
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match lock.try_lock_shared() {
                 Ok(()) => return Ok(None),

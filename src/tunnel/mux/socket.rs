@@ -4,12 +4,14 @@
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::retry_on_intr;
-use rustix::net::{RecvFlags, sockopt};
+use rustix::net::RecvFlags;
 
+use crate::net::keep_alive;
+use crate::net::poll::poll_until;
 use crate::tunnel::ws::socket::{receive_now, send_now};
 
 /// Silence after which the kernel asks whether the other side is still there, 60 s: one that
@@ -24,9 +26,7 @@ impl Socket {
     /// In blocking mode or not: reading and writing never wait.
     pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        sockopt::set_tcp_keepidle(&socket, PROBE_AFTER)?;
-        sockopt::set_tcp_keepintvl(&socket, PROBE_EVERY)?;
-        sockopt::set_socket_keepalive(&socket, true)?;
+        keep_alive(&socket, PROBE_AFTER, PROBE_EVERY, None)?;
         Ok(Self(socket))
     }
 
@@ -67,10 +67,9 @@ impl Socket {
     }
 
     fn wait(&self, flags: PollFlags, within: Option<Duration>) -> bool {
-        let mut fds = [PollFd::new(self, flags)];
-        let within = within.and_then(|time| Timespec::try_from(time).ok());
-        // An interrupted or failed wait is followed by a read or a write.
-        poll(&mut fds, within.as_ref()) != Ok(0)
+        let deadline = within.map(|time| Instant::now() + time);
+        // A wait that failed is followed by a read or a write.
+        poll_until([(self, flags)], deadline).map_or(true, |[ready]| !ready.is_empty())
     }
 
     /// Ends one direction or both, which wakes whoever waits for the socket.

@@ -1,7 +1,7 @@
 //! Threads for streams. Most streams are short, and a new thread costs more than a short stream:
 //! a few that have finished wait for the next.
 
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard, Permits};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -27,6 +27,7 @@ pub(super) struct ThreadPool(Arc<Pool>);
 
 #[derive(Default)]
 struct Pool {
+    threads: Permits,
     jobs: Mutex<Jobs>,
     wake: Condvar,
 }
@@ -36,7 +37,6 @@ struct Jobs {
     /// Never more than `waiting`: each of them has a thread that is about to take it.
     queue: VecDeque<Job>,
     waiting: usize,
-    threads: usize,
     closed: bool,
 }
 
@@ -51,17 +51,19 @@ impl ThreadPool {
             self.0.wake.notify_one();
             return Ok(());
         }
-        if jobs.threads >= MOST {
-            return Err(io::Error::other("a connection has all the threads it may"));
-        }
-        jobs.threads += 1;
         drop(jobs);
-        let permit = ThreadPermit(Arc::clone(&self.0));
+        let permit = self.0.threads.take(MOST);
+        let permit =
+            permit.ok_or_else(|| io::Error::other("a connection has all the threads it may"))?;
+        let pool = Arc::clone(&self.0);
         // A thread because a stream waits for its socket; ends when it has had no work for a while.
         std::thread::Builder::new()
             .name("tunnel-stream".into())
             .stack_size(STACK)
-            .spawn(move || permit.0.work(job))
+            .spawn(move || {
+                pool.work(job);
+                drop(permit);
+            })
             .map(drop)
     }
 
@@ -69,15 +71,6 @@ impl ThreadPool {
     pub(super) fn close(&self) {
         self.0.jobs().closed = true;
         self.0.wake.notify_all();
-    }
-}
-
-/// One of [`MOST`]: given back when the thread ends, or was never made.
-struct ThreadPermit(Arc<Pool>);
-
-impl Drop for ThreadPermit {
-    fn drop(&mut self) {
-        self.0.jobs().threads -= 1;
     }
 }
 
