@@ -173,7 +173,11 @@ impl Service {
 
     /// Looks for a public port where nobody listens. This may bind thousands of ports: no lock is held.
     fn free_port(&self, request: &SetupRequest) -> Result<FreePort, AllocError> {
-        let state = self.store.snapshot();
+        if request.is_web() {
+            return Ok(FreePort::NotNeeded);
+        }
+        let mut state = RelayState::clone(&self.store.snapshot());
+        state.sweep(&cutoff());
         allocator::check_room(&state, request)?;
         let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
             return Ok(FreePort::NotNeeded);
@@ -201,32 +205,30 @@ impl Service {
         // Kept to the end: in another order, a site that was given back could come into the place of the next one of
         // its name.
         let mut writer = self.store.writer();
-        let ((api_port, before, assigned, saving), saved) = writer.update_saving(|state| {
-            state.sweep(&cutoff());
-            // A revocation may have come in between, and then the token lets nobody in any more.
-            if let AuthCheck::NewWithToken(proved) = check
-                && state.enroll_token.as_ref() != Some(proved)
-            {
-                return Err(SetupError::from(AuthError::WrongToken));
-            }
-            let api_port = enrolled(state, request, password.as_ref(), &now)?;
-            let before = allocator::before(state, request).cloned();
-            let assigned = allocator::assign(state, request, code.clone(), &around)?;
-            // A known application is served again though nothing can be saved.
-            let is_confirmed = before
-                .as_ref()
-                .is_some_and(|before| before.is_confirmed_by(&assigned));
-            let saving = if is_confirmed {
-                Saving::Should
-            } else {
-                Saving::Must
-            };
-            let before = before.map(|before| before.port);
-            Ok(((api_port, before, assigned, saving), saving))
-        })?;
-        if saving == Saving::Must {
-            saved?;
-        }
+        let ((api_port, before, assigned), _) =
+            writer.update_saving(|state| -> Result<_, SetupError> {
+                state.sweep(&cutoff());
+                // A revocation may have come in between, and then the token lets nobody in any more.
+                if let AuthCheck::NewWithToken(proved) = check
+                    && state.enroll_token.as_ref() != Some(proved)
+                {
+                    return Err(AuthError::WrongToken.into());
+                }
+                let api_port = enrolled(state, request, password.as_ref(), &now)?;
+                let before = allocator::before(state, request).cloned();
+                let assigned = allocator::assign(state, request, code.clone(), &around)?;
+                // A known application is served again though nothing can be saved.
+                let is_confirmed = before
+                    .as_ref()
+                    .is_some_and(|before| before.is_confirmed_by(&assigned));
+                let saving = if is_confirmed {
+                    Saving::Should
+                } else {
+                    Saving::Must
+                };
+                let before = before.map(|before| before.port);
+                Ok(((api_port, before, assigned), saving))
+            })?;
         if let Some(opener) = self.opener.get() {
             // Nobody knows any more that the connector's tunnel still listens there.
             if let Some(before) = before.filter(|before| *before != assigned.port) {

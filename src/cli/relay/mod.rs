@@ -13,7 +13,7 @@ use super::output::print;
 use super::signals::Watch;
 use super::{logging, port_holder, shutdown};
 use crate::relay::{self, PublicPorts, Running, Whereabouts};
-use crate::store::{Claimed, DataDir, Instance, RunDir};
+use crate::store::{ClaimError, DataDir, Instance, RunDir};
 use settings::Settings;
 
 const LISTEN: Flag = flag(
@@ -242,8 +242,8 @@ const TLS_HINT: &str = "put a TLS server in front and name it with --public-url 
 /// One relay at a time on a directory.
 fn claim(data: &DataDir) -> Result<Instance, Failure> {
     Instance::claim(data).map_err(|claimed| match claimed {
-        Claimed::Failed(error) => of_vault(&error),
-        Claimed::Held(said) => {
+        ClaimError::Failed(error) => of_vault(&error),
+        ClaimError::Held(said) => {
             let dir = data.dir().display();
             let held = match said.as_deref().and_then(Whereabouts::read) {
                 Some(first) => format!(
