@@ -29,8 +29,8 @@ pub fn has_state(data: &DataDir) -> bool {
 }
 
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
-pub fn revoke(data: DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
-    let store = StateStore::open(&data, &mut Vec::new())?;
+pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
+    let store = StateStore::open(data, &mut Vec::new())?;
     let turned_out = store
         .writer()
         .update(|state| Ok::<_, StateError>(turn_out(state, name)))?;
@@ -39,8 +39,8 @@ pub fn revoke(data: DataDir, name: &str) -> Result<Option<Revoked>, StateError> 
 
 /// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name. True when
 /// the connector is back with what it had, false when it is to enrol again.
-pub fn allow(data: DataDir, name: &str) -> Result<Option<bool>, StateError> {
-    let store = StateStore::open(&data, &mut Vec::new())?;
+pub fn allow(data: &DataDir, name: &str) -> Result<Option<bool>, StateError> {
+    let store = StateStore::open(data, &mut Vec::new())?;
     store.writer().update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
