@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod http;
 pub mod manager;
+pub mod net;
 pub mod plugin;
 pub mod relay;
 pub mod sqlweb;

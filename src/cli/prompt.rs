@@ -4,12 +4,13 @@
 //! itself without echo. Where stdin is no terminal, its lines are the
 //! answers; its end, or a line that does not come, means the default.
 
+use crate::net::poll::poll_until;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
@@ -170,16 +171,8 @@ impl Stdin {
 
 /// Waits until a read would not block; false when the deadline has passed.
 fn is_readable(input: &File, deadline: Instant) -> io::Result<bool> {
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-        let mut waits = [PollFd::new(input, PollFlags::IN)];
-        match poll(&mut waits, Some(&timeout)) {
-            Ok(count) => return Ok(count > 0),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let [ready] = poll_until([(input, PollFlags::IN)], Some(deadline))?;
+    Ok(!ready.is_empty())
 }
 
 impl Answers for Stdin {

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 use super::failure::{Failure, quoted};
+use crate::net::authority::{self, InvalidHost};
+use crate::net::percent;
 use crate::sqlweb::Target;
 
 /// The port of MySQL-protocol servers.
 const DEFAULT_PORT: u16 = 3306;
-/// The longest host name, in bytes (RFC 1035, 2.3.4).
-const HOST_CAP: usize = 253;
 /// The longest path of a Unix socket, in bytes, without its end mark.
 const SOCKET_CAP: usize = 107;
 const HINT: &str =
@@ -220,66 +220,28 @@ fn host_name(whole: &str, host: &str) -> Result<String, Reason> {
 /// A name or IPv4 address as resolvers take it: ASCII letters, digits, `-` and
 /// `_` between dots, and no number that is no address.
 pub(super) fn check_host(host: &str) -> Result<(), Reason> {
-    if host.is_empty() {
-        return Err("it names no host");
-    }
-    if host.len() > HOST_CAP {
-        return Err("a host name has at most 253 characters");
-    }
-    let labels = host.strip_suffix('.').unwrap_or(host).split('.');
-    if !labels.clone().all(is_label) {
-        return Err("a host name has letters, digits, '-' and '_' between single dots");
-    }
-    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
-    if labels.clone().next_back().is_some_and(is_number) && host.parse::<Ipv4Addr>().is_err() {
-        return Err("it is neither an IPv4 address nor a name");
-    }
-    Ok(())
-}
-
-fn is_label(label: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    (1..=63).contains(&label.len())
-        && label.bytes().all(is_part)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
+    authority::check_host(host).map_err(|invalid| match invalid {
+        InvalidHost::Empty => "it names no host",
+        InvalidHost::TooLong => "a host name has at most 253 characters",
+        InvalidHost::Label => "a host name has letters, digits, '-' and '_' between single dots",
+        InvalidHost::Number => "it is neither an IPv4 address nor a name",
+    })
 }
 
 /// A port that can be connected to.
 pub(super) fn port(digits: &str) -> Result<u16, Reason> {
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits
-        .parse()
-        .ok()
-        .filter(|&port| is_number && port != 0)
-        .ok_or("a port is a number from 1 to 65535")
+    authority::port(digits).ok_or("a port is a number from 1 to 65535")
 }
 
 /// Undoes percent-encoding (RFC 3986, 2.1). The intermediate bytes may be a password's.
 fn decoded(text: &str) -> Result<String, Reason> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => escaped(rest.next(), rest.next())?,
-            other => other,
-        });
-    }
+    let stray = "'%' is followed by two hexadecimal digits";
+    let bytes = percent::decode(text).ok_or(stray)?;
     if bytes.contains(&0) {
         return Err("a name or password holds no NUL");
     }
     let text = str::from_utf8(&bytes).map_err(|_| "it does not decode to UTF-8")?;
     Ok(text.to_owned())
-}
-
-fn escaped(high: Option<u8>, low: Option<u8>) -> Result<u8, Reason> {
-    let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-    let value = digit(high)
-        .zip(digit(low))
-        .map(|(high, low)| high * 16 + low);
-    value
-        .and_then(|value| u8::try_from(value).ok())
-        .ok_or("'%' is followed by two hexadecimal digits")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `postern tunnel-server`: a tunnel server for operators and tests, in place of `chisel server --reverse`.
 
+use crate::net::authority::bracketed;
 use std::net::TcpListener;
 use std::sync::Arc;
 
@@ -151,10 +152,7 @@ fn listen(parsed: &Parsed) -> Result<String, Failure> {
         );
         return Err(Failure::usage(message).hint(COMMAND.see_help()));
     }
-    Ok(match host.contains(':') && !host.starts_with('[') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
-    })
+    Ok(format!("{}:{port}", bracketed(&host)))
 }
 
 fn users(parsed: &Parsed) -> Result<Users, Failure> {

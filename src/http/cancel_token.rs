@@ -13,61 +13,61 @@ const CALLBACK_STACK: usize = 512 * 1024;
 
 type Callback = Box<dyn FnOnce() + Send>;
 
-/// Knows whether the client of one request is still there. Clones watch the same client.
+/// Tells whether the client of one request is still there. Clones tell of the same client.
 ///
 /// A client that shuts down its sending side counts as gone: over TCP that cannot be told
 /// from a closed connection.
 #[derive(Clone, Default)]
 pub struct CancelToken {
-    inner: Arc<Inner>,
+    state: Arc<TokenState>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct TokenState {
     gone: AtomicBool,
-    slots: Mutex<Slots>,
+    callbacks: Mutex<Callbacks>,
 }
 
 #[derive(Default)]
-struct Slots {
+struct Callbacks {
     next: u64,
-    waiting: HashMap<u64, Arc<Slot>>,
+    waiting: HashMap<u64, Arc<CallbackSlot>>,
 }
 
 /// One callback. `callback` stays locked while it runs, so that a guard can wait for it.
-struct Slot {
+struct CallbackSlot {
     callback: Mutex<Option<Callback>>,
     runner: Mutex<Option<ThreadId>>,
 }
 
 impl CancelToken {
-    /// A watch on a client that is there.
+    /// For a client that is there.
     pub fn new() -> CancelToken {
         CancelToken::default()
     }
 
     /// Whether the client has gone (or the server is being stopped).
     pub fn is_gone(&self) -> bool {
-        self.inner.gone.load(Ordering::SeqCst)
+        self.state.gone.load(Ordering::SeqCst)
     }
 
     /// Runs `f` once when the client goes, on a thread of its own; here and now if it has
     /// gone already. Dropping the guard deregisters `f`, or waits for its end if it is
     /// just running: after that `f` neither runs nor will run.
     pub fn on_gone(&self, f: impl FnOnce() + Send + 'static) -> DisconnectGuard {
-        let mut slots = self.inner.slots.lock();
+        let mut callbacks = self.state.callbacks.lock();
         if self.is_gone() {
-            drop(slots);
+            drop(callbacks);
             f();
             return DisconnectGuard { registration: None };
         }
-        let slot = Arc::new(Slot {
+        let slot = Arc::new(CallbackSlot {
             callback: Mutex::new(Some(Box::new(f))),
             runner: Mutex::new(None),
         });
-        let id = slots.next;
-        slots.next += 1;
-        slots.waiting.insert(id, Arc::clone(&slot));
+        let id = callbacks.next;
+        callbacks.next += 1;
+        callbacks.waiting.insert(id, Arc::clone(&slot));
         DisconnectGuard {
             registration: Some((self.clone(), id, slot)),
         }
@@ -76,9 +76,9 @@ impl CancelToken {
     /// Marks the client as gone and runs what is registered. Later calls do nothing.
     pub(crate) fn fire(&self) {
         let waiting = {
-            let mut slots = self.inner.slots.lock();
-            self.inner.gone.store(true, Ordering::SeqCst);
-            std::mem::take(&mut slots.waiting)
+            let mut callbacks = self.state.callbacks.lock();
+            self.state.gone.store(true, Ordering::SeqCst);
+            std::mem::take(&mut callbacks.waiting)
         };
         if waiting.is_empty() {
             return;
@@ -88,8 +88,8 @@ impl CancelToken {
 
     /// Forgets what is registered: the request has ended in the ordinary way.
     pub(crate) fn disarm(&self) {
-        let waiting = std::mem::take(&mut self.inner.slots.lock().waiting);
-        drop(waiting);
+        let forgotten = std::mem::take(&mut self.state.callbacks.lock().waiting);
+        drop(forgotten); // with the lock released: a callback's drop may take others
     }
 }
 
@@ -104,7 +104,7 @@ impl fmt::Debug for CancelToken {
 /// Keeps a callback of [`CancelToken::on_gone`] registered.
 #[must_use = "dropping the guard deregisters the callback"]
 pub struct DisconnectGuard {
-    registration: Option<(CancelToken, u64, Arc<Slot>)>,
+    registration: Option<(CancelToken, u64, Arc<CallbackSlot>)>,
 }
 
 impl fmt::Debug for DisconnectGuard {
@@ -115,15 +115,15 @@ impl fmt::Debug for DisconnectGuard {
 
 impl Drop for DisconnectGuard {
     fn drop(&mut self) {
-        let Some((watch, id, slot)) = self.registration.take() else {
+        let Some((token, id, slot)) = self.registration.take() else {
             return;
         };
-        let _ = watch.inner.slots.lock().waiting.remove(&id);
+        let _ = token.state.callbacks.lock().waiting.remove(&id);
         slot.cancel();
     }
 }
 
-impl Slot {
+impl CallbackSlot {
     fn run(&self) {
         let mut callback = self.callback.lock();
         *self.runner.lock() = Some(thread::current().id());
@@ -147,15 +147,15 @@ impl Slot {
 
 /// The thread that notices a leaving client has a small stack; the callbacks get a larger
 /// one, on a thread that ends with them. Without a thread to be had they run here.
-fn run_elsewhere(slots: Vec<Arc<Slot>>) {
-    let shared = Arc::new(slots);
-    let theirs = Arc::clone(&shared);
+fn run_elsewhere(slots: Vec<Arc<CallbackSlot>>) {
+    let slots = Arc::new(slots);
+    let theirs = Arc::clone(&slots);
     let spawned = thread::Builder::new()
         .name("client-gone".into())
         .stack_size(CALLBACK_STACK)
         .spawn(move || theirs.iter().for_each(|slot| slot.run()));
     if spawned.is_err() {
-        shared.iter().for_each(|slot| slot.run());
+        slots.iter().for_each(|slot| slot.run());
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     #[test]
     fn callbacks_run_once_or_at_once_or_not_at_all() {
@@ -178,12 +178,12 @@ mod tests {
         assert!(!watch.is_gone());
         watch.fire();
         watch.fire();
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok("early"));
+        assert_eq!(heard.recv_timeout(TIMEOUT), Ok("early"));
         drop(watch.on_gone(move || late.send("late").unwrap()));
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok("late"));
+        assert_eq!(heard.recv_timeout(TIMEOUT), Ok("late"));
         drop(kept);
         assert_eq!(
-            heard.recv_timeout(PATIENCE),
+            heard.recv_timeout(TIMEOUT),
             Err(RecvTimeoutError::Disconnected)
         );
     }
@@ -197,11 +197,11 @@ mod tests {
         let end = Arc::clone(&ended);
         let guard = watch.on_gone(move || {
             begun.send(()).unwrap();
-            released.recv_timeout(PATIENCE).unwrap();
+            released.recv_timeout(TIMEOUT).unwrap();
             end.store(true, Ordering::SeqCst);
         });
         watch.fire();
-        has_begun.recv_timeout(PATIENCE).unwrap();
+        has_begun.recv_timeout(TIMEOUT).unwrap();
         let dropping = thread::spawn(move || drop(guard));
         release.send(()).unwrap();
         dropping.join().unwrap();
@@ -217,7 +217,7 @@ mod tests {
         watch.fire();
         drop(guard);
         assert_eq!(
-            heard.recv_timeout(PATIENCE),
+            heard.recv_timeout(TIMEOUT),
             Err(RecvTimeoutError::Disconnected)
         );
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::h1::Refusal;
+
 /// A failed request: becomes `{"code": status, "message": …}` plus `extra`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -96,3 +98,9 @@ impl fmt::Display for ApiError {
 }
 
 impl std::error::Error for ApiError {}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        ApiError::new(refusal.status, refusal.message)
+    }
+}

@@ -1,13 +1,14 @@
-//! The HTTP front: the server and the one wrapper around tiny_http.
+//! HTTP: the server that every listener shares, and the one wrapper around tiny_http.
 //!
 //! ```text
-//! TCP client ── server (a thread a connection) ── Unix socket ── tiny_http ── worker ── Handler
+//! TCP client ── server (a thread a connection) ── proxy ──┬── Unix socket ── tiny_http ── worker ── Handler
+//!                                                        └── a gateway's stream to an application
 //! ```
 //!
-//! [`server`] owns the TCP listener, parses, checks and limits. What passes is one whole
-//! request at a time, written afresh to a private Unix socket, where tiny_http hands it to
-//! a worker. Answers come back the same way; the server tells a finished answer from an
-//! aborted one and tells the handler when its client has gone ([`CancelToken`]).
+//! [`h1`] is HTTP/1.1 without sockets. [`server`] owns the TCP listener, parses, checks and limits.
+//! What passes is one whole request at a time, written afresh to a private Unix socket, where
+//! tiny_http hands it to a worker. [`proxy`] moves both it and its answer, tells a finished answer
+//! from an aborted one, and tells the handler when its client has gone ([`CancelToken`]).
 
 pub mod assets;
 pub mod auth;
@@ -17,19 +18,24 @@ pub mod server;
 mod cancel_token;
 mod error;
 mod handler;
+mod http_server;
+pub mod proxy;
 mod request;
-mod response;
+pub(crate) mod response;
 mod router;
+pub(crate) mod socket;
+mod source;
 mod stream;
 mod upstream;
 
 pub use cancel_token::{CancelToken, DisconnectGuard};
 pub use error::ApiError;
-pub use handler::{Handler, Server, ServerConfig};
+pub use handler::Handler;
+pub use http_server::{Server, ServerConfig};
 pub use request::{Method, Request};
 pub use response::{Response, ResponseHead};
 pub use router::Router;
 pub use server::limits::Limits;
 pub use server::policy::{HostPolicy, InvalidHost};
-pub use server::source;
+pub use source::source;
 pub use stream::Stream;

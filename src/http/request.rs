@@ -68,7 +68,7 @@ pub struct Request {
     body: Vec<u8>,
     peer: IpAddr,
     client: CancelToken,
-    /// Taken by whoever answers.
+    /// Taken by the answer.
     out: Option<Box<dyn Write + Send>>,
 }
 

@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::ApiError;
 
+/// What `Strict-Transport-Security` says (RFC 6797): for a year, this host name alone, on every port.
+pub(crate) const HSTS: &str = "max-age=31536000";
+
 /// Status and headers of an answer.
 #[derive(Debug, Clone)]
 pub struct ResponseHead {

@@ -1,4 +1,4 @@
-//! Upstream the server: tiny_http on a private Unix socket, its workers, and the table of
+//! Upstream of the server: tiny_http on a private Unix socket, its workers, and the table of
 //! requests under way.
 
 use crate::sync::Mutex;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::h1::head::Head;
-use super::server::forward::HOP_BY_HOP;
+use super::h1::hop_by_hop::is_hop_by_hop;
 use super::server::{Backend, Opened, PendingResponse};
 use super::{CancelToken, Handler, Request};
 
@@ -29,9 +29,9 @@ const OWN_PREFIX: &str = "x-postern-";
 /// Bytes of stack of a worker: handlers run there.
 const STACK: usize = 1024 * 1024;
 
-/// Pause between two attempts to make a listener: what it wants for, files or threads, must first be given back.
+/// Pause between two attempts to make a listener: the files or threads that it lacks must first be given back.
 const BACK_OFF: Duration = Duration::from_millis(20);
-/// Time in which a lost listener's threads come with the requests that they had begun to read.
+/// Time in which the threads of a lost listener still deliver requests that they had begun to read.
 const LATE_REQUESTS: Duration = Duration::from_millis(200);
 
 static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
@@ -41,27 +41,27 @@ pub(super) struct Workers {
     run_dir: PathBuf,
     count: usize,
     /// `None` once stopped.
-    current: Mutex<Option<Arc<Upstream>>>,
-    under_way: Arc<UnderWay>,
+    current: Mutex<Option<Arc<TinyServer>>>,
+    pending: Arc<PendingRequests>,
     stopping: AtomicBool,
     ended: Receiver<()>,
 }
 
 /// One tiny_http server on one socket file.
-struct Upstream {
+struct TinyServer {
     server: tiny_http::Server,
     socket: PathBuf,
 }
 
 /// Requests under way, by id.
 #[derive(Default)]
-struct UnderWay {
+struct PendingRequests {
     next: AtomicU64,
-    requests: Mutex<HashMap<u64, Arc<Waiting>>>,
+    by_id: Mutex<HashMap<u64, Arc<PendingRequest>>>,
 }
 
 /// What tiny_http cannot carry about a request.
-struct Waiting {
+struct PendingRequest {
     peer: SocketAddr,
     client: CancelToken,
     taken: AtomicBool,
@@ -80,8 +80,8 @@ impl Workers {
         let workers = Arc::new(Workers {
             run_dir: run_dir.to_owned(),
             count,
-            current: Mutex::new(Some(Arc::new(Upstream::open(run_dir)?))),
-            under_way: Arc::default(),
+            current: Mutex::new(Some(Arc::new(TinyServer::open(run_dir)?))),
+            pending: Arc::default(),
             stopping: AtomicBool::new(false),
             ended,
         });
@@ -111,12 +111,12 @@ impl Workers {
     /// after at most `time`.
     pub(super) fn stop(&self, time: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
-        let Some(behind) = self.current.lock().take() else {
+        let Some(current) = self.current.lock().take() else {
             return;
         };
         let until = Instant::now() + time;
         for _ in 0..self.count {
-            behind.server.unblock();
+            current.server.unblock();
         }
         for _ in 0..self.count {
             if self.ended.recv_deadline(until).is_err() {
@@ -124,97 +124,95 @@ impl Workers {
                 break;
             }
         }
-        let socket = behind.socket.clone();
-        drop(behind); // tiny_http ends its accept thread by connecting to the socket
+        let socket = current.socket.clone();
+        drop(current); // tiny_http ends its accept thread by connecting to the socket
         let _ = fs::remove_file(socket);
     }
 
     fn work(&self, handler: &dyn Handler) {
-        while let Some(behind) = self.current() {
-            match behind.server.recv() {
-                Ok(request) => self.hand_over_contained(request, handler),
+        while let Some(current) = self.current() {
+            match current.server.recv() {
+                Ok(request) => self.dispatch(request, handler),
                 Err(_) if self.is_stopping() => {}
-                Err(_) => self.leave(&behind, handler),
+                Err(_) => self.leave(&current, handler),
             }
         }
     }
 
-    /// Called away from a listener: a new one must be there, and what the old one took in must not be forgotten.
-    fn leave(&self, dead: &Arc<Upstream>, handler: &dyn Handler) {
-        while !self.revive(dead) && !self.is_stopping() {
+    /// Goes on to the listener in place of a dead one, once the requests that the dead one had begun
+    /// to read are served.
+    fn leave(&self, dead: &Arc<TinyServer>, handler: &dyn Handler) {
+        while !self.replace(dead) && !self.is_stopping() {
             thread::sleep(BACK_OFF);
         }
         let until = Instant::now() + LATE_REQUESTS;
         let mut left = LATE_REQUESTS;
         while !left.is_zero() {
             if let Ok(Some(request)) = dead.server.recv_timeout(left) {
-                self.hand_over_contained(request, handler);
+                self.dispatch(request, handler);
             }
             left = until.saturating_duration_since(Instant::now());
         }
     }
 
     /// A worker outlives whatever panics; the request has answered 500 by being dropped.
-    fn hand_over_contained(&self, request: tiny_http::Request, handler: &dyn Handler) {
-        let handled = catch_unwind(AssertUnwindSafe(|| self.hand_over(request, handler)));
-        if handled.is_err() {
+    fn dispatch(&self, request: tiny_http::Request, handler: &dyn Handler) {
+        let Some(pending) = self.find(&request) else {
+            return; // its client has gone, or it did not come through the server
+        };
+        pending.taken.store(true, Ordering::SeqCst);
+        let (peer, client) = (pending.peer.ip(), pending.client.clone());
+        let handle = || match Request::read(request, peer, client) {
+            Ok(request) => handler.handle(request),
+            Err(error) => log::warn!("http: a request could not be read: {error}"),
+        };
+        if catch_unwind(AssertUnwindSafe(handle)).is_err() {
             log::error!("http: a handler panicked");
         }
     }
 
-    fn hand_over(&self, request: tiny_http::Request, handler: &dyn Handler) {
-        let Some(waiting) = self.find(&request) else {
-            return; // its client has gone, or it did not come through the server
-        };
-        waiting.taken.store(true, Ordering::SeqCst);
-        match Request::read(request, waiting.peer.ip(), waiting.client.clone()) {
-            Ok(request) => handler.handle(request),
-            Err(error) => log::warn!("http: a request could not be read: {error}"),
-        }
-    }
-
-    fn find(&self, request: &tiny_http::Request) -> Option<Arc<Waiting>> {
+    fn find(&self, request: &tiny_http::Request) -> Option<Arc<PendingRequest>> {
         let id = request
             .headers()
             .iter()
             .find(|header| header.field.equiv(ID_HEADER))
             .and_then(|header| header.value.as_str().parse().ok())?;
-        self.under_way.requests.lock().get(&id).cloned()
+        self.pending.by_id.lock().get(&id).cloned()
     }
 
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    fn current(&self) -> Option<Arc<Upstream>> {
+    fn current(&self) -> Option<Arc<TinyServer>> {
         self.current.lock().clone()
     }
 
     fn connect(&self) -> io::Result<UnixStream> {
         let stopped = || io::Error::from(io::ErrorKind::NotConnected);
-        let behind = self.current().ok_or_else(stopped)?;
-        match UnixStream::connect(&behind.socket) {
+        let current = self.current().ok_or_else(stopped)?;
+        match UnixStream::connect(&current.socket) {
             Err(error) if is_dead(&error) => {}
             connected => return connected,
         }
-        self.revive(&behind);
-        let revived = self.current().ok_or_else(stopped)?;
-        UnixStream::connect(&revived.socket)
+        self.replace(&current);
+        let replaced = self.current().ok_or_else(stopped)?;
+        UnixStream::connect(&replaced.socket)
     }
 
     /// tiny_http's accept thread ends at its first error or panic, and its listener with
-    /// it: a new one takes over, and workers that wait at the old one are called away.
+    /// it: a new one takes its place, and workers that wait at the old one are woken.
     /// False when there is no listener and none can be made now.
-    fn revive(&self, dead: &Arc<Upstream>) -> bool {
+    fn replace(&self, dead: &Arc<TinyServer>) -> bool {
         let mut current = self.current.lock();
         let is_current = current.as_ref().is_some_and(|now| Arc::ptr_eq(now, dead));
         if !is_current || UnixStream::connect(&dead.socket).is_ok() {
             return true;
         }
-        match Upstream::open(&self.run_dir) {
-            Ok(behind) => {
+        match TinyServer::open(&self.run_dir) {
+            Ok(server) => {
                 log::warn!("http: the listener of the workers was lost and made anew");
-                *current = Some(Arc::new(behind));
+                *current = Some(Arc::new(server));
             }
             Err(error) => {
                 log::error!("http: no listener of the workers: {error}");
@@ -236,8 +234,8 @@ fn is_dead(error: &io::Error) -> bool {
     )
 }
 
-impl Upstream {
-    fn open(run_dir: &Path) -> io::Result<Upstream> {
+impl TinyServer {
+    fn open(run_dir: &Path) -> io::Result<TinyServer> {
         let number = NEXT_SOCKET.fetch_add(1, Ordering::Relaxed);
         let socket = run_dir.join(format!("http-{}-{number}.sock", std::process::id()));
         let _ = fs::remove_file(&socket); // of a dead process with our number
@@ -246,7 +244,7 @@ impl Upstream {
         })?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
-        Ok(Upstream { server, socket })
+        Ok(TinyServer { server, socket })
     }
 }
 
@@ -273,47 +271,44 @@ impl Backend for Workers {
         peer: SocketAddr,
         client: &CancelToken,
     ) -> io::Result<Opened> {
-        let id = self.under_way.next.fetch_add(1, Ordering::Relaxed);
-        let waiting = Arc::new(Waiting {
+        let id = self.pending.next.fetch_add(1, Ordering::Relaxed);
+        let request = Arc::new(PendingRequest {
             peer,
             client: client.clone(),
             taken: AtomicBool::new(false),
         });
-        self.under_way
-            .requests
-            .lock()
-            .insert(id, Arc::clone(&waiting));
-        let ticket = Box::new(Entry {
+        self.pending.by_id.lock().insert(id, Arc::clone(&request));
+        let pending = Box::new(PendingEntry {
             id,
-            waiting,
-            under_way: Arc::clone(&self.under_way),
+            request,
+            all: Arc::clone(&self.pending),
         });
         let socket = self.connect()?;
         socket.set_nonblocking(true)?;
         Ok(Opened {
             socket,
             request: serialise(head, body, id),
-            ticket,
+            pending,
         })
     }
 }
 
-/// A request's place in the table.
-struct Entry {
+/// A request in the table; taken out when dropped.
+struct PendingEntry {
     id: u64,
-    waiting: Arc<Waiting>,
-    under_way: Arc<UnderWay>,
+    request: Arc<PendingRequest>,
+    all: Arc<PendingRequests>,
 }
 
-impl PendingResponse for Entry {
+impl PendingResponse for PendingEntry {
     fn is_taken(&self) -> bool {
-        self.waiting.taken.load(Ordering::SeqCst)
+        self.request.taken.load(Ordering::SeqCst)
     }
 }
 
-impl Drop for Entry {
+impl Drop for PendingEntry {
     fn drop(&mut self) {
-        self.under_way.requests.lock().remove(&self.id);
+        self.all.by_id.lock().remove(&self.id);
     }
 }
 
@@ -335,8 +330,8 @@ fn serialise(head: &Head, body: &[u8], id: u64) -> Vec<u8> {
 }
 
 fn passes(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    !HOP_BY_HOP.contains(&name.as_str()) && name != "expect" && !name.starts_with(OWN_PREFIX)
+    let is_own = name.to_ascii_lowercase().starts_with(OWN_PREFIX);
+    !is_hop_by_hop(name) && !name.eq_ignore_ascii_case("expect") && !is_own
 }
 
 /// tiny_http drops a connection at a byte that is not ASCII. Cookies are shared by all

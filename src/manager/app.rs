@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::net::authority::authority;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -127,15 +128,7 @@ impl AppConfig {
 
     /// `host:port`, with brackets around an IPv6 address.
     pub fn address(&self) -> String {
-        address(&self.ip, self.port)
-    }
-}
-
-/// `host:port`, with brackets around an IPv6 address.
-pub(crate) fn address(host: &str, port: u16) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
+        authority(&self.ip, self.port)
     }
 }
 

@@ -2,9 +2,10 @@
 //! may come. Looked at when an application is connected, and at each dial: a name may lead here later, and so may an
 //! address where nobody listened.
 
+use crate::net::resolve::resolve;
 use crate::sync::{Mutex, MutexGuard};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use super::app::AppConfig;
@@ -91,7 +92,7 @@ pub(super) fn check(core: &AppState, app: &AppConfig) -> Result<(), ConnectError
         return Ok(());
     }
     // What cannot be resolved now is looked at when it is dialled.
-    let targets = (app.ip.as_str(), app.port).to_socket_addrs();
+    let targets = resolve(&app.ip, app.port);
     let mut targets = targets.into_iter().flatten();
     match targets.find_map(|target| core.listeners.at(target)) {
         None => Ok(()),

@@ -1,7 +1,7 @@
 //! The management API: which path is answered by what.
 
+use crate::sync::Permits;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -37,9 +37,9 @@ pub(crate) fn routes(core: &Arc<AppState>) -> Router {
             respond(request, answer);
         }
     };
-    let writers = Arc::new(AtomicUsize::new(0));
+    let writers = Permits::default();
     let writing = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
-        let (core, writers) = (Arc::clone(core), Arc::clone(&writers));
+        let (core, writers) = (Arc::clone(core), writers.clone());
         move |request: Request| apart(&core, &writers, request, answer)
     };
     Router::new()
@@ -80,37 +80,27 @@ fn respond(request: Request, answer: Answer) {
 /// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
 fn apart(
     core: &Arc<AppState>,
-    writers: &Arc<AtomicUsize>,
+    writers: &Permits,
     request: Request,
     answer: fn(&Arc<AppState>, &Request) -> Answer,
 ) {
-    if writers.fetch_add(1, Ordering::SeqCst) >= MAX_WRITERS {
-        writers.fetch_sub(1, Ordering::SeqCst);
+    let Some(permit) = writers.take(MAX_WRITERS) else {
         let busy = ApiError::too_many(format!(
             "{MAX_WRITERS} changes are under way already, the limit; try again"
         ));
         return respond(request, Err(busy));
-    }
-    let (core, counted) = (Arc::clone(core), Counted(Arc::clone(writers)));
+    };
+    let core = Arc::clone(core);
     let spawned = std::thread::Builder::new()
         .name("manage".into())
         .stack_size(STACK)
         .spawn(move || {
-            let _counted = counted;
+            let _permit = permit;
             let answer = answer(&core, &request);
             respond(request, answer);
         });
     if let Err(error) = spawned {
         log::warn!("no thread for a request: {error}");
-    }
-}
-
-/// A change under way, counted until it has ended.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::app::address;
 use super::connection::record::ConnectError;
 use super::main_tunnel::MainTunnel;
 use super::quick_setup::{self, Setup};
 use super::server_url::ServerUrl;
+use crate::net::AddressClass;
+use crate::net::authority::authority;
 use crate::store::{self, CredentialStore, Credentials};
 use crate::tunnel::client::{HostKeyCheck, Settings};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
-use crate::tunnel::ws::{AddressClass, Endpoint};
+use crate::tunnel::ws::Endpoint;
 
 /// The tunnel server's port where nothing names one. 62888 by the specification.
 pub const DEFAULT_TUNNEL_PORT: u16 = 62888;
@@ -268,7 +269,7 @@ impl Connector {
 
     /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
-        let url = format!("ws://{}", address(&self.external_ip, self.tunnel_port));
+        let url = format!("ws://{}", authority(&self.external_ip, self.tunnel_port));
         Endpoint::parse(&url).map_err(|error| {
             ConnectError::new(
                 "quick-setup",

@@ -1,9 +1,10 @@
 //! The web client of a database application: it is there for as long as the connection.
 
 use crate::sync::Mutex;
+use crate::sync::Permits;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::LazyLock;
 
 use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
@@ -24,7 +25,7 @@ const STACK: usize = 512 * 1024;
 const MAX_STARTS: usize = 40;
 
 /// Starts under way.
-static STARTS: AtomicUsize = AtomicUsize::new(0);
+static STARTS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
 /// A running web client; it ends with this.
 pub(crate) struct WebClient {
@@ -134,7 +135,10 @@ fn started(
     app: &AppConfig,
     stopped: &Receiver<()>,
 ) -> Result<Outcome, Ended> {
-    let counted = Counted::new()?;
+    let permit = STARTS.take(MAX_STARTS).ok_or_else(|| {
+        let busy = "too many web clients wait for their databases; try again in half a minute";
+        ConnectError::new("plugin", busy)
+    })?;
     let (sender, outcome) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
     let (clients, protocol, database) = (
@@ -150,7 +154,7 @@ fn started(
                 let registered = bound.lock().take();
                 outcome.map(|served| (served, registered))
             });
-            drop(counted);
+            drop(permit);
             hand_over(&sender, outcome);
         });
     spawned.map_err(|error| {
@@ -162,26 +166,6 @@ fn started(
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client broke off while it started").into()),
         }
-    }
-}
-
-/// A start under way, counted until it has ended.
-struct Counted;
-
-impl Counted {
-    fn new() -> Result<Self, ConnectError> {
-        let counted = Self;
-        if STARTS.fetch_add(1, Ordering::SeqCst) >= MAX_STARTS {
-            let busy = "too many web clients wait for their databases; try again in half a minute";
-            return Err(ConnectError::new("plugin", busy));
-        }
-        Ok(counted)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        STARTS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -10,12 +9,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::gateway::{Cidr, forwarded};
+use super::gateway::forwarded;
 use super::operator::Operator;
 use super::setup::Service;
 use super::status;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
+use crate::net::{Cidr, is_within};
+use crate::sync::Permits;
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
@@ -39,7 +40,7 @@ pub(super) struct AppState {
 impl AppState {
     /// Whether a request comes by `https`; in doubt it does.
     fn is_secure(&self, request: &Request) -> bool {
-        let is_trusted = forwarded::is_trusted(request.peer(), &self.trust_proxy);
+        let is_trusted = is_within(request.peer(), &self.trust_proxy);
         let told = request.header("x-forwarded-proto") == Some("https");
         self.service.urls.is_secure || (told && is_trusted)
     }
@@ -100,7 +101,7 @@ fn of_connectors(
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) -> impl Fn(Request) + use<> {
     let app = Arc::clone(app);
-    let slow: Arc<AtomicUsize> = Arc::default();
+    let slow = Permits::default();
     move |request| {
         let of = credentials(&request);
         let of = of
@@ -123,27 +124,17 @@ fn of_connectors(
     }
 }
 
-/// A permit among the calls that wait for a slow comparison.
-struct SlowCall(Arc<AtomicUsize>);
-
-impl Drop for SlowCall {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Answers on another thread, which ends with that.
 fn slowly(
     app: &Arc<AppState>,
-    now: &Arc<AtomicUsize>,
+    waiting: &Permits,
     request: Request,
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
-    let permit = SlowCall(Arc::clone(now));
-    if now.fetch_add(1, Ordering::Relaxed) >= SLOW_CALLS {
+    let Some(permit) = waiting.take(SLOW_CALLS) else {
         let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
         return request.respond(Response::error(&busy).header("Retry-After", "2"));
-    }
+    };
     let app = Arc::clone(app);
     let spawned = std::thread::Builder::new()
         .name("relay-slow-call".into())

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::api::{self, AppState};
 use super::connector_auth::Enrolment;
-use super::gateway::{Cidr, Gateway, GatewayConfig};
+use super::gateway::{Gateway, GatewayConfig};
 use super::operator::Operator;
 use super::policy::TunnelPolicy;
 use super::secret::SecretHash;
@@ -21,6 +21,8 @@ use super::state_store::{self, Error as StateError, StateStore};
 use super::urls::{PublicPorts, PublicUrl, PublicUrls};
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::net::Cidr;
+use crate::net::authority::authority;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, Instance, random, to_json};
 use crate::tunnel::server as tunnel;
@@ -330,14 +332,9 @@ fn enroll_token(
 /// that it listens on, and what visitors use.
 fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
     let hosts = HostPolicy::loopback();
-    let external = if urls.external_ip.contains(':') {
-        format!("[{}]", urls.external_ip)
-    } else {
-        urls.external_ip.clone()
-    };
     let own = [
         listen.to_string(),
-        format!("{external}:{}", listen.port()),
+        authority(&urls.external_ip, listen.port()),
         format!("{}:{}", urls.domain, urls.port),
         format!("{}:{}", urls.host, urls.port),
     ];

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::net::authority::authority;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
@@ -86,11 +87,7 @@ impl SetupRequest {
 
     /// Where the connector leads to.
     pub(super) fn target(&self) -> String {
-        if self.ip.contains(':') {
-            format!("[{}]:{}", self.ip, self.port)
-        } else {
-            format!("{}:{}", self.ip, self.port)
-        }
+        authority(&self.ip, self.port)
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use super::state::{Application, Site};
+use crate::net::authority;
 
 /// What visitors use: the scheme and port of every site's address, and the host where the relay
 /// itself is reached.
@@ -51,7 +52,7 @@ impl FromStr for PublicUrl {
         let (host, port) = match rest.split_once(':') {
             Some((host, port)) => (
                 host,
-                read_port(port).ok_or(InvalidUrl("the port is not in 1 to 65535"))?,
+                authority::port(port).ok_or(InvalidUrl("the port is not in 1 to 65535"))?,
             ),
             None => (rest, if is_secure { 443 } else { 80 }),
         };
@@ -64,21 +65,10 @@ impl FromStr for PublicUrl {
     }
 }
 
-fn read_port(digits: &str) -> Option<u16> {
-    let plain = digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse().ok().filter(|port| plain && *port > 0)
-}
-
 /// Whether this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
 /// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
-    let label = |label: &str| {
-        let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
-        (1..=63).contains(&label.len())
-            && label.bytes().all(legal)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
+    let label = |label| authority::is_label(label, "");
     if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
         return Ok(());
     }
@@ -166,11 +156,7 @@ impl PublicUrls {
                     PublicPorts::At(ip) => ip.to_string(),
                     PublicPorts::Shared | PublicPorts::Refused => self.external_ip.clone(),
                 };
-                if host.contains(':') {
-                    format!("tcp://[{host}]:{}", application.port)
-                } else {
-                    format!("tcp://{host}:{}", application.port)
-                }
+                format!("tcp://{}", authority::authority(&host, application.port))
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Connections to the database: addresses, TLS, sign-in rules, and the cap on how many there are.
 
-use crate::sync::Mutex;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use crate::net::resolve::resolve;
+use crate::sync::{Mutex, Permit, Permits};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -65,7 +66,7 @@ pub(crate) struct Connector {
     max_packet: usize,
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
     offers_tls: AtomicU8,
-    in_use: Arc<AtomicUsize>,
+    in_use: Permits,
     /// Gets a message when a connection could not be made.
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
@@ -96,18 +97,8 @@ pub(crate) struct DbConn {
     pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) at_stake: bool,
-    permit: Permit,
-}
-
-/// A counted place under [`MAX_CONNECTIONS`]; free again when dropped.
-pub(super) struct Permit(Option<Arc<AtomicUsize>>);
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if let Some(count) = &self.0 {
-            count.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
+    /// Its place under [`MAX_CONNECTIONS`]; a short one of ours has none.
+    permit: Option<Permit>,
 }
 
 impl Connector {
@@ -124,7 +115,7 @@ impl Connector {
                 false => MAX_PACKET,
             },
             offers_tls: AtomicU8::new(UNKNOWN),
-            in_use: Arc::new(AtomicUsize::new(0)),
+            in_use: Permits::default(),
             missed: crossbeam_channel::bounded(1),
             question: Question::default(),
             short: Mutex::default(),
@@ -139,7 +130,7 @@ impl Connector {
 
     /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
-        let link = self.connect_with(self.permit()?, HANDSHAKE_TIMEOUT);
+        let link = self.connect_with(Some(self.permit()?), HANDSHAKE_TIMEOUT);
         let mut link = link.inspect_err(|_| {
             // One message is enough.
             let _ = self.missed.0.try_send(());
@@ -151,7 +142,7 @@ impl Connector {
 
     /// A connection outside the cap for a few words about another one, of which each and all are short.
     pub(super) fn second(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
-        let mut link = self.connect_with(Permit(None), time)?;
+        let mut link = self.connect_with(None, time)?;
         link.socket.set_patience(Some(time));
         let until = Instant::now() + 2 * time;
         self.short.lock().push((until, link.socket.weak()));
@@ -189,19 +180,14 @@ impl Connector {
     }
 
     fn permit(&self) -> Result<Permit, DbError> {
-        self.in_use
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| {
-                (n < MAX_CONNECTIONS).then_some(n + 1)
-            })
-            .map_err(|_| DbError::Busy)?;
-        Ok(Permit(Some(self.in_use.clone())))
+        self.in_use.take(MAX_CONNECTIONS).ok_or(DbError::Busy)
     }
 
     /// Connects on a thread of its own, since the driver's handshake cannot be given a deadline; a thread that is
     /// left behind keeps its permit until it ends, so that there are never more than the cap.
     fn connect_with(
         self: &Arc<Self>,
-        permit: Permit,
+        permit: Option<Permit>,
         timeout: Duration,
     ) -> Result<DbConn, DbError> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
@@ -231,7 +217,7 @@ impl Connector {
     }
 
     /// Without a handle on its socket a connection could not be ended, where one can be had at all.
-    fn linked(&self, conn: Conn, permit: Permit) -> Result<DbConn, DbError> {
+    fn linked(&self, conn: Conn, permit: Option<Permit>) -> Result<DbConn, DbError> {
         let socket = Socket::of(&conn);
         if Socket::can_be_had() && !socket.is_some() {
             return Err(self.unreachable("no further file can be opened here"));
@@ -259,18 +245,7 @@ impl Connector {
 
     /// Resolved here since the driver gives up at the first address that refuses.
     fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, DbError> {
-        // Known without a resolver, which an empty root does not have (RFC 6761 section 6.3).
-        if host.eq_ignore_ascii_case("localhost") {
-            let loopback = [
-                IpAddr::V4(Ipv4Addr::LOCALHOST),
-                IpAddr::V6(Ipv6Addr::LOCALHOST),
-            ];
-            return Ok(loopback.map(|ip| SocketAddr::new(ip, port)).into());
-        }
-        let addresses = (host, port)
-            .to_socket_addrs()
-            .map_err(|_| self.unreachable("the host name was not found"))?;
-        Ok(addresses.collect())
+        resolve(host, port).map_err(|_| self.unreachable("the host name was not found"))
     }
 
     fn dial(&self, address: Option<SocketAddr>) -> Result<Conn, DbError> {

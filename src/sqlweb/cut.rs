@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::connect::{Connector, DbConn, Permit};
+use super::connect::{Connector, DbConn};
 use super::error::DbError;
 use super::kill::{KILL_TIMEOUT, field, is_ours, listed};
 use super::statement::run_silently;
+use crate::sync::Permit;
 
 /// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
 const UNSEEN: Duration = Duration::from_secs(120);
@@ -38,7 +39,7 @@ struct Cut {
     next: Instant,
     /// When it was last listed; at first, when it was cut.
     seen: Instant,
-    _permit: Permit,
+    _permit: Option<Permit>,
 }
 
 impl Cut {
@@ -56,7 +57,7 @@ impl Cut {
 
 impl Cuts {
     /// Adds one; the next round looks for it.
-    pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permit: Permit) {
+    pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permit: Option<Permit>) {
         let now = Instant::now();
         self.all.lock().push(Cut {
             id,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::net::authority::authority;
 use zeroize::Zeroizing;
 
 /// Everything the web client needs to know before it starts.
@@ -67,8 +68,7 @@ pub enum TlsMode {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Tcp { host, port } => f.write_str(&authority(host, *port)),
             Self::Unix(path) => write!(f, "{}", path.display()),
         }
     }

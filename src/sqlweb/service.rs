@@ -1,9 +1,8 @@
 //! What all requests of one web client share, and the thread that ends what has lasted too long.
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, Permits};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -47,7 +46,7 @@ pub(crate) struct Service {
     pub(crate) rows: RowBudget,
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
-    pub(crate) threads: AtomicUsize,
+    pub(crate) threads: Permits,
 }
 
 impl Service {
@@ -72,7 +71,7 @@ impl Service {
             rows: RowBudget::default(),
             tickets: Tickets::default(),
             access,
-            threads: AtomicUsize::new(0),
+            threads: Permits::default(),
         }
     }
 
@@ -127,19 +126,17 @@ impl Service {
         request: Request,
         work: impl FnOnce(Request) + Send + 'static,
     ) {
-        if self.threads.fetch_add(1, Ordering::SeqCst) >= MAX_THREADS {
-            self.threads.fetch_sub(1, Ordering::SeqCst);
+        let Some(permit) = self.threads.take(MAX_THREADS) else {
             let busy = ApiError::too_many(format!(
                 "{MAX_THREADS} requests are at work already; wait for one to end"
             ));
             return request.respond(Response::error(&busy));
-        }
-        let counted = Counted(self.clone());
+        };
         let spawned = std::thread::Builder::new()
             .name("sql".into())
             .stack_size(STACK)
             .spawn(move || {
-                let _counted = counted;
+                let _permit = permit;
                 work(request);
             });
         if let Err(error) = spawned {
@@ -212,14 +209,5 @@ impl Service {
 pub(crate) fn watch(service: &Arc<Service>, stop: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(ROUND) {
         service.round();
-    }
-}
-
-/// A request at work, counted until it has ended.
-struct Counted(Arc<Service>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.threads.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -3,6 +3,7 @@
 //! Only reverse TCP remotes are spoken. *Local* is the side of the server, which listens there;
 //! *remote* is what the client connects to.
 
+use crate::net::authority::{authority, bracketed, port};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -78,12 +79,12 @@ impl std::error::Error for RemoteError {}
 impl Remote {
     /// The address that the server listens on, `host:port`.
     pub fn local(&self) -> String {
-        address(&self.local_host, self.local_port)
+        authority(&self.local_host, self.local_port)
     }
 
     /// The address that the client connects to, `host:port`: also the text that opens a stream.
     pub fn target(&self) -> String {
-        address(&self.remote_host, self.remote_port)
+        authority(&self.remote_host, self.remote_port)
     }
 
     /// The text that permissions are checked against, and that a denial names: `R:host:port`.
@@ -197,11 +198,6 @@ fn without_protocol(part: &str) -> Result<&str, Problem> {
     }
 }
 
-fn port(part: &str) -> Option<u16> {
-    let digits = part.bytes().all(|b| b.is_ascii_digit());
-    part.parse().ok().filter(|&port| digits && port > 0)
-}
-
 /// A name, an IPv4 address, or an IPv6 address in brackets, which are taken off.
 fn host(part: &str) -> Result<String, &'static str> {
     if let Some(inner) = part
@@ -219,13 +215,6 @@ fn host(part: &str) -> Result<String, &'static str> {
         _ if part.bytes().all(|b| b.is_ascii_digit()) => Err("a port is not in 1 to 65535"),
         _ if part.bytes().all(legal) => Ok(part.to_owned()),
         _ => Err("a host name has a character that none has"),
-    }
-}
-
-fn address(host: &str, port: u16) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
     }
 }
 
@@ -301,10 +290,7 @@ fn check_shape(config: &Value) -> Result<(), RemoteError> {
 
 impl From<&Remote> for Wire {
     fn from(remote: &Remote) -> Self {
-        let bracketed = |host: &str| match host.contains(':') {
-            true => format!("[{host}]"),
-            false => host.to_owned(),
-        };
+        let bracketed = |host| bracketed(host).into_owned();
         Self {
             local_host: bracketed(&remote.local_host),
             local_port: remote.local_port.to_string(),

@@ -1,12 +1,13 @@
 //! Connecting to what a stream leads to.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use crate::net::poll::poll_within;
+use crate::net::resolve::resolve as net_resolve;
+use rustix::event::PollFlags;
 
 use super::ws::socket::{begin_to_connect, connected};
 
@@ -44,19 +45,15 @@ pub(super) fn resolve(
     port: u16,
     may_dial: Option<&MayDial>,
 ) -> io::Result<Vec<SocketAddr>> {
-    let found = (host, port).to_socket_addrs();
-    let found = found.map_err(|error| io::Error::new(io::ErrorKind::NotFound, error))?;
-    permitted(ordered(host, found), may_dial)
+    let mut addresses = net_resolve(host, port)?;
+    addresses.truncate(MAX_ADDRESSES);
+    permitted(addresses, may_dial)
 }
 
 fn permitted(
     mut addresses: Vec<SocketAddr>,
     may_dial: Option<&MayDial>,
 ) -> io::Result<Vec<SocketAddr>> {
-    if addresses.is_empty() {
-        let error = "the name has no address";
-        return Err(io::Error::new(io::ErrorKind::NotFound, error));
-    }
     addresses.retain(|address| may(may_dial, *address));
     match addresses.is_empty() {
         true => Err(forbidden()),
@@ -111,16 +108,6 @@ pub(super) fn connect_to(
         }
     }
     Err(last)
-}
-
-/// `localhost` is 127.0.0.1 first: the main tunnel's end listens there, and whoever has the same port on `::1`, which
-/// resolvers put in front, is somebody else.
-fn ordered(host: &str, found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
-    let mut addresses: Vec<SocketAddr> = found.take(MAX_ADDRESSES).collect();
-    if host.eq_ignore_ascii_case("localhost") {
-        addresses.sort_by_key(SocketAddr::is_ipv6);
-    }
-    addresses
 }
 
 /// A connection to an address, begun without waiting.
@@ -178,28 +165,13 @@ impl Begun {
 }
 
 fn is_writable(socket: &TcpStream, within: Duration) -> io::Result<bool> {
-    let mut fds = [PollFd::new(socket, PollFlags::OUT)];
-    let look = Timespec::try_from(within).map_err(|_| io::ErrorKind::InvalidInput)?;
-    match poll(&mut fds, Some(&look)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let [ready] = poll_within([(socket, PollFlags::OUT)], within)?;
+    Ok(!ready.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn localhost_is_the_address_of_the_main_tunnels_end() {
-        let found: [SocketAddr; 2] = ["[::1]:80", "127.0.0.1:80"].map(|text| text.parse().unwrap());
-        assert_eq!(
-            ordered("localhost", found.into_iter()),
-            [found[1], found[0]]
-        );
-        assert_eq!(ordered("a.example", found.into_iter()), found);
-    }
 
     #[test]
     fn an_address_is_reached_at_once_and_a_name_is_not_tried() {
@@ -228,7 +200,6 @@ mod tests {
         let found = |addresses: &[SocketAddr]| permitted(addresses.to_vec(), may_dial);
         assert_eq!(found(&[own, other]).unwrap(), [other]);
         assert!(is_forbidden(&found(&[own]).unwrap_err()));
-        assert_eq!(found(&[]).unwrap_err().kind(), io::ErrorKind::NotFound);
         // It has become one of ours since the look.
         let late = connect_to(&[own], Instant::now() + CONNECT_WITHIN, may_dial, || false);
         assert!(is_forbidden(&late.unwrap_err()));

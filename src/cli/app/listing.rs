@@ -1,5 +1,6 @@
 //! The table of `postern app list`: of a connection what is in force, of the others what would be.
 
+use crate::net::authority::bracketed;
 use serde_json::Value;
 
 use super::client::text;
@@ -78,10 +79,7 @@ fn reason(class: &str, error: &str) -> String {
 fn saved_address(app: &Value) -> String {
     let host = printable(text(app, "/ip"));
     let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
-    match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
-    }
+    format!("{}:{port}", bracketed(&host))
 }
 
 /// Who gets in and what he may do: what is in force, or what would be.

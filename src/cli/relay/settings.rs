@@ -13,7 +13,7 @@ use super::{
 };
 use crate::cli::command::{Flag, Parsed};
 use crate::cli::failure::{Failure, quoted};
-use crate::relay::gateway::Cidr;
+use crate::net::Cidr;
 use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
 use crate::store::{DataDir, RunDir};
 

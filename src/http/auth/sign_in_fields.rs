@@ -1,7 +1,7 @@
 //! The fields of a sign-in: a code, and where it leads on to. Pure.
 
+use crate::http::h1::Refusal;
 use crate::http::h1::target::form_fields;
-use crate::http::server::Refusal;
 use crate::http::{Method, Request};
 
 /// Bytes of a path that a sign-in leads on to. Default 2048; a longer one is not kept.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::http::server::Refusal;
+use super::Refusal;
 
 /// Bytes of a chunk-size line. Extensions are legal and useless.
 const MAX_SIZE_LINE: u16 = 256;
@@ -25,11 +25,11 @@ pub enum Framing {
 /// Walks over a body as it arrives, in pieces of any size.
 #[derive(Debug, Clone)]
 pub struct Body {
-    state: State,
+    state: BodyState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BodyState {
     Counted(u64),
     UntilClose,
     Size { value: u64, digits: u8 },
@@ -58,9 +58,9 @@ impl Body {
     /// A body that has not begun.
     pub fn new(framing: Framing) -> Body {
         let state = match framing {
-            Framing::Length(0) => State::Done,
-            Framing::Length(length) => State::Counted(length),
-            Framing::UntilClose => State::UntilClose,
+            Framing::Length(0) => BodyState::Done,
+            Framing::Length(length) => BodyState::Counted(length),
+            Framing::UntilClose => BodyState::UntilClose,
             Framing::Chunked => NEXT_CHUNK,
         };
         Body { state }
@@ -68,12 +68,12 @@ impl Body {
 
     /// Whether the body has ended.
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == BodyState::Done
     }
 
     /// Whether the end of the connection here is the end of the body.
     pub fn may_end_here(&self) -> bool {
-        matches!(self.state, State::Done | State::UntilClose)
+        matches!(self.state, BodyState::Done | BodyState::UntilClose)
     }
 
     /// Takes `input` up to the end of the next stretch of data, or all of it.
@@ -114,63 +114,67 @@ impl Body {
     /// How many of `available` bytes are data; `None` where framing is expected.
     fn data(&mut self, available: usize) -> Option<usize> {
         let (left, counted) = match self.state {
-            State::UntilClose => return Some(available),
-            State::Counted(left) => (left, true),
-            State::Data(left) => (left, false),
+            BodyState::UntilClose => return Some(available),
+            BodyState::Counted(left) => (left, true),
+            BodyState::Data(left) => (left, false),
             _ => return None,
         };
         let taken = usize::try_from(left).map_or(available, |left| left.min(available));
-        let left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
+        let left = left - u64::try_from(taken).expect("a length has at most 64 bits");
         self.state = match (left, counted) {
-            (0, true) => State::Done,
-            (0, false) => State::DataCr,
-            (left, true) => State::Counted(left),
-            (left, false) => State::Data(left),
+            (0, true) => BodyState::Done,
+            (0, false) => BodyState::DataCr,
+            (left, true) => BodyState::Counted(left),
+            (left, false) => BodyState::Data(left),
         };
         Some(taken)
     }
 
     /// RFC 9112 section 7.1, without the "bad white space" that it lets pass.
-    fn framing_byte(&self, byte: u8) -> Result<State, Refusal> {
+    fn framing_byte(&self, byte: u8) -> Result<BodyState, Refusal> {
         let text = matches!(byte, b'\t' | b' '..=b'~');
         Ok(match (self.state, byte) {
-            (State::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {
+            (BodyState::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {
                 size_digit(value, digits, byte)?
             }
-            (State::Size { value, digits: 1.. }, b'\r') => State::SizeLf { value },
-            (State::Size { value, digits: 1.. }, b';') => State::Extension { value, seen: 0 },
-            (State::Extension { value, .. }, b'\r') => State::SizeLf { value },
-            (State::Extension { value, seen }, _) if text && seen < MAX_SIZE_LINE => {
-                State::Extension {
+            (BodyState::Size { value, digits: 1.. }, b'\r') => BodyState::SizeLf { value },
+            (BodyState::Size { value, digits: 1.. }, b';') => {
+                BodyState::Extension { value, seen: 0 }
+            }
+            (BodyState::Extension { value, .. }, b'\r') => BodyState::SizeLf { value },
+            (BodyState::Extension { value, seen }, _) if text && seen < MAX_SIZE_LINE => {
+                BodyState::Extension {
                     value,
                     seen: seen + 1,
                 }
             }
-            (State::SizeLf { value: 0 }, b'\n') => State::LineStart { seen: 0 },
-            (State::SizeLf { value }, b'\n') => State::Data(value),
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => NEXT_CHUNK,
-            (State::LineStart { .. }, b'\r') => State::LastLf,
-            (State::Line { seen }, b'\r') => State::LineLf { seen },
-            (State::LineStart { seen } | State::Line { seen }, _) if text && seen < MAX_TRAILER => {
-                State::Line { seen: seen + 1 }
+            (BodyState::SizeLf { value: 0 }, b'\n') => BodyState::LineStart { seen: 0 },
+            (BodyState::SizeLf { value }, b'\n') => BodyState::Data(value),
+            (BodyState::DataCr, b'\r') => BodyState::DataLf,
+            (BodyState::DataLf, b'\n') => NEXT_CHUNK,
+            (BodyState::LineStart { .. }, b'\r') => BodyState::LastLf,
+            (BodyState::Line { seen }, b'\r') => BodyState::LineLf { seen },
+            (BodyState::LineStart { seen } | BodyState::Line { seen }, _)
+                if text && seen < MAX_TRAILER =>
+            {
+                BodyState::Line { seen: seen + 1 }
             }
-            (State::LineLf { seen }, b'\n') => State::LineStart { seen },
-            (State::LastLf, b'\n') => State::Done,
+            (BodyState::LineLf { seen }, b'\n') => BodyState::LineStart { seen },
+            (BodyState::LastLf, b'\n') => BodyState::Done,
             _ => return Err(Refusal::malformed("malformed chunk")),
         })
     }
 }
 
-const NEXT_CHUNK: State = State::Size {
+const NEXT_CHUNK: BodyState = BodyState::Size {
     value: 0,
     digits: 0,
 };
 
-fn size_digit(value: u64, digits: u8, byte: u8) -> Result<State, Refusal> {
+fn size_digit(value: u64, digits: u8, byte: u8) -> Result<BodyState, Refusal> {
     let digit = char::from(byte).to_digit(16).map(u64::from);
     match digit {
-        Some(digit) if digits < MAX_SIZE_DIGITS => Ok(State::Size {
+        Some(digit) if digits < MAX_SIZE_DIGITS => Ok(BodyState::Size {
             value: value << 4 | digit,
             digits: digits + 1,
         }),

@@ -5,14 +5,13 @@
 
 use httparse::{EMPTY_HEADER, Error, Header, Status};
 
+use super::Refusal;
 use super::body::Framing;
-use crate::http::server::Refusal;
-use crate::http::server::limits::Limits;
 
-/// Header lines that httparse gets room for; [`Limits::headers`] may be lower.
+/// Header lines that httparse gets room for; callers may allow fewer.
 const MAX_HEADERS: usize = 128;
-/// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17. Nobody needs
-/// more, and methods are shown in logs.
+/// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17, and methods
+/// are shown in logs.
 const MAX_METHOD: usize = 32;
 
 /// Finds the end of a head and refuses what no head may contain: control characters, a
@@ -33,7 +32,8 @@ impl HeadScan {
     /// Goes on where it stopped: `input` is all that has arrived since the head began. One
     /// empty line before the head is skipped (RFC 9112 section 2.2).
     pub fn scan(&mut self, input: &[u8], cap: usize) -> Result<Option<HeadRange>, Refusal> {
-        for &byte in input.get(self.seen..).unwrap_or_default() {
+        let fresh = input.get(self.seen..);
+        for &byte in fresh.expect("what was seen is still there") {
             if self.seen >= cap {
                 return Err(self.too_large());
             }
@@ -167,8 +167,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// Parses a complete head as delimited by [`HeadScan`].
-    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Head, Refusal> {
+    /// Parses a complete head as delimited by [`HeadScan`], of at most `max_headers` lines.
+    pub fn parse(bytes: &[u8], max_headers: usize) -> Result<Head, Refusal> {
         let mut lines = [EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut lines);
         match request.parse(bytes) {
@@ -176,10 +176,11 @@ impl Head {
             Ok(_) => return Err(Refusal::malformed("the head ends early")),
             Err(error) => return Err(refusal(error)),
         }
-        let headers = Headers::collect(request.headers, limits.headers)?;
+        let headers = Headers::collect(request.headers, max_headers)?;
         let version = version(request.version)?;
-        let method = method(request.method.unwrap_or_default())?;
-        let (target, authority) = target(&method, request.path.unwrap_or_default())?;
+        let method = method(request.method.expect("a complete request has one"))?;
+        let (target, authority) =
+            target(&method, request.path.expect("a complete request has one"))?;
         Ok(Head {
             framing: request_framing(&headers, version)?,
             expects_continue: expectation(&headers, version)?,
@@ -195,10 +196,10 @@ impl Head {
 
 /// RFC 9112 section 3: 501 for a method that is longer than any that is served.
 fn method(name: &str) -> Result<String, Refusal> {
-    match name.len() {
-        ..=MAX_METHOD => Ok(name.to_owned()),
-        _ => Err(Refusal::new(501, "the method's name is too long")),
+    if name.len() > MAX_METHOD {
+        return Err(Refusal::new(501, "the method's name is too long"));
     }
+    Ok(name.to_owned())
 }
 
 fn version(minor: Option<u8>) -> Result<Version, Refusal> {
@@ -291,7 +292,7 @@ fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {
     }
 }
 
-/// The head of an answer that comes from behind the server.
+/// The head of an answer of an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerHead {
     /// The version.
@@ -313,10 +314,10 @@ impl AnswerHead {
         let mut answer = httparse::Response::new(&mut lines);
         match answer.parse(bytes) {
             Ok(Status::Complete(length)) if length == bytes.len() => {}
-            _ => return Err(Refusal::new(502, "malformed answer from behind")),
+            _ => return Err(Refusal::new(502, "malformed answer of the upstream")),
         }
         let headers = Headers::collect(answer.headers, MAX_HEADERS)?;
-        let status = answer.code.unwrap_or_default();
+        let status = answer.code.expect("a complete answer has one");
         Ok(AnswerHead {
             version: version(answer.version)?,
             framing: answer_framing(status, to_head, &headers)?,
@@ -348,15 +349,14 @@ mod tests {
     use super::*;
 
     fn read(input: &[u8], split: usize) -> Result<Option<Head>, Refusal> {
-        let limits = Limits::default();
         let mut scan = HeadScan::default();
         for end in (0..=input.len())
             .step_by(split)
             .skip(1)
             .chain([input.len()])
         {
-            if let Some(range) = scan.scan(&input[..end], limits.head)? {
-                return Head::parse(&input[range], &limits).map(Some);
+            if let Some(range) = scan.scan(&input[..end], 32 * 1024)? {
+                return Head::parse(&input[range], 100).map(Some);
             }
         }
         Ok(None)

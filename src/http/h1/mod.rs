@@ -2,4 +2,8 @@
 
 pub mod body;
 pub mod head;
+pub mod hop_by_hop;
+mod refusal;
 pub mod target;
+
+pub use refusal::Refusal;

@@ -1,6 +1,9 @@
 //! Paths and queries of our own APIs: decoded once, strictly.
 
-use crate::http::server::Refusal;
+use std::borrow::Cow;
+
+use super::Refusal;
+use crate::net::percent;
 
 /// A decoded target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,24 +58,15 @@ pub fn form_fields(raw: &str) -> Result<Vec<(String, String)>, Refusal> {
 
 /// Percent-decoding to UTF-8; `plus` as in forms, where `+` is a space.
 fn decode(raw: &str, plus: bool) -> Result<String, Refusal> {
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => hex_pair(rest.next(), rest.next())?,
-            b'+' if plus => b' ',
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| Refusal::malformed("the target is not UTF-8"))
-}
-
-fn hex_pair(high: Option<u8>, low: Option<u8>) -> Result<u8, Refusal> {
-    let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-    digit(high)
-        .zip(digit(low))
-        .and_then(|(high, low)| u8::try_from(high << 4 | low).ok())
-        .ok_or(Refusal::malformed("malformed percent-encoding"))
+    let spaced = if plus {
+        Cow::Owned(raw.replace('+', " "))
+    } else {
+        Cow::Borrowed(raw)
+    };
+    let bytes = percent::decode(&spaced).ok_or(Refusal::malformed("malformed percent-encoding"))?;
+    let text = std::str::from_utf8(&bytes);
+    text.map(str::to_owned)
+        .map_err(|_| Refusal::malformed("the target is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What all connections of a server share of memory and open files.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::limits::Limits;
+use crate::sync::{Permit, Permits};
 
 /// Bytes of each body that [`Limits::bodies`] does not count: slow senders of large bodies
 /// must not keep small ones out, such as a sign-in.
@@ -15,7 +15,6 @@ const SPARE_FILES: usize = 128;
 /// Open files of an exchange beside its connection: ours and tiny_http's two, or of a gateway the
 /// two pairs of a stream.
 const EXCHANGE_FILES: usize = 4;
-
 /// Exchanges that have not ended yet while the places of their connections are others' already.
 const ENDING: usize = 16;
 /// Exchanges that only the server's own names get, whatever a gateway's sites have. Default 16: light
@@ -63,47 +62,34 @@ impl Drop for HeldBody<'_> {
 /// Requests under way at once.
 pub(super) struct Exchanges {
     max: usize,
-    now: Arc<AtomicUsize>,
+    permits: Permits,
 }
 
 impl Exchanges {
     pub(super) fn new(max: usize) -> Exchanges {
-        Exchanges {
-            max,
-            now: Arc::default(),
-        }
+        let permits = Permits::default();
+        Exchanges { max, permits }
     }
 
     /// `None` when there are too many.
     pub(super) fn enter(&self) -> Option<ExchangeSlot> {
-        self.enter_below(self.max)
+        self.permits.take(self.max).map(ExchangeSlot)
     }
 
     /// The same for a gateway's site.
     pub(super) fn enter_site(&self) -> Option<ExchangeSlot> {
-        self.enter_below(self.for_sites())
+        self.permits.take(self.for_sites()).map(ExchangeSlot)
     }
 
     /// How many a gateway's sites may have.
     pub(super) fn for_sites(&self) -> usize {
         self.max.saturating_sub(OWN).max(self.max.div_ceil(2))
     }
-
-    fn enter_below(&self, max: usize) -> Option<ExchangeSlot> {
-        let slot = ExchangeSlot(Arc::clone(&self.now));
-        (self.now.fetch_add(1, Ordering::Relaxed) < max).then_some(slot)
-    }
 }
 
-/// One request under way, or a stream that is kept for the next; given back when dropped.
+/// One request under way, or a stream that is kept for the next, until it is dropped.
 #[derive(Debug)]
-pub struct ExchangeSlot(Arc<AtomicUsize>);
-
-impl Drop for ExchangeSlot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+pub struct ExchangeSlot(#[expect(dead_code, reason = "it counts by living")] Permit);
 
 /// How many connections and exchanges the limit of open files allows, raised as far as may
 /// be: running out of files would end tiny_http's accept thread.

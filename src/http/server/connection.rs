@@ -1,30 +1,37 @@
 //! The loop of one connection: the only place that reads its requests.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::budget::HeldBody;
-use super::connection_handler::{ClientConnection, ConnectionHandler};
-use super::exchange::{Exchange, Outcome};
-use super::forward::Forward;
-use super::listener::{Entry, Phase, Shared};
-use super::socket::{BROKEN, wait, was_reset, would_block};
-use super::{HSTS, Opened, Refusal, date, peer};
+use super::backend::Opened;
+use super::budget::{ExchangeSlot, HeldBody};
+use super::connection_handler::{After, ClientConnection, ConnectionHandler};
+use super::connection_table::{ConnectionEntry, Phase};
+use super::limits::Limits;
+use super::peer;
+use super::server_state::ServerState;
+use super::worker_rules::{WorkerRules, now, too_busy};
+use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
-use crate::http::h1::head::{Head, HeadScan, Version};
+use crate::http::h1::head::{Head, HeadScan};
 use crate::http::h1::target::Target;
+use crate::http::proxy::{Client, Exchange, Outcome, RequestBody};
+use crate::http::socket::{BROKEN, was_reset, would_block};
 use crate::http::{ApiError, CancelToken, Response};
+use crate::net::poll::poll_until;
 
+/// Bytes read at once of a head, and of a body that goes to a worker. Default 4 KiB.
+const PIECE: usize = 4 * 1024;
 /// Time for an error answer to be taken by the kernel: it is small.
 const REFUSAL_WRITE: Duration = Duration::from_secs(1);
 /// What is served, for 405 (RFC 9110 section 15.5.6).
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Why a connection ends.
-pub(super) enum End {
+enum End {
     /// Nothing is left to say.
     Silent,
     /// The last answer is sent; the client may still be sending.
@@ -42,9 +49,9 @@ impl From<Refusal> for End {
 }
 
 /// Serves the requests of one connection until it ends.
-pub(super) fn serve(shared: &Shared, entry: &Entry) {
+pub(super) fn serve(state: &ServerState, entry: &ConnectionEntry) {
     let mut connection = Connection {
-        shared,
+        state,
         entry,
         socket: &entry.socket,
         inbox: Vec::new(),
@@ -54,19 +61,19 @@ pub(super) fn serve(shared: &Shared, entry: &Entry) {
 }
 
 /// Tells a client that there is no room for it, as far as that goes without waiting.
-pub(super) fn turn_away(shared: &Shared, mut socket: &TcpStream) {
+pub(super) fn turn_away(state: &ServerState, mut socket: &TcpStream) {
     let refusal = Refusal::new(503, "too many connections: try again later");
-    let response = shared.stamped(refused(refusal));
+    let response = state.stamped(refused(refusal));
     let _ = socket.write(&response_bytes(response, false, true));
     let _ = socket.shutdown(Shutdown::Write);
 }
 
-pub(super) struct Connection<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) entry: &'a Entry,
-    pub(super) socket: &'a TcpStream,
+struct Connection<'a> {
+    state: &'a ServerState,
+    entry: &'a ConnectionEntry,
+    socket: &'a TcpStream,
     /// What has arrived and is not yet used.
-    pub(super) inbox: Vec<u8>,
+    inbox: Vec<u8>,
 }
 
 impl<'a> Connection<'a> {
@@ -74,23 +81,23 @@ impl<'a> Connection<'a> {
         if let Err(end) = self.check_user() {
             return end;
         }
-        let mut first_wait = self.shared.limits.head_time;
-        let gateway = self.shared.gateway.as_ref();
+        let mut first_wait = self.state.limits.head_time;
+        let gateway = self.state.gateway.as_ref();
         let mut visit = gateway.map(|gateway| gateway.visit(self.entry.peer));
         loop {
             if let Err(end) = self.request(first_wait, visit.as_deref_mut()) {
                 return end;
             }
-            first_wait = self.shared.limits.idle_time;
+            first_wait = self.state.limits.idle_time;
             self.entry.enter(Phase::Idle);
-            if self.shared.is_stopping() {
+            if self.state.is_stopping() {
                 return End::Finished;
             }
         }
     }
 
     fn check_user(&self) -> Result<(), End> {
-        if !self.shared.check_other_users {
+        if !self.state.check_other_users {
             return Ok(());
         }
         let ours = self.socket.local_addr().map_err(|_| End::Silent)?;
@@ -115,7 +122,7 @@ impl<'a> Connection<'a> {
         if let Some(visit) = visit
             && visit.claims(&head)
         {
-            return visit.serve(&head, &mut ClientConnection(self)).into();
+            return visit.serve(&head, self).into();
         }
         self.answer(&head).map_err(|end| match end {
             End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
@@ -125,8 +132,8 @@ impl<'a> Connection<'a> {
 
     fn answer(&mut self, head: &Head) -> Result<(), End> {
         let target = Target::parse(&head.target)?;
-        let shared = self.shared;
-        shared.hosts.check(head, &target.path, shared.port)?;
+        let state = self.state;
+        state.hosts.check(head, &target.path, state.port)?;
         let (body, _held) = self.read_body(head)?;
         self.exchange(head, body)
     }
@@ -134,13 +141,14 @@ impl<'a> Connection<'a> {
     /// The wait for the first byte is `first_wait`; from there on the whole head has one
     /// deadline, which no trickle of bytes extends.
     fn read_head(&mut self, first_wait: Duration) -> Result<Head, End> {
-        let limits = &self.shared.limits;
+        let limits = &self.state.limits;
         let mut scan = HeadScan::default();
         let mut until = Instant::now() + first_wait;
         loop {
             let had_begun = scan.has_begun();
             if let Some(range) = scan.scan(&self.inbox, limits.head)? {
-                let head = Head::parse(self.inbox.get(range.clone()).unwrap_or_default(), limits);
+                let bytes = self.inbox.get(range.clone()).expect("a head was scanned");
+                let head = Head::parse(bytes, limits.headers);
                 self.consume(range.end);
                 return Ok(head?);
             }
@@ -157,8 +165,8 @@ impl<'a> Connection<'a> {
     }
 
     /// The body, and its share of what all bodies may take.
-    pub(super) fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
-        let limits = &self.shared.limits;
+    fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
+        let limits = &self.state.limits;
         if let Framing::Length(length) = head.framing
             && usize::try_from(length).map_or(true, |length| length > limits.body)
         {
@@ -168,7 +176,7 @@ impl<'a> Connection<'a> {
         if head.expects_continue && !body.is_done() && self.inbox.is_empty() {
             self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
-        let mut held = self.shared.bodies.hold();
+        let mut held = self.state.bodies.hold();
         let mut bytes = Vec::new();
         let mut progress = Progress::begin(self);
         loop {
@@ -190,70 +198,60 @@ impl<'a> Connection<'a> {
     fn take_body(&mut self, body: &mut Body, bytes: &mut Vec<u8>) -> Result<bool, End> {
         let mut at = 0;
         while !body.is_done() && at < self.inbox.len() {
-            let rest = self.inbox.get(at..).unwrap_or_default();
+            let rest = self.inbox.get(at..).expect("a step stays within its input");
             let step = body.step(rest)?;
-            bytes.extend_from_slice(rest.get(step.data).unwrap_or_default());
+            bytes.extend_from_slice(rest.get(step.data).expect("a step stays within its input"));
             at += step.consumed;
         }
         self.consume(at);
-        if bytes.len() > self.shared.limits.body {
+        if bytes.len() > self.state.limits.body {
             return Err(self.too_large().into());
         }
         Ok(body.is_done())
     }
 
     fn too_large(&self) -> Refusal {
-        let cap = self.shared.limits.body;
+        let cap = self.state.limits.body;
         Refusal::new(413, format!("the request body is larger than {cap} bytes"))
     }
 
     fn exchange(&mut self, head: &Head, body: Vec<u8>) -> Result<(), End> {
         self.entry.enter(Phase::Busy);
-        let _slot = self.shared.exchanges.enter().ok_or_else(busy)?;
-        let watch = CancelToken::new();
-        let opened = self.open(head, body, &watch)?;
-        let outcome = Exchange {
-            limits: &self.shared.limits,
-            client: self.socket,
-            behind: &opened.socket,
-            ticket: opened.ticket.as_ref(),
-            watch: &watch,
-            inbox: &mut self.inbox,
-            request: opened.request,
-            sent: 0,
-            forward: Forward::new(head, !self.shared.is_stopping(), self.shared.is_https()),
-            gone: None,
-        }
-        .run();
+        let _slot = self.state.exchanges.enter().ok_or_else(too_busy)?;
+        let cancel = CancelToken::new();
+        let mut opened = self.open(head, body, &cancel)?;
+        let rules = WorkerRules {
+            state: self.state,
+            pending: opened.pending.as_ref(),
+            cancel: &cancel,
+        };
+        // Head and body lie there as one.
+        let request = RequestBody::new(Framing::Length(0), opened.request);
+        let (socket, timeouts) = (&mut opened.socket, rules.timeouts());
+        let outcome = Exchange::new(self, socket, (head, request), &rules, timeouts).run();
         match outcome {
-            Outcome::Done { .. } => watch.disarm(),
+            Outcome::Done { .. } => cancel.disarm(),
             // Whatever became of the answer, nobody waits for it any more.
-            _ => watch.fire(),
+            _ => cancel.fire(),
         }
-        after(outcome, head.version)
+        rules.after(&outcome)?.into()
     }
 
-    fn open(&self, head: &Head, body: Vec<u8>, watch: &CancelToken) -> Result<Opened, Refusal> {
-        let backend = &self.shared.backend;
-        let opened = backend.open(head, &body, self.entry.peer, watch);
+    fn open(&self, head: &Head, body: Vec<u8>, cancel: &CancelToken) -> Result<Opened, Refusal> {
+        let backend = &self.state.backend;
+        let opened = backend.open(head, &body, self.entry.peer, cancel);
         opened.map_err(|error| {
             log::warn!("http: cannot reach the workers: {error}");
-            busy()
+            too_busy()
         })
     }
 
     /// Waits for more; false when `until` has passed.
     fn fill(&mut self, until: Instant) -> Result<bool, End> {
-        let mut piece = [0; 4096];
-        let mut socket = self.socket;
         loop {
-            match socket.read(&mut piece) {
+            match self.receive(PIECE) {
                 Ok(0) => return Err(End::Silent),
-                Ok(read) => {
-                    let read = piece.get(..read).unwrap_or_default();
-                    self.inbox.extend_from_slice(read);
-                    return Ok(true);
-                }
+                Ok(_) => return Ok(true),
                 failed if would_block(&failed) => {}
                 Err(_) => return Err(End::Silent),
             }
@@ -265,7 +263,7 @@ impl<'a> Connection<'a> {
 
     /// Waits until there is something to read; false when `until` has passed.
     fn wait(&self, until: Instant) -> Result<bool, End> {
-        let ready = wait([(self.socket, PollFlags::IN)], Some(until));
+        let ready = poll_until([(self.socket, PollFlags::IN)], Some(until));
         let [ready] = ready.map_err(|_| End::Silent)?;
         Ok(!ready.is_empty())
     }
@@ -288,7 +286,7 @@ impl<'a> Connection<'a> {
             }
             End::Refused(refusal, to_head) => {
                 log::debug!("http: refused {}: {refusal}", self.entry.peer.ip());
-                let response = self.shared.stamped(refused(refusal));
+                let response = self.state.stamped(refused(refusal));
                 let bytes = response_bytes(response, to_head, true);
                 if self.write_all(&bytes).is_ok() {
                     self.linger();
@@ -300,18 +298,18 @@ impl<'a> Connection<'a> {
     /// Closing with unread bytes would reset the connection, and the client might never
     /// see the answer: so they are read and thrown away, for a while.
     fn linger(&self) {
-        let limits = &self.shared.limits;
+        let limits = &self.state.limits;
         let until = Instant::now() + limits.linger_time;
         let _ = self.socket.shutdown(Shutdown::Write);
-        let mut piece = [0; 4096];
+        let mut piece = [0; PIECE];
         let mut left = limits.linger_bytes;
-        while left > 0 && Instant::now() < until && !self.shared.is_stopping() {
+        while left > 0 && Instant::now() < until && !self.state.is_stopping() {
             let mut socket = self.socket;
             match socket.read(&mut piece) {
                 Ok(0) => return,
                 Ok(read) => left = left.saturating_sub(read),
                 failed if would_block(&failed) => {
-                    if wait([(self.socket, PollFlags::IN)], Some(until)).is_err() {
+                    if poll_until([(self.socket, PollFlags::IN)], Some(until)).is_err() {
                         return;
                     }
                 }
@@ -320,15 +318,25 @@ impl<'a> Connection<'a> {
         }
     }
 
+    fn send(&self, head: &Head, response: Response, close: bool) -> After {
+        let response = self.state.stamped(response);
+        let bytes = response_bytes(response, head.method == "HEAD", close);
+        match self.write_all(&bytes) {
+            Err(_) => After::Drop,
+            Ok(()) if close => After::Close,
+            Ok(()) => After::Keep,
+        }
+    }
+
     /// Writes something small.
-    pub(super) fn write_all(&self, mut bytes: &[u8]) -> Result<(), End> {
+    fn write_all(&self, mut bytes: &[u8]) -> Result<(), End> {
         let until = Instant::now() + REFUSAL_WRITE;
         while !bytes.is_empty() {
             let mut socket = self.socket;
             match socket.write(bytes) {
-                Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
+                Ok(sent) => bytes = bytes.get(sent..).expect("no more is sent than there is"),
                 failed if would_block(&failed) => {
-                    let ready = wait([(self.socket, PollFlags::OUT)], Some(until));
+                    let ready = poll_until([(self.socket, PollFlags::OUT)], Some(until));
                     let [ready] = ready.map_err(|_| End::Silent)?;
                     if ready.is_empty() || ready.intersects(BROKEN) {
                         return Err(End::Silent);
@@ -341,19 +349,89 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// How a connection goes on after an exchange.
-fn after(outcome: Outcome, version: Version) -> Result<(), End> {
-    match outcome {
-        Outcome::Done { keep_alive: true } => Ok(()),
-        Outcome::Done { keep_alive: false } => Err(End::Finished),
-        Outcome::Aborted if version == Version::Http10 => Err(End::Reset),
-        Outcome::Aborted | Outcome::Gone => Err(End::Silent),
-        Outcome::Refused(refusal) => Err(refusal.into()),
+impl Client for Connection<'_> {
+    fn socket(&self) -> &TcpStream {
+        self.socket
+    }
+
+    fn inbox(&mut self) -> &mut Vec<u8> {
+        &mut self.inbox
+    }
+
+    fn receive(&mut self, most: usize) -> io::Result<usize> {
+        let begin = self.inbox.len();
+        if begin == 0 {
+            // Its zeros come from the allocator, those of `resize` one by one.
+            self.inbox = vec![0; most];
+        } else {
+            self.inbox.resize(begin + most, 0);
+        }
+        let room = self.inbox.get_mut(begin..).expect("it was made longer");
+        let read = (&mut &*self.socket).read(room);
+        self.inbox.truncate(begin + *read.as_ref().unwrap_or(&0));
+        if self.inbox.is_empty() {
+            self.inbox = Vec::new(); // an idle connection holds no memory
+        }
+        read
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.state.is_stopping()
+    }
+
+    fn is_busy(&self) {
+        self.entry.enter(Phase::Busy);
+    }
+
+    fn is_stalled(&self) {
+        self.entry.enter(Phase::Stalled);
     }
 }
 
-fn busy() -> Refusal {
-    Refusal::new(503, "too busy: try again")
+impl ClientConnection for Connection<'_> {
+    fn limits(&self) -> &Limits {
+        &self.state.limits
+    }
+
+    fn capacity(&self) -> usize {
+        self.state.capacity()
+    }
+
+    fn reserve(&self) -> Option<ExchangeSlot> {
+        let slot = self.state.exchanges.enter_site();
+        if slot.is_none() {
+            self.state.table.give_up_idle();
+        }
+        slot
+    }
+
+    fn body(&mut self, head: &Head) -> Result<Vec<u8>, After> {
+        match self.read_body(head) {
+            Ok((body, _)) => Ok(body),
+            Err(End::Refused(refusal, _)) => {
+                let response = Response::error(&refusal.into());
+                Err(self.send(head, response, true))
+            }
+            Err(_) => Err(After::Drop),
+        }
+    }
+
+    fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After {
+        let unread = !body_is_read && head.framing != Framing::Length(0);
+        let close = unread || !head.keep_alive || self.is_stopping();
+        self.send(head, response, close)
+    }
+}
+
+impl From<After> for Result<(), End> {
+    fn from(after: After) -> Result<(), End> {
+        match after {
+            After::Keep => Ok(()),
+            After::Close => Err(End::Finished),
+            After::Reset => Err(End::Reset),
+            After::Drop => Err(End::Silent),
+        }
+    }
 }
 
 /// Holds a body to its pace: so many bytes in each stretch of time.
@@ -364,7 +442,7 @@ struct Progress {
 
 impl Progress {
     fn begin(connection: &Connection<'_>) -> Progress {
-        let limits = &connection.shared.limits;
+        let limits = &connection.state.limits;
         Progress {
             until: Instant::now() + limits.body_stall,
             wanted: limits.body_progress,
@@ -392,30 +470,16 @@ fn late(begun: bool, what: &str) -> End {
 fn refused(refusal: Refusal) -> Response {
     let status = refusal.status;
     let response = Response::error(&ApiError::from(refusal));
-    match status {
-        405 => response.header("Allow", METHODS),
-        _ => response,
-    }
-}
-
-impl Shared {
-    fn is_https(&self) -> bool {
-        let gateway = self.gateway.as_ref();
-        gateway.is_some_and(|gateway| gateway.is_https())
-    }
-
-    /// With what every answer says.
-    pub(super) fn stamped(&self, response: Response) -> Response {
-        match self.is_https() {
-            true => response.header("Strict-Transport-Security", HSTS),
-            false => response,
-        }
+    if status == 405 {
+        response.header("Allow", METHODS)
+    } else {
+        response
     }
 }
 
 /// An answer of our own as it goes out; without its body where the client asked by HEAD.
-pub(super) fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
-    let response = response.header("Date", date::now());
+fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
+    let response = response.header("Date", now());
     let (head, body) = response.into_parts();
     let mut bytes = head.serialise();
     let end = if close { "Connection: close\r\n" } else { "" };

@@ -4,12 +4,14 @@
 //! make the browser send almost anything, but not with our name in `Host` and our origin
 //! in `Origin` at once.
 
-use crate::sync::RwLock;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use super::Refusal;
+use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
+use crate::net::authority;
+use crate::sync::RwLock;
 
 /// The names of this host that a server on loopback is reached under.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -67,7 +69,7 @@ impl HostPolicy {
         Ok(())
     }
 
-    /// Also serve it, to visitors who use `https`: who stands in front ends TLS.
+    /// Also serve it, to visitors who use `https`: a proxy in front ends TLS.
     pub fn allow_https(&self, host: &str) -> Result<(), InvalidHost> {
         self.allow(host)?;
         let name = Name::parse(host.as_bytes());
@@ -187,18 +189,13 @@ fn split_origin(origin: &[u8]) -> Option<(bool, Name)> {
 impl Name {
     fn parse(text: &[u8]) -> Option<Name> {
         let text = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
-        let end = match text.strip_prefix('[') {
-            Some(rest) => rest.find(']')? + 2,
-            None => text.find(':').unwrap_or(text.len()),
-        };
-        let (host, rest) = text.split_at_checked(end)?;
-        let port = match rest.strip_prefix(':') {
-            Some(port) => Some(parse_port(port)?),
-            None if rest.is_empty() => None,
-            None => return None,
+        let (host, port) = authority::split(&text)?;
+        let port = match port {
+            Some(digits) => Some(parse_port(digits)?),
+            None => None,
         };
         is_host(host).then(|| Name {
-            host: host.to_owned(),
+            host: authority::bracketed(host).into_owned(),
             port,
         })
     }
@@ -216,27 +213,23 @@ impl Name {
 }
 
 fn parse_port(digits: &str) -> Option<u16> {
-    let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
-    digits.parse().ok().filter(|_| plain)
+    authority::port(digits).filter(|_| !digits.starts_with('0'))
 }
 
 fn is_host(host: &str) -> bool {
-    if let Some(address) = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
-        return address.parse::<std::net::Ipv6Addr>().is_ok();
-    }
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
-    !host.is_empty() && host.len() <= 253 && host.bytes().all(plain)
+    let is_name = !host.is_empty() && host.len() <= authority::MAX_HOST && host.bytes().all(plain);
+    is_name || host.parse::<Ipv6Addr>().is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Limits;
 
     /// The status for a request with these two headers to a server on port 8306.
     fn status(hosts: &HostPolicy, host: &str, origin: &str) -> u16 {
         let head = format!("POST /api/query HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\n\r\n");
-        let head = Head::parse(head.as_bytes(), &Limits::default()).unwrap();
+        let head = Head::parse(head.as_bytes(), 100).unwrap();
         match hosts.check(&head, "/api/query", 8306) {
             Ok(()) => 200,
             Err(refusal) => refusal.status,

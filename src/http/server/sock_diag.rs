@@ -11,14 +11,14 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
 };
 
-use super::peer::Owner;
+use super::socket_owner::Owner;
 
 /// `SOCK_DIAG_BY_FAMILY` (linux/sock_diag.h).
 const BY_FAMILY: u16 = 20;
 /// `NLM_F_REQUEST` (linux/netlink.h).
 const REQUEST: u16 = 1;
 /// The kernel answers while it is asked; this only bounds a surprise.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
 /// `struct inet_diag_sockid`.
@@ -37,22 +37,26 @@ pub(super) fn owner(client: SocketAddr, ours: SocketAddr) -> io::Result<Option<O
         SocketFlags::CLOEXEC,
         Some(netlink::SOCK_DIAG),
     )?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
     connect(&socket, &SocketAddrNetlink::new(0, 0))?;
     let id = socket_id(client, ours);
     send(&socket, &request(client, &id), SendFlags::empty())?;
     let mut answer = [0u8; 512];
     let (_, length) = recv(&socket, answer.as_mut_slice(), RecvFlags::empty())?;
-    Ok(read(answer.get(..length).unwrap_or_default(), &id))
+    Ok(read(
+        answer
+            .get(..length)
+            .expect("no more came than there is room for"),
+        &id,
+    ))
 }
 
 /// Ports and addresses in network byte order, any interface, no cookie.
 fn socket_id(client: SocketAddr, ours: SocketAddr) -> [u8; SOCKET_ID] {
     let mut id = [0u8; SOCKET_ID];
     let mut put = |at: usize, bytes: &[u8]| {
-        if let Some(place) = id.get_mut(at..at + bytes.len()) {
-            place.copy_from_slice(bytes);
-        }
+        let field = id.get_mut(at..at + bytes.len());
+        field.expect("a field of the id").copy_from_slice(bytes);
     };
     put(0, &client.port().to_be_bytes());
     put(2, &ours.port().to_be_bytes());
@@ -78,7 +82,7 @@ fn request(client: SocketAddr, id: &[u8; SOCKET_ID]) -> Vec<u8> {
     } else {
         AddressFamily::INET6
     };
-    let family = u8::try_from(family.as_raw()).unwrap_or(0);
+    let family = u8::try_from(family.as_raw()).expect("families are small numbers");
     let mut bytes = Vec::with_capacity(72);
     bytes.extend_from_slice(&LENGTH.to_ne_bytes());
     bytes.extend_from_slice(&BY_FAMILY.to_ne_bytes());

@@ -1,14 +1,13 @@
 //! The fields of a body, one by one.
 
-use std::net::Ipv6Addr;
-
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use super::{AppInput, Invalid, Secret};
-use crate::manager::app::{AppConfig, address};
+use crate::manager::app::AppConfig;
 use crate::manager::protocol::Protocol;
 use crate::manager::server_url::ServerUrl;
+use crate::net::authority::{MAX_HOST, authority, is_host};
 
 /// Characters of a name. Default 100: it stands on a card.
 const NAME_CAP: usize = 100;
@@ -16,8 +15,6 @@ const NAME_CAP: usize = 100;
 const TEXT_CAP: usize = 255;
 /// Characters of a password. Default 1024.
 const SECRET_CAP: usize = 1024;
-/// Characters of a host (RFC 1035 section 2.3.4).
-const HOST_CAP: usize = 253;
 /// Characters of a URL.
 const URL_CAP: usize = 2048;
 /// Where an application is that names no address.
@@ -193,7 +190,7 @@ impl Reader<'_> {
     }
 
     fn host(&mut self) -> String {
-        let host = self.text("ip", HOST_CAP).unwrap_or_else(|| HERE.to_owned());
+        let host = self.text("ip", MAX_HOST).unwrap_or_else(|| HERE.to_owned());
         let bare = host
             .strip_prefix('[')
             .and_then(|rest| rest.strip_suffix(']'));
@@ -266,25 +263,8 @@ impl Reader<'_> {
 
 fn named(mut app: AppConfig) -> AppConfig {
     if app.name.is_empty() {
-        let name = format!("{} {}", app.protocol.name(), address(&app.ip, app.port));
+        let name = format!("{} {}", app.protocol.name(), authority(&app.ip, app.port));
         app.name = name.chars().take(NAME_CAP).collect();
     }
     app
-}
-
-/// An IP address, or a name of letters, digits, `-`, `_` and `.`.
-fn is_host(host: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(plain)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    host.parse::<Ipv6Addr>().is_ok()
-        || host
-            .strip_suffix('.')
-            .unwrap_or(host)
-            .split('.')
-            .all(is_label)
 }

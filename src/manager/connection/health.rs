@@ -15,8 +15,9 @@ use rustls::Connection;
 use serde::Serialize;
 
 use super::record::ConnectionRecord;
-use crate::manager::app::{AppConfig, address};
+use crate::manager::app::AppConfig;
 use crate::manager::protocol::Protocol;
+use crate::net::authority::authority;
 use crate::plugin::SignIn;
 use crate::store::time::rfc3339;
 use crate::tunnel::target::{self, MayDial};
@@ -104,7 +105,7 @@ impl Probe {
             }
         };
         let deadline = Instant::now() + ANSWER_WITHIN;
-        let name = address(host, port);
+        let name = authority(host, port);
         let socket = target::connect(host, port, ANSWER_WITHIN, may_dial, || false)
             .map_err(|error| refusal(&name, &error))?;
         let timed = Timed { socket, deadline };

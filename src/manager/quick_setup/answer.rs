@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use crate::tunnel::ws::{AddressClass, Endpoint};
+use crate::net::AddressClass;
+use crate::net::percent;
+use crate::tunnel::ws::Endpoint;
 
 /// Bytes of a URL or a server's address. Default 2048.
 const MAX_URL: usize = 2048;
@@ -90,8 +92,8 @@ impl Setup {
             "" => &self.app.app_id,
             given => given,
         };
-        let (server, code) = (web_base(&key.nhp_server)?, percent_encoded(&key.code));
-        let app_id = percent_encoded(app_id);
+        let (server, code) = (web_base(&key.nhp_server)?, percent::encode(&key.code));
+        let app_id = percent::encode(app_id);
         Some(format!("{server}/auth?app_id={app_id}&code={code}"))
     }
 }
@@ -461,17 +463,6 @@ fn has_host(rest: &str) -> bool {
     rest.bytes().all(legal)
         && !authority.contains('@')
         && Endpoint::parse(&format!("ws://{authority}")).is_ok()
-}
-
-/// All but the unreserved characters (RFC 3986 §2.3) as `%XX`.
-fn percent_encoded(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    text.bytes()
-        .map(|byte| match plain(byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 #[cfg(test)]

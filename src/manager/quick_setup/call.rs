@@ -18,7 +18,8 @@ use super::redact::clean;
 use super::resolve::Resolve;
 use super::retry_after;
 use crate::manager::ServerUrl;
-use crate::tunnel::ws::{self, AddressClass, Proxy};
+use crate::net::AddressClass;
+use crate::tunnel::ws::{self, Proxy};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";

@@ -1,6 +1,8 @@
 //! The addresses of a server's host.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+
+use crate::net::resolve;
 
 use ureq::Error;
 use ureq::config::Config;
@@ -50,15 +52,7 @@ fn known(uri: &Uri) -> Vec<SocketAddr> {
     let Ok(endpoint) = Endpoint::parse(&uri.to_string()) else {
         return Vec::new();
     };
-    let hosts = match endpoint.host.parse::<IpAddr>() {
-        Ok(address) => vec![address],
-        Err(_) if endpoint.is_loopback() => {
-            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
-        }
-        Err(_) => Vec::new(),
-    };
-    let with_port = |host| SocketAddr::new(host, endpoint.port);
-    hosts.into_iter().map(with_port).collect()
+    resolve::known(&endpoint.host, endpoint.port).unwrap_or_default()
 }
 
 #[cfg(test)]

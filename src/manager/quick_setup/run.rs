@@ -1,7 +1,8 @@
 //! The attempts and the pauses between them.
 
+use crate::sync::Permits;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ const STACK: usize = 512 * 1024;
 const MAX_CALLS: usize = 64;
 
 /// Calls alive.
-static CALLS: AtomicUsize = AtomicUsize::new(0);
+static CALLS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
 /// The times of the calls.
 #[derive(Clone, Copy)]
@@ -190,13 +191,15 @@ fn start(
     body: Zeroizing<Vec<u8>>,
 ) -> Result<Receiver<Outcome>, Failure> {
     let too_many = || format!("{MAX_CALLS} quick-setup calls still wait for an answer");
-    let place = Place::take().ok_or_else(|| Failure::Local(too_many()))?;
+    let permit = CALLS
+        .take(MAX_CALLS)
+        .ok_or_else(|| Failure::Local(too_many()))?;
     let (answer, answered) = bounded(1);
     thread::Builder::new()
         .name("quick-setup".to_owned())
         .stack_size(STACK)
         .spawn(move || {
-            let _place = place;
+            let _permit = permit;
             let outcome = judged(call(&server, &body, pace.call), &body);
             if let Outcome::Done(setup) = &outcome {
                 caller.accepted(setup);
@@ -206,25 +209,6 @@ fn start(
         })
         .map_err(|error| Failure::Local(format!("cannot start a thread: {error}")))?;
     Ok(answered)
-}
-
-/// One of the places for calls.
-struct Place;
-
-impl Place {
-    fn take() -> Option<Self> {
-        let step = |taken: usize| (taken < MAX_CALLS).then_some(taken + 1);
-        CALLS
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)
-            .ok()
-            .map(|_| Self)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        CALLS.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {

@@ -1,5 +1,5 @@
-//! A request's line in the log. No visitor makes one long, and failures get so many a minute that
-//! nobody fills the disk with them.
+//! A request's line in the log. Its length is capped, and so are the lines a minute of requests that
+//! fail: no visitor fills the disk with them.
 
 use crate::sync::Mutex;
 use std::borrow::Cow;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::relay::log_limiter::LogWindow;
 
-/// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB, and does not get to fill
-/// the disk with them. Methods, sites and addresses are short where they come from.
+/// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
+/// are short where they come from.
 const SHOWN_PATH: usize = 500;
 
 /// What a line tells.
-pub(super) struct Line<'a> {
+pub(super) struct AccessLine<'a> {
     pub(super) source: IpAddr,
     pub(super) site: &'a str,
     pub(super) method: &'a str,
@@ -37,14 +37,14 @@ pub(super) struct AccessLog {
 
 impl AccessLog {
     /// Writes a line, or counts it.
-    pub(super) fn tell(&self, line: &Line<'_>) {
+    pub(super) fn record(&self, line: &AccessLine<'_>) {
         let has_failed = !(100..400).contains(&line.status);
-        if (!has_failed && !self.holds_back.load(Ordering::Relaxed)) || self.may_tell(has_failed) {
+        if (!has_failed && !self.holds_back.load(Ordering::Relaxed)) || self.is_shown(has_failed) {
             write(line);
         }
     }
 
-    fn may_tell(&self, has_failed: bool) -> bool {
+    fn is_shown(&self, has_failed: bool) -> bool {
         let mut failed = self.failed.lock();
         let now = Instant::now();
         if let Some(more) = failed.roll(now) {
@@ -57,7 +57,7 @@ impl AccessLog {
     }
 }
 
-fn write(line: &Line<'_>) {
+fn write(line: &AccessLine<'_>) {
     log::info!(
         target: "postern::access",
         "{} {} {} {} {} {} {:.1}",

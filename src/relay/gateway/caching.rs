@@ -24,7 +24,8 @@ pub(super) fn is_for_caches(name: &str) -> bool {
 pub(super) fn private<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = b"private".to_vec();
     for directive in values.flat_map(directives) {
-        let name = directive.split(|b| *b == b'=').next().unwrap_or_default();
+        let name = directive.split(|b| *b == b'=').next();
+        let name = name.expect("a split has a first part");
         let is = |shared: &&str| name.trim_ascii().eq_ignore_ascii_case(shared.as_bytes());
         if !directive.is_empty() && !SHARED.iter().any(is) {
             out.extend_from_slice(b", ");

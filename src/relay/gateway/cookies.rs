@@ -36,7 +36,8 @@ pub(super) fn confined(header: &[u8], ours: &[&str]) -> Option<Vec<u8>> {
         return None;
     }
     let is_domain = |part: &[u8]| {
-        let name = part.split(|b| *b == b'=').next().unwrap_or_default();
+        let name = part.split(|b| *b == b'=').next();
+        let name = name.expect("a split has a first part");
         name.trim_ascii().eq_ignore_ascii_case(b"domain")
     };
     let parts = header.split(|b| *b == b';').enumerate();

@@ -1,5 +1,7 @@
 //! Which site a request is for, by its Host.
 
+use crate::net::authority;
+
 /// Bytes of a host name (RFC 1035 §2.3.4), and of a port behind it.
 const MAX_HOST: usize = 253 + 6;
 
@@ -15,7 +17,7 @@ impl Host {
     pub(super) fn parse(text: &[u8]) -> Option<Host> {
         let text = std::str::from_utf8(text).ok()?;
         let (name, port) = match text.split_once(':') {
-            Some((name, port)) => (name, Some(parse_port(port)?)),
+            Some((name, port)) => (name, Some(authority::port(port)?)),
             None => (text, None),
         };
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
@@ -33,11 +35,6 @@ impl Host {
         let site = self.name.strip_suffix(domain)?.strip_suffix('.')?;
         (!site.is_empty()).then_some(site)
     }
-}
-
-fn parse_port(digits: &str) -> Option<u16> {
-    let plain = digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse().ok().filter(|port| plain && *port > 0)
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ mod tests {
 
     fn head(lines: &str) -> Head {
         let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
-        Head::parse(head.as_bytes(), &crate::http::Limits::default()).unwrap()
+        Head::parse(head.as_bytes(), 100).unwrap()
     }
 
     #[test]

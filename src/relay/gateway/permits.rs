@@ -68,7 +68,7 @@ impl Sources {
     }
 }
 
-/// One request's permit to run; it is had until this is dropped.
+/// One request's permit to run; it counts until this is dropped.
 pub(super) struct BusyPermit<'a> {
     all: &'a AtomicUsize,
     connector: &'a AtomicUsize,
@@ -76,11 +76,11 @@ pub(super) struct BusyPermit<'a> {
     source: [Option<&'a AtomicUsize>; 2],
     /// Requests that could run in all.
     capacity: usize,
-    is_had: Cell<bool>,
+    is_taken: Cell<bool>,
 }
 
 impl<'a> BusyPermit<'a> {
-    /// Not had yet. `connector` counts those of the one who shares the site; a `source` that is
+    /// Not taken yet. `connector` counts those of the one who shares the site; a `source` that is
     /// `None` is not counted.
     pub(super) fn new(
         permits: &'a Permits,
@@ -93,16 +93,16 @@ impl<'a> BusyPermit<'a> {
             connector,
             source: source.map_or([None; 2], |source| permits.sources.of(source)),
             capacity,
-            is_had: Cell::new(false),
+            is_taken: Cell::new(false),
         }
     }
 
-    /// Takes it, where it is not had already.
+    /// Takes it, unless it is taken already.
     pub(super) fn take(&self) -> Result<(), Full> {
-        if self.is_had.get() {
+        if self.is_taken.get() {
             return Ok(());
         }
-        // One by one: who is refused at one counter never shows in the next.
+        // One by one: a request that is refused at one counter never shows in the next.
         for (at, (counters, most, full)) in self.shares().iter().enumerate() {
             let of_others =
                 counters.map(|counter| counter.map(|c| c.fetch_add(1, Ordering::Relaxed)));
@@ -111,11 +111,11 @@ impl<'a> BusyPermit<'a> {
                 return Err(*full);
             }
         }
-        self.is_had.set(true);
+        self.is_taken.set(true);
         Ok(())
     }
 
-    /// Whether it could be had now.
+    /// Whether it could be taken now.
     pub(super) fn check(&self) -> Result<(), Full> {
         let now = |counter: Option<&AtomicUsize>| counter.map(|c| c.load(Ordering::Relaxed));
         let shares = self.shares();
@@ -154,7 +154,7 @@ fn is_full(counts: [Option<usize>; 2], most: usize) -> bool {
 
 impl Drop for BusyPermit<'_> {
     fn drop(&mut self) {
-        if self.is_had.get() {
+        if self.is_taken.get() {
             self.give_back(self.shares().len());
         }
     }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn each_share_holds_and_what_was_had_is_given_back() {
+    fn each_share_holds_and_what_was_taken_is_given_back() {
         let (permits, one, two) = <(Permits, AtomicUsize, AtomicUsize)>::default();
         let ask = |connector, source| {
             let permit = BusyPermit::new(&permits, connector, source, 16);

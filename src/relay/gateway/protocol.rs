@@ -1,8 +1,5 @@
 //! What an application speaks that does not speak HTTP, by its first bytes.
 
-/// How an answer of HTTP/1 begins (RFC 9112 section 4).
-const HTTP: &[u8] = b"HTTP/";
-
 /// First bytes, and what is said of them.
 const KNOWN: [(&[u8], &str); 8] = [
     (b"SSH-", "it speaks SSH: share it as ssh"),
@@ -18,15 +15,8 @@ const KNOWN: [(&[u8], &str); 8] = [
     (b"\x00\x00", "it speaks HTTP/2 alone, and not HTTP/1.1"),
 ];
 
-/// Whether `input`, as far as it has come, is how an answer begins. One empty line before it is skipped.
-pub(super) fn begins_http(input: &[u8]) -> bool {
-    let line = input.strip_prefix(b"\r\n").unwrap_or(input);
-    let begin = line.get(..HTTP.len()).unwrap_or(line);
-    HTTP.starts_with(begin) || input == b"\r"
-}
-
-/// What is said of an answer that begins otherwise.
-pub(super) fn said_of(input: &[u8]) -> &'static str {
+/// What is said of an answer that does not begin as HTTP does.
+pub(super) fn name_protocol(input: &[u8]) -> &'static str {
     // A packet of MySQL's protocol: three bytes of length, number 0, version 10 or an error.
     if let [_, _, 0, 0, 10 | 0xff, ..] = input {
         return "it speaks MySQL's protocol: share it as mysql";
@@ -41,34 +31,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_known_by_as_much_as_has_come() {
-        for begin in [
-            "",
-            "H",
-            "HTTP",
-            "HTTP/",
-            "HTTP/1.1 200",
-            "\r",
-            "\r\n",
-            "\r\nHT",
-        ] {
-            assert!(begins_http(begin.as_bytes()), "{begin:?}");
-        }
-        for begin in [
-            "h",
-            "HTP",
-            "HTTPS",
-            "S",
-            "\n",
-            "\r\n\r\n",
-            "\0",
-            " HTTP/1.1",
-        ] {
-            assert!(!begins_http(begin.as_bytes()), "{begin:?}");
-        }
-    }
-
-    #[test]
     fn others_are_named() {
         for (begin, named) in [
             (&b"SSH-2.0-OpenSSH_9.2p1\r\n"[..], "SSH"),
@@ -81,9 +43,9 @@ mod tests {
             (b"hello\r\n", "does not begin"),
         ] {
             assert!(
-                said_of(begin).contains(named),
+                name_protocol(begin).contains(named),
                 "{named}: {}",
-                said_of(begin)
+                name_protocol(begin)
             );
         }
     }

@@ -3,23 +3,15 @@
 use super::cookies::{self, OURS};
 use super::forwarded::Origin;
 use crate::http::h1::body::Framing;
-use crate::http::h1::head::{Head, Headers, Version};
+use crate::http::h1::head::{Head, Version};
+use crate::http::h1::hop_by_hop::{HOP_BY_HOP, named_by_connection, write_line};
 
-/// Header lines of one connection only (RFC 9110 section 7.6.1), those that are written afresh,
-/// and those that only proxies may write: applications believe them about a visitor's address or
-/// name, or about what he asked for. `Proxy` is what some applications take for a setting of their own.
+/// Header lines that only proxies may write: applications believe them about a visitor's address or
+/// name, or about what was asked for. `Host` is written afresh, `Proxy-Authorization` is for this hop,
+/// and `Proxy` is what some applications take for a setting of their own.
 const DROPPED: &[&str] = &[
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "proxy-authenticate",
     "proxy-authorization",
     "proxy",
-    "te",
-    "trailer",
-    "upgrade",
-    "transfer-encoding",
-    "content-length",
     "host",
     "forwarded",
     "forwarded-for",
@@ -77,26 +69,28 @@ pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, loop_id: &str) -> 
     for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
     }
-    line(&mut out, "Host", host);
+    write_line(&mut out, "Host", host);
     let named = named_by_connection(&head.headers);
     for (name, value) in head.headers.iter().filter(|(name, _)| passes(name, &named)) {
         if !is(name, "cookie") {
-            line(&mut out, name, value);
+            write_line(&mut out, name, value);
         } else if let Some(left) = cookies::without(value, &OURS) {
-            line(&mut out, name, &left);
+            write_line(&mut out, name, &left);
         }
     }
     origin.write(&mut out);
-    line(&mut out, CDN_LOOP, loop_id.as_bytes());
+    write_line(&mut out, CDN_LOOP, loop_id.as_bytes());
     match head.framing {
-        Framing::Chunked => line(&mut out, "Transfer-Encoding", b"chunked"),
+        Framing::Chunked => write_line(&mut out, "Transfer-Encoding", b"chunked"),
         Framing::Length(0) if head.headers.all("content-length").next().is_none() => {}
-        Framing::Length(length) => line(&mut out, "Content-Length", length.to_string().as_bytes()),
+        Framing::Length(length) => {
+            write_line(&mut out, "Content-Length", length.to_string().as_bytes())
+        }
         Framing::UntilClose => {}
     }
     if asks_for_websocket(head) {
-        line(&mut out, "Connection", b"Upgrade");
-        line(&mut out, "Upgrade", b"websocket");
+        write_line(&mut out, "Connection", b"Upgrade");
+        write_line(&mut out, "Upgrade", b"websocket");
     }
     out.extend_from_slice(b"\r\n");
     out
@@ -130,31 +124,16 @@ pub(super) fn is_repeatable(head: &Head) -> bool {
         && !asks_for_websocket(head)
 }
 
-/// The names that `Connection` makes lines of this connection only. It cannot hide a loop.
-pub(super) fn named_by_connection(headers: &Headers) -> Vec<String> {
-    headers
-        .all("connection")
-        .flat_map(|value| value.split(|b| *b == b','))
-        .map(|name| String::from_utf8_lossy(name).trim().to_ascii_lowercase())
-        .filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case(CDN_LOOP))
-        .collect()
-}
-
-pub(super) fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
-}
-
 /// Many applications take whatever is no letter and no digit in a name for `_` (RFC 3875 section
 /// 4.1.18), so that is how names are compared here.
 fn passes(name: &str, named: &[String]) -> bool {
-    let plain = !DROPPED.iter().any(|dropped| is(name, dropped));
+    let mut dropped = HOP_BY_HOP.iter().chain(DROPPED);
     let begins = name.get(..DROPPED_PREFIX.len());
-    plain
+    // `Connection` cannot hide a loop.
+    let is_named = named.iter().any(|named| name.eq_ignore_ascii_case(named));
+    !dropped.any(|dropped| is(name, dropped))
         && !begins.is_some_and(|begin| is(begin, DROPPED_PREFIX))
-        && !named.iter().any(|named| name.eq_ignore_ascii_case(named))
+        && (!is_named || name.eq_ignore_ascii_case(CDN_LOOP))
 }
 
 fn is(name: &str, wanted: &str) -> bool {

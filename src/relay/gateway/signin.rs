@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use super::auth::AUTH;
 use super::cookies;
+use super::gateway_state::GatewayState;
 use super::pages::{Message, private};
+use super::replies::{answer, message};
 use super::site::Site;
-use super::visitor_connection::{Request, Served, VisitorConnection, answer, message};
+use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
 use crate::http::auth::{Outcome, SignInFields, same_site};
 use crate::http::h1::body::Framing;
@@ -19,10 +21,10 @@ const HOME: &str = "/";
 /// percent-encoded.
 const MAX_FORM: usize = 16 * 1024;
 
-impl VisitorConnection<'_> {
+impl GatewayState {
     /// Whether a cookie of this request opens the site.
-    pub(super) fn is_signed_in(&self, request: &Request<'_>, site: &Site) -> bool {
-        let auth = &self.gateway.auth;
+    pub(super) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
+        let auth = &self.auth;
         let name = auth.cookie(self.is_secure(request));
         let headers = request.head.headers.all("cookie");
         let mut cookies = headers.flat_map(|header| cookies::all(header, name));
@@ -32,9 +34,9 @@ impl VisitorConnection<'_> {
     /// Answers what goes to the sign-in.
     pub(super) fn enter(
         &self,
-        request: &Request<'_>,
+        request: &SiteRequest<'_>,
         site: &Site,
-        visitor: &mut ClientConnection<'_, '_>,
+        visitor: &mut dyn ClientConnection,
     ) -> Served {
         let head = request.head;
         match head.method.as_str() {
@@ -55,7 +57,7 @@ impl VisitorConnection<'_> {
     }
 
     /// The page that asks for the code, in place of what was asked for.
-    pub(super) fn asking(&self, request: &Request<'_>) -> Response {
+    pub(super) fn asking(&self, request: &SiteRequest<'_>) -> Response {
         let head = request.head;
         // What a form sent is lost; a page can be asked for once more.
         let again = matches!(head.method.as_str(), "GET" | "HEAD");
@@ -64,13 +66,19 @@ impl VisitorConnection<'_> {
     }
 
     /// The same; `error` is what was wrong with the last code, `next` where a right one leads on to.
-    fn asking_with(&self, request: &Request<'_>, status: u16, next: &str, error: &str) -> Response {
-        let pages = &self.gateway.pages;
+    fn asking_with(
+        &self,
+        request: &SiteRequest<'_>,
+        status: u16,
+        next: &str,
+        error: &str,
+    ) -> Response {
+        let pages = &self.pages;
         pages.signin(request.head, status, (request.site, next), error)
     }
 
     /// What a code gets, if there is one.
-    fn judge(&self, request: &Request<'_>, site: &Site, query: &str) -> Response {
+    fn judge(&self, request: &SiteRequest<'_>, site: &Site, query: &str) -> Response {
         let Ok(fields) = SignInFields::parse(query) else {
             return self.asking_with(request, 401, HOME, "That code cannot be read.");
         };
@@ -81,7 +89,7 @@ impl VisitorConnection<'_> {
         };
         let from = (request.origin.source(), self.is_secure(request));
         let app_id = fields.app_id.as_deref();
-        match self.gateway.auth.enter(site, app_id, code, from) {
+        match self.auth.enter(site, app_id, code, from) {
             Outcome::SignedIn(cookie) => {
                 private(Response::redirect(303, next)).header("Set-Cookie", cookie)
             }
@@ -91,11 +99,11 @@ impl VisitorConnection<'_> {
     }
 
     /// Whether the visitor comes by `https`.
-    fn is_secure(&self, request: &Request<'_>) -> bool {
-        self.gateway.config.secure || request.origin.is_secure()
+    fn is_secure(&self, request: &SiteRequest<'_>) -> bool {
+        self.config.secure || request.origin.is_secure()
     }
 
-    fn too_many(&self, request: &Request<'_>, next: &str, wait: Duration) -> Response {
+    fn too_many(&self, request: &SiteRequest<'_>, next: &str, wait: Duration) -> Response {
         let seconds = (wait.as_secs() + 1).to_string();
         let error = format!(
             "Too many wrong codes from here. Try again in {seconds} s; a right code passes at any time."
@@ -107,8 +115,8 @@ impl VisitorConnection<'_> {
     /// The form's body, when it comes from the site's own page.
     fn form(
         &self,
-        request: &Request<'_>,
-        visitor: &mut ClientConnection<'_, '_>,
+        request: &SiteRequest<'_>,
+        visitor: &mut dyn ClientConnection,
     ) -> Result<String, Served> {
         let head = request.head;
         if let Some(refused) = refusal(head, request.host) {

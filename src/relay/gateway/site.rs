@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::stream::ByteStream;
 use crate::http::auth::Code;
+use crate::http::proxy::ByteStream;
 use crate::tunnel::server::{OpenError, Opener};
 
 /// All sites; asked once a request.
@@ -94,21 +94,31 @@ pub struct Stats {
     pub visitors: AtomicU64,
 }
 
-pub(super) fn add(counter: &AtomicU64, count: usize) {
+impl Stats {
+    pub(super) fn count_in(&self, bytes: usize) {
+        add(&self.bytes_in, bytes);
+    }
+
+    pub(super) fn count_out(&self, bytes: usize) {
+        add(&self.bytes_out, bytes);
+    }
+}
+
+fn add(counter: &AtomicU64, count: usize) {
     counter.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 /// Counts a visitor for as long as it lives.
-pub(super) struct Present<'a>(&'a Stats);
+pub(super) struct PresentVisitor<'a>(&'a Stats);
 
-impl<'a> Present<'a> {
-    pub(super) fn at(figures: &'a Stats) -> Present<'a> {
-        figures.visitors.fetch_add(1, Ordering::Relaxed);
-        Present(figures)
+impl<'a> PresentVisitor<'a> {
+    pub(super) fn at(stats: &'a Stats) -> PresentVisitor<'a> {
+        stats.visitors.fetch_add(1, Ordering::Relaxed);
+        PresentVisitor(stats)
     }
 }
 
-impl Drop for Present<'_> {
+impl Drop for PresentVisitor<'_> {
     fn drop(&mut self) {
         self.0.visitors.fetch_sub(1, Ordering::Relaxed);
     }

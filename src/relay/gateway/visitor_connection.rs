@@ -1,37 +1,38 @@
-//! One visitor's connection, a request at a time: which site, whether its door opens, and what
-//! the visitor is told when the application does not answer.
+//! One visitor's connection, a request at a time: which site, whether it opens, and what the visitor
+//! is told when the application does not answer.
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::Gateway;
-use super::access_log::Line;
+use super::access_log::AccessLine;
 use super::auth::is_sign_in;
-use super::forwarded::{Origin, Place, is_trusted};
+use super::forwarded::{ForwardDefaults, Origin};
+use super::gateway_state::GatewayState;
 use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
-use super::proxy::{Ended, Outcome, Proxy};
-use super::raw::Raw;
+use super::replies::{answer, message, target_is_down, too_busy, tunnel_is_down};
 use super::request_head::{self, asks_for_websocket, is_repeatable};
-use super::response_head::{Afresh, ResponseHead};
-use super::site::{Down, Present, Site};
-use super::stream::{ByteStream, Secured};
-use crate::http::Response;
+use super::site::{Down, PresentVisitor, Site};
+use super::site_request::{Served, SiteRequest, path};
+use super::site_rules::SiteRules;
+use super::stream::TlsStream;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
+use crate::http::proxy::{
+    ByteStream, Exchange, Outcome, RequestBody, Timeouts, Upgraded, UpgradedTimeouts,
+};
 use crate::http::server::ExchangeSlot;
 use crate::http::server::connection_handler::{After, ClientConnection, ConnectionHandler};
-use crate::http::server::would_block;
+use crate::http::socket::would_block;
+use crate::net::is_within;
 
-/// Seconds after which one who found no room may try again. Default 5.
-const RETRY_AFTER: &str = "5";
-
-/// The state of one connection.
+/// One visitor's connection.
 pub(super) struct VisitorConnection<'g> {
-    pub(super) gateway: &'g Gateway,
+    gateway: &'g GatewayState,
     peer: IpAddr,
     /// Whom the claimed request is for.
     host: Option<Host>,
@@ -42,31 +43,14 @@ pub(super) struct VisitorConnection<'g> {
 struct KeptStream {
     site: Arc<Site>,
     stream: Box<dyn ByteStream>,
-    /// Whose it is, and by which proxies he came.
+    /// Whose it is, and the proxies on the way here.
     chain: Vec<IpAddr>,
     since: Instant,
     slot: ExchangeSlot,
 }
 
-/// What became of a request, for its line in the log.
-pub(super) struct Served {
-    pub(super) after: After,
-    /// 0 when the visitor was told nothing.
-    pub(super) status: u16,
-    pub(super) bytes: usize,
-}
-
-/// What a request brings along.
-pub(super) struct Request<'r> {
-    pub(super) head: &'r Head,
-    /// The Host as the visitor sent it.
-    pub(super) host: &'r [u8],
-    pub(super) site: &'r str,
-    pub(super) origin: &'r Origin,
-}
-
 impl<'g> VisitorConnection<'g> {
-    pub(super) fn new(gateway: &'g Gateway, peer: IpAddr) -> VisitorConnection<'g> {
+    pub(super) fn new(gateway: &'g GatewayState, peer: IpAddr) -> VisitorConnection<'g> {
         VisitorConnection {
             gateway,
             peer,
@@ -89,31 +73,34 @@ impl ConnectionHandler for VisitorConnection<'_> {
         site.is_some()
     }
 
-    fn serve(&mut self, head: &Head, visitor: &mut ClientConnection<'_, '_>) -> After {
+    fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After {
         let began = Instant::now();
         let Some(host) = self.host.take() else {
             return After::Drop;
         };
         let config = &self.gateway.config;
-        let sent = head.headers.all("host").next().unwrap_or_default();
-        let place = Place {
+        let sent = head.headers.all("host").next();
+        let sent = sent.expect("a request without Host is not claimed");
+        let defaults = ForwardDefaults {
             trusted: &config.trust_proxy,
             secure: config.secure,
             port: config.port,
         };
         let shown = String::from_utf8_lossy(sent);
-        let origin = Origin::read(&head.headers, self.peer, &shown, &place);
-        let request = Request {
+        let origin = Origin::read(&head.headers, self.peer, &shown, &defaults);
+        let request = SiteRequest {
             head,
             host: sent,
-            site: host.site(&config.domain, &config.own_names).unwrap_or(""),
+            site: host
+                .site(&config.domain, &config.own_names)
+                .expect("a request for no site is not claimed"),
             origin: &origin,
         };
         let served = self.route(&request, &host, visitor);
         if visitor.inbox().is_empty() {
             *visitor.inbox() = Vec::new(); // an idle connection holds no memory
         }
-        self.gateway.log.tell(&Line {
+        self.gateway.log.record(&AccessLine {
             source: origin.source(),
             site: request.site,
             method: &head.method,
@@ -129,47 +116,49 @@ impl ConnectionHandler for VisitorConnection<'_> {
 impl<'g> VisitorConnection<'g> {
     fn route(
         &mut self,
-        request: &Request<'_>,
+        request: &SiteRequest<'_>,
         host: &Host,
-        visitor: &mut ClientConnection<'_, '_>,
+        visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let named = request.head.authority.as_ref();
-        let named = named.map(|authority| Host::parse(authority.as_bytes()));
-        if named.is_some_and(|named| named.as_ref() != Some(host)) {
-            let why = "Its Host and its target name different sites.";
-            return self.say(
-                request,
-                visitor,
-                &message(400, "A malformed request", why, ""),
-            );
-        }
-        if request_head::comes_back(request.head, &self.gateway.config.loop_id) {
-            let why = "The application that this site leads to leads back to this relay.";
-            let hint = "Share the application itself, not the address of its site.";
-            return self.say(request, visitor, &message(508, "A loop", why, hint));
-        }
-        if !self.serves_port(host) {
-            let why = "This site is not served on the port that its address names.";
-            let hint = "Use the address that you were given. The relay's --public-url says which port visitors use.";
-            let refused = message(421, "A wrong port", why, hint);
-            return self.say(request, visitor, &refused);
-        }
-        let Some(site) = self.gateway.sites.find(request.site) else {
-            let why = "No site has this name here.";
-            let hint = "Check the address. A site has its name from its first connect on.";
-            return self.say(request, visitor, &message(404, "Unknown site", why, hint));
+        let site = match self.find(request, host) {
+            Ok(site) => site,
+            Err(refused) => return self.gateway.say(request, visitor, &refused),
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
             if is_sign_in(request.head, &site) {
-                return self.enter(request, &site, visitor);
+                return self.gateway.enter(request, &site, visitor);
             }
-            if !self.is_signed_in(request, &site) {
-                let page = self.asking(request);
+            if !self.gateway.is_signed_in(request, &site) {
+                let page = self.gateway.asking(request);
                 return answer(request.head, visitor, page, false);
             }
         }
         self.pass(request, &site, visitor)
+    }
+
+    fn find(&self, request: &SiteRequest<'_>, host: &Host) -> Result<Arc<Site>, Message<'static>> {
+        let named = request.head.authority.as_ref();
+        let named = named.map(|authority| Host::parse(authority.as_bytes()));
+        if named.is_some_and(|named| named.as_ref() != Some(host)) {
+            let why = "Its Host and its target name different sites.";
+            return Err(message(400, "A malformed request", why, ""));
+        }
+        if request_head::comes_back(request.head, &self.gateway.config.loop_id) {
+            let why = "The application that this site leads to leads back to this relay.";
+            let hint = "Share the application itself, not the address of its site.";
+            return Err(message(508, "A loop", why, hint));
+        }
+        if !self.serves_port(host) {
+            let why = "This site is not served on the port that its address names.";
+            let hint = "Use the address that you were given. The relay's --public-url says which port visitors use.";
+            return Err(message(421, "A wrong port", why, hint));
+        }
+        self.gateway.sites.find(request.site).ok_or_else(|| {
+            let why = "No site has this name here.";
+            let hint = "Check the address. A site has its name from its first connect on.";
+            message(404, "Unknown site", why, hint)
+        })
     }
 
     /// Another port of this host is another server, to which links must not lead.
@@ -181,14 +170,14 @@ impl<'g> VisitorConnection<'g> {
 
     fn pass(
         &mut self,
-        request: &Request<'_>,
+        request: &SiteRequest<'_>,
         site: &Arc<Site>,
-        visitor: &mut ClientConnection<'_, '_>,
+        visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let _present = Present::at(&site.figures);
+        let _present = PresentVisitor::at(&site.figures);
         let permit = match self.permitted(request, site, visitor) {
             Ok(permit) => permit,
-            Err(full) => return self.say(request, visitor, &too_busy(full)),
+            Err(full) => return self.gateway.say(request, visitor, &too_busy(full)),
         };
         let mut kept = self.take_kept(request, site);
         loop {
@@ -206,7 +195,7 @@ impl<'g> VisitorConnection<'g> {
             if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
                 continue;
             }
-            if served.after == After::Keep && outcome.keeps_stream() && self.may_keep(request) {
+            if served.after == After::Keep && outcome.keeps_upstream() && self.may_keep(request) {
                 self.kept = Some(KeptStream {
                     site: Arc::clone(site),
                     stream,
@@ -223,9 +212,9 @@ impl<'g> VisitorConnection<'g> {
     /// takes its permit after that.
     fn permitted<'s>(
         &self,
-        request: &Request<'_>,
+        request: &SiteRequest<'_>,
         site: &'s Site,
-        visitor: &ClientConnection<'_, '_>,
+        visitor: &dyn ClientConnection,
     ) -> Result<BusyPermit<'s>, Full>
     where
         'g: 's,
@@ -240,9 +229,9 @@ impl<'g> VisitorConnection<'g> {
         Ok(permit)
     }
 
-    /// Who is this machine, or a proxy that does not say whom it speaks for, is many.
+    /// This machine, and a proxy that does not say whom it speaks for, stand for many visitors.
     fn counted(&self, source: IpAddr) -> Option<IpAddr> {
-        let is_many = source.is_loopback() || is_trusted(source, &self.gateway.config.trust_proxy);
+        let is_many = source.is_loopback() || is_within(source, &self.gateway.config.trust_proxy);
         (!is_many).then_some(source)
     }
 
@@ -251,23 +240,25 @@ impl<'g> VisitorConnection<'g> {
     /// next one's request. And none where nobody says whose it is, as what an application sends late would
     /// be the next one's answer: behind a trusted proxy that names no visitor, and where all come by
     /// `https`, which only proxies end, from a peer that is not trusted.
-    fn may_keep(&self, request: &Request<'_>) -> bool {
+    fn may_keep(&self, request: &SiteRequest<'_>) -> bool {
         let config = &self.gateway.config;
-        let is_proxy = is_trusted(self.peer, &config.trust_proxy);
-        let is_one_visitors = match is_proxy {
-            true => !is_trusted(request.origin.source(), &config.trust_proxy),
-            false => !config.secure,
+        let is_proxy = is_within(self.peer, &config.trust_proxy);
+        let is_one_visitors = if is_proxy {
+            !is_within(request.origin.source(), &config.trust_proxy)
+        } else {
+            !config.secure
         };
         is_one_visitors && request.head.framing == Framing::Length(0)
     }
 
     /// The kept stream, if it still stands and this request may use it.
-    fn take_kept(&mut self, request: &Request<'_>, site: &Arc<Site>) -> Option<KeptStream> {
+    fn take_kept(&mut self, request: &SiteRequest<'_>, site: &Arc<Site>) -> Option<KeptStream> {
         let limits = &self.gateway.config.limits;
         let mut kept = self.kept.take()?;
-        let usable_for = match is_repeatable(request.head) {
-            true => limits.kept_for,
-            false => limits.sure_for,
+        let usable_for = if is_repeatable(request.head) {
+            limits.kept_for
+        } else {
+            limits.sure_for
         };
         let same = Arc::ptr_eq(&kept.site, site) && kept.chain == request.origin.chain();
         if !same || kept.since.elapsed() > usable_for {
@@ -280,18 +271,20 @@ impl<'g> VisitorConnection<'g> {
 
     fn open(
         &self,
-        request: &Request<'_>,
+        request: &SiteRequest<'_>,
         site: &Site,
-        visitor: &mut ClientConnection<'_, '_>,
+        visitor: &mut dyn ClientConnection,
     ) -> Result<(Box<dyn ByteStream>, ExchangeSlot), Served> {
         let Some(slot) = visitor.reserve() else {
-            return Err(self.say(request, visitor, &too_busy(Full::Sites)));
+            return Err(self.gateway.say(request, visitor, &too_busy(Full::Sites)));
         };
         let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
         match opened {
             Ok(stream) => Ok((stream, slot)),
-            Err(Down::Tunnel) => Err(self.say(request, visitor, &tunnel_is_down())),
-            Err(Down::Target(why)) => Err(self.say(request, visitor, &target_is_down(&why))),
+            Err(Down::Tunnel) => Err(self.gateway.say(request, visitor, &tunnel_is_down())),
+            Err(Down::Target(why)) => {
+                Err(self.gateway.say(request, visitor, &target_is_down(&why)))
+            }
         }
     }
 
@@ -299,7 +292,7 @@ impl<'g> VisitorConnection<'g> {
     /// configuration would know.
     fn secured(
         &self,
-        request: &Request<'_>,
+        request: &SiteRequest<'_>,
         site: &Site,
         stream: Box<dyn ByteStream>,
     ) -> Result<Box<dyn ByteStream>, Down> {
@@ -308,7 +301,7 @@ impl<'g> VisitorConnection<'g> {
         }
         let name = format!("{}.{}", request.site, self.gateway.config.domain);
         match self.gateway.tls.connection(&name) {
-            Ok(tls) => Ok(Box::new(Secured::new(tls, stream))),
+            Ok(tls) => Ok(Box::new(TlsStream::new(tls, stream))),
             Err(error) => Err(Down::Target(error.to_string())),
         }
     }
@@ -316,62 +309,86 @@ impl<'g> VisitorConnection<'g> {
     /// One attempt, and if it comes to that, the upgraded connection.
     fn exchange(
         &self,
-        request: &Request<'_>,
+        request: &SiteRequest<'_>,
         (site, permit): (&Site, &BusyPermit<'_>),
-        visitor: &mut ClientConnection<'_, '_>,
+        visitor: &mut dyn ClientConnection,
         stream: &mut dyn ByteStream,
     ) -> (Outcome, Served) {
         let head = request.head;
         let config = &self.gateway.config;
-        let limits = &config.limits;
         let to_app = request_head::head(head, request.host, request.origin, &config.loop_id);
-        let afresh = Afresh {
+        let rules = SiteRules {
+            stats: &site.figures,
+            permit,
+            asks_for_websocket: asks_for_websocket(head),
+            answer_time: config.limits.answer_time,
             is_private: site.code.is_some(),
             is_https: config.secure,
         };
-        let answer = ResponseHead::new(head, asks_for_websocket(head), afresh);
-        let figures = &*site.figures;
-        let (ours, counts) = ((head, to_app), (figures, permit));
-        let mut exchange = Proxy::new((visitor, stream), limits, counts, ours, answer);
+        let timeouts = self.timeouts(visitor);
+        let sent = (head, RequestBody::new(head.framing, to_app));
+        let mut exchange = Exchange::new(visitor, stream, sent, &rules, timeouts);
         let outcome = exchange.run();
         let mut served = Served {
-            after: after(&outcome),
+            after: After::from(&outcome),
             status: exchange.status().unwrap_or(0),
             bytes: exchange.sent(),
         };
-        if outcome == Outcome::Upgraded {
+        if matches!(outcome, Outcome::Upgraded) {
             let down = exchange.rest();
             let up = std::mem::take(visitor.inbox());
-            let raw = Raw {
+            let upgraded = Upgraded {
+                timeouts: self.upgraded_timeouts(visitor),
                 client: visitor.socket(),
-                stream,
-                limits,
-                write_stall: visitor.limits().write_stall,
-                figures,
+                upstream: stream,
+                rules: &rules,
             };
-            served.bytes += raw.run(up, down);
+            served.bytes += upgraded.run(up, down);
         }
         (outcome, served)
     }
 
-    /// Tells the visitor what he is still to be told.
+    fn timeouts(&self, visitor: &dyn ClientConnection) -> Timeouts {
+        let (ours, front) = (&self.gateway.config.limits, visitor.limits());
+        Timeouts {
+            write_stall: front.write_stall,
+            body_stall: front.body_stall,
+            gone_grace: front.gone_grace,
+            request_stall: Some(ours.request_stall),
+            silence: Some(ours.silence),
+        }
+    }
+
+    fn upgraded_timeouts(&self, visitor: &dyn ClientConnection) -> UpgradedTimeouts {
+        let limits = &self.gateway.config.limits;
+        UpgradedTimeouts {
+            silence: limits.silence,
+            half_closed: limits.half_closed,
+            client_stall: visitor.limits().write_stall,
+            upstream_stall: limits.request_stall,
+        }
+    }
+
+    /// Tells the visitor what is still to be told.
     fn conclude(
         &self,
-        request: &Request<'_>,
-        visitor: &mut ClientConnection<'_, '_>,
+        request: &SiteRequest<'_>,
+        visitor: &mut dyn ClientConnection,
         outcome: Outcome,
         served: Served,
     ) -> Served {
         let text;
         let told = match &outcome {
-            Outcome::Unanswered(Ended::Closed) => {
-                target_is_down("it refused the connection, or closed it without an answer")
-            }
-            Outcome::Unanswered(Ended::Tunnel) => tunnel_is_down(),
-            Outcome::Unanswered(Ended::Failed(why)) => {
-                text = format!("the connection to it failed: {why}");
-                target_is_down(&text)
-            }
+            Outcome::Unanswered(error) => match error.as_ref().map(|error| (error.kind(), error)) {
+                None | Some((ErrorKind::ConnectionReset, _)) => {
+                    target_is_down("it refused the connection, or closed it without an answer")
+                }
+                Some((ErrorKind::ConnectionAborted, _)) => tunnel_is_down(),
+                Some((_, error)) => {
+                    text = format!("the connection to it failed: {error}");
+                    target_is_down(&text)
+                }
+            },
             Outcome::NotHttp(why) => {
                 text = format!("its answer is not valid HTTP: {why}");
                 target_is_down(&text)
@@ -387,99 +404,6 @@ impl<'g> VisitorConnection<'g> {
             }
             _ => return served,
         };
-        self.say(request, visitor, &told)
+        self.gateway.say(request, visitor, &told)
     }
-
-    /// Says something in place of an application, to a request that may not have been read to
-    /// its end.
-    pub(super) fn say(
-        &self,
-        request: &Request<'_>,
-        visitor: &mut ClientConnection<'_, '_>,
-        what: &Message<'_>,
-    ) -> Served {
-        answer(request.head, visitor, self.page(request, what), false)
-    }
-
-    pub(super) fn page(&self, request: &Request<'_>, what: &Message<'_>) -> Response {
-        let pages = &self.gateway.pages;
-        let page = pages.message(request.head, request.site, what);
-        match what.status {
-            405 => page.header("Allow", "GET, POST"),
-            503 => page.header("Retry-After", RETRY_AFTER),
-            _ => page,
-        }
-    }
-}
-
-pub(super) fn answer(
-    head: &Head,
-    visitor: &mut ClientConnection<'_, '_>,
-    page: Response,
-    is_read: bool,
-) -> Served {
-    let (status, bytes) = (page.status(), page.body().len());
-    Served {
-        after: visitor.answer(head, page, is_read),
-        status,
-        bytes,
-    }
-}
-
-fn after(outcome: &Outcome) -> After {
-    match outcome {
-        Outcome::Done {
-            keeps_visitor: true,
-            ..
-        } => After::Keep,
-        Outcome::Done { .. } => After::Close,
-        Outcome::BrokenOff { shows: false } => After::Reset,
-        _ => After::Drop,
-    }
-}
-
-/// The path as it was sent, without the query.
-pub(super) fn path(head: &Head) -> &str {
-    head.target.split('?').next().unwrap_or_default()
-}
-
-pub(super) fn message<'a>(
-    status: u16,
-    title: &'a str,
-    text: &'a str,
-    hint: &'a str,
-) -> Message<'a> {
-    Message {
-        status,
-        title,
-        text,
-        hint,
-    }
-}
-
-fn too_busy(full: Full) -> Message<'static> {
-    let text = match full {
-        Full::Source => "Too many requests from your address are under way here.",
-        Full::Connector => "Too many visitors are at the sites of the one who shares this one.",
-        Full::Sites => "Too many visitors are here at once.",
-    };
-    message(503, "Too busy", text, "Wait a moment, then reload.")
-}
-
-fn tunnel_is_down() -> Message<'static> {
-    message(
-        502,
-        "The tunnel is down",
-        "The site is known, but the application behind it is not connected.",
-        "Connect it where it is shared from, then reload.",
-    )
-}
-
-fn target_is_down(why: &str) -> Message<'_> {
-    message(
-        502,
-        "The application does not answer",
-        why,
-        "The tunnel is up. Check the application on the machine that shares it, then reload.",
-    )
 }

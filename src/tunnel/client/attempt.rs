@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::failure::{Class, Failure};
-use super::streams::Permit;
+use super::streams;
 use super::{HostKeyCheck, Settings, Shared};
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
@@ -199,7 +199,7 @@ impl Client<'_> {
             return line.refuse(channel, Refusal::Prohibited, "not a target of this client");
         };
         let open = self.shared.traffic.streams.load(Ordering::Relaxed);
-        let Some(permit) = Permit::take(open) else {
+        let Some(permit) = streams::permit(open) else {
             if !std::mem::replace(&mut self.is_crowded, true) {
                 log::warn!("{open} streams of this tunnel are open: no further one is accepted");
             }

@@ -1,10 +1,10 @@
 //! How many streams to targets the tunnels of this process may have open: a server opens as many as it likes, and a
 //! process without open files left answers nobody, its own user least of all.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 use crate::http::server::raise_open_files;
+use crate::sync::{Permit, Permits};
 
 /// Streams of all tunnels. Default 8192, an open file each; fewer where this process may not open so many.
 const MOST: usize = 8192;
@@ -18,31 +18,17 @@ const LEAST: usize = 16;
 const SHARE_OF_TUNNEL: usize = 2;
 
 /// Streams that are open.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);
 /// How many there may be.
 static ROOM: OnceLock<usize> = OnceLock::new();
 
-/// One stream's room; it is free again when this is dropped.
-pub(super) struct Permit;
-
-impl Permit {
-    /// For a tunnel that has `of_tunnel` streams; none where that, or the process, has too many.
-    pub(super) fn take(of_tunnel: u64) -> Option<Self> {
-        let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
-        if usize::try_from(of_tunnel).map_or(true, |count| count >= room / SHARE_OF_TUNNEL) {
-            return None;
-        }
-        let step = |open: usize| (open < room).then_some(open + 1);
-        OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)
-            .ok()
-            .map(|_| Self)
+/// Room for one stream of a tunnel that has `of_tunnel`; none where that, or the process, has too many.
+pub(super) fn permit(of_tunnel: u64) -> Option<Permit> {
+    let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
+    if usize::try_from(of_tunnel).map_or(true, |count| count >= room / SHARE_OF_TUNNEL) {
+        return None;
     }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
-    }
+    OPEN.take(room)
 }
 
 /// Streams that a limit of so many open files leaves room for.

@@ -1,12 +1,13 @@
 //! The sockets that streams end in: a visitor's, or a target's.
 
+use crate::net::keep_alive;
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::io::retry_on_intr;
-use rustix::net::{RecvFlags, sockopt};
+use rustix::net::RecvFlags;
 
 use crate::tunnel::ws::socket::{receive_now, send_now};
 
@@ -22,9 +23,7 @@ impl Socket {
     /// Whether it is blocking or not: no call here waits.
     pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        sockopt::set_tcp_keepidle(&socket, PROBE_AFTER)?;
-        sockopt::set_tcp_keepintvl(&socket, PROBE_EVERY)?;
-        sockopt::set_socket_keepalive(&socket, true)?;
+        keep_alive(&socket, PROBE_AFTER, PROBE_EVERY, None)?;
         Ok(Self(socket))
     }
 

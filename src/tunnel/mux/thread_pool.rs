@@ -116,11 +116,11 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// Waits until so many threads have nothing to do.
     fn wait_idle(workers: &ThreadPool, count: usize) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while workers.0.state().waiting != count {
             assert!(Instant::now() < until, "{}", workers.0.state().waiting);
             std::thread::yield_now();
@@ -131,7 +131,7 @@ mod tests {
         let (tell, told) = unbounded();
         let job = move || tell.send(std::thread::current().id()).unwrap();
         workers.run(job).unwrap();
-        told.recv_timeout(PATIENCE).unwrap()
+        told.recv_timeout(TIMEOUT).unwrap()
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
                 workers.run(job).unwrap();
             }
             for _ in 0..2 * KEPT {
-                told.recv_timeout(PATIENCE)
+                told.recv_timeout(TIMEOUT)
                     .unwrap_or_else(|_| panic!("a job waits for another, in round {round}"));
             }
             for _ in 0..2 * KEPT {

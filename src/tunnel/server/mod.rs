@@ -1,5 +1,6 @@
 //! The server: takes clients, listens for them, and opens a stream for every visitor.
 
+use crate::net::Acceptor;
 mod clients;
 mod connection;
 mod files;
@@ -11,13 +12,10 @@ mod visitors;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::mux::{FAREWELL, Traffic};
 pub use super::mux::{LocalStream, OpenError, PortStats};
@@ -36,10 +34,7 @@ const STACK: usize = 256 * 1024;
 /// Bytes of the accepting thread's stack. Default 64 KiB.
 const ACCEPT_STACK: usize = 64 * 1024;
 /// Pause after an accept that failed, for lack of descriptors say. Default 100 ms.
-const AFTER_ERROR: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
+const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// Time from the WebSocket to a login. Default 30 s.
 pub const LOGIN_WITHIN: Duration = Duration::from_secs(30);
 /// Time from the login to the configuration. Default 10 s, as a chisel server has it.
@@ -107,8 +102,7 @@ impl Settings {
 pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    accepting: Acceptor,
     done: Receiver<()>,
 }
 
@@ -147,19 +141,21 @@ impl Server {
             cancel: Cancel::new(),
             cut: Cancel::new(),
         });
-        let (stop, stopped) = UnixStream::pair()?;
         let (working, done) = crossbeam_channel::bounded(0);
         let of_thread = Arc::clone(&shared);
-        // A thread because accepting waits; ends when `stop` is dropped.
-        let thread = std::thread::Builder::new()
-            .name("tunnel-accept".into())
-            .stack_size(ACCEPT_STACK)
-            .spawn(move || accept_all(&listener, &stopped, &of_thread, &working))?;
+        let accepting =
+            Acceptor::start(listener, ("tunnel-accept", ACCEPT_STACK), move |accepted| {
+                let taken = accepted
+                    .and_then(|(socket, peer)| take(&of_thread, socket, peer, working.clone()));
+                taken.err().map(|error| {
+                    log::warn!("a client is turned away: {error}");
+                    AFTER_ERROR
+                })
+            })?;
         Ok(Self {
             shared,
             address,
-            stop: Some(stop),
-            thread: Some(thread),
+            accepting,
             done,
         })
     }
@@ -185,11 +181,7 @@ impl Server {
     }
 
     fn end(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
-            let _ = thread.join();
-        }
+        self.accepting.stop();
         self.shared.cancel.cancel();
         // Every connection's thread holds the other end.
         let _ = self.done.recv_timeout(FAREWELL);
@@ -240,26 +232,6 @@ impl fmt::Debug for Opener {
     }
 }
 
-fn accept_all(
-    listener: &TcpListener,
-    stopped: &UnixStream,
-    shared: &Arc<Shared>,
-    working: &Sender<()>,
-) {
-    let mut pause = None;
-    while wait(listener, stopped, pause.take()) {
-        let taken = match listener.accept() {
-            Ok((socket, peer)) => take(shared, socket, peer, working.clone()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = taken {
-            log::warn!("a client is turned away: {error}");
-            pause = Some(AFTER_ERROR);
-        }
-    }
-}
-
 fn take(
     shared: &Arc<Shared>,
     socket: TcpStream,
@@ -280,21 +252,6 @@ fn take(
             drop((place, working));
         })?;
     Ok(())
-}
-
-fn wait(listener: &TcpListener, stopped: &UnixStream, pause: Option<Timespec>) -> bool {
-    let mut both = [
-        PollFd::new(stopped, PollFlags::IN),
-        PollFd::new(listener, PollFlags::IN),
-    ];
-    let fds = match pause {
-        Some(_) => both.split_at_mut(1).0,
-        None => both.as_mut_slice(),
-    };
-    // An interrupted wait is followed by an accept that finds nobody.
-    let _ = poll(fds, pause.as_ref());
-    let [stop, _] = &both;
-    stop.revents().is_empty()
 }
 
 #[cfg(test)]

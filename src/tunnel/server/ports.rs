@@ -1,18 +1,16 @@
 //! What a server holds for its clients, and whose it is: ports, and names for streams that are
 //! opened in this process.
 
+use crate::net::Acceptor;
+use crate::net::resolve::resolve;
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::visitors::Visitors;
 use crate::tunnel::mux::{LocalStream, Mux, OpenError, PortStats};
@@ -45,7 +43,7 @@ struct Held {
     owner: String,
     line: Arc<Mux>,
     target: Arc<str>,
-    _listening: Option<Listening>,
+    _listening: Option<Acceptor>,
 }
 
 impl Ports {
@@ -65,10 +63,8 @@ impl Ports {
         visits: Arc<PortStats>,
         line: &Arc<Mux>,
     ) -> io::Result<()> {
-        let address = (remote.local_host.as_str(), remote.local_port)
-            .to_socket_addrs()?
-            .next()
-            .ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let addresses = resolve(&remote.local_host, remote.local_port)?;
+        let address = *addresses.first().expect("a resolved host has an address");
         self.bind_at(address, remote, (owner, visits), line)
     }
 
@@ -85,14 +81,14 @@ impl Ports {
         self.evict_dead(&spot, owner, line);
         let listener = TcpListener::bind(address)?;
         let target: Arc<str> = remote.target().into();
-        let listening = Listening::start(Door {
-            listener,
+        let door = Door {
             line: Arc::clone(line),
             target: Arc::clone(&target),
             owner: owner.to_owned(),
             visits,
             visitors: self.visitors.clone(),
-        })?;
+        };
+        let listening = door.open(listener)?;
         let held = Held {
             owner: owner.to_owned(),
             line: Arc::clone(line),
@@ -197,15 +193,8 @@ impl fmt::Display for Spot {
     }
 }
 
-/// A listening thread; dropping it closes the port before it returns.
-struct Listening {
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
-}
-
 /// What a listening thread works with.
 struct Door {
-    listener: TcpListener,
     line: Arc<Mux>,
     target: Arc<str>,
     owner: String,
@@ -213,45 +202,20 @@ struct Door {
     visitors: Visitors,
 }
 
-impl Listening {
-    fn start(door: Door) -> io::Result<Self> {
-        let (stop, stopped) = UnixStream::pair()?;
-        door.listener.set_nonblocking(true)?;
-        // A thread because accepting waits; ends when `stop` is dropped.
-        let thread = std::thread::Builder::new()
-            .name("tunnel-listen".into())
-            .stack_size(LISTENER_STACK)
-            .spawn(move || door.accept_all(&stopped))?;
-        Ok(Self {
-            stop: Some(stop),
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
-            let _ = thread.join();
-        }
-    }
-}
-
 impl Door {
-    fn accept_all(&self, stopped: &UnixStream) {
-        let mut pause = None;
-        while wait(&self.listener, stopped, pause.take()) {
-            match self.listener.accept() {
-                Ok((visitor, peer)) => self.let_in(visitor, peer.ip()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => {
-                    log::debug!("accepting a visitor failed: {error}");
-                    pause = Some(AFTER_ERROR);
-                }
+    /// Accepts until the answer is dropped, which closes the port.
+    fn open(self, listener: TcpListener) -> io::Result<Acceptor> {
+        let thread = ("tunnel-listen", LISTENER_STACK);
+        Acceptor::start(listener, thread, move |accepted| match accepted {
+            Ok((visitor, peer)) => {
+                self.let_in(visitor, peer.ip());
+                None
             }
-        }
+            Err(error) => {
+                log::debug!("accepting a visitor failed: {error}");
+                Some(AFTER_ERROR)
+            }
+        })
     }
 
     fn let_in(&self, visitor: TcpStream, address: IpAddr) {
@@ -262,20 +226,4 @@ impl Door {
             None => log::debug!("a visitor from {address} is turned away: too many visitors"),
         }
     }
-}
-
-/// Waits for a visitor, or out the pause; false when it is over.
-fn wait(listener: &TcpListener, stopped: &UnixStream, pause: Option<Duration>) -> bool {
-    let mut both = [
-        PollFd::new(stopped, PollFlags::IN),
-        PollFd::new(listener, PollFlags::IN),
-    ];
-    let (fds, time) = match pause.and_then(|pause| Timespec::try_from(pause).ok()) {
-        Some(time) => (both.split_at_mut(1).0, Some(time)),
-        None => (both.as_mut_slice(), None),
-    };
-    // An interrupted wait is followed by an accept that finds nobody.
-    let _ = poll(fds, time.as_ref());
-    let [stop, _] = &both;
-    stop.revents().is_empty()
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::cancel::{Cancel, Wake};
 use super::error::{AcceptError, Stage};
 use super::handshake::{Failure, Handshake};
-use super::limits::{HANDSHAKE_TIMEOUT, MAX_HEAD};
+use super::limits::HANDSHAKE_TIMEOUT;
 use super::reader::WsReader;
 use super::socket::Halt;
 use super::tls::ServerTls;
@@ -79,11 +79,7 @@ pub fn accept(
 
 fn request(stream: &mut Handshake<'_>) -> Result<Head, Failure> {
     let bytes = stream.receive_head()?;
-    let limits = Limits {
-        head: MAX_HEAD,
-        ..Limits::default()
-    };
-    Head::parse(&bytes, &limits).map_err(Failure::Head)
+    Head::parse(&bytes, Limits::default().headers).map_err(Failure::Head)
 }
 
 fn reply(mut stream: Handshake<'_>, head: &Head) -> Result<Accepted, AcceptError> {

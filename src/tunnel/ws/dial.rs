@@ -4,9 +4,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::address_class::AddressClass;
 use super::cancel::{Cancel, Wake};
-use super::endpoint::{Endpoint, authority};
+use super::endpoint::Endpoint;
 use super::error::{DialError, Stage};
 use super::handshake::{Failure, Handshake};
 use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, RESOLVE_TIMEOUT};
@@ -18,6 +17,8 @@ use super::tls::{self, Tls};
 use super::upgrade::{self, Header, Verdict};
 use super::websocket::Role;
 use super::writer::WsWriter;
+use crate::net::AddressClass;
+use crate::net::authority::authority;
 
 /// How to get to a server; the default is: no extra headers, the proxy of the environment, the
 /// server's certificate verified.

@@ -1,9 +1,9 @@
 //! The address of a tunnel server.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
-use super::limits::MAX_HOST;
+use crate::net::authority::{self, InvalidHost};
 
 /// A parsed `ws://` or `wss://` URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -51,21 +51,21 @@ impl Endpoint {
 
     /// `host:port`, brackets where needed.
     pub fn authority(&self) -> String {
-        authority(&self.host, self.port)
+        authority::authority(&self.host, self.port)
     }
 
     /// The host as an HTTP `Host` header has it: without the port that the scheme implies.
     pub(super) fn host_header(&self) -> String {
         let implied = if self.secure { 443 } else { 80 };
         match self.port == implied {
-            true => bracketed(&self.host),
+            true => authority::bracketed(&self.host).into_owned(),
             false => self.authority(),
         }
     }
 
     /// Whether it can only be this machine.
     pub fn is_loopback(&self) -> bool {
-        is_loopback(&self.host)
+        authority::is_loopback(&self.host)
     }
 }
 
@@ -88,70 +88,29 @@ impl std::str::FromStr for Endpoint {
     }
 }
 
-/// `host:port`, with brackets around an IPv6 address.
-pub(super) fn authority(host: &str, port: u16) -> String {
-    format!("{}:{port}", bracketed(host))
-}
-
-fn bracketed(host: &str) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]"),
-        false => host.to_owned(),
-    }
-}
-
-/// `localhost`, what ends in `.localhost` (RFC 6761 §6.3), and the loopback addresses.
-pub(super) fn is_loopback(host: &str) -> bool {
-    let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-    match host.parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => name == "localhost" || name.ends_with(".localhost"),
-    }
-}
-
 /// Splits `host`, `host:port`, `[v6]`, `[v6]:port`.
 pub(super) fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     let malformed = || format!("malformed address '{authority}': give HOST:PORT or [IPV6]:PORT");
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, after) = rest.split_once(']').ok_or_else(malformed)?;
-        host.parse::<Ipv6Addr>().map_err(|_| malformed())?;
-        let port = match after {
-            "" => None,
-            _ => Some(port(after.strip_prefix(':').ok_or_else(malformed)?)?),
-        };
-        return Ok((host, port));
-    }
-    match authority.split_once(':') {
-        None => Ok((authority, None)),
-        Some((_, more)) if more.contains(':') => Err(malformed()),
-        Some((host, digits)) => Ok((host, Some(port(digits)?))),
-    }
+    let (host, digits) = authority::split(authority).ok_or_else(malformed)?;
+    Ok((host, digits.map(port).transpose()?))
 }
 
 /// 1 to 65535, digits only.
 pub(crate) fn port(digits: &str) -> Result<u16, String> {
-    let number = match digits.bytes().all(|b| b.is_ascii_digit()) {
-        true => digits.parse().unwrap_or(0),
-        false => 0,
-    };
-    match number {
-        0 => Err(format!("'{digits}' is no port: give 1 to 65535")),
-        number => Ok(number),
-    }
+    authority::port(digits).ok_or_else(|| format!("'{digits}' is no port: give 1 to 65535"))
 }
 
 pub(super) fn checked_host(host: &str) -> Result<String, String> {
-    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     if host.parse::<IpAddr>().is_ok() {
         return Ok(host.to_owned());
     }
-    match host {
-        "" => Err("the host is missing".to_owned()),
-        _ if host.len() > MAX_HOST => Err("the host name is too long".to_owned()),
-        _ if !host.bytes().all(legal) => {
+    match authority::check_host(host) {
+        Ok(()) => Ok(host.to_owned()),
+        Err(InvalidHost::Empty) => Err("the host is missing".to_owned()),
+        Err(InvalidHost::TooLong) => Err("the host name is too long".to_owned()),
+        Err(InvalidHost::Label | InvalidHost::Number) => {
             Err(format!("'{}' is no host name", host.escape_default()))
         }
-        _ => Ok(host.to_owned()),
     }
 }
 
@@ -218,23 +177,6 @@ mod tests {
             assert!(Endpoint::parse(url).is_err(), "{url}");
         }
         assert!(Endpoint::parse(&format!("ws://{}", "a".repeat(254))).is_err());
-    }
-
-    #[test]
-    fn loopback_is_known() {
-        for host in [
-            "localhost",
-            "LOCALHOST.",
-            "a.localhost",
-            "127.8.8.8",
-            "::1",
-            "::ffff:127.0.0.1",
-        ] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in ["localhost.example", "128.0.0.1", "::2", "notlocalhost"] {
-            assert!(!is_loopback(host), "{host}");
-        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use super::address_class::AddressClass;
+use crate::net::AddressClass;
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

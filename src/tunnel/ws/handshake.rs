@@ -14,8 +14,8 @@ use super::reader::WsReader;
 use super::socket::{self, Halt};
 use super::websocket::Role;
 use super::writer::WsWriter;
+use crate::http::h1::Refusal;
 use crate::http::h1::head::HeadScan;
-use crate::http::server::Refusal;
 
 /// Bytes of TLS records taken at once. Default 4 KiB: what rustls takes at once.
 const CHUNK: usize = 4096;

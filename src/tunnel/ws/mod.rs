@@ -28,7 +28,6 @@
 //! system calls; `reader` and `writer` the two halves.
 
 mod accept;
-mod address_class;
 mod cancel;
 mod dial;
 mod endpoint;
@@ -45,7 +44,6 @@ mod websocket;
 mod writer;
 
 pub use accept::{AcceptOptions, Accepted, accept};
-pub use address_class::AddressClass;
 pub use cancel::{Cancel, Watch};
 pub use dial::{DialOptions, ProxyChoice, Timeouts, dial};
 pub use endpoint::Endpoint;

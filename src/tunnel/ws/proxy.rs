@@ -8,10 +8,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use zeroize::Zeroizing;
 
 use super::dial::ProxyChoice;
-use super::endpoint::{Endpoint, authority, checked_host, split_port};
+use super::endpoint::{Endpoint, checked_host, split_port};
 use super::error::DialError;
 use super::upgrade::printable;
 use crate::http::h1::head::AnswerHead;
+use crate::net::authority::authority;
+use crate::net::percent;
 
 /// An HTTP proxy that is asked to CONNECT. `Debug` and [`Proxy::authority`] leave the
 /// credentials out.
@@ -135,21 +137,8 @@ fn basic(account: &str) -> Result<Zeroizing<String>, String> {
 }
 
 fn percent_decoded(text: &str) -> Result<Zeroizing<Vec<u8>>, String> {
-    let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-    let mut decoded = Zeroizing::new(Vec::with_capacity(text.len()));
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let (high, low) = (digit(bytes.next()), digit(bytes.next()));
-        let value = high
-            .zip(low)
-            .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        decoded.push(value.ok_or("the proxy's credentials have a stray '%': write it as %25")?);
-    }
-    Ok(decoded)
+    let stray = "the proxy's credentials have a stray '%': write it as %25";
+    percent::decode(text).ok_or_else(|| stray.to_owned())
 }
 
 /// The proxy for `target`, if any.

@@ -1,7 +1,9 @@
 //! The addresses of a host.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::net::resolve::{known, resolve as net_resolve};
+use crate::sync::Permits;
+use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
@@ -9,12 +11,12 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use super::cancel::Cancel;
 use super::error::{DialError, Stage};
-use super::limits::{MAX_ADDRESSES, MAX_RESOLVERS, RESOLVER_STACK};
+use super::limits::{MAX_RESOLVERS, RESOLVER_STACK};
 
 type Answer = std::io::Result<Vec<SocketAddr>>;
 
 /// Resolver threads alive.
-static RESOLVERS: AtomicUsize = AtomicUsize::new(0);
+static RESOLVERS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
 /// All addresses of `host`, in the resolver's order (RFC 6724).
 pub(super) fn resolve(
@@ -23,32 +25,14 @@ pub(super) fn resolve(
     timeout: Duration,
     cancel: &Cancel,
 ) -> Result<Vec<SocketAddr>, DialError> {
-    if let Some(known) = without_resolver(host, port) {
+    if let Some(known) = known(host, port) {
         return Ok(known);
     }
     let problem = |reason: String| DialError::Resolve {
         host: host.to_owned(),
         reason,
     };
-    let addresses =
-        ask(host, port, timeout, cancel)?.map_err(|error| problem(error.to_string()))?;
-    match addresses.is_empty() {
-        true => Err(problem("it has none".to_owned())),
-        false => Ok(addresses),
-    }
-}
-
-/// Addresses, and the name that stands for this machine (RFC 6761 §6.3).
-fn without_resolver(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
-    let addresses = match host.parse::<IpAddr>() {
-        Ok(address) => vec![address],
-        Err(_) if host.eq_ignore_ascii_case("localhost") => {
-            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
-        }
-        Err(_) => return None,
-    };
-    let with_port = |address| SocketAddr::new(address, port);
-    Some(addresses.into_iter().map(with_port).collect())
+    ask(host, port, timeout, cancel)?.map_err(|error| problem(error.to_string()))
 }
 
 /// The system's resolver cannot be interrupted: it works on a thread that is left behind when
@@ -56,10 +40,7 @@ fn without_resolver(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
 fn ask(host: &str, port: u16, timeout: Duration, cancel: &Cancel) -> Result<Answer, DialError> {
     let (answer, answered) = bounded(2);
     let query = (host.to_owned(), port);
-    start(answer.clone(), move || {
-        let addresses = query.to_socket_addrs()?;
-        Ok(addresses.take(MAX_ADDRESSES).collect())
-    })?;
+    start(answer.clone(), move || net_resolve(&query.0, query.1))?;
     let _watch = cancel.watch(move || drop(answer.try_send(None)));
     match answered.recv_timeout(timeout) {
         Ok(Some(answer)) => Ok(answer),
@@ -80,7 +61,7 @@ fn start(
     answer: Sender<Option<Answer>>,
     query: impl FnOnce() -> Answer + Send + 'static,
 ) -> Result<(), DialError> {
-    let place = Place::take().ok_or_else(|| {
+    let permit = RESOLVERS.take(MAX_RESOLVERS).ok_or_else(|| {
         let hanging = "too many name resolutions hang: is the name server reachable?";
         DialError::Resources(std::io::Error::other(hanging))
     })?;
@@ -88,31 +69,12 @@ fn start(
         .name("tunnel-resolve".to_owned())
         .stack_size(RESOLVER_STACK)
         .spawn(move || {
-            let _place = place;
+            let _permit = permit;
             // Nobody may be waiting any more.
             let _ = answer.try_send(Some(query()));
         })
         .map(drop)
         .map_err(DialError::Resources)
-}
-
-/// One of the places for resolver threads.
-struct Place;
-
-impl Place {
-    fn take() -> Option<Self> {
-        let step = |taken: usize| (taken < MAX_RESOLVERS).then_some(taken + 1);
-        RESOLVERS
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)
-            .ok()
-            .map(|_| Self)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        RESOLVERS.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]

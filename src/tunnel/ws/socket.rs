@@ -1,5 +1,6 @@
 //! The system calls of the WebSocket.
 
+use crate::net::keep_alive;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -146,15 +147,16 @@ pub(super) fn tune(socket: &TcpStream) {
         }
     };
     noted("TCP_NODELAY", socket.set_nodelay(true));
-    noted("keep-alive", keep_alive(socket));
+    noted(
+        "keep-alive",
+        keep_alive(
+            socket,
+            limits::KEEPALIVE_IDLE,
+            limits::KEEPALIVE_INTERVAL,
+            Some(limits::KEEPALIVE_COUNT),
+        ),
+    );
     noted("a user timeout", user_timeout(socket));
-}
-
-fn keep_alive(socket: &TcpStream) -> io::Result<()> {
-    sockopt::set_tcp_keepidle(socket, limits::KEEPALIVE_IDLE)?;
-    sockopt::set_tcp_keepintvl(socket, limits::KEEPALIVE_INTERVAL)?;
-    sockopt::set_tcp_keepcnt(socket, limits::KEEPALIVE_COUNT)?;
-    Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
 /// RFC 5482: unacknowledged data ends the connection, not only unanswered probes.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::http::Limits;
 
 const KEY_TEXT: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 /// The example of RFC 6455 §1.3.
@@ -111,7 +110,7 @@ fn other_answers_name_their_status() {
 }
 
 fn decided(head: &str) -> Reply {
-    decide(&Head::parse(head.as_bytes(), &Limits::default()).unwrap())
+    decide(&Head::parse(head.as_bytes(), 100).unwrap())
 }
 
 fn status(head: &str) -> u16 {
@@ -137,7 +136,7 @@ fn our_own_request_is_accepted_and_its_answer_too() {
     let headers = [Header::parse("X-A: b c").unwrap()];
     let target = Endpoint::parse("ws://[::1]:8080/a?b").unwrap();
     let bytes = request(&target, &headers, KEY_TEXT);
-    let head = Head::parse(&bytes, &Limits::default()).unwrap();
+    let head = Head::parse(&bytes, 100).unwrap();
     assert_eq!(head.target, "/a?b");
     assert_eq!(
         head.headers.only("host"),

@@ -16,7 +16,7 @@ fn read(input: &[u8], split: usize) -> Option<(Head, usize)> {
         end = (end + split).min(input.len());
         if let Some(range) = scan.scan(&input[..end], limits.head).ok()? {
             let next = range.end;
-            let head = Head::parse(&input[range], &limits).ok()?;
+            let head = Head::parse(&input[range], limits.headers).ok()?;
             let _ = Target::parse(&head.target);
             let taken = follow(Body::new(head.framing), &input[next..], split);
             return Some((head, taken));

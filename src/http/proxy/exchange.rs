@@ -1,0 +1,339 @@
+//! One request and its answer: the only loop that moves both.
+//!
+//! Nothing is read from one side while the other has not taken what was read before: so memory is
+//! bounded, and a slow side slows the other down.
+
+use std::time::Instant;
+
+use rustix::event::PollFlags;
+
+use super::byte_stream::{ByteStream, wait};
+use super::outcome::Outcome;
+use super::request_body::RequestBody;
+use super::response_body::ResponseBody;
+use super::response_head::ResponseHead;
+use super::rules::{Client, Rules, Timeouts};
+use crate::http::h1::Refusal;
+use crate::http::h1::head::Head;
+use crate::http::socket::{BROKEN, READ_CLOSED, would_block};
+
+/// Bytes of a body read from a client at once. Default 64 KiB.
+const BODY_PIECE: usize = 64 * 1024;
+/// Bytes of what follows a request read at once: the beginning of the next. Default 2 KiB.
+const AHEAD_PIECE: usize = 2 * 1024;
+/// Bytes of what follows a request that are taken before it is answered. Default 32 KiB, a head.
+const MAX_AHEAD: usize = 32 * 1024;
+/// Pieces that go one way before the other has its turn. Default 16: 2 MiB.
+const PIECES_A_TURN: usize = 16;
+
+/// One exchange. Both sides are non-blocking.
+pub(crate) struct Exchange<'e> {
+    client: &'e mut dyn Client,
+    upstream: &'e mut dyn ByteStream,
+    rules: &'e dyn Rules,
+    timeouts: Timeouts,
+    request: RequestBody,
+    answer: ResponseBody<'e>,
+    /// When the client was found to send nothing more.
+    gone: Option<Instant>,
+    /// Whether the answer began before the upstream had the whole request: then it may leave some
+    /// of it unread.
+    is_early: bool,
+}
+
+/// Whether a direction has stopped because it would have to wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Blocked,
+    More,
+}
+
+/// Who did not move in time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Late {
+    Client,
+    ClientBody,
+    Upstream,
+}
+
+impl<'e> Exchange<'e> {
+    /// Sends `request`, of this `head`, and passes the answer on.
+    pub(crate) fn new(
+        client: &'e mut dyn Client,
+        upstream: &'e mut dyn ByteStream,
+        (head, request): (&'e Head, RequestBody),
+        rules: &'e dyn Rules,
+        timeouts: Timeouts,
+    ) -> Exchange<'e> {
+        Exchange {
+            client,
+            upstream,
+            rules,
+            timeouts,
+            request,
+            answer: ResponseBody::new(ResponseHead::new(head, rules)),
+            gone: None,
+            is_early: false,
+        }
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(&mut self) -> Outcome {
+        // What has come of the body goes together with the head.
+        let mut step = if self.request.body.is_done() || self.client.inbox().is_empty() {
+            Ok(())
+        } else {
+            self.take_body().map(drop)
+        };
+        loop {
+            match step {
+                Ok(()) => step = self.turn(),
+                Err(outcome) => return outcome,
+            }
+        }
+    }
+
+    /// The status that the client was told, if any.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.answer.head.status
+    }
+
+    /// Bytes that were sent to the client.
+    pub(crate) fn sent(&self) -> usize {
+        self.answer.sent
+    }
+
+    /// What came from the upstream after its answer to an upgrade.
+    pub(crate) fn rest(&self) -> Vec<u8> {
+        self.answer.unseen().to_vec()
+    }
+
+    /// Both ways are tried before either is waited for: what TLS has read while it wrote wakes
+    /// nobody.
+    fn turn(&mut self) -> Result<(), Outcome> {
+        let was_whole = self.request.is_whole();
+        let up = self.push()?;
+        if !was_whole && self.request.is_whole() {
+            self.is_at_work();
+        }
+        let down = self.pull()?;
+        if self.answer.is_done() {
+            return Err(self.done());
+        }
+        if self.answer.is_upgraded() {
+            return Err(Outcome::Upgraded);
+        }
+        match (up, down) {
+            (Turn::Blocked, Turn::Blocked) => self.wait(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The upstream has the whole request.
+    fn is_at_work(&self) {
+        if self.rules.is_sent() {
+            self.client.is_busy();
+        }
+    }
+
+    fn done(&self) -> Outcome {
+        let head = &self.answer.head;
+        let is_whole = self.request.is_whole() && !self.request.is_deaf && !self.is_early;
+        Outcome::Done {
+            keeps_client: head.keeps_client
+                && self.request.body.is_done()
+                && self.gone.is_none()
+                && !self.client.is_stopping(),
+            // Bytes after the answer are nobody's.
+            keeps_upstream: head.keeps_upstream && is_whole && self.answer.unseen().is_empty(),
+        }
+    }
+
+    /// Moves the request until somebody has to be waited for.
+    fn push(&mut self) -> Result<Turn, Outcome> {
+        for _ in 0..PIECES_A_TURN {
+            if self.request.is_deaf {
+                return Ok(Turn::Blocked);
+            }
+            if !self.request.pending().is_empty() {
+                match self.upstream.write(self.request.pending()) {
+                    Ok(taken) => {
+                        self.rules.count_up(taken);
+                        self.request.has_taken(taken);
+                    }
+                    failed if would_block(&failed) => return Ok(Turn::Blocked),
+                    Err(_) => self.request.is_deaf = true,
+                }
+            } else if self.request.body.is_done() || !self.take_body()? {
+                return Ok(Turn::Blocked);
+            }
+        }
+        Ok(Turn::More)
+    }
+
+    /// False when the client has to be waited for.
+    fn take_body(&mut self) -> Result<bool, Outcome> {
+        if self.client.inbox().is_empty() {
+            match self.client.receive(BODY_PIECE) {
+                Ok(0) => return Err(Outcome::Gone),
+                Ok(_) => self.request.moved = Instant::now(),
+                failed if would_block(&failed) => return Ok(false),
+                Err(_) => return Err(Outcome::Gone),
+            }
+        }
+        let inbox = self.client.inbox();
+        let used = self.request.encode(inbox).map_err(|refusal| {
+            // What came of the body cannot be taken back: the upstream ends with it.
+            if self.answer.has_begun() {
+                self.answer.broken_off()
+            } else {
+                Outcome::Refused(refusal)
+            }
+        })?;
+        inbox.drain(..used);
+        Ok(true)
+    }
+
+    /// Moves the answer until somebody has to be waited for.
+    fn pull(&mut self) -> Result<Turn, Outcome> {
+        for _ in 0..PIECES_A_TURN {
+            if self.answer.has_piece() {
+                match self.answer.send(self.client.socket()) {
+                    Ok(sent) => self.rules.count_down(sent),
+                    failed if would_block(&failed) => return Ok(Turn::Blocked),
+                    Err(_) => return Err(Outcome::Gone),
+                }
+            } else if self.answer.is_over() || (!self.next_piece()? && !self.read()?) {
+                return Ok(Turn::Blocked);
+            }
+        }
+        Ok(Turn::More)
+    }
+
+    /// False when more has to be read.
+    fn next_piece(&mut self) -> Result<bool, Outcome> {
+        // An answer before the end of the request ends the connection: what is still coming
+        // would have to be read to its end.
+        let last = !self.request.body.is_done() || self.client.is_stopping();
+        let had_head = self.answer.head.has_head();
+        let looked = self.answer.next_piece(last);
+        self.is_early |= !had_head && self.answer.head.has_head() && !self.request.is_whole();
+        looked
+    }
+
+    /// False when the upstream has to be waited for.
+    fn read(&mut self) -> Result<bool, Outcome> {
+        let Some(room) = self.answer.room() else {
+            return Err(Outcome::NotHttp("its head is too large"));
+        };
+        match self.upstream.read(room) {
+            Ok(0) => self.answer.ended().map(|()| true),
+            Ok(count) => {
+                self.answer.filled(count);
+                Ok(true)
+            }
+            failed if would_block(&failed) => Ok(false),
+            Err(error) => {
+                log::debug!("http: an upstream broke: {error}");
+                Err(self.answer.broke(error))
+            }
+        }
+    }
+
+    /// Waits until one side can go on.
+    fn wait(&mut self) -> Result<(), Outcome> {
+        let to_client = self.answer.has_piece();
+        let is_stalled = to_client && self.rules.gives_way();
+        if is_stalled {
+            self.client.is_stalled();
+        }
+        // The end of a body that is still coming is found by reading.
+        let watches = self.gone.is_none() && self.request.body.is_done();
+        let takes_ahead = watches && self.client.inbox().len() < MAX_AHEAD;
+        let mut client = PollFlags::empty();
+        client.set(PollFlags::OUT, to_client);
+        client.set(PollFlags::IN, self.wants_body() || takes_ahead);
+        client.set(READ_CLOSED, watches);
+        let until = self.deadline().map(|(until, _)| until);
+        let upstream = self.upstream.wanted(!to_client, self.wants_room());
+        let waited = wait((self.client.socket(), client), upstream, until);
+        let (ready, is_ready) = waited.map_err(|_| Outcome::Gone)?;
+        if is_stalled && self.request.is_whole() {
+            self.is_at_work();
+        }
+        if ready.intersects(BROKEN) {
+            return Err(Outcome::Gone);
+        }
+        if watches {
+            self.watch_client(ready);
+        }
+        self.check_time(is_ready)
+    }
+
+    /// Whether a piece of the body is awaited from the client.
+    fn wants_body(&self) -> bool {
+        !self.request.body.is_done() && self.request.pending().is_empty() && !self.request.is_deaf
+    }
+
+    /// Whether the upstream is to take a piece of the request.
+    fn wants_room(&self) -> bool {
+        !self.request.pending().is_empty() && !self.request.is_deaf
+    }
+
+    /// Takes what a client sends ahead, and notes its end: where the system does not tell
+    /// ([`READ_CLOSED`]), only reading does.
+    fn watch_client(&mut self, ready: PollFlags) {
+        let mut has_left = ready.intersects(READ_CLOSED);
+        if ready.intersects(PollFlags::IN) {
+            let received = self.client.receive(AHEAD_PIECE);
+            has_left |= !would_block(&received) && !matches!(received, Ok(1..));
+        }
+        if has_left {
+            self.gone = Some(Instant::now());
+            self.rules.client_left();
+        }
+    }
+
+    fn check_time(&self, is_ready: bool) -> Result<(), Outcome> {
+        let Some((until, late)) = self.deadline() else {
+            return Ok(());
+        };
+        if Instant::now() < until || (is_ready && late != Late::Client) {
+            return Ok(());
+        }
+        Err(match late {
+            Late::Client => Outcome::Gone,
+            _ if self.answer.has_begun() => self.answer.broken_off(),
+            Late::Upstream => Outcome::TooSlow,
+            Late::ClientBody => {
+                Outcome::Refused(Refusal::new(408, "the request body took too long"))
+            }
+        })
+    }
+
+    /// Until when the next step must come, and who is late if it does not.
+    fn deadline(&self) -> Option<(Instant, Late)> {
+        let (request, answer, times) = (&self.request, &self.answer, &self.timeouts);
+        let after = |since: Instant, time, late| Some((since + time?, late));
+        let moved = answer.moved.max(request.moved);
+        let of_answer = if answer.has_piece() {
+            after(answer.moved, Some(times.write_stall), Late::Client)
+        } else if answer.head.has_head() {
+            after(moved, times.silence, Late::Upstream)
+        } else {
+            after(moved, self.rules.answer_time(), Late::Upstream)
+        };
+        let of_request = if self.wants_room() {
+            after(request.moved, times.request_stall, Late::Upstream)
+        } else if self.wants_body() {
+            after(request.moved, Some(times.body_stall), Late::ClientBody)
+        } else {
+            None
+        };
+        let grace = self
+            .gone
+            .map(|gone| (gone + times.gone_grace, Late::Client));
+        let all = [of_answer, of_request, grace].into_iter().flatten();
+        all.min_by_key(|(until, _)| *until)
+    }
+}

@@ -1,0 +1,205 @@
+//! The way down of an exchange: what the upstream has sent and the client has not taken.
+
+use std::io::{self, IoSlice, Write};
+use std::net::TcpStream;
+use std::ops::Range;
+use std::time::Instant;
+
+use super::outcome::Outcome;
+use super::response_head::{NotHttp, Piece, ResponseHead};
+
+/// Bytes read from an upstream at once, at first. Default 8 KiB: most answers are small.
+const SMALL_BUFFER: usize = 8 * 1024;
+/// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
+const LARGE_BUFFER: usize = 128 * 1024;
+
+/// An answer on its way.
+pub(super) struct ResponseBody<'e> {
+    pub(super) head: ResponseHead<'e>,
+    buffer: Vec<u8>,
+    /// What of the buffer has not been looked at.
+    fresh: Range<usize>,
+    /// What the client has not taken: first of these bytes,
+    before: Vec<u8>,
+    /// which it has so many of,
+    before_sent: usize,
+    /// then of the buffer.
+    body: Range<usize>,
+    /// Whether anything came from the upstream.
+    received: bool,
+    pub(super) sent: usize,
+    pub(super) moved: Instant,
+}
+
+impl<'e> ResponseBody<'e> {
+    pub(super) fn new(head: ResponseHead<'e>) -> ResponseBody<'e> {
+        ResponseBody {
+            head,
+            buffer: Vec::new(),
+            fresh: 0..0,
+            before: Vec::new(),
+            before_sent: 0,
+            body: 0..0,
+            received: false,
+            sent: 0,
+            moved: Instant::now(),
+        }
+    }
+
+    /// What has been read and not been looked at.
+    pub(super) fn unseen(&self) -> &[u8] {
+        self.buffer
+            .get(self.fresh.clone())
+            .expect("what was read lies in the buffer")
+    }
+
+    pub(super) fn has_piece(&self) -> bool {
+        self.before_sent < self.before.len() || !self.body.is_empty()
+    }
+
+    /// Whether nothing else can be said any more: the client has a part of the answer, or of an
+    /// interim one.
+    pub(super) fn has_begun(&self) -> bool {
+        self.head.has_head() || (self.has_piece() && self.before_sent > 0)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.head.is_done() || self.head.is_upgraded()
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.head.is_done() && !self.has_piece()
+    }
+
+    pub(super) fn is_upgraded(&self) -> bool {
+        self.head.is_upgraded() && !self.has_piece()
+    }
+
+    /// Looks at what has been read; false when that is not enough.
+    pub(super) fn next_piece(&mut self, last: bool) -> Result<bool, Outcome> {
+        if self.fresh.is_empty() {
+            return Ok(false);
+        }
+        let piece = self.step(last).map_err(|why| self.not_http(why))?;
+        self.before = piece.before;
+        self.before_sent = 0;
+        let has_moved = piece.consumed > 0;
+        if has_moved && self.body.is_empty() && self.head.has_head() {
+            self.join_body(last)?;
+        }
+        Ok(has_moved)
+    }
+
+    /// The head goes together with what there is of the body: one packet for most answers.
+    fn join_body(&mut self, last: bool) -> Result<(), Outcome> {
+        if self.fresh.is_empty() || self.is_over() {
+            return Ok(());
+        }
+        // The head has not been sent: it can still be told.
+        let piece = self
+            .step(last)
+            .map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
+        self.before.extend_from_slice(&piece.before);
+        Ok(())
+    }
+
+    /// What to send next of what has been read.
+    fn step(&mut self, last: bool) -> Result<Piece, NotHttp> {
+        let input = self
+            .buffer
+            .get(self.fresh.clone())
+            .expect("what was read lies in the buffer");
+        let piece = self.head.step(input, last)?;
+        let start = self.fresh.start;
+        self.body = start + piece.body.start..start + piece.body.end;
+        self.fresh.start += piece.consumed;
+        Ok(piece)
+    }
+
+    /// Sends what the client takes at once; returns how much that was.
+    pub(super) fn send(&mut self, mut client: &TcpStream) -> io::Result<usize> {
+        let before = self.before.get(self.before_sent..);
+        let before = before.expect("no more is sent than there is");
+        let body = self.buffer.get(self.body.clone());
+        let body = body.expect("the body lies in the buffer");
+        let sent = client.write_vectored(&[IoSlice::new(before), IoSlice::new(body)])?;
+        if sent == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.moved = Instant::now();
+        self.sent += sent;
+        let of_before = sent.min(before.len());
+        self.before_sent += of_before;
+        self.body.start += sent - of_before;
+        Ok(sent)
+    }
+
+    /// Where to read to; `None` when a head fills the largest buffer.
+    pub(super) fn room(&mut self) -> Option<&mut [u8]> {
+        if self.fresh.is_empty() {
+            self.fresh = 0..0;
+        }
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; SMALL_BUFFER];
+        } else if self.fresh.end == self.buffer.len() && self.fresh.start > 0 {
+            self.buffer.copy_within(self.fresh.clone(), 0);
+            self.fresh = 0..self.fresh.len();
+        } else if self.fresh.end == self.buffer.len() {
+            self.enlarge();
+        }
+        self.buffer
+            .get_mut(self.fresh.end..)
+            .filter(|room| !room.is_empty())
+    }
+
+    pub(super) fn filled(&mut self, count: usize) {
+        self.received = true;
+        self.moved = Instant::now();
+        self.fresh.end += count;
+        if count >= SMALL_BUFFER && self.buffer.len() < LARGE_BUFFER {
+            self.enlarge();
+        }
+    }
+
+    /// By a new vector: its zeros come from the allocator, those of `resize` byte by byte where
+    /// code is compiled for size.
+    fn enlarge(&mut self) {
+        let mut large = vec![0; LARGE_BUFFER];
+        if let Some(front) = large.get_mut(..self.buffer.len()) {
+            front.copy_from_slice(&self.buffer);
+            self.buffer = large;
+        }
+    }
+
+    /// The upstream's bytes have come to their end.
+    pub(super) fn ended(&mut self) -> Result<(), Outcome> {
+        if !self.received {
+            return Err(Outcome::Unanswered(None));
+        }
+        self.before = self.head.end().map_err(|why| self.not_http(why))?;
+        self.before_sent = 0;
+        Ok(())
+    }
+
+    pub(super) fn broke(&self, error: io::Error) -> Outcome {
+        match (self.head.has_head(), self.received) {
+            (true, _) => self.broken_off(),
+            (false, true) => Outcome::NotHttp("it broke off in the head"),
+            (false, false) => Outcome::Unanswered(Some(error)),
+        }
+    }
+
+    fn not_http(&self, NotHttp(why): NotHttp) -> Outcome {
+        if self.head.has_head() {
+            self.broken_off()
+        } else {
+            Outcome::NotHttp(why)
+        }
+    }
+
+    pub(super) fn broken_off(&self) -> Outcome {
+        Outcome::BrokenOff {
+            shows: self.head.shows_its_end(),
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! An answer of an upstream on its way to the client. Bytes in, ranges out.
+//!
+//! The head is written afresh. The body passes as it is, its framing followed, so that the end of an
+//! answer is known from its breaking off; only HTTP/1.0 gets chunks taken apart, and an answer that
+//! ends with its connection is put into chunks.
+
+use std::ops::Range;
+
+use super::rules::Rules;
+use crate::http::h1::body::{Body, Framing};
+use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version};
+use crate::http::h1::hop_by_hop::write_line;
+
+/// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
+const MAX_HEAD: usize = 64 * 1024;
+/// Interim answers before the answer. Default 16.
+const MAX_INTERIM: usize = 16;
+/// How an answer of HTTP/1 begins (RFC 9112 section 4).
+const HTTP: &[u8] = b"HTTP/";
+
+/// What is no answer as HTTP has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotHttp(pub(super) &'static str);
+
+/// Passes one answer on.
+pub(super) struct ResponseHead<'a> {
+    request: &'a Head,
+    rules: &'a dyn Rules,
+    interim: usize,
+    part: AnswerPart,
+    /// The status, once it is known.
+    pub(super) status: Option<u16>,
+    /// Whether the client's connection may be used again after the answer.
+    pub(super) keeps_client: bool,
+    /// Whether the upstream may.
+    pub(super) keeps_upstream: bool,
+}
+
+/// What of the answer comes next.
+enum AnswerPart {
+    Head(HeadScan),
+    Body(Body, BodyMode),
+    /// What follows is no HTTP.
+    Upgraded,
+}
+
+/// How the body is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyMode {
+    /// As it is, its framing followed.
+    AsIs,
+    /// Without its chunks: HTTP/1.0 has none.
+    Unchunked,
+    /// In chunks: the upstream ends it by closing, and the client is to know whether that
+    /// was the end. True once one was sent.
+    Chunked(bool),
+}
+
+/// What one step made of its input.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Bytes of the input that are done with.
+    pub(super) consumed: usize,
+    /// To be sent first.
+    pub(super) before: Vec<u8>,
+    /// Which bytes of the input are to be sent then.
+    pub(super) body: Range<usize>,
+}
+
+impl<'a> ResponseHead<'a> {
+    /// For the answer to `request`.
+    pub(super) fn new(request: &'a Head, rules: &'a dyn Rules) -> ResponseHead<'a> {
+        ResponseHead {
+            request,
+            rules,
+            interim: 0,
+            part: AnswerPart::Head(HeadScan::default()),
+            status: None,
+            keeps_client: request.keep_alive,
+            keeps_upstream: true,
+        }
+    }
+
+    /// Whether the final head has been passed on.
+    pub(super) fn has_head(&self) -> bool {
+        !matches!(self.part, AnswerPart::Head(_))
+    }
+
+    /// Whether all has been passed on.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(&self.part, AnswerPart::Body(body, _) if body.is_done())
+    }
+
+    /// Whether what follows is no HTTP any more.
+    pub(super) fn is_upgraded(&self) -> bool {
+        matches!(self.part, AnswerPart::Upgraded)
+    }
+
+    /// Whether a client can tell from its framing that this answer is not whole.
+    pub(super) fn shows_its_end(&self) -> bool {
+        match &self.part {
+            AnswerPart::Body(body, _) if body.is_done() => true,
+            AnswerPart::Body(_, BodyMode::Unchunked) => false,
+            AnswerPart::Body(body, BodyMode::AsIs) => !body.may_end_here(),
+            _ => true,
+        }
+    }
+
+    /// Takes what it can of `input`, which begins where the last step ended. Nothing consumed
+    /// means that it needs more. `last` when the client's connection is to end with this answer.
+    pub(super) fn step(&mut self, input: &[u8], last: bool) -> Result<Piece, NotHttp> {
+        match &mut self.part {
+            AnswerPart::Head(_) if !begins_http(input) => {
+                Err(NotHttp(self.rules.name_protocol(input)))
+            }
+            AnswerPart::Head(scan) => {
+                let found = scan.scan(input, MAX_HEAD);
+                match found.map_err(|_| NotHttp("its head is malformed or too large"))? {
+                    Some(range) => self.head(input, range, last),
+                    None => Ok(Piece::default()),
+                }
+            }
+            AnswerPart::Body(body, mode) => step_body(body, mode, input),
+            AnswerPart::Upgraded => Ok(Piece::default()),
+        }
+    }
+
+    /// What is to be sent when the upstream's bytes end here; an error when they must not.
+    pub(super) fn end(&mut self) -> Result<Vec<u8>, NotHttp> {
+        self.keeps_upstream = false;
+        match &mut self.part {
+            AnswerPart::Body(body, mode) if body.may_end_here() => {
+                let last: &[u8] = match mode {
+                    BodyMode::Chunked(true) => b"\r\n0\r\n\r\n",
+                    BodyMode::Chunked(false) => b"0\r\n\r\n",
+                    _ => b"",
+                };
+                *body = Body::new(Framing::Length(0));
+                Ok(last.to_vec())
+            }
+            _ => Err(NotHttp("it ended early")),
+        }
+    }
+
+    fn head(&mut self, input: &[u8], range: Range<usize>, last: bool) -> Result<Piece, NotHttp> {
+        let bytes = input
+            .get(range.clone())
+            .expect("a head lies in what was scanned");
+        let to_head = self.request.method == "HEAD";
+        let answer = AnswerHead::parse(bytes, to_head)
+            .map_err(|_| NotHttp("its head is malformed or ambiguous"))?;
+        if answer.version == Version::Http10 && answer.headers.all("transfer-encoding").count() > 0
+        {
+            return Err(NotHttp("it is chunked in HTTP/1.0"));
+        }
+        let before = match answer.status {
+            101 => self.upgrade(&answer)?,
+            100..=199 => self.interim(&answer)?,
+            200..=599 => self.begin(&answer, last),
+            _ => return Err(NotHttp("its status is out of range")),
+        };
+        Ok(Piece {
+            consumed: range.end,
+            before,
+            body: range.end..range.end,
+        })
+    }
+
+    fn upgrade(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
+        if !self.rules.asks_for_websocket() || !answer.headers.lists("upgrade", "websocket") {
+            return Err(NotHttp("it switches to a protocol that was not asked for"));
+        }
+        self.part = AnswerPart::Upgraded;
+        self.status = Some(answer.status);
+        let mut out = self.status_and_lines(answer);
+        write_line(&mut out, "Connection", b"Upgrade");
+        write_line(&mut out, "Upgrade", b"websocket");
+        out.extend_from_slice(b"\r\n");
+        Ok(out)
+    }
+
+    /// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2).
+    fn interim(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
+        self.part = AnswerPart::Head(HeadScan::default());
+        if self.request.version == Version::Http10 {
+            return Ok(Vec::new());
+        }
+        self.interim += 1;
+        if self.interim > MAX_INTERIM {
+            return Err(NotHttp("it has too many interim answers"));
+        }
+        let mut out = self.status_and_lines(answer);
+        out.extend_from_slice(b"\r\n");
+        Ok(out)
+    }
+
+    fn begin(&mut self, answer: &AnswerHead, last: bool) -> Vec<u8> {
+        let is_old_client = self.request.version == Version::Http10;
+        let mode = match (answer.framing, is_old_client) {
+            (Framing::Chunked, true) => BodyMode::Unchunked,
+            (Framing::UntilClose, false) => BodyMode::Chunked(false),
+            _ => BodyMode::AsIs,
+        };
+        let endless =
+            is_old_client && matches!(answer.framing, Framing::Chunked | Framing::UntilClose);
+        self.keeps_client &= !(last || endless);
+        self.keeps_upstream = answer.version == Version::Http11
+            && answer.framing != Framing::UntilClose
+            && !answer.headers.lists("connection", "close")
+            && !self.is_bodiless(answer);
+        let mut out = self.status_and_lines(answer);
+        self.write_framing(answer, mode, &mut out);
+        if !self.keeps_client {
+            write_line(&mut out, "Connection", b"close");
+        }
+        out.extend_from_slice(b"\r\n");
+        self.status = Some(answer.status);
+        self.part = AnswerPart::Body(Body::new(answer.framing), mode);
+        out
+    }
+
+    /// Whether HTTP has no place for a body (RFC 9110 section 6.4.1, and 15.3.6 of 205). Some applications send
+    /// one all the same, sooner or later: it would be read as the answer to the next request.
+    fn is_bodiless(&self, answer: &AnswerHead) -> bool {
+        self.request.method == "HEAD" || matches!(answer.status, 204 | 205 | 304)
+    }
+
+    fn status_and_lines(&self, answer: &AnswerHead) -> Vec<u8> {
+        let mut out = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason).into_bytes();
+        self.rules.write_lines(answer, &mut out);
+        out
+    }
+
+    /// An answer to HEAD, or a 304, tells the length that it would have had (RFC 9110 section 8.6).
+    fn write_framing(&self, answer: &AnswerHead, mode: BodyMode, out: &mut Vec<u8>) {
+        let bodiless = self.request.method == "HEAD" || matches!(answer.status, 204 | 304);
+        match (answer.framing, mode) {
+            _ if bodiless => {
+                let length = answer.headers.all("content-length").next();
+                let digits = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
+                if let Some(length) = length.filter(digits).filter(|_| answer.status != 204) {
+                    write_line(out, "Content-Length", length);
+                }
+            }
+            (Framing::Length(length), _) => {
+                write_line(out, "Content-Length", length.to_string().as_bytes());
+            }
+            (Framing::Chunked, BodyMode::AsIs) | (Framing::UntilClose, BodyMode::Chunked(_)) => {
+                write_line(out, "Transfer-Encoding", b"chunked");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether `input`, as far as it has come, is how an answer begins. One empty line before it is skipped.
+fn begins_http(input: &[u8]) -> bool {
+    let line = input.strip_prefix(b"\r\n").unwrap_or(input);
+    let begin = line.get(..HTTP.len()).unwrap_or(line);
+    HTTP.starts_with(begin) || input == b"\r"
+}
+
+fn step_body(body: &mut Body, mode: &mut BodyMode, input: &[u8]) -> Result<Piece, NotHttp> {
+    let broken = |_| NotHttp("its chunks are malformed");
+    if *mode == BodyMode::AsIs {
+        let consumed = body.follow(input).map_err(broken)?;
+        return Ok(Piece {
+            consumed,
+            before: Vec::new(),
+            body: 0..consumed,
+        });
+    }
+    let step = body.step(input).map_err(broken)?;
+    let before = match mode {
+        BodyMode::Chunked(begun) if !step.data.is_empty() => {
+            let between = if *begun { "\r\n" } else { "" };
+            *begun = true;
+            format!("{between}{:x}\r\n", step.data.len()).into_bytes()
+        }
+        _ => Vec::new(),
+    };
+    Ok(Piece {
+        consumed: step.consumed,
+        before,
+        body: step.data,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::http::h1::hop_by_hop::end_to_end;
+
+    /// Everything passes.
+    struct Plain;
+
+    impl Rules for Plain {
+        fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
+            end_to_end(&answer.headers).for_each(|(name, value)| write_line(out, name, value));
+        }
+
+        fn answer_time(&self) -> Option<Duration> {
+            None
+        }
+    }
+
+    fn request(version: &str) -> Head {
+        let head = format!("GET / {version}\r\nHost: a\r\n\r\n");
+        Head::parse(head.as_bytes(), 100).unwrap()
+    }
+
+    /// What the visitor gets of an answer that arrives in pieces of `split` bytes, chunks' own
+    /// borders aside, and whether it is whole.
+    fn pass(request: &Head, input: &[u8], split: usize) -> (Vec<u8>, Result<bool, NotHttp>) {
+        let mut answer = ResponseHead::new(request, &Plain);
+        let (mut out, mut at, mut end) = (Vec::new(), 0, 0);
+        while end < input.len() && !answer.is_done() {
+            end = (end + split).min(input.len());
+            while at < end && !answer.is_done() {
+                let piece = match answer.step(&input[at..end], false) {
+                    Ok(piece) => piece,
+                    Err(why) => return (out, Err(why)),
+                };
+                let begun = answer.has_head() && piece.before.starts_with(b"HTTP/");
+                if begun || request.version == Version::Http10 || piece.body.is_empty() {
+                    out.extend_from_slice(&piece.before);
+                }
+                out.extend_from_slice(&input[at..end][piece.body.clone()]);
+                at += piece.consumed;
+                if piece.consumed == 0 {
+                    break;
+                }
+            }
+        }
+        let whole = answer.is_done() || answer.end().is_ok();
+        (out, Ok(whole))
+    }
+
+    #[test]
+    fn any_answer_passes_the_same_however_it_arrives() {
+        let seeds: [&[u8]; 5] = [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\n\r\nhellomore",
+            b"HTTP/1.1 103 E\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nT: u\r\n\r\n",
+            b"HTTP/1.0 200 OK\r\nSet-Cookie: a=1; Domain=b\r\n\r\nuntil the close",
+            b"HTTP/1.1 304 Not Modified\r\nConnection: X-A\r\nX-A: b\r\n\r\n",
+        ];
+        let mut random = 42_u64;
+        let mut next = move |below: usize| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            usize::try_from(random >> 33).unwrap() % below
+        };
+        for turn in 0..20_000 {
+            let mut input = seeds[turn % seeds.len()].to_vec();
+            for _ in 0..next(4) {
+                let at = next(input.len());
+                input[at] = b"\r\n :;,0aZ\x00\x80HTP1"[next(15)];
+            }
+            let request = request(["HTTP/1.1", "HTTP/1.0"][next(2)]);
+            let (out, whole) = pass(&request, &input, input.len());
+            for split in [1, 2, 7] {
+                let (other, other_whole) = pass(&request, &input, split);
+                let shown = input.escape_ascii().to_string();
+                assert_eq!(other_whole, whole, "{shown}");
+                if whole.is_ok() {
+                    assert_eq!(other, out, "{shown}");
+                }
+            }
+            let shown = String::from_utf8_lossy(&out).to_ascii_lowercase();
+            assert!(!shown.contains("x-a: b") || input != seeds[4]);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_known_by_as_much_as_has_come() {
+        for begin in [
+            "",
+            "H",
+            "HTTP",
+            "HTTP/",
+            "HTTP/1.1 200",
+            "\r",
+            "\r\n",
+            "\r\nHT",
+        ] {
+            assert!(begins_http(begin.as_bytes()), "{begin:?}");
+        }
+        for begin in [
+            "h",
+            "HTP",
+            "HTTPS",
+            "S",
+            "\n",
+            "\r\n\r\n",
+            "\0",
+            " HTTP/1.1",
+        ] {
+            assert!(!begins_http(begin.as_bytes()), "{begin:?}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What an exchange is told about its two sides.
+
+use std::io;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::http::h1::head::AnswerHead;
+
+/// The client's side of an exchange.
+pub trait Client {
+    /// The connection; non-blocking.
+    fn socket(&self) -> &TcpStream;
+
+    /// What has arrived and is not yet used. What belongs to the request is to be taken out.
+    fn inbox(&mut self) -> &mut Vec<u8>;
+
+    /// Reads up to `most` bytes more into the inbox; 0 at the end.
+    fn receive(&mut self, most: usize) -> io::Result<usize>;
+
+    /// Whether this is the last request that is served.
+    fn is_stopping(&self) -> bool;
+
+    /// The request is whole and at work: the connection is not given up for another.
+    fn is_busy(&self);
+
+    /// The client does not take what it is sent: it is given up when there is no room for others.
+    fn is_stalled(&self);
+}
+
+/// What differs between an answer of a worker of ours and one of an application.
+pub(crate) trait Rules {
+    /// Writes the header lines of an answer, interim ones included: those that pass and those that
+    /// are written afresh. The status line, the framing and `Connection` are written around them.
+    fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>);
+
+    /// Whether the upstream was asked for a WebSocket.
+    fn asks_for_websocket(&self) -> bool {
+        false
+    }
+
+    /// What an upstream seems to speak whose answer begins with `input`, and not as HTTP does.
+    fn name_protocol(&self, _input: &[u8]) -> &'static str {
+        "it does not begin as HTTP does"
+    }
+
+    /// Time in which the answer must begin, from the last byte that moved; `None` for no limit.
+    /// Asked at each wait.
+    fn answer_time(&self) -> Option<Duration>;
+
+    /// The upstream has the whole request. Whether the client's connection is busy from here on.
+    fn is_sent(&self) -> bool {
+        true
+    }
+
+    /// Whether a client that does not take its answer is given up when there is no room for others.
+    fn gives_way(&self) -> bool {
+        false
+    }
+
+    /// The client sends nothing more, and has perhaps gone.
+    fn client_left(&self) {}
+
+    /// Bytes that the upstream took.
+    fn count_up(&self, _bytes: usize) {}
+
+    /// Bytes that the client took.
+    fn count_down(&self, _bytes: usize) {}
+}
+
+/// How long an exchange may wait, beside [`Rules::answer_time`].
+#[derive(Debug, Clone)]
+pub(crate) struct Timeouts {
+    /// For a client that takes nothing of its answer.
+    pub(crate) write_stall: Duration,
+    /// For a client that sends nothing of its body.
+    pub(crate) body_stall: Duration,
+    /// For the end of an answer whose client sends nothing more.
+    pub(crate) gone_grace: Duration,
+    /// For an upstream that takes nothing of a request; `None` for no limit.
+    pub(crate) request_stall: Option<Duration>,
+    /// For an upstream that is silent within its answer; `None` for no limit.
+    pub(crate) silence: Option<Duration>,
+}

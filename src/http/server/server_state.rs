@@ -1,0 +1,56 @@
+//! What all connections of a server use.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::backend::Backend;
+use super::budget::{Bodies, Exchanges};
+use super::connection_handler::Gateway;
+use super::connection_table::ConnectionTable;
+use super::limits::Limits;
+use super::policy::HostPolicy;
+use crate::http::Response;
+use crate::http::response::HSTS;
+
+/// What all connections of a server use.
+pub(super) struct ServerState {
+    pub(super) port: u16,
+    pub(super) hosts: HostPolicy,
+    pub(super) check_other_users: bool,
+    pub(super) limits: Limits,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) gateway: Option<Arc<dyn Gateway>>,
+    pub(super) bodies: Bodies,
+    pub(super) exchanges: Exchanges,
+    pub(super) table: ConnectionTable,
+    pub(super) stopping: AtomicBool,
+}
+
+impl ServerState {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// How many requests can run at once.
+    pub(super) fn capacity(&self) -> usize {
+        self.table.max.min(self.exchanges.for_sites())
+    }
+
+    pub(super) fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.gateway.as_ref().is_some_and(|g| g.is_proxy(peer))
+    }
+
+    pub(super) fn is_https(&self) -> bool {
+        self.gateway.as_ref().is_some_and(|g| g.is_https())
+    }
+
+    /// With what every answer says.
+    pub(super) fn stamped(&self, response: Response) -> Response {
+        if self.is_https() {
+            response.header("Strict-Transport-Security", HSTS)
+        } else {
+            response
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Names, addresses and sockets: what every room needs of the network, once.
+//!
+//! [`authority`], [`cidr`], [`percent`] and [`AddressClass`] are pure. [`resolve`] asks the system's resolver, [`poll`] and
+//! [`Acceptor`] wait for sockets.
+
+mod acceptor;
+mod address_class;
+pub(crate) mod authority;
+mod cidr;
+pub(crate) mod percent;
+pub(crate) mod poll;
+pub(crate) mod resolve;
+
+pub(crate) use acceptor::{Acceptor, Pause};
+pub use address_class::AddressClass;
+pub(crate) use cidr::is_within;
+pub use cidr::{Cidr, InvalidCidr};
+
+use std::io;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+/// Has the kernel ask whether a silent peer is still there: first after `idle`, then every `interval`; after
+/// `probes` of them, or the system's own number (nine on Linux), without an answer the connection ends (tcp(7)).
+pub(crate) fn keep_alive(
+    socket: &TcpStream,
+    idle: Duration,
+    interval: Duration,
+    probes: Option<u32>,
+) -> io::Result<()> {
+    if let Some(probes) = probes {
+        sockopt::set_tcp_keepcnt(socket, probes)?;
+    }
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, idle)?;
+    Ok(sockopt::set_tcp_keepintvl(socket, interval)?)
+}

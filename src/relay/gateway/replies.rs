@@ -1,0 +1,89 @@
+//! What the gateway itself says to a request for a site.
+
+use super::gateway_state::GatewayState;
+use super::pages::Message;
+use super::permits::Full;
+use super::site_request::{Served, SiteRequest};
+use crate::http::Response;
+use crate::http::h1::head::Head;
+use crate::http::server::connection_handler::ClientConnection;
+
+/// Seconds after which one who found no room may try again. Default 5.
+const RETRY_AFTER: &str = "5";
+
+impl GatewayState {
+    /// Says something in place of an application, to a request that may not have been read to
+    /// its end.
+    pub(super) fn say(
+        &self,
+        request: &SiteRequest<'_>,
+        visitor: &mut dyn ClientConnection,
+        what: &Message<'_>,
+    ) -> Served {
+        answer(request.head, visitor, self.page(request, what), false)
+    }
+
+    pub(super) fn page(&self, request: &SiteRequest<'_>, what: &Message<'_>) -> Response {
+        let page = self.pages.message(request.head, request.site, what);
+        match what.status {
+            405 => page.header("Allow", "GET, POST"),
+            503 => page.header("Retry-After", RETRY_AFTER),
+            _ => page,
+        }
+    }
+}
+
+pub(super) fn answer(
+    head: &Head,
+    visitor: &mut dyn ClientConnection,
+    page: Response,
+    is_read: bool,
+) -> Served {
+    let (status, bytes) = (page.status(), page.body().len());
+    Served {
+        after: visitor.answer(head, page, is_read),
+        status,
+        bytes,
+    }
+}
+
+pub(super) fn message<'a>(
+    status: u16,
+    title: &'a str,
+    text: &'a str,
+    hint: &'a str,
+) -> Message<'a> {
+    Message {
+        status,
+        title,
+        text,
+        hint,
+    }
+}
+
+pub(super) fn too_busy(full: Full) -> Message<'static> {
+    let text = match full {
+        Full::Source => "Too many requests from your address are under way here.",
+        Full::Connector => "Too many visitors are at the sites of the one who shares this one.",
+        Full::Sites => "Too many visitors are here at once.",
+    };
+    message(503, "Too busy", text, "Wait a moment, then reload.")
+}
+
+pub(super) fn tunnel_is_down() -> Message<'static> {
+    message(
+        502,
+        "The tunnel is down",
+        "The site is known, but the application behind it is not connected.",
+        "Connect it where it is shared from, then reload.",
+    )
+}
+
+pub(super) fn target_is_down(why: &str) -> Message<'_> {
+    message(
+        502,
+        "The application does not answer",
+        why,
+        "The tunnel is up. Check the application on the machine that shares it, then reload.",
+    )
+}

@@ -1,0 +1,62 @@
+//! The gateway as the HTTP server knows it.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use super::access_log::AccessLog;
+use super::auth::SiteAuth;
+use super::config::GatewayConfig;
+use super::gateway_state::GatewayState;
+use super::pages::Pages;
+use super::permits::Permits;
+use super::site::Sites;
+use super::visitor_connection::VisitorConnection;
+use crate::http::server::connection_handler::{self, ConnectionHandler};
+use crate::net::is_within;
+use crate::tunnel::ws::Tls;
+
+/// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
+pub struct Gateway {
+    state: GatewayState,
+}
+
+impl Gateway {
+    /// A gateway to these sites.
+    pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
+        let state = GatewayState {
+            auth: SiteAuth::new(),
+            pages: Pages::load(),
+            permits: Permits::default(),
+            log: AccessLog::default(),
+            // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
+            tls: Tls::unverified(),
+            config,
+            sites,
+        };
+        Gateway { state }
+    }
+}
+
+impl connection_handler::Gateway for Gateway {
+    fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler + '_> {
+        let peer = peer.ip().to_canonical();
+        Box::new(VisitorConnection::new(&self.state, peer))
+    }
+
+    fn is_proxy(&self, peer: IpAddr) -> bool {
+        is_within(peer, &self.state.config.trust_proxy)
+    }
+
+    fn is_https(&self) -> bool {
+        self.state.config.secure
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway")
+            .field("config", &self.state.config)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+//! How the answer of an application is passed on to its visitor.
+
+use std::time::Duration;
+
+use super::caching::{self, is_for_caches};
+use super::cookies::{self, OURS};
+use super::permits::BusyPermit;
+use super::protocol;
+use super::site::Stats;
+use crate::http::h1::head::AnswerHead;
+use crate::http::h1::hop_by_hop::{end_to_end, write_line};
+use crate::http::proxy::Rules;
+use crate::http::response::HSTS;
+
+/// Orders to a web server in front of the gateway: nginx would send a file of its own in place of the
+/// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
+const DROPPED: [&str; 8] = [
+    "set-cookie2",
+    "x-accel-expires",
+    "x-accel-redirect",
+    "x-litespeed-location",
+    "x-reproxy-url",
+    "x-sendfile",
+    "x-sendfile2",
+    "x-lighttpd-send-file",
+];
+
+/// An exchange with a site's application.
+pub(super) struct SiteRules<'a> {
+    pub(super) stats: &'a Stats,
+    pub(super) permit: &'a BusyPermit<'a>,
+    pub(super) asks_for_websocket: bool,
+    pub(super) answer_time: Duration,
+    /// Only its visitor may keep the answer: somebody had to show a code.
+    pub(super) is_private: bool,
+    /// Browsers are to come back by `https` alone, whatever the port (RFC 6797).
+    pub(super) is_https: bool,
+}
+
+impl Rules for SiteRules<'_> {
+    fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
+        let lines = end_to_end(&answer.headers).filter(|(name, _)| self.passes(name));
+        for (name, value) in lines {
+            if !name.eq_ignore_ascii_case("set-cookie") {
+                write_line(out, name, value);
+            } else if let Some(confined) = cookies::confined(value, &OURS) {
+                write_line(out, name, &confined);
+            }
+        }
+        let is_interim = answer.status < 200;
+        if self.is_private && !is_interim {
+            let told = answer.headers.all("cache-control");
+            write_line(out, "Cache-Control", &caching::private(told));
+        }
+        if self.is_https && !is_interim {
+            write_line(out, "Strict-Transport-Security", HSTS.as_bytes());
+        }
+    }
+
+    fn asks_for_websocket(&self) -> bool {
+        self.asks_for_websocket
+    }
+
+    fn name_protocol(&self, input: &[u8]) -> &'static str {
+        protocol::name_protocol(input)
+    }
+
+    fn answer_time(&self) -> Option<Duration> {
+        Some(self.answer_time)
+    }
+
+    /// From here on it is not given up for others, unless too many such came while its body did.
+    fn is_sent(&self) -> bool {
+        self.permit.take().is_ok()
+    }
+
+    fn gives_way(&self) -> bool {
+        true
+    }
+
+    fn count_up(&self, bytes: usize) {
+        self.stats.count_in(bytes);
+    }
+
+    fn count_down(&self, bytes: usize) {
+        self.stats.count_out(bytes);
+    }
+}
+
+impl SiteRules<'_> {
+    /// Whether a line of the application's passes; some are written afresh.
+    fn passes(&self, name: &str) -> bool {
+        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
+        let is_afresh = (self.is_private && (is("cache-control") || is_for_caches(name)))
+            || (self.is_https && is("strict-transport-security"));
+        !is_afresh && !DROPPED.iter().any(|dropped| is(dropped))
+    }
+}
