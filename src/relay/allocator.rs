@@ -185,8 +185,7 @@ pub(super) fn candidates(
     request: &SetupRequest,
     public: RangeInclusive<u16>,
 ) -> Option<Vec<u16>> {
-    let is_kept = kept_port(request, before(state, request), &public).is_some();
-    if request.is_web() || is_kept {
+    if request.is_web() || kept_port(request, before(state, request), &public).is_some() {
         return None;
     }
     let taken = taken(state, &request.connector_name);

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::connector_auth::Enrolment;
 use super::server::{self, Options, Running, StartError, Whereabouts};
 use super::urls::PublicPorts;
-use crate::store::{self, Claimed, DataDir, Instance, JsonFile};
+use crate::store::{self, ClaimError, DataDir, Instance, JsonFile};
 
 /// The ports that are tried first: gateway and tunnel server. 62888 by the specification.
 const FIRST_PORTS: Ports = Ports {
@@ -88,8 +88,8 @@ pub fn start(
 ) -> Result<Embedded, NotEmbedded> {
     let data = DataDir::at(home.dir().join(DATA_DIR));
     let instance = Instance::claim(&data).map_err(|claimed| match claimed {
-        Claimed::Failed(error) => NotEmbedded::Store(error),
-        Claimed::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
+        ClaimError::Failed(error) => NotEmbedded::Store(error),
+        ClaimError::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
     })?;
     let (listener, tunnel_listener) = listeners(&data)?;
     let running = server::start(Options {

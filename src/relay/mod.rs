@@ -21,6 +21,7 @@ mod names;
 mod offline;
 mod operator;
 mod policy;
+mod revocation;
 mod secret;
 mod server;
 mod setup;

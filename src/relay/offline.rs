@@ -1,11 +1,12 @@
 //! What is done with a relay's directory while no relay runs on it, or beside one that does.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use zeroize::Zeroizing;
 
-use super::setup::{self, FreshToken};
-use super::state::{Application, NotAllowed};
+use super::revocation::turn_out;
+use super::state::{Application, NotAllowed, cutoff};
 use super::state_store::{self, Error as StateError, StateStore};
 use super::status;
 use crate::store::DataDir;
@@ -28,21 +29,20 @@ pub fn has_state(data: &DataDir) -> bool {
 }
 
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
-pub fn revoke(data: DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
-    let store = StateStore::open(&data, &mut Vec::new())?;
-    let fresh = FreshToken::new();
+pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
+    let store = StateStore::open(data, &mut Vec::new())?;
     let turned_out = store
         .writer()
-        .update(|state| Ok::<_, StateError>(setup::turn_out(state, name, fresh)))?;
+        .update(|state| Ok::<_, StateError>(turn_out(state, name)))?;
     Ok(turned_out.map(|(_, enroll_token)| Revoked { enroll_token }))
 }
 
 /// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name. True when
 /// the connector is back with what it had, false when it is to enrol again.
-pub fn allow(data: DataDir, name: &str) -> Result<Option<bool>, StateError> {
-    let store = StateStore::open(&data, &mut Vec::new())?;
+pub fn allow(data: &DataDir, name: &str) -> Result<Option<bool>, StateError> {
+    let store = StateStore::open(data, &mut Vec::new())?;
     store.writer().update(|state| {
-        state.sweep(&setup::cutoff());
+        state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
             Ok(back) => Ok(Some(back.is_some())),
             Err(NotAllowed::NotRevoked) => Ok(None),

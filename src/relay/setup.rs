@@ -1,4 +1,4 @@
-//! What the relay does for connectors: quick-setup, ports and sites, revocation.
+//! What the relay does for connectors: quick-setup, with the ports and sites that come of it.
 
 use std::net::{IpAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use super::log_limiter::LogLimiter;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
-use super::state::{Application, Connector, NotAllowed, RESERVED_FOR, RelayState};
+use super::state::{Application, Connector, NotAllowed, RelayState, cutoff};
 use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
 use crate::http::ApiError;
@@ -43,7 +43,7 @@ pub(super) struct Service {
     calls: RateLimiter,
     turned_away: LogLimiter,
     /// Set once the tunnel server stands, which needs this service first.
-    opener: OnceLock<Opener>,
+    pub(super) opener: OnceLock<Opener>,
 }
 
 /// Why a call gets nothing.
@@ -173,7 +173,11 @@ impl Service {
 
     /// Looks for a public port where nobody listens. This may bind thousands of ports: no lock is held.
     fn free_port(&self, request: &SetupRequest) -> Result<FreePort, AllocError> {
-        let state = self.store.snapshot();
+        if request.is_web() {
+            return Ok(FreePort::NotNeeded);
+        }
+        let mut state = RelayState::clone(&self.store.snapshot());
+        state.sweep(&cutoff(SystemTime::now()));
         allocator::check_room(&state, request)?;
         let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
             return Ok(FreePort::NotNeeded);
@@ -201,32 +205,30 @@ impl Service {
         // Kept to the end: in another order, a site that was given back could come into the place of the next one of
         // its name.
         let mut writer = self.store.writer();
-        let ((api_port, before, assigned, saving), saved) = writer.update_saving(|state| {
-            state.sweep(&cutoff());
-            // A revocation may have come in between, and then the token lets nobody in any more.
-            if let AuthCheck::NewWithToken(proved) = check
-                && state.enroll_token.as_ref() != Some(proved)
-            {
-                return Err(SetupError::from(AuthError::WrongToken));
-            }
-            let api_port = enrolled(state, request, password.as_ref(), &now)?;
-            let before = allocator::before(state, request).cloned();
-            let assigned = allocator::assign(state, request, code.clone(), &around)?;
-            // A known application is served again though nothing can be saved.
-            let is_confirmed = before
-                .as_ref()
-                .is_some_and(|before| before.is_confirmed_by(&assigned));
-            let saving = if is_confirmed {
-                Saving::Should
-            } else {
-                Saving::Must
-            };
-            let before = before.map(|before| before.port);
-            Ok(((api_port, before, assigned, saving), saving))
-        })?;
-        if saving == Saving::Must {
-            saved?;
-        }
+        let ((api_port, before, assigned), _) =
+            writer.update_saving(|state| -> Result<_, SetupError> {
+                state.sweep(&cutoff(SystemTime::now()));
+                // A revocation may have come in between, and then the token lets nobody in any more.
+                if let AuthCheck::NewWithToken(proved) = check
+                    && state.enroll_token.as_ref() != Some(proved)
+                {
+                    return Err(AuthError::WrongToken.into());
+                }
+                let api_port = enrolled(state, request, password.as_ref(), &now)?;
+                let before = allocator::before(state, request).cloned();
+                let assigned = allocator::assign(state, request, code.clone(), &around)?;
+                // A known application is served again though nothing can be saved.
+                let is_confirmed = before
+                    .as_ref()
+                    .is_some_and(|before| before.is_confirmed_by(&assigned));
+                let saving = if is_confirmed {
+                    Saving::Should
+                } else {
+                    Saving::Must
+                };
+                let before = before.map(|before| before.port);
+                Ok(((api_port, before, assigned), saving))
+            })?;
         if let Some(opener) = self.opener.get() {
             // Nobody knows any more that the connector's tunnel still listens there.
             if let Some(before) = before.filter(|before| *before != assigned.port) {
@@ -295,54 +297,8 @@ impl Service {
         Ok(())
     }
 
-    /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The enrol
-    /// token, which it knows, lets nobody in any more; the one in its place, where one is needed, is to
-    /// be shown.
-    pub(super) fn revoke(&self, name: &str) -> Result<TurnedOut, ApiError> {
-        let fresh = FreshToken::new();
-        let mut writer = self.store.writer();
-        let ((connector, enroll_token), saved) = writer.update_saving(|state| {
-            let missing = || ApiError::not_found("there is no connector of this name");
-            let turned_out = turn_out(state, name, fresh).ok_or_else(missing)?;
-            Ok::<_, ApiError>((turned_out, Saving::Should))
-        })?;
-        if let Some(opener) = self.opener.get() {
-            opener.disconnect(name);
-        }
-        for application in &connector.applications {
-            self.forget(name, application);
-        }
-        match &saved {
-            Ok(()) => log::info!("'{name}' is revoked"),
-            Err(error) => log::error!(
-                "'{name}' is revoked, and that is not saved: it lasts until the relay restarts: {error}"
-            ),
-        }
-        Ok(TurnedOut {
-            enroll_token,
-            is_saved: saved.is_ok(),
-        })
-    }
-
-    /// Undoes a revocation. True when the connector is back with what it had, false when it is to
-    /// enrol again.
-    pub(super) fn allow(&self, name: &str) -> Result<bool, ApiError> {
-        let mut writer = self.store.writer();
-        let back = writer.update(|state| {
-            state.sweep(&cutoff());
-            state.allow(name).map_err(ApiError::from)
-        })?;
-        let applications = back.iter().flat_map(|connector| &connector.applications);
-        if let Some(opener) = self.opener.get() {
-            for application in applications {
-                self.sites.put(name, application, opener);
-            }
-        }
-        log::info!("'{name}' is allowed again");
-        Ok(back.is_some())
-    }
-
-    fn forget(&self, connector: &str, application: &Application) {
+    /// Sites and ports lead to the application no more.
+    pub(super) fn forget(&self, connector: &str, application: &Application) {
         self.sites.remove(application);
         if let Some(opener) = self.opener.get() {
             opener.free(connector, application.port);
@@ -361,54 +317,6 @@ impl Service {
         let state = self.store.snapshot();
         Some(state.connectors.get(connector)?.password.clone())
     }
-}
-
-/// What came of a revocation.
-pub(super) struct TurnedOut {
-    /// The enrol token that holds from now on, where one is needed; a secret.
-    pub(super) enroll_token: Option<Zeroizing<String>>,
-    /// Whether it outlasts the relay.
-    pub(super) is_saved: bool,
-}
-
-/// An enrol token that may come to hold.
-pub(super) struct FreshToken {
-    token: Zeroizing<String>,
-    kept: SecretHash,
-}
-
-impl FreshToken {
-    pub(super) fn new() -> Self {
-        let token = Zeroizing::new(random::token());
-        let kept = SecretHash::of(&token);
-        Self { token, kept }
-    }
-}
-
-/// Revokes a connector, and the enrol token with it where there is one: what the connector was, and
-/// the token that holds now. `None` where there is no such connector.
-pub(super) fn turn_out(
-    state: &mut RelayState,
-    name: &str,
-    fresh: FreshToken,
-) -> Option<(Connector, Option<Zeroizing<String>>)> {
-    let now = rfc3339(SystemTime::now());
-    state.sweep(&cutoff());
-    let connector = state.revoke(name, &now)?;
-    if state.enroll_token.is_none() {
-        return Some((connector, None));
-    }
-    state.renew_token(fresh.kept, &now);
-    Some((connector, Some(fresh.token)))
-}
-
-/// What was given up before this is anybody's.
-pub(super) fn cutoff() -> String {
-    let now = SystemTime::now();
-    rfc3339(
-        now.checked_sub(RESERVED_FOR)
-            .unwrap_or(SystemTime::UNIX_EPOCH),
-    )
 }
 
 /// The connector's API port; enrols it where it is new.

@@ -1,11 +1,12 @@
 //! What the relay remembers: connectors, their applications, and who was turned out. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::secret::SecretHash;
+use crate::store::time::rfc3339;
 
 /// The form that is written; another one is not read.
 pub(super) const VERSION: u32 = 1;
@@ -22,7 +23,13 @@ const MAX_FORBIDDEN: usize = 1000;
 const MAX_RESERVED: usize = 100;
 /// Time that what a connector gave up, or was turned out with, is given to nobody else. Default 30
 /// days: browsers keep cookies of the name, and people the address.
-pub(super) const RESERVED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+const RESERVED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What was given up before this is anybody's: RFC 3339.
+pub(super) fn cutoff(now: SystemTime) -> String {
+    let since = now.checked_sub(RESERVED_FOR);
+    rfc3339(since.unwrap_or(SystemTime::UNIX_EPOCH))
+}
 
 /// All of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -103,13 +103,14 @@ impl Writer<'_> {
         &mut self,
         change: impl FnOnce(&mut RelayState) -> Result<T, E>,
     ) -> Result<T, E> {
-        let (outcome, saved) =
+        let (outcome, _) =
             self.update_saving(|state| change(state).map(|outcome| (outcome, Saving::Must)))?;
-        saved.map(|()| outcome).map_err(E::from)
+        Ok(outcome)
     }
 
-    /// The same, where `change` says what it needs of the disk. Whether it was saved comes with the outcome.
-    pub(super) fn update_saving<T, E>(
+    /// The same, where `change` says what it needs of the disk. With the outcome of one that is made at once comes
+    /// whether it was saved.
+    pub(super) fn update_saving<T, E: From<Error>>(
         &mut self,
         change: impl FnOnce(&mut RelayState) -> Result<(T, Saving), E>,
     ) -> Result<(T, Result<(), Error>), E> {
@@ -119,12 +120,11 @@ impl Writer<'_> {
         let changed = Arc::new(changed);
         if saving == Saving::Should {
             *self.current.lock() = Arc::clone(&changed);
+            return Ok((outcome, self.saver.save(&changed)));
         }
-        let saved = self.saver.save(&changed);
-        if saved.is_ok() {
-            *self.current.lock() = changed;
-        }
-        Ok((outcome, saved))
+        self.saver.save(&changed)?;
+        *self.current.lock() = changed;
+        Ok((outcome, Ok(())))
     }
 }
 
@@ -316,11 +316,12 @@ mod tests {
         };
         let store = StateStore::new(RelayState::default(), Box::new(save));
         let update = |name: &str, saving| {
-            let (_, saved) = store.writer().update_saving(|state| {
+            let mut writer = store.writer();
+            let updated = writer.update_saving(|state| {
                 state.revoked.push(name.to_owned());
                 Ok::<_, Error>(((), saving))
-            })?;
-            saved
+            });
+            updated.and_then(|((), saved)| saved)
         };
         std::thread::scope(|scope| {
             for (name, saving, seen) in [
@@ -342,14 +343,14 @@ mod tests {
         let save = |_: &RelayState| Err(full_disk());
         let store = StateStore::new(RelayState::default(), Box::new(save));
         let update = |name: &str, saving| {
-            let updated = store.writer().update_saving(|state| {
+            let mut writer = store.writer();
+            writer.update_saving(|state| {
                 state.revoked.push(name.to_owned());
                 Ok::<_, Error>(((), saving))
-            });
-            updated.unwrap().1
+            })
         };
         assert!(update("not", Saving::Must).is_err());
-        assert!(update("at once", Saving::Should).is_err());
+        assert!(update("at once", Saving::Should).unwrap().1.is_err());
         assert_eq!(store.snapshot().revoked, ["at once"]);
     }
 

@@ -3,20 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::setup::Service;
-use super::state::{Application, Connector, RelayState};
-
-/// One connector.
-#[derive(Debug, Serialize)]
-pub(super) struct ConnectorStatus {
-    name: String,
-    /// Whether it holds anything now.
-    connected: bool,
-    enrolled_at: String,
-    called_at: String,
-    applications: Vec<ApplicationStatus>,
-}
+use super::state::{Application, Connector, RelayState, Site};
 
 /// One that was turned out.
 #[derive(Debug, Serialize)]
@@ -41,90 +31,70 @@ pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
     state.revoked.iter().map(status).collect()
 }
 
-/// One application. Stats are counted since the relay started.
-#[derive(Debug, Serialize)]
-struct ApplicationStatus {
-    app_id: String,
-    name: String,
-    protocol: String,
-    target: String,
-    url: String,
-    invisible: bool,
-    connected: bool,
-    called_at: String,
-    figures: Option<FigureStatus>,
-}
-
-#[derive(Debug, Serialize)]
-struct FigureStatus {
-    /// Of a public port: connections.
-    requests: u64,
-    bytes_in: u64,
-    bytes_out: u64,
-    visitors: u64,
-}
-
-/// All connectors, by name.
-pub(super) fn connectors(service: &Service) -> Vec<ConnectorStatus> {
+/// All connectors, by name. What has passed is counted since the relay started.
+pub(super) fn connectors(service: &Service) -> Vec<Value> {
     let state = service.store.snapshot();
-    let status = |(name, connector): (&String, &Connector)| {
-        connector_status(service, name.clone(), connector)
-    };
-    state.connectors.iter().map(status).collect()
+    let connectors = state.connectors.iter();
+    connectors
+        .map(|(name, connector)| connector_status(service, name, connector))
+        .collect()
 }
 
-fn connector_status(service: &Service, name: String, connector: &Connector) -> ConnectorStatus {
-    let applications: Vec<ApplicationStatus> = connector
-        .applications
-        .iter()
-        .map(|application| application_status(service, &name, application))
-        .collect();
-    let holds = applications.iter().any(|application| application.connected);
-    ConnectorStatus {
-        connected: holds || service.is_connected(&name, connector.api_port),
-        name,
-        enrolled_at: connector.enrolled_at.clone(),
-        called_at: connector.called_at.clone(),
-        applications,
-    }
-}
-
-fn application_status(
-    service: &Service,
-    connector: &str,
-    application: &Application,
-) -> ApplicationStatus {
-    ApplicationStatus {
-        app_id: application.app_id.clone(),
-        name: application.display_name.clone(),
-        protocol: application.protocol.clone(),
-        target: application.target.clone(),
-        url: service.urls.application_url(application),
-        invisible: application
-            .site
-            .as_ref()
-            .is_some_and(|site| site.code.is_some() || site.checks_code),
-        connected: service.is_connected(connector, application.port),
-        called_at: application.called_at.clone(),
-        figures: figures(service, application),
-    }
-}
-
-fn figures(service: &Service, application: &Application) -> Option<FigureStatus> {
-    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    if let Some(visits) = service.sites.visits(application) {
-        return Some(FigureStatus {
-            requests: read(&visits.count),
-            bytes_in: read(&visits.bytes_in),
-            bytes_out: read(&visits.bytes_out),
-            visitors: read(&visits.now),
-        });
-    }
-    let figures = service.sites.figures(application)?;
-    Some(FigureStatus {
-        requests: read(&figures.requests),
-        bytes_in: read(&figures.bytes_in),
-        bytes_out: read(&figures.bytes_out),
-        visitors: read(&figures.visitors),
+fn connector_status(service: &Service, name: &str, connector: &Connector) -> Value {
+    let holds = |port: u16| service.is_connected(name, port);
+    let applications = connector.applications.iter();
+    let ports = applications.clone().map(|application| application.port);
+    let applications =
+        applications.map(|application| application_status(service, name, application));
+    json!({
+        "name": name,
+        "connected": ports.chain([connector.api_port]).any(holds),
+        "enrolled_at": connector.enrolled_at,
+        "called_at": connector.called_at,
+        "applications": applications.collect::<Vec<Value>>(),
     })
+}
+
+fn application_status(service: &Service, connector: &str, application: &Application) -> Value {
+    let asks_for_code = |site: &Site| site.code.is_some() || site.checks_code;
+    json!({
+        "app_id": application.app_id,
+        "name": application.display_name,
+        "protocol": application.protocol,
+        "target": application.target,
+        "url": service.urls.application_url(application),
+        "invisible": application.site.as_ref().is_some_and(asks_for_code),
+        "connected": service.is_connected(connector, application.port),
+        "called_at": application.called_at,
+        "figures": figures(service, application),
+    })
+}
+
+/// Requests of a site, or connections of a public port.
+fn figures(service: &Service, application: &Application) -> Option<Value> {
+    let json = |counters: [&AtomicU64; 4]| {
+        let [requests, bytes_in, bytes_out, visitors] =
+            counters.map(|counter| counter.load(Ordering::Relaxed));
+        json!({
+            "requests": requests,
+            "bytes_in": bytes_in,
+            "bytes_out": bytes_out,
+            "visitors": visitors,
+        })
+    };
+    if let Some(port) = service.sites.visits(application) {
+        return Some(json([
+            &port.count,
+            &port.bytes_in,
+            &port.bytes_out,
+            &port.now,
+        ]));
+    }
+    let site = service.sites.figures(application)?;
+    Some(json([
+        &site.requests,
+        &site.bytes_in,
+        &site.bytes_out,
+        &site.visitors,
+    ]))
 }

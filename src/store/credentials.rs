@@ -24,7 +24,6 @@ pub struct Credentials {
     /// The connector's name.
     pub connector_name: String,
     /// Its password.
-    #[serde(with = "secret")]
     pub password: Zeroizing<String>,
     /// The port of the local API service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,11 +47,7 @@ pub struct Credentials {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conn_username: Option<String>,
     /// The password of tunnel connections.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "optional_secret"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conn_password: Option<Zeroizing<String>>,
     /// Whether the server has accepted them once.
     #[serde(default)]
@@ -86,14 +81,10 @@ impl Credentials {
 
     /// Whether all that a main tunnel needs is known (`HasConnectorInfo`).
     pub fn has_connector_info(&self) -> bool {
-        let given = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
-        given(self.external_ip.as_deref())
-            && given(self.conn_username.as_deref())
-            && given(
-                self.conn_password
-                    .as_ref()
-                    .map(|password| password.as_str()),
-            )
+        let given = |text: Option<&String>| text.is_some_and(|text| !text.is_empty());
+        given(self.external_ip.as_ref())
+            && given(self.conn_username.as_ref())
+            && given(self.conn_password.as_deref())
             && self.api_port.is_some()
             && self.tunnel_port.is_some()
     }
@@ -193,42 +184,6 @@ impl CredentialStore {
 
     fn read(&self) -> Result<BTreeMap<String, Credentials>, Error> {
         Ok(self.file.read()?.unwrap_or_default().servers)
-    }
-}
-
-mod secret {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use zeroize::Zeroizing;
-
-    pub(super) fn serialize<S: Serializer>(
-        secret: &Zeroizing<String>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        to.serialize_str(secret)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Zeroizing<String>, D::Error> {
-        String::deserialize(from).map(Zeroizing::new)
-    }
-}
-
-mod optional_secret {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use zeroize::Zeroizing;
-
-    pub(super) fn serialize<S: Serializer>(
-        secret: &Option<Zeroizing<String>>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        secret.as_ref().map(|secret| secret.as_str()).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Zeroizing<String>>, D::Error> {
-        Ok(Option::<String>::deserialize(from)?.map(Zeroizing::new))
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Instance {
 
 /// Why the right was not had.
 #[derive(Debug)]
-pub enum Claimed {
+pub enum ClaimError {
     /// Another process has it; what it said, where it has said something.
     Held(Option<Vec<u8>>),
     /// The directory failed.
@@ -41,19 +41,22 @@ pub enum Claimed {
 
 impl Instance {
     /// Claims the right in `home`.
-    pub fn claim(home: &DataDir) -> Result<Self, Claimed> {
-        let run = home.ensure_run().map_err(Claimed::Failed)?;
+    pub fn claim(home: &DataDir) -> Result<Self, ClaimError> {
+        let run = home.ensure_run().map_err(ClaimError::Failed)?;
         let path = run.join(LOCK);
-        let lock = open(&path).map_err(Claimed::Failed)?;
+        let lock = open(&path).map_err(ClaimError::Failed)?;
         let deadline = Instant::now() + TIMEOUT;
-        while !is_taken(&lock).map_err(|error| Claimed::Failed(Error::io("lock", &path)(error)))? {
-            let info = match is_held(&lock) {
-                true => home.read(INFO, INFO_CAP).map_err(Claimed::Failed)?,
+        while !is_taken(&lock)
+            .map_err(|error| ClaimError::Failed(Error::io("lock", &path)(error)))?
+        {
+            let info = if is_held(&lock) {
+                home.read(INFO, INFO_CAP).map_err(ClaimError::Failed)?
+            } else {
                 // Other commands take a look, which is over at once; what is said is from before a crash.
-                false => None,
+                None
             };
             if info.is_some() || Instant::now() >= deadline {
-                return Err(Claimed::Held(info));
+                return Err(ClaimError::Held(info));
             }
             std::thread::sleep(PAUSE);
         }
@@ -141,7 +144,7 @@ mod tests {
             Some(&b"here"[..])
         );
         let second = Instance::claim(&home).unwrap_err();
-        assert!(matches!(second, Claimed::Held(Some(info)) if info == b"here"));
+        assert!(matches!(second, ClaimError::Held(Some(info)) if info == b"here"));
         drop(first);
         assert_eq!(Instance::find(&home).unwrap(), None);
         Instance::claim(&home).unwrap();

@@ -26,7 +26,7 @@ pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
 pub use error::Error;
 pub use fingerprint::Fingerprint;
-pub use instance::{Claimed, Instance};
+pub use instance::{ClaimError, Instance};
 pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
 pub use lock::Locked;
 pub use run_dir::RunDir;

@@ -131,7 +131,10 @@ fn child_writes_for_ever() {
 fn child_writes_a_hundred_times() {
     let Some(home) = as_child() else { return };
     for _ in 0..100 {
-        increment(&file(&home)).unwrap();
+        // On a loaded machine the other writer may have the lock for longer than one waits for it.
+        while let Err(error) = increment(&file(&home)) {
+            assert!(matches!(error, Error::Busy { .. }), "{error}");
+        }
     }
     println!("\ndone");
 }

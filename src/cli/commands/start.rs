@@ -20,7 +20,7 @@ use crate::cli::{browser, logging, serve, systemd};
 use crate::manager::{self, Options, Running, ServerUrl};
 use crate::relay;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
-use crate::store::{Claimed, CredentialStore, DataDir, Instance, RunDir};
+use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
@@ -243,8 +243,8 @@ fn server(parsed: &Parsed, insecure: bool) -> Result<Option<ServerUrl>, Failure>
 /// One manager at a time on a directory; a second one says where the first is.
 fn claim(home: &DataDir) -> Result<Instance, Failure> {
     Instance::claim(home).map_err(|claimed| match claimed {
-        Claimed::Failed(error) => error.into(),
-        Claimed::Held(said) => {
+        ClaimError::Failed(error) => error.into(),
+        ClaimError::Held(said) => {
             let dir = home.dir().display();
             let first = said.and_then(|said| serde_json::from_slice::<Whereabouts>(&said).ok());
             match first {

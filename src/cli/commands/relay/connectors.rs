@@ -51,7 +51,7 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
         None => {
             // So that none starts meanwhile and writes what it has read.
             let _instance = claim(data)?;
-            let done = relay::revoke(data.clone(), name).map_err(|error| of_state(&error))?;
+            let done = relay::revoke(data, name).map_err(|error| of_state(&error))?;
             let done = done.ok_or_else(|| unknown("there is no connector", name))?;
             (done.enroll_token, true)
         }
@@ -95,7 +95,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
         }
         None => {
             let _instance = claim(data)?;
-            let back = relay::allow(data.clone(), name).map_err(|error| of_state(&error))?;
+            let back = relay::allow(data, name).map_err(|error| of_state(&error))?;
             back.ok_or_else(|| unknown("no revoked connector is called", name))?
         }
     };

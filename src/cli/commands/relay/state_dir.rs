@@ -2,13 +2,13 @@
 
 use crate::cli::failure::Failure;
 use crate::relay::{self, Whereabouts};
-use crate::store::{Claimed, DataDir, Instance};
+use crate::store::{ClaimError, DataDir, Instance};
 
 /// One relay at a time on a directory.
 pub(super) fn claim(data: &DataDir) -> Result<Instance, Failure> {
     Instance::claim(data).map_err(|claimed| match claimed {
-        Claimed::Failed(error) => of_store(&error),
-        Claimed::Held(said) => {
+        ClaimError::Failed(error) => of_store(&error),
+        ClaimError::Held(said) => {
             let dir = data.dir().display();
             let held = match said.as_deref().and_then(Whereabouts::read) {
                 Some(first) => format!(
