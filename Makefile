@@ -13,7 +13,7 @@ STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
 DEBIAN_PACKAGES := rustc-web cargo-web rust-web-src
 DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 
-.PHONY: all static static-rustup static-debian test bench demo lint fmt clean
+.PHONY: all static static-rustup static-debian test fuzz bench demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -58,6 +58,10 @@ $(STATIC_VENV)/installed: Makefile
 test:
 	@tests/run.sh
 
+# Fuzz targets, 20 seconds each.
+fuzz:
+	@tests/fuzz/run.sh
+
 # The figures that README.md quotes, measured on this machine; the tunnel's beside the tunnels whose
 # binaries POSTERN_CHISEL, POSTERN_RATHOLE and POSTERN_BORE name.
 bench:
@@ -78,6 +82,10 @@ demo:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	tests/knots.py --self-test
+	tests/knots.py
+	tests/typescript.sh
+	tests/deny.py
 
 fmt:
 	$(CARGO) fmt --all

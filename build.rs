@@ -1,4 +1,4 @@
-//! Embeds the pages: every file below `html/`, compressed, under a hash of the whole set.
+//! Embeds the pages: every file below `html/` but type declarations, compressed, under a hash of the whole set.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -36,12 +36,13 @@ fn variable(name: &str) -> io::Result<String> {
 fn collect(root: &Path, dir: &Path, pages: &mut Vec<Page>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
-        let hidden = path
-            .file_name()
-            .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        if path.is_dir() && !hidden {
+        let left_out = path.file_name().is_none_or(|name| {
+            let name = name.as_encoded_bytes();
+            name.starts_with(b".") || name.ends_with(b".d.ts")
+        });
+        if path.is_dir() && !left_out {
             collect(root, &path, pages)?;
-        } else if !hidden {
+        } else if !left_out {
             let name = path.strip_prefix(root).map_err(io::Error::other)?;
             let name = name.to_str().ok_or(io::ErrorKind::InvalidFilename)?;
             pages.push((name.replace('\\', "/"), fs::read(&path)?));

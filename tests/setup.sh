@@ -45,7 +45,7 @@ check() {
     need 'the authentication plugin auth_ed25519 of MariaDB' mariadb-server has_ed25519
     need 'Chromium' chromium has_browser
     need 'OpenSSL' openssl has openssl
-    need 'Python 3' python3 has python3
+    need 'Python 3.11' python3 python3 -c 'import tomllib'
     need 'the module venv of Python 3' python3-venv python3 -c 'import ensurepip, venv'
     need 'Node.js' nodejs has node
     need 'prlimit and setpriv' util-linux has prlimit

@@ -1,11 +1,12 @@
-// What the page tells: live regions for assistive technology, toasts for the eye.
+// Announcements: live regions for assistive technology, and toasts.
 import { h, iconButton } from './dom.js';
 
-/** How long a toast stays, in ms. Errors stay until they are dismissed: reading one takes as long as it takes. */
+/** How long a toast stays, in ms. Errors stay until they are dismissed. */
 const TOAST_MS = 6000;
 /** The most toasts shown at once; the oldest makes room. */
 const TOAST_MAX = 4;
 
+/** @type {Record<string, HTMLElement>} */
 const regions = {};
 
 function region(kind) {
@@ -17,18 +18,30 @@ function region(kind) {
 }
 
 /**
- * Speaks `text` through a live region.
+ * Announces `text` through a live region.
  * @param {string} text
  * @param {'info'|'good'|'warn'|'bad'} [kind] `bad` interrupts
  */
 export function announce(text, kind = 'info') {
-  const target = region(kind === 'bad' || kind === 'error' ? 'bad' : 'info');
+  const target = region(kind === 'bad' ? 'bad' : 'info');
   target.textContent = '';
-  // A change in a later task is what makes screen readers speak the same text twice.
+  // Setting it in a later task makes screen readers repeat an unchanged text.
   setTimeout(() => { target.textContent = text; }, 30);
 }
 
-let stack = null;
+/**
+ * Shows a strip with a text, or hides it where the text is empty. The text is set only when it changes, so an alert is not repeated.
+ * @param {HTMLElement} strip its text is in its `span`, where it has one
+ * @param {string} text
+ */
+export function showStrip(strip, text) {
+  const words = strip.querySelector('span') ?? strip;
+  strip.hidden = text === '';
+  if (words.textContent !== text) words.textContent = text;
+}
+
+/** @type {HTMLElement|undefined} */
+let stack;
 
 /** Puts the toasts inside the topmost modal dialog, which would otherwise hide them. */
 export function stackToasts() {
@@ -50,14 +63,13 @@ function host() {
  * @param {{text: string, href: string}} [link] opens in a new tab; its scheme is the caller's to check
  */
 export function notify(text, kind = 'info', link) {
-  const name = kind === 'error' ? 'bad' : kind;
   const body = h('p', { text });
-  const toast = h('div', { class: `toast ${name}` }, body);
+  const toast = h('div', { class: `toast ${kind}` }, body);
   if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
   toast.append(iconButton('close', 'Dismiss', () => toast.remove()));
   const box = host();
-  while (box.children.length >= TOAST_MAX) box.firstElementChild.remove();
+  while (box.children.length >= TOAST_MAX) box.children[0].remove();
   box.append(toast);
-  if (name !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
-  announce(text, name);
+  if (kind !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
+  announce(text, kind);
 }

@@ -1,18 +1,20 @@
-// Modal dialogs on the native <dialog>: it traps the focus, closes with Esc and makes the rest inert.
+// Modal dialogs on the native <dialog>, which traps the focus, closes with Esc and makes the rest inert.
 import { h, iconButton } from './dom.js';
 import { stackToasts } from './announce.js';
+
+/** @typedef {import('./dom.js').Child} Child */
 
 let serial = 0;
 
 /**
  * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was.
- * `mayDismiss` is asked before Esc, the backdrop or the cross closes it: what was typed may be worth a question.
- * @param {{title: string, wide?: boolean, body: Node|Node[], actions?: {label: string, value: any, kind?: string}[],
+ * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it.
+ * @param {{title: string, wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
  *   mayDismiss?: () => boolean|Promise<boolean>, onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
  * @returns {Promise<any>}
  */
-export function openDialog({ title, wide = false, body, actions = [], mayDismiss = () => true, onOpen }) {
-  const before = document.activeElement;
+export function openDialog({ title, wide = false, harmless = false, body, actions = [], mayDismiss = () => true, onOpen }) {
+  const before = /** @type {HTMLElement|null} */ (document.activeElement);
   const titleId = `dialog-title-${++serial}`;
   const dialog = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': titleId });
   return new Promise((resolve) => {
@@ -32,7 +34,7 @@ export function openDialog({ title, wide = false, body, actions = [], mayDismiss
     document.body.append(dialog);
     dialog.showModal();
     stackToasts();
-    focusFirst(dialog);
+    focusFirst(dialog, harmless);
     onOpen?.(dialog, close);
   });
 }
@@ -48,28 +50,27 @@ function foot(actions, close) {
 }
 
 function dismissOnBackdrop(dialog, dismiss) {
-  // Only a press that also began on the backdrop counts: a text selection dragged outside must not close the dialog.
+  // Only a press that began on the backdrop counts: a text selection dragged outside must not close the dialog.
   let began = false;
   dialog.addEventListener('pointerdown', (event) => { began = event.target === dialog; });
   dialog.addEventListener('click', (event) => { if (began && event.target === dialog) dismiss(); });
 }
 
-function focusFirst(dialog) {
-  const target = dialog.querySelector('[autofocus]') ?? dialog.querySelector('.dialog-body :is(input, textarea, select, button)')
+function focusFirst(dialog, harmless) {
+  const target = dialog.querySelector('[autofocus]') ?? (harmless ? null : dialog.querySelector('.dialog-body :is(input, textarea, select, button)'))
     ?? dialog.querySelector('.dialog-foot button') ?? dialog.querySelector('button');
   target?.focus();
 }
 
 /**
- * Asks before something that cannot be undone. The harmless answer has the focus.
+ * Asks for confirmation of something that cannot be undone. Cancel has the focus.
  * @param {{title: string, text: string, detail?: string, action: string, kind?: string}} options
  * @returns {Promise<boolean>}
  */
 export async function confirmDialog({ title, text, detail, action, kind = 'danger' }) {
-  const body = [h('p', { text })];
-  if (detail) body.push(h('pre', { class: 'quote', text: detail, tabindex: '0', role: 'group', 'aria-label': 'Statement' }));
+  const body = [h('p', { text }), detail ? h('pre', { class: 'quote', text: detail, tabindex: '0', role: 'group', 'aria-label': 'Statement' }) : ''];
   const actions = [{ label: 'Cancel', value: false }, { label: action, value: true, kind }];
-  return (await openDialog({ title, body, actions, onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus() })) === true;
+  return (await openDialog({ title, body, actions, harmless: true })) === true;
 }
 
 /**
@@ -86,7 +87,7 @@ export function promptDialog({ title, label, value = '', action = 'OK', maxLengt
     actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
       const done = () => close(input.value);
-      dialog.querySelector('.dialog-foot').append(h('button', { type: 'button', class: 'button primary', text: action, on: { click: done } }));
+      dialog.querySelector('.dialog-foot')?.append(h('button', { type: 'button', class: 'button primary', text: action, on: { click: done } }));
       input.addEventListener('keydown', (event) => { if (event.key === 'Enter' && !event.isComposing) { event.preventDefault(); done(); } });
       input.focus();
       input.select();

@@ -1,19 +1,22 @@
 // Small helpers to build elements. Data only ever becomes text: nothing here parses HTML.
 const SVG = 'http://www.w3.org/2000/svg';
+/** @typedef {Node|string|null|undefined|false} Child what is none is left out */
+
 const SPRITE = new URL('./icons.svg', import.meta.url).pathname;
 
 /**
- * Creates an element. `props`: `class`, `text`, `on` (event handlers), `data` (dataset); a function or a known property is
- * not guessed at: every other key is set as an attribute, `true` as an empty one, `false`, `null` and `undefined` left out.
- * @param {string} tag
- * @param {object} [props]
- * @param {...(Node|string|null|undefined|false)} children
- * @returns {HTMLElement}
+ * Creates an element. `props`: `class`, `text`, `on` (event handlers), `data` (dataset); every other
+ * key is set as an attribute, `true` as an empty one, `false`, `null` and `undefined` left out.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, any>} [props]
+ * @param {...(Child|Child[])} children
+ * @returns {HTMLElementTagNameMap[T]}
  */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) apply(element, key, value);
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...nodesOf(children));
   return element;
 }
 
@@ -26,7 +29,7 @@ function apply(element, key, value) {
   else element.setAttribute(key, value === true ? '' : String(value));
 }
 
-/** Creates an element of a drawing. @param {string} tag @param {object} [attributes] @param {...SVGElement} children @returns {SVGElement} */
+/** Creates an element of a drawing. @param {string} tag @param {Record<string, string|number>} [attributes] @param {...SVGElement} children @returns {SVGElement} */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
@@ -49,19 +52,46 @@ export function iconButton(name, label, onClick, props = {}) {
   return h('button', { type: 'button', class: 'button quiet square', 'aria-label': label, title: label, on: { click: onClick }, ...props }, icon(name));
 }
 
-/** Replaces the children of `host`. @param {Element} host @param {...(Node|string)} children */
+/** Replaces the children of `host`. @param {Element} host @param {...(Child|Child[])} children */
 export function fill(host, ...children) {
-  host.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  host.replaceChildren(...nodesOf(children));
 }
 
-/** The element with that id; its absence is a mistake of ours. @param {string} id @returns {HTMLElement} */
-export function byId(id) {
+/** @param {(Child|Child[])[]} children @returns {(Node|string)[]} */
+function nodesOf(children) {
+  return /** @type {(Node|string)[]} */ (children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+/**
+ * The element with that id; throws where there is none of that type.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} [type]
+ * @returns {T}
+ */
+export function byId(id, type) {
   const element = document.getElementById(id);
-  if (!element) throw new Error(`no element #${id}`);
-  return element;
+  if (!element || (type && !(element instanceof type))) throw new Error(`no element #${id}`);
+  return /** @type {T} */ (element);
 }
 
-/** Calls `fn` once, `ms` after the last call. `now()` calls at once what is pending; `cancel()` forgets it. */
+/** The first element below `root` that matches. @param {ParentNode} root @param {string} selector @returns {HTMLElement|null} */
+export function query(root, selector) {
+  return root.querySelector(selector);
+}
+
+/** All elements below `root` that match. @param {ParentNode} root @param {string} selector @returns {HTMLElement[]} */
+export function queryAll(root, selector) {
+  return [...root.querySelectorAll(selector)].map((element) => /** @type {HTMLElement} */ (element));
+}
+
+/** The element with the focus, where it is inside `root`. @param {Element} root @returns {HTMLElement|null} */
+export function focusedIn(root) {
+  const focused = /** @type {HTMLElement|null} */ (document.activeElement);
+  return root.contains(focused) ? focused : null;
+}
+
+/** Calls `fn` once, `ms` after the last call. `now()` runs a pending call at once; `cancel()` drops it. */
 export function debounce(fn, ms) {
   let timer = 0;
   const run = () => { timer = 0; fn(); };
@@ -82,14 +112,14 @@ export async function copyText(text) {
 }
 
 function copyByField(text) {
-  const focused = document.activeElement;
+  const focused = /** @type {HTMLElement|null} */ (document.activeElement);
   const field = h('textarea', { class: 'visually-hidden', 'aria-hidden': 'true', tabindex: '-1' });
   field.value = text;
   document.body.append(field);
   field.select();
   const done = document.execCommand('copy');
   field.remove();
-  focused?.focus?.();
+  focused?.focus();
   return done;
 }
 

@@ -1,10 +1,10 @@
-// The keyboard of a page: one table that is both what the page listens to and what the overview shows.
+// Keyboard shortcuts: one table for the listener and for the overview.
 import { h, isMac } from './dom.js';
 import { openDialog } from './dialog.js';
 
 /**
  * @typedef {{group: string, keys: string[], what: string, command?: string, match?: (event: KeyboardEvent) => boolean, outside?: boolean}} Key
- *   `command` is called when `match` agrees; `outside` keys belong to a field while it has the focus
+ *   `command` runs when `match` is true; an `outside` key is left to a field that has the focus
  */
 
 /** Control or Command, without Alt. @param {KeyboardEvent} event */
@@ -26,12 +26,12 @@ function inField(target) {
   return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
 }
 
-/** Listens for the keys of a table. @param {Key[]} table @param {Object<string, (event: KeyboardEvent) => void>} commands */
+/** Listens for the keys of a table. @param {Key[]} table @param {Record<string, (event: KeyboardEvent) => void>} commands */
 export function listenForKeys(table, commands) {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]')) return;
     const key = table.find(({ match, outside }) => match?.(event) && !(outside && inField(event.target)));
-    if (!key) return;
+    if (!key?.command) return;
     event.preventDefault();
     commands[key.command](event);
   });

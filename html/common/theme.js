@@ -1,43 +1,50 @@
 // The theme switch: system, light, dark. `theme-early.js` applies the remembered one before the first paint.
-const KEY = 'postern.theme';
-const ORDER = ['system', 'light', 'dark'];
+import { announce } from './announce.js';
+import { byId, setIcon } from './dom.js';
 
-/** @returns {'system'|'light'|'dark'} the chosen theme */
-export function theme() {
+const KEY = 'postern.theme';
+/** The themes in the order of the switch, each with its icon. */
+const ICONS = { system: 'system', light: 'sun', dark: 'moon' };
+const ORDER = Object.keys(ICONS);
+
+/** Wires the page's button with the id `theme`, and follows a change made in another window. */
+export function themeSwitch() {
+  const button = byId('theme');
+  const draw = () => {
+    setIcon(button, ICONS[theme()]);
+    button.title = `Theme: ${theme()}`;
+    button.setAttribute('aria-label', button.title);
+  };
+  button.addEventListener('click', () => {
+    const next = ORDER[(ORDER.indexOf(theme()) + 1) % ORDER.length];
+    apply(next);
+    remember(next);
+    announce(`Theme: ${next}`);
+    draw();
+  });
+  addEventListener('storage', (event) => {
+    if (event.key !== KEY) return;
+    apply(event.newValue ?? 'system');
+    draw();
+  });
+  draw();
+}
+
+function theme() {
   const value = document.documentElement.dataset.theme;
   return value === 'light' || value === 'dark' ? value : 'system';
 }
 
-/** Applies and remembers a theme. @param {string} name one of system, light, dark */
-export function setTheme(name) {
+function apply(name) {
   if (name === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;
+}
+
+function remember(name) {
   try {
     if (name === 'system') localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, name);
   } catch {
     // Not remembered where storage is forbidden; still applied.
   }
-}
-
-/** Moves to the next theme and returns its name. */
-export function nextTheme() {
-  const name = ORDER[(ORDER.indexOf(theme()) + 1) % ORDER.length];
-  setTheme(name);
-  return name;
-}
-
-/** The sprite icon that stands for a theme. @param {string} name */
-export function themeIcon(name) {
-  return { system: 'system', light: 'sun', dark: 'moon' }[name];
-}
-
-/** Follows a change made in another window. @param {() => void} onChange */
-export function followTheme(onChange) {
-  addEventListener('storage', (event) => {
-    if (event.key !== KEY) return;
-    if (event.newValue) document.documentElement.dataset.theme = event.newValue;
-    else delete document.documentElement.dataset.theme;
-    onChange();
-  });
 }

@@ -1,8 +1,10 @@
-// One way to ask a server of ours: JSON envelopes in, `data` or an ApiError out.
+// Requests to postern's HTTP APIs: JSON envelopes in, `data` or an ApiError out.
+
+/** @typedef {{code?: number, message?: string, status?: string, data?: any, error?: DbError, fields?: Record<string, string>}} Envelope */
 
 /** A failed request. `status` is 0 when no answer came, or none in time; `body` is the envelope, where there was one. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} message @param {object|null} [body] */
+  /** @param {number} status @param {string} message @param {Envelope|null} [body] */
   constructor(status, message, body = null) {
     super(message);
     this.status = status;
@@ -14,7 +16,7 @@ export class ApiError extends Error {
     return this.body?.error ?? null;
   }
 
-  /** What is wrong with each field of the request. @returns {Object<string, string>} */
+  /** What is wrong with each field of the request. @returns {Record<string, string>} */
   get fields() {
     return this.body?.fields ?? {};
   }
@@ -25,28 +27,36 @@ export class ApiError extends Error {
   }
 }
 
+/** Pauses before a server that does not answer is asked again, in ms; the last one repeats. */
+const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
+
+/** The pause before the next try, in ms. @param {number} missed tries without an answer before the last one */
+export function retryPause(missed) {
+  return RETRY_MS[Math.min(missed, RETRY_MS.length - 1)];
+}
+
 /**
- * `onAnswer` learns the status of every answer, `onSilence` that none came.
- * @param {{onAnswer: (status: number) => void, onSilence: () => void}} options
+ * `onResponse` learns the status of every answer, `onUnreachable` that none came.
+ * @param {{onResponse?: (status: number) => void, onUnreachable?: () => void}} [options]
  * @returns {(path: string, init?: RequestInit) => Promise<Response>}
  */
-export function createSend({ onAnswer, onSilence }) {
+export function createFetch({ onResponse = () => {}, onUnreachable = () => {} } = {}) {
   return async (path, init = {}) => {
     let response;
     try {
       response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init });
     } catch (cause) {
-      throw failure(cause, init.signal, onSilence);
+      throw failure(cause, init.signal, onUnreachable);
     }
-    onAnswer(response.status);
+    onResponse(response.status);
     return response;
   };
 }
 
-function failure(cause, signal, onSilence) {
+function failure(cause, signal, onUnreachable) {
   if (signal?.reason?.name === 'AbortError') return cause;
   if (cause?.name === 'TimeoutError') return new ApiError(0, 'the server took too long to answer; try again');
-  onSilence();
+  onUnreachable();
   return new ApiError(0, 'server not reachable; is postern still running?');
 }
 
@@ -55,13 +65,14 @@ export function jsonRequest(method, body) {
   return { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The envelope of an answer, or the ApiError that it stands for. @param {Response} response @returns {Promise<object>} */
-export async function envelope(response) {
+/** The envelope of an answer, or the ApiError that it stands for. @param {Response} response @returns {Promise<Envelope>} */
+export async function readEnvelope(response) {
+  /** @type {Envelope|null} */
   let body = null;
   try {
     body = await response.json();
   } catch {
-    // Not JSON: an error page of something in between. The status says what is known.
+    // Not JSON: an error page of a proxy in between. Only the status is known then.
   }
   const code = body?.code ?? response.status;
   if (response.ok && code >= 200 && code < 300) return body ?? {};
@@ -69,6 +80,6 @@ export async function envelope(response) {
 }
 
 /** The `data` of an answer, or the ApiError that its envelope stands for. @param {Response} response */
-export async function answer(response) {
-  return (await envelope(response)).data ?? null;
+export async function readData(response) {
+  return (await readEnvelope(response)).data ?? null;
 }

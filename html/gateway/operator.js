@@ -1,33 +1,7 @@
-// The operator's sign-in works as a plain form; this only says in place what went wrong, and keeps what was typed.
-import { byId } from '../common/dom.js';
+// The operator's sign-in.
+import { signInForm } from '../common/signin.js';
 
-/** What to tell for an answer of `/auth`. */
-const TEXTS = {
-  401: 'That token is not right. It is printed at each start.',
-  429: 'Too many wrong tokens from here. Wait a minute, then try again.',
-};
-
-byId('form').addEventListener('submit', (event) => {
-  event.preventDefault();
-  signIn();
+signInForm({
+  wrong: 'That token is not right. It is printed at each start.',
+  tooMany: 'Too many wrong tokens from here. Wait a minute, then try again.',
 });
-
-async function signIn() {
-  byId('submit').disabled = true;
-  byId('error').textContent = '';
-  try {
-    const body = new URLSearchParams({ code: byId('code').value.trim() });
-    const response = await fetch('/auth', { method: 'POST', body, credentials: 'same-origin', redirect: 'follow' });
-    if (response.ok) location.replace('/');
-    else fail(TEXTS[response.status] ?? `The server answered ${response.status}; try again.`);
-  } catch {
-    fail('The server is not reachable; is it still running?');
-  }
-}
-
-function fail(text) {
-  byId('error').textContent = text;
-  byId('submit').disabled = false;
-  byId('code').focus();
-  byId('code').select();
-}

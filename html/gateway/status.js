@@ -1,18 +1,20 @@
 // The operator's status page: who is enrolled, what leads where, and what passes. Asked anew every five seconds; what is
 // shown stays until there is something newer.
+import { showStrip } from '../common/announce.js';
+import { openDialog } from '../common/dialog.js';
 import { byId, fill, h } from '../common/dom.js';
+import { formatBytes } from '../common/figures.js';
+import { createFetch, readData } from '../common/transport.js';
 
-/** Milliseconds between two looks. */
-const REFRESH = 5000;
+/** Time between two refreshes, in ms. */
+const REFRESH_MS = 5_000;
 
 let timer = 0;
+/** The status shown, as JSON. */
 let shown = '';
 
-byId('confirm').addEventListener('close', () => {
-  const dialog = byId('confirm');
-  if (dialog.returnValue === 'revoke') revoke(dialog.dataset.name);
-});
-byId('renewed').addEventListener('close', () => { byId('token').textContent = ''; });
+const send = createFetch({ onResponse: (status) => { if (status === 401) location.replace('/auth'); } });
+
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
 refresh();
 
@@ -20,22 +22,38 @@ async function refresh() {
   clearTimeout(timer);
   try {
     show(await ask('GET', '/api/status'));
-    trouble('');
+    showStrip(byId('trouble'), '');
   } catch (error) {
-    trouble(error.message);
+    showTrouble(error);
   }
-  timer = setTimeout(refresh, REFRESH);
+  timer = setTimeout(refresh, REFRESH_MS);
 }
 
 async function revoke(name) {
+  const isSure = await openDialog({
+    title: 'Revoke this connector?',
+    body: [
+      h('p', {}, h('strong', { class: 'mono', text: name }), ' is disconnected at once and stays out until you allow it again; its names and ports stay its own for 30 days.'),
+      h('p', { text: 'The enrol token, which it knows, is renewed: the new one is shown once, for new connectors. Those that are enrolled need none.' }),
+    ],
+    actions: [{ label: 'Keep', value: false }, { label: 'Revoke', value: true, kind: 'danger' }],
+    harmless: true,
+  });
+  if (!isSure) return;
   const done = await change(`/api/connectors/${encodeURIComponent(name)}`);
-  if (done?.saved === false) {
-    byId('unsaved').textContent = `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.`;
-  }
-  byId('unsaved').hidden = done?.saved !== false;
-  if (!done?.enroll_token) return;
-  byId('token').textContent = done.enroll_token;
-  byId('renewed').showModal();
+  showStrip(byId('unsaved'), done?.saved === false ? `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.` : '');
+  if (done?.enroll_token) showToken(done.enroll_token);
+}
+
+function showToken(token) {
+  return openDialog({
+    title: 'A new enrol token',
+    body: [
+      h('p', { text: 'The earlier one lets nobody in any more. This one is shown once: keep it for new connectors.' }),
+      h('p', {}, h('code', { class: 'token', text: token })),
+    ],
+    actions: [{ label: 'Done', value: undefined }],
+  });
 }
 
 /** Does it and shows what has come of it; nothing where it failed. */
@@ -45,27 +63,21 @@ async function change(path) {
     refresh();
     return done;
   } catch (error) {
-    trouble(error.message);
+    showTrouble(error);
     return undefined;
   }
 }
 
-/** The `data` of an answer; an error with a message for people. */
+/** The `data` of an answer. */
 async function ask(method, path) {
-  const response = await fetch(path, { method, credentials: 'same-origin' }).catch(() => {
-    throw new Error('The relay does not answer; what is shown may be old.');
-  });
-  if (response.status === 401) location.replace('/auth');
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.message ?? `The relay answered ${response.status}.`);
-  return answer.data;
+  return readData(await send(path, { method }));
 }
 
-function trouble(text) {
-  byId('trouble').textContent = text;
-  byId('trouble').hidden = text === '';
+function showTrouble(error) {
+  showStrip(byId('trouble'), error.unreachable ? 'The relay does not answer; what is shown may be old.' : error.message);
 }
 
+/** @param {RelayStatus} status */
 function show(status) {
   // Nothing is built anew without a reason: what has the focus keeps it.
   const text = JSON.stringify(status);
@@ -76,11 +88,13 @@ function show(status) {
   fill(byId('facts'), ...facts(status));
   byId('empty').hidden = status.connectors.length > 0;
   byId('command').textContent = `postern start --server ${status.url} --enroll-token TOKEN`;
-  const focused = document.activeElement?.dataset?.name;
+  const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.name;
   fill(byId('connectors'), ...status.connectors.map(connector));
   byId('out').hidden = status.revoked.length === 0;
   fill(byId('revoked'), ...status.revoked.map(revoked));
-  if (focused) document.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
+  /** @type {HTMLElement|null} */
+  const again = focused ? document.querySelector(`[data-name="${CSS.escape(focused)}"]`) : null;
+  again?.focus();
 }
 
 function facts(status) {
@@ -94,8 +108,9 @@ function facts(status) {
   return rows.flatMap(([name, value]) => [h('dt', { text: name }), h('dd', { class: 'mono', text: value })]);
 }
 
+/** @param {Connector} of */
 function connector(of) {
-  const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name }, 'aria-label': `Revoke ${of.name}`, on: { click: () => confirm(of.name) } });
+  const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name }, 'aria-label': `Revoke ${of.name}`, on: { click: () => revoke(of.name) } });
   return h('li', { class: 'connector' },
     h('div', { class: 'connector-head' },
       h('h3', { class: 'mono', text: of.name }),
@@ -114,14 +129,6 @@ function revoked(of) {
       h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name }, 'aria-label': `Allow ${of.name} again`, on: { click: allow } })));
 }
 
-function confirm(name) {
-  const dialog = byId('confirm');
-  dialog.dataset.name = name;
-  dialog.returnValue = 'no';
-  byId('confirm-name').textContent = name;
-  dialog.showModal();
-}
-
 function applications(of) {
   const names = ['Address', 'Leads to', 'State', 'Access', 'Visitors', 'Requests', 'In', 'Out'];
   const heads = names.map((name, at) => h('th', { scope: 'col', class: at > 3 ? 'number' : '', text: name }));
@@ -130,6 +137,7 @@ function applications(of) {
     h('tbody', {}, ...of.applications.map(application)));
 }
 
+/** @param {RelayApplication} of */
 function application(of) {
   const figures = of.figures;
   const number = (text) => h('td', { class: 'number', text });
@@ -141,8 +149,8 @@ function application(of) {
     h('td', { text: of.invisible ? 'with a code' : 'open' }),
     count((f) => String(f.visitors)),
     count((f) => String(f.requests)),
-    count((f) => bytes(f.bytes_in)),
-    count((f) => bytes(f.bytes_out)));
+    count((f) => formatBytes(f.bytes_in)),
+    count((f) => formatBytes(f.bytes_out)));
 }
 
 /** Only what a browser opens becomes a link. */
@@ -158,15 +166,4 @@ function state(isConnected) {
 function time(text) {
   const date = new Date(text);
   return Number.isNaN(date.getTime()) ? '–' : date.toLocaleString();
-}
-
-function bytes(count) {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
-  let value = count;
-  let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }

@@ -1,9 +1,9 @@
 // The management API as functions. Every failure is an ApiError that says what happened.
-import { answer, createSend, envelope, jsonRequest } from '../common/transport.js';
+import { createFetch, jsonRequest, readData, readEnvelope } from '../common/transport.js';
 
-/** How long a question may take, in ms: the server answers from memory, so longer is a server in trouble. */
+/** Timeout of a read, in ms: the server answers from memory. */
 const READ_MS = 5_000;
-/** How long a change may take, in ms: it is written to the disk, and deleting waits for the connection's end. */
+/** Timeout of a write, in ms: it goes to disk, and deleting waits for the connection to end. */
 const WRITE_MS = 15_000;
 
 /**
@@ -11,19 +11,19 @@ const WRITE_MS = 15_000;
  * @param {{onState?: (reachable: boolean) => void}} [options]
  */
 export function createApi({ onState = () => {} } = {}) {
-  const send = createSend({ onAnswer: () => onState(true), onSilence: () => onState(false) });
+  const send = createFetch({ onResponse: () => onState(true), onUnreachable: () => onState(false) });
   const get = async (path) => {
     try {
-      return await answer(await send(path, { signal: AbortSignal.timeout(READ_MS) }));
+      return await readData(await send(path, { signal: AbortSignal.timeout(READ_MS) }));
     } catch (error) {
-      // Silence counts as absence here: nothing on this page is slow.
+      // A timeout counts as unreachable here: no request of this page is slow.
       if (error.unreachable) onState(false);
       throw error;
     }
   };
   const change = async (method, path, body) => {
     const init = body === undefined ? { method } : jsonRequest(method, body);
-    return envelope(await send(path, { ...init, signal: AbortSignal.timeout(WRITE_MS) }));
+    return readEnvelope(await send(path, { ...init, signal: AbortSignal.timeout(WRITE_MS) }));
   };
   const of = (name, id) => `/api/${name}/${encodeURIComponent(id)}`;
 
@@ -38,15 +38,15 @@ export function createApi({ onState = () => {} } = {}) {
     remove: (id) => change('DELETE', of('apps', id)),
     /** Begins a connection; answers its status at once. */
     connect: async (id) => { const body = await change('POST', of('connect', id)); return body.status ?? body.data?.status; },
-    /** Ends a connection, wherever it stands. */
+    /** Ends a connection in any state. */
     disconnect: (id) => change('POST', of('disconnect', id)),
     /** The ConnectResult of an application. */
     status: (id) => get(of('status', id)),
-    /** Ends the present pause before the next try. */
+    /** Retries now instead of after the pause. */
     retry: (id) => change('POST', of('retry', id)),
     /** Accepts a changed host key. @param {{server: string, offered: string}} key */
     trust: ({ server, offered }) => change('POST', '/api/trust', { server, fingerprint: offered }),
-    /** Forgets what a server knows this computer by, and ends the connections through it. @param {string} server its origin */
+    /** Deletes the credentials for a server and ends the connections through it. @param {string} server its origin */
     reset: async (server) => (await change('POST', '/api/reset', { server, disconnect: true })).data,
     /** The main tunnels. */
     tunnels: () => get('/api/tunnel'),

@@ -1,12 +1,12 @@
 // Start of the management page.
+import { announce, showStrip } from '../common/announce.js';
 import { byId } from '../common/dom.js';
-import { announce } from '../common/announce.js';
-import { themeSwitch } from '../common/themeswitch.js';
+import { themeSwitch } from '../common/theme.js';
 import { createApi } from './api.js';
 import { Actions } from './board/actions.js';
 import { Board } from './board/board.js';
 import { Store } from './board/store.js';
-import { drawNotices, drawTunnel, showTunnels } from './board/strip.js';
+import { drawNotices, drawTunnel, showTunnels } from './board/tunnels.js';
 import { listenForKeys, showKeys, walkCards } from './keys.js';
 
 const api = createApi({ onState: reach });
@@ -22,7 +22,7 @@ function draw() {
   drawOutage();
 }
 
-/** The server has gone or is back; the list is asked for at once, whoever found it out. */
+/** The server went away or came back: the list is requested at once. */
 function reach(reachable) {
   if (reachable === isReachable) return;
   isReachable = reachable;
@@ -31,12 +31,11 @@ function reach(reachable) {
   store.refresh();
 }
 
-/** A strip while the list is not fresh; what is shown stays. */
+/** Shows a strip while the list is stale; the old content stays visible. */
 function drawOutage() {
   const text = isReachable ? store.trouble && `The applications cannot be listed: ${store.trouble}. Trying again.` : 'postern does not answer; trying again. What is shown is the last that was known.';
-  byId('offline').hidden = text === '';
+  showStrip(byId('offline'), text);
   document.body.classList.toggle('is-stale', text !== '');
-  if (text && byId('offline-text').textContent !== text) byId('offline-text').textContent = text;
 }
 
 byId('add').addEventListener('click', () => actions.add());

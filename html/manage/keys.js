@@ -15,7 +15,7 @@ const KEYS = [
   { group: 'Dialogs', keys: ['Enter'], what: 'Save, in a field of the form' },
 ];
 
-/** Listens for the page's keys. @param {Object<string, () => void>} commands */
+/** Listens for the page's keys. @param {Record<string, () => void>} commands */
 export const listenForKeys = (commands) => keyboard.listenForKeys(KEYS, commands);
 
 /** The overview of all keys. */
@@ -24,12 +24,14 @@ export const showKeys = () => keyboard.showKeys(KEYS);
 /** Arrow keys lead from the first button of a card to that of another. @param {HTMLElement} list */
 export function walkCards(list) {
   list.addEventListener('keydown', (event) => {
-    const from = event.target.closest?.('.slot');
+    const from = event.target instanceof Element && event.target.closest('.slot');
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!from || by === undefined || !bare(event)) return;
     const slots = [...list.querySelectorAll('.slot')];
     const next = slots[slots.indexOf(from) + by];
-    next?.querySelector(':scope > :not([hidden])')?.focus();
+    /** @type {HTMLElement|null|undefined} */
+    const control = next?.querySelector(':scope > :not([hidden])');
+    control?.focus();
     event.preventDefault();
   });
 }

@@ -1,5 +1,5 @@
 // The plugin's HTTP API as functions. Every failure is an ApiError that says what happened.
-import { ApiError, answer, createSend, jsonRequest } from '../common/transport.js';
+import { ApiError, createFetch, jsonRequest, readData, readEnvelope } from '../common/transport.js';
 
 /** How long a catalogue request may take, in ms. The server answers these from the dictionary; 30 s is a server in trouble. */
 const CATALOGUE_MS = 30_000;
@@ -18,9 +18,9 @@ const CANCEL_MS = 10_000;
  * @param {{onState?: (state: Reachability) => void}} [options]
  */
 export function createApi({ onState = () => {} } = {}) {
-  const request = createSend({
-    onAnswer: (status) => onState({ 401: 'unauthorized', 502: 'database' }[status] ?? 'online'),
-    onSilence: () => onState('offline'),
+  const request = createFetch({
+    onResponse: (status) => onState({ 401: 'unauthorized', 502: 'database' }[status] ?? 'online'),
+    onUnreachable: () => onState('offline'),
   });
 
   async function send(path, init) {
@@ -29,10 +29,14 @@ export function createApi({ onState = () => {} } = {}) {
     return response;
   }
 
+  const exportTicket = async (options) => {
+    const { ticket } = await readData(await post('/api/export', { ...options, ticket: true }, { signal: AbortSignal.timeout(CATALOGUE_MS) }));
+    return `/api/export/${encodeURIComponent(ticket)}`;
+  };
   const post = (path, body, init = {}) => send(path, { ...jsonRequest('POST', body), ...init });
   const get = async (path, parameters = {}, ms = CATALOGUE_MS) => {
     const query = new URLSearchParams(parameters).toString();
-    return answer(await send(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(ms) }));
+    return readData(await send(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(ms) }));
   };
 
   return {
@@ -54,13 +58,16 @@ export function createApi({ onState = () => {} } = {}) {
     cancel: async (queryId) => {
       const response = await post('/api/cancel', { query_id: queryId }, { signal: AbortSignal.timeout(CANCEL_MS) });
       if (response.status === 404) return false;
-      await answer(response);
+      await readData(response);
       return true;
     },
     /** The address of a download good for one minute: the browser fetches it, the page holds nothing. */
-    exportTicket: async (options) => {
-      const { ticket } = await answer(await post('/api/export', { ...options, ticket: true }, { signal: AbortSignal.timeout(CATALOGUE_MS) }));
-      return `/api/export/${encodeURIComponent(ticket)}`;
+    exportTicket,
+    /** The bytes of an export, for a page that writes them somewhere itself. */
+    exportReader: async (options, signal) => {
+      const response = await send(await exportTicket(options), { signal });
+      if (!response.ok) await readEnvelope(response);
+      return /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
     },
     /** Ends a session when its tab or the page closes; never waits. */
     closeSession: (session) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify({ session })], { type: 'application/json' })),

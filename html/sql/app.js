@@ -2,7 +2,7 @@
 import { byId } from '../common/dom.js';
 import { announce, notify } from '../common/announce.js';
 import { openDialog } from '../common/dialog.js';
-import { themeSwitch } from '../common/themeswitch.js';
+import { themeSwitch } from '../common/theme.js';
 import { h } from '../common/dom.js';
 import { createApi } from './api.js';
 import { Workspace, loadSettings } from './workbench/store.js';
@@ -13,15 +13,16 @@ import { showKeys } from './workbench/keys.js';
 /** Where a session is started again in invisible mode: every path but the sign-in page needs one, so this leads there. */
 const SIGN_IN = '/auth';
 
+/** @type {Workbench|null} */
 let workbench = null;
 let opening = false;
 let signedOut = false;
 
 const api = createApi({
   onState: (state) => {
-    if (state === 'offline') health.lost();
+    if (state === 'offline') health.serverLost();
     else if (state === 'unauthorized') signIn();
-    else if (state === 'database') health.doubt();
+    else if (state === 'database') health.databaseLost();
     else if (health.state === 'offline') health.check();
   },
 });

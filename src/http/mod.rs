@@ -11,8 +11,8 @@
 //! from an aborted one, and tells the handler when its client has gone ([`CancelToken`]).
 
 pub mod assets;
+pub mod auth;
 pub mod h1;
-pub(crate) mod link;
 pub mod server;
 
 mod cancel_token;

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::app::AppConfig;
 use super::app_input::AppInput;
 use crate::store::time::rfc3339;
-use crate::store::{self, DataDir, Sealed, SealedFile, to_json};
+use crate::store::{self, DataDir, JsonFile};
 use serde::{Deserialize, Serialize};
 
 /// Applications of one user. Default 100: a page lists them all.
@@ -16,7 +16,7 @@ const PURPOSE: &str = "postern applications 1";
 
 /// The list on disk. Nothing is kept in memory, as other processes write it too.
 pub struct AppStore {
-    file: SealedFile,
+    file: JsonFile<AppList>,
 }
 
 /// Why the list could not be read or changed.
@@ -31,29 +31,24 @@ pub enum Error {
     Unknown(String),
     /// The system gives no random bytes.
     NoRandom,
-    /// The list cannot be written as JSON; it always can.
-    NoJson,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct AppList {
     apps: Vec<AppConfig>,
 }
 
 impl AppStore {
     /// The list in `home`.
     pub fn new(home: DataDir) -> Self {
-        let file = SealedFile::new(home, FILE, PURPOSE)
-            .with_check(|content| serde_json::from_slice::<Content>(content).is_ok());
-        Self { file }
+        Self {
+            file: JsonFile::sealed(home, FILE, PURPOSE),
+        }
     }
 
     /// All applications, in the order they were added.
     pub fn list(&self) -> Result<Vec<AppConfig>, Error> {
-        match self.file.read()? {
-            Sealed::Content(bytes) => Ok(parsed(Some(&bytes)).apps),
-            Sealed::Absent | Sealed::SetAside(_) => Ok(Vec::new()),
-        }
+        Ok(self.file.read()?.unwrap_or_default().apps)
     }
 
     /// The application with this identifier.
@@ -105,19 +100,8 @@ impl AppStore {
         &self,
         change: impl FnOnce(&mut Vec<AppConfig>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.file.update(|bytes| {
-            let mut content = parsed(bytes);
-            let answer = change(&mut content.apps)?;
-            Ok((to_json(&content).map_err(|_| Error::NoJson)?, answer))
-        })
+        self.file.update(|list| change(&mut list.apps))
     }
-}
-
-/// What does not parse has been refused by the file's check.
-fn parsed(bytes: Option<&[u8]>) -> Content {
-    bytes
-        .and_then(|bytes| serde_json::from_slice(bytes).ok())
-        .unwrap_or_default()
 }
 
 fn place<'a>(apps: &'a mut [AppConfig], id: &str) -> Result<&'a mut AppConfig, Error> {
@@ -137,7 +121,7 @@ impl Error {
             Self::Store(error) => Some(error.hint()),
             Self::Full => Some("remove one that is not needed"),
             Self::Unknown(_) => Some("'postern app list' shows what is there"),
-            Self::NoRandom | Self::NoJson => None,
+            Self::NoRandom => None,
         }
     }
 }
@@ -149,7 +133,6 @@ impl fmt::Display for Error {
             Self::Full => write!(f, "there are {MAX_APPS} applications already, the limit"),
             Self::Unknown(id) => write!(f, "there is no application {id:?}"),
             Self::NoRandom => write!(f, "the system gives no random bytes"),
-            Self::NoJson => write!(f, "the list of applications has no JSON form"),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::connection::state::State;
 use super::reset::reset;
 use super::{app_store, main_tunnel, quick_setup};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
-use crate::store::SealedFile;
+use crate::store::files_set_aside;
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
@@ -288,7 +288,7 @@ fn plugins(core: &Arc<AppState>, _: &Request) -> Answer {
 
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     let mut notices = core.notices.clone();
-    notices.extend(SealedFile::set_aside(&core.home).iter().map(|path| {
+    notices.extend(files_set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         format!(
             "{name}: this file was unreadable and is kept aside in {}",

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{self, DataDir, Locked, time::rfc3339};
+use crate::store::{self, DataDir, JsonFile, time::rfc3339};
 
 const FILE: &str = "plugins.json";
 /// The largest file that is read, in bytes. An entry has about 120.
@@ -20,6 +20,7 @@ const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 #[derive(Debug)]
 pub struct Registry {
     home: DataDir,
+    file: JsonFile<Document>,
 }
 
 /// A plugin that was made available.
@@ -62,18 +63,20 @@ pub enum Error {
 impl Registry {
     /// The registry in `home`, which need not exist yet.
     pub fn new(home: DataDir) -> Self {
-        Self { home }
+        let file = JsonFile::new(home.clone(), FILE, FILE_CAP);
+        Self { home, file }
     }
 
     /// The plugins in the order they were added.
     pub fn list(&self) -> Result<Vec<Installed>, Error> {
-        let Some(bytes) = self.home.read(FILE, FILE_CAP)? else {
-            return Ok(Vec::new());
-        };
-        parse(&bytes).map_err(|reason| Error::Damaged {
-            path: self.home.dir().join(FILE),
-            reason,
-        })
+        let plugins = self.file.look()?.unwrap_or_default().plugins;
+        match plugins.iter().find(|plugin| !plugin.is_sound()) {
+            Some(plugin) => Err(Error::Damaged {
+                path: self.home.dir().join(FILE),
+                reason: format!("the entry {:.64?} is not well-formed", plugin.name),
+            }),
+            None => Ok(plugins),
+        }
     }
 
     /// Whether a plugin for `protocol` was added.
@@ -96,7 +99,7 @@ impl Registry {
             installed: rfc3339(SystemTime::now()),
         };
         plugins.push(added.clone());
-        save(&lock, plugins)?;
+        self.file.write_locked(&lock, &Document { plugins })?;
         Ok(added)
     }
 
@@ -108,23 +111,8 @@ impl Registry {
             return Err(Error::NotAdded(name.to_owned()));
         };
         let removed = plugins.remove(position);
-        save(&lock, plugins)?;
+        self.file.write_locked(&lock, &Document { plugins })?;
         Ok(removed)
-    }
-}
-
-fn save(lock: &Locked, plugins: Vec<Installed>) -> Result<(), Error> {
-    // Strings and arrays always have a JSON form.
-    let mut json = serde_json::to_vec_pretty(&Document { plugins }).unwrap_or_default();
-    json.push(b'\n');
-    Ok(lock.write(FILE, &json)?)
-}
-
-fn parse(bytes: &[u8]) -> Result<Vec<Installed>, String> {
-    let document: Document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    match document.plugins.iter().find(|plugin| !plugin.is_sound()) {
-        Some(plugin) => Err(format!("the entry {:.64?} is not well-formed", plugin.name)),
-        None => Ok(document.plugins),
     }
 }
 
@@ -179,7 +167,10 @@ impl std::error::Error for Error {
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
-        Self::Store(error)
+        match error {
+            store::Error::Damaged { path, reason } => Self::Damaged { path, reason },
+            error => Self::Store(error),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Which application has which port and which name. Pure, but for the question whether a port is free.
+//! Which application has which port and which name. Pure: whether a public port is free is asked elsewhere, between
+//! [`candidates`] and [`assign`].
 //!
 //! An application is known again by its key: it keeps port and name for as long as it is the same
 //! kind of application and wishes for no other name.
@@ -7,9 +8,10 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::names;
-use super::secret::{NoRandom, below, identifier};
+use super::secret::identifier;
 use super::setup_request::SetupRequest;
 use super::state::{Application, MAX_APPLICATIONS, RelayState, Site};
+use crate::store::random;
 
 /// Public ports. Default 20000 to 29999: below what systems give to outgoing connections.
 pub(super) const PUBLIC_PORTS: RangeInclusive<u16> = 20_000..=29_999;
@@ -19,88 +21,102 @@ const NUMBERS: RangeInclusive<u16> = 30_000..=65_000;
 
 /// Why nothing is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum AllocError {
     /// The connector has as many applications as it may.
     TooMany,
     /// No port, number or name is left.
     Exhausted(&'static str),
-    NoRandom,
+    /// The state has changed since a free port was looked for: it is to be looked for again.
+    Outdated,
 }
 
-impl From<NoRandom> for Refused {
-    fn from(_: NoRandom) -> Self {
-        Self::NoRandom
-    }
+/// What came of the search for a public port, by the state as it was then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FreePort {
+    /// The application needs no other than it has.
+    NotNeeded,
+    /// Somebody listens on each of the candidates, or there are none.
+    NoneLeft,
+    /// Nobody listens there.
+    Found(u16),
 }
 
 /// The world outside of the state.
-pub(super) struct Outside<'a> {
+pub(super) struct Surroundings<'a> {
     /// Public ports that may be assigned.
     pub(super) public: RangeInclusive<u16>,
-    /// Whether nobody listens on this port.
-    pub(super) is_free: Box<dyn Fn(u16) -> bool + 'a>,
+    pub(super) free_port: FreePort,
     /// Names that would be the relay's own.
-    pub(super) is_own_name: Box<dyn Fn(&str) -> bool + 'a>,
+    pub(super) is_own_name: &'a dyn Fn(&str) -> bool,
     /// RFC 3339.
     pub(super) now: &'a str,
 }
 
 /// A number for a connector's main tunnel.
-pub(super) fn api_port(book: &RelayState) -> Option<u16> {
-    let taken = taken(book, "");
+pub(super) fn api_port(state: &RelayState) -> Option<u16> {
+    let taken = taken(state, "");
     NUMBERS.into_iter().find(|number| !taken.contains(number))
 }
 
 /// What the application was assigned before.
-pub(super) fn before<'a>(book: &'a RelayState, wanted: &SetupRequest) -> Option<&'a Application> {
-    let connector = book.connectors.get(&wanted.connector_name)?;
-    let (key, mut applications) = (wanted.key(), connector.applications.iter());
+pub(super) fn before<'a>(state: &'a RelayState, request: &SetupRequest) -> Option<&'a Application> {
+    let connector = state.connectors.get(&request.connector_name)?;
+    let (key, mut applications) = (request.key(), connector.applications.iter());
     applications.find(|known| known.key == key)
 }
 
 /// Assigns, or confirms what is assigned. The connector is in the state.
 pub(super) fn assign(
-    book: &mut RelayState,
-    wanted: &SetupRequest,
+    state: &mut RelayState,
+    request: &SetupRequest,
     code: Option<String>,
-    outside: &Outside<'_>,
-) -> Result<Application, Refused> {
-    let connector = wanted.connector_name.as_str();
-    let known = book.connectors.get(connector);
-    let count = known.map_or(0, |connector| connector.applications.len());
-    let before = before(book, wanted).cloned();
-    if before.is_none() && count >= MAX_APPLICATIONS {
-        return Err(Refused::TooMany);
-    }
-    let site = match wanted.is_web() {
-        true => Some(site(book, wanted, before.as_ref(), code, outside)?),
-        false => None,
+    around: &Surroundings<'_>,
+) -> Result<Application, AllocError> {
+    let connector = request.connector_name.as_str();
+    check_room(state, request)?;
+    let before = before(state, request).cloned();
+    let site = if request.is_web() {
+        Some(site(state, request, before.as_ref(), code, around)?)
+    } else {
+        None
     };
-    let port = port(book, connector, site.is_some(), before.as_ref(), outside)?;
+    let port = match kept_port(request, before.as_ref(), &around.public) {
+        Some(port) => port,
+        None => new_port(state, request, around)?,
+    };
     let assigned = Application {
-        key: wanted.key(),
-        app_id: match &before {
-            Some(before) => before.app_id.clone(),
-            None => identifier()?,
-        },
-        display_name: wanted.display_name.clone(),
-        protocol: wanted.protocol.clone(),
-        target: wanted.target(),
+        key: request.key(),
+        app_id: before
+            .as_ref()
+            .map_or_else(identifier, |before| before.app_id.clone()),
+        display_name: request.display_name.clone(),
+        protocol: request.protocol.clone(),
+        target: request.target(),
         port,
         site,
-        called_at: outside.now.to_owned(),
+        called_at: around.now.to_owned(),
     };
     if let Some(before) = before.filter(|before| gave_up(before, &assigned)) {
-        book.reserve(connector, &before, outside.now);
+        state.reserve(connector, &before, around.now);
     }
-    book.use_again(connector, &assigned);
-    if let Some(connector) = book.connectors.get_mut(connector) {
+    state.use_again(connector, &assigned);
+    if let Some(connector) = state.connectors.get_mut(connector) {
         connector
             .applications
             .retain(|known| known.key != assigned.key);
         connector.applications.push(assigned.clone());
     }
     Ok(assigned)
+}
+
+/// Refuses one application more than the connector may have.
+pub(super) fn check_room(state: &RelayState, request: &SetupRequest) -> Result<(), AllocError> {
+    let known = state.connectors.get(&request.connector_name);
+    let count = known.map_or(0, |connector| connector.applications.len());
+    if before(state, request).is_none() && count >= MAX_APPLICATIONS {
+        return Err(AllocError::TooMany);
+    }
+    Ok(())
 }
 
 /// Whether it had a name or a public port that it has no more.
@@ -110,44 +126,47 @@ fn gave_up(before: &Application, now: &Application) -> bool {
 }
 
 fn site(
-    book: &RelayState,
-    wanted: &SetupRequest,
+    state: &RelayState,
+    request: &SetupRequest,
     before: Option<&Application>,
     code: Option<String>,
-    outside: &Outside<'_>,
-) -> Result<Site, Refused> {
+    around: &Surroundings<'_>,
+) -> Result<Site, AllocError> {
     let before = before.and_then(|before| before.site.as_ref());
-    let same = |before: &&Site| wanted.site_name.is_none() || before.wish == wanted.site_name;
+    let same = |before: &&Site| request.site_name.is_none() || before.wish == request.site_name;
     let name = match before.filter(same) {
         Some(before) => before.name.clone(),
-        None => name(book, wanted, outside)?,
+        None => name(state, request, around)?,
     };
     Ok(Site {
         name,
-        wish: wanted.site_name.clone(),
-        tls: wanted.protocol == "https",
+        wish: request.site_name.clone(),
+        tls: request.protocol == "https",
         code,
-        checks_code: wanted.invisible && wanted.checks_code,
+        checks_code: request.invisible && request.checks_code,
     })
 }
 
 fn name(
-    book: &RelayState,
-    wanted: &SetupRequest,
-    outside: &Outside<'_>,
-) -> Result<String, Refused> {
-    let fallback = format!("{}-{}", wanted.protocol, wanted.port);
-    let wish = match &wanted.site_name {
+    state: &RelayState,
+    request: &SetupRequest,
+    around: &Surroundings<'_>,
+) -> Result<String, AllocError> {
+    let fallback = format!("{}-{}", request.protocol, request.port);
+    let wish = match &request.site_name {
         Some(wish) => wish.clone(),
-        None => names::derived(&wanted.display_name, &fallback),
+        None => names::derived(&request.display_name, &fallback),
     };
-    let ours = (wanted.connector_name.as_str(), wanted.key());
-    let of_others = book
+    let ours = (request.connector_name.as_str(), request.key());
+    let of_others = state
         .applications()
         .filter(|(connector, known)| (*connector, &known.key) != (ours.0, &ours.1));
-    let turned_out = book.turned_out();
+    let turned_out = state.turned_out();
     let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
-    let kept = book.reserved.iter().filter(|kept| kept.connector != ours.0);
+    let kept = state
+        .reserved
+        .iter()
+        .filter(|kept| kept.connector != ours.0);
     let held: BTreeSet<&str> = of_others
         .map(|(_, known)| known)
         .chain(of_turned_out)
@@ -155,55 +174,83 @@ fn name(
         .map(|site| site.name.as_str())
         .chain(kept.filter_map(|kept| kept.site.as_deref()))
         .collect();
-    let is_held = |name: &str| held.contains(name) || (outside.is_own_name)(name);
-    names::free(&wish, is_held).ok_or(Refused::Exhausted("no name like this is left"))
+    let is_held = |name: &str| held.contains(name) || (around.is_own_name)(name);
+    names::free(&wish, is_held).ok_or(AllocError::Exhausted("no name like this is left"))
 }
 
-/// The port from before where it is still of the right kind. A public one is drawn: who waits for the
-/// next to be given learns nothing.
-fn port(
-    book: &RelayState,
-    connector: &str,
-    is_site: bool,
+/// Public ports to look for a free one among, in this order; `None` where the application needs no other than it has.
+/// They are shuffled: who waits for the next to be given learns nothing. Those that it gave up come first.
+pub(super) fn candidates(
+    state: &RelayState,
+    request: &SetupRequest,
+    public: RangeInclusive<u16>,
+) -> Option<Vec<u16>> {
+    let is_kept = kept_port(request, before(state, request), &public).is_some();
+    if request.is_web() || is_kept {
+        return None;
+    }
+    let taken = taken(state, &request.connector_name);
+    let mut left: Vec<u16> = public.filter(|port| !taken.contains(port)).collect();
+    shuffle(&mut left);
+    let reserved = state.reserved.iter();
+    let its_own: BTreeSet<u16> = reserved
+        .filter(|kept| kept.connector == request.connector_name)
+        .filter_map(|kept| kept.port)
+        .collect();
+    left.sort_by_key(|port| !its_own.contains(port));
+    Some(left)
+}
+
+/// The port from before where it is still of the right kind.
+fn kept_port(
+    request: &SetupRequest,
     before: Option<&Application>,
-    outside: &Outside<'_>,
-) -> Result<u16, Refused> {
-    let same = |before: &&Application| match (is_site, before.site.is_some()) {
-        (true, true) => true,
-        (false, false) => outside.public.contains(&before.port),
-        _ => false,
+    public: &RangeInclusive<u16>,
+) -> Option<u16> {
+    let is_same = |before: &&Application| match (request.is_web(), before.site.is_some()) {
+        (true, had_site) => had_site,
+        (false, had_site) => !had_site && public.contains(&before.port),
     };
-    if let Some(before) = before.filter(same) {
-        return Ok(before.port);
-    }
-    let taken = taken(book, connector);
-    if is_site {
+    before.filter(is_same).map(|before| before.port)
+}
+
+fn new_port(
+    state: &RelayState,
+    request: &SetupRequest,
+    around: &Surroundings<'_>,
+) -> Result<u16, AllocError> {
+    let taken = taken(state, &request.connector_name);
+    if request.is_web() {
         let number = NUMBERS.into_iter().find(|number| !taken.contains(number));
-        return number.ok_or(Refused::Exhausted("no number is left"));
+        return number.ok_or(AllocError::Exhausted("no number is left"));
     }
-    let is_left = |port: &u16| outside.public.contains(port) && !taken.contains(port);
-    let its_own = book
-        .reserved
-        .iter()
-        .filter(|kept| kept.connector == connector);
-    let mut its_own = its_own.filter_map(|kept| kept.port).filter(is_left);
-    if let Some(port) = its_own.find(|port| (outside.is_free)(*port)) {
-        return Ok(port);
-    }
-    let mut left: Vec<u16> = outside.public.clone().filter(is_left).collect();
-    while !left.is_empty() {
-        let port = left.swap_remove(below(left.len())?);
-        if (outside.is_free)(port) {
-            return Ok(port);
+    match around.free_port {
+        FreePort::Found(port) if around.public.contains(&port) && !taken.contains(&port) => {
+            Ok(port)
         }
+        FreePort::NoneLeft => Err(AllocError::Exhausted("no public port is left")),
+        FreePort::Found(_) | FreePort::NotNeeded => Err(AllocError::Outdated),
     }
-    Err(Refused::Exhausted("no public port is left"))
+}
+
+/// Fisher and Yates's.
+fn shuffle(ports: &mut [u16]) {
+    for last in (1..ports.len()).rev() {
+        ports.swap(last, below(last + 1));
+    }
+}
+
+/// A random number below `count`, which is not 0: all but equally likely.
+fn below(count: usize) -> usize {
+    let drawn = u64::from_be_bytes(random::bytes());
+    let count = u64::try_from(count).expect("a count has at most 64 bits");
+    usize::try_from(drawn % count).expect("it is below a count")
 }
 
 /// Ports and numbers that are not `connector`'s to have.
-fn taken(book: &RelayState, connector: &str) -> BTreeSet<u16> {
-    let known = book.connectors.values();
-    let known = known.chain(book.turned_out().map(|(_, turned_out)| turned_out));
+fn taken(state: &RelayState, connector: &str) -> BTreeSet<u16> {
+    let known = state.connectors.values();
+    let known = known.chain(state.turned_out().map(|(_, turned_out)| turned_out));
     let numbers = known.flat_map(|known| {
         let ports = known
             .applications
@@ -211,7 +258,7 @@ fn taken(book: &RelayState, connector: &str) -> BTreeSet<u16> {
             .map(|application| application.port);
         ports.chain([known.api_port])
     });
-    let kept = book
+    let kept = state
         .reserved
         .iter()
         .filter(|kept| kept.connector != connector);
@@ -226,29 +273,37 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn book() -> RelayState {
-        let mut book = RelayState::default();
+    fn state() -> RelayState {
+        let mut state = RelayState::default();
         for name in ["a", "b"] {
             let connector = Connector {
-                password: SecretHash::of(&"x".repeat(40)).unwrap(),
-                api_port: api_port(&book).unwrap(),
+                password: SecretHash::of(&"x".repeat(40)),
+                api_port: api_port(&state).unwrap(),
                 enrolled_at: String::new(),
                 called_at: String::new(),
                 applications: Vec::new(),
             };
-            book.connectors.insert(name.into(), connector);
+            state.connectors.insert(name.into(), connector);
         }
-        book
+        state
     }
 
-    fn assigned(book: &mut RelayState, changes: Value) -> Result<Application, Refused> {
-        let outside = Outside {
+    /// What is assigned where somebody else listens on port 20000.
+    fn assigned(state: &mut RelayState, changes: Value) -> Result<Application, AllocError> {
+        let request = with(changes).unwrap();
+        let around = Surroundings {
             public: 20_000..=20_002,
-            is_free: Box::new(|port| port != 20_000),
-            is_own_name: Box::new(|name| name == "own"),
+            free_port: match candidates(state, &request, 20_000..=20_002) {
+                None => FreePort::NotNeeded,
+                Some(ports) => ports
+                    .into_iter()
+                    .find(|port| *port != 20_000)
+                    .map_or(FreePort::NoneLeft, FreePort::Found),
+            },
+            is_own_name: &|name| name == "own",
             now: "",
         };
-        assign(book, &with(changes).unwrap(), None, &outside)
+        assign(state, &request, None, &around)
     }
 
     fn site(application: &Application) -> &str {
@@ -257,27 +312,27 @@ mod tests {
 
     #[test]
     fn an_application_keeps_its_port_and_name() {
-        let mut book = book();
-        let first = assigned(&mut book, json!({"connector_name": "a"})).unwrap();
+        let mut state = state();
+        let first = assigned(&mut state, json!({"connector_name": "a"})).unwrap();
         assert_eq!(site(&first), "my-shop");
         let changes =
             json!({"connector_name": "a", "display_name": "Other", "ip": "10.0.0.1", "port": 9});
-        let again = assigned(&mut book, changes).unwrap();
+        let again = assigned(&mut state, changes).unwrap();
         assert_eq!(
             (site(&again), again.port, &again.app_id),
             ("my-shop", first.port, &first.app_id)
         );
         assert_eq!(again.target, "10.0.0.1:9");
-        assert_eq!(book.applications().count(), 1);
+        assert_eq!(state.applications().count(), 1);
     }
 
     #[test]
     fn a_wish_is_followed_once_and_the_name_stays() {
-        let mut book = book();
+        let mut state = state();
         let mut wish = |connector: &str, app: &str, name: &str| {
             let call =
                 json!({"connector_name": connector, "client_app_id": app, "site_name": name});
-            site(&assigned(&mut book, call).unwrap()).to_owned()
+            site(&assigned(&mut state, call).unwrap()).to_owned()
         };
         assert_eq!(wish("a", "1", "shop"), "shop");
         assert_eq!(wish("b", "1", "shop"), "shop-2");
@@ -295,10 +350,10 @@ mod tests {
 
     #[test]
     fn other_protocols_get_public_ports_that_are_free() {
-        let mut book = book();
+        let mut state = state();
         let mut ask = |app: &str, protocol: &str| {
             assigned(
-                &mut book,
+                &mut state,
                 json!({"connector_name": "a", "client_app_id": app, "protocol": protocol}),
             )
         };
@@ -307,7 +362,7 @@ mod tests {
         assert_eq!(ports, BTreeSet::from([20_001, 20_002]));
         assert_eq!(
             ask("3", "vnc"),
-            Err(Refused::Exhausted("no public port is left"))
+            Err(AllocError::Exhausted("no public port is left"))
         );
         assert_eq!(ask("1", "ssh").unwrap().port, first);
         let turned = ask("1", "https").unwrap();
@@ -317,30 +372,30 @@ mod tests {
 
     #[test]
     fn what_one_gave_up_or_was_turned_out_with_is_nobody_elses() {
-        let mut book = book();
-        let ask = |book: &mut RelayState, connector: &str, app: &str, protocol: &str| {
+        let mut state = state();
+        let ask = |state: &mut RelayState, connector: &str, app: &str, protocol: &str| {
             let call = json!({"connector_name": connector, "client_app_id": app,
                 "protocol": protocol, "site_name": "shop"});
-            assigned(book, call).unwrap()
+            assigned(state, call).unwrap()
         };
         let (shop, ssh) = (
-            ask(&mut book, "a", "1", "http"),
-            ask(&mut book, "a", "2", "ssh"),
+            ask(&mut state, "a", "1", "http"),
+            ask(&mut state, "a", "2", "ssh"),
         );
-        book.release("a", "1", "2026-01-01").unwrap();
-        book.release("a", "2", "2026-01-01").unwrap();
-        assert_eq!(site(&ask(&mut book, "b", "1", "http")), "shop-2");
-        let other = ask(&mut book, "b", "2", "ssh");
+        state.release("a", "1", "2026-01-01").unwrap();
+        state.release("a", "2", "2026-01-01").unwrap();
+        assert_eq!(site(&ask(&mut state, "b", "1", "http")), "shop-2");
+        let other = ask(&mut state, "b", "2", "ssh");
         assert_ne!(other.port, ssh.port);
-        let again = ask(&mut book, "a", "3", "http");
+        let again = ask(&mut state, "a", "3", "http");
         assert_eq!(site(&again), site(&shop), "its own");
-        assert_eq!(ask(&mut book, "a", "4", "ssh").port, ssh.port);
-        book.revoke("a", "2026-01-01").unwrap();
-        assert_eq!(site(&ask(&mut book, "b", "3", "http")), "shop-3");
-        book.sweep("2026-01-02");
-        assert_eq!(site(&ask(&mut book, "b", "4", "http")), "shop");
+        assert_eq!(ask(&mut state, "a", "4", "ssh").port, ssh.port);
+        state.revoke("a", "2026-01-01").unwrap();
+        assert_eq!(site(&ask(&mut state, "b", "3", "http")), "shop-3");
+        state.sweep("2026-01-02");
+        assert_eq!(site(&ask(&mut state, "b", "4", "http")), "shop");
         assert_eq!(
-            ask(&mut book, "b", "5", "ssh").port,
+            ask(&mut state, "b", "5", "ssh").port,
             ssh.port,
             "the last that is left"
         );
@@ -349,15 +404,15 @@ mod tests {
     /// One name that is shared and given back again and again.
     #[test]
     fn what_is_used_again_is_kept_no_more_and_drives_out_nothing() {
-        let mut book = book();
+        let mut state = state();
         let mut ask = |connector: &str, app: &str, protocol: &str, name: &str, release: bool| {
             let call = json!({"connector_name": connector, "client_app_id": app,
                 "protocol": protocol, "site_name": name});
-            let given = assigned(&mut book, call).unwrap();
+            let given = assigned(&mut state, call).unwrap();
             if release {
-                book.release(connector, app, "2026-01-01").unwrap();
+                state.release(connector, app, "2026-01-01").unwrap();
             }
-            (given, book.reserved.len())
+            (given, state.reserved.len())
         };
         ask("a", "1", "http", "shop", true);
         let (ssh, _) = ask("a", "2", "ssh", "", true);
@@ -372,44 +427,61 @@ mod tests {
 
     #[test]
     fn public_ports_are_drawn() {
-        let mut book = book();
-        let outside = Outside {
-            public: PUBLIC_PORTS,
-            is_free: Box::new(|_| true),
-            is_own_name: Box::new(|_| false),
-            now: "",
+        let request = with(json!({"connector_name": "a", "protocol": "tcp"})).unwrap();
+        let mut drawn = candidates(&state(), &request, PUBLIC_PORTS).unwrap();
+        assert!(
+            !drawn.is_sorted() && drawn != candidates(&state(), &request, PUBLIC_PORTS).unwrap()
+        );
+        drawn.sort_unstable();
+        assert!(drawn.into_iter().eq(PUBLIC_PORTS), "each of them once");
+    }
+
+    #[test]
+    fn a_port_that_was_taken_meanwhile_is_looked_for_again() {
+        let mut state = state();
+        let ask = |state: &mut RelayState, app: &str, free_port| {
+            let call = json!({"connector_name": "a", "client_app_id": app, "protocol": "tcp"});
+            let around = Surroundings {
+                public: PUBLIC_PORTS,
+                free_port,
+                is_own_name: &|_| false,
+                now: "",
+            };
+            assign(state, &with(call).unwrap(), None, &around).map(|given| given.port)
         };
-        let mut ask = |app: usize| {
-            let call =
-                json!({"connector_name": "a", "client_app_id": app.to_string(), "protocol": "tcp"});
-            assign(&mut book, &with(call).unwrap(), None, &outside)
-                .unwrap()
-                .port
-        };
-        let drawn: Vec<u16> = (0..20).map(&mut ask).collect();
-        assert!(drawn.windows(2).any(|pair| pair[0] > pair[1]), "{drawn:?}");
-        assert!(drawn.iter().all(|port| PUBLIC_PORTS.contains(port)));
+        let found = FreePort::Found(20_007);
+        assert_eq!(ask(&mut state, "1", found), Ok(20_007));
+        assert_eq!(ask(&mut state, "2", found), Err(AllocError::Outdated));
+        assert_eq!(
+            ask(&mut state, "1", FreePort::NoneLeft),
+            Ok(20_007),
+            "its own"
+        );
+        let before = FreePort::NotNeeded;
+        assert_eq!(ask(&mut state, "1", before), Ok(20_007));
+        state.release("a", "1", "").unwrap();
+        assert_eq!(ask(&mut state, "1", before), Err(AllocError::Outdated));
     }
 
     #[test]
     fn numbers_differ_over_all_connectors_and_applications_are_bounded() {
-        let mut book = book();
-        let mut ports: BTreeSet<u16> = book
+        let mut state = state();
+        let mut ports: BTreeSet<u16> = state
             .connectors
             .values()
             .map(|known| known.api_port)
             .collect();
         for number in 0..MAX_APPLICATIONS {
             let call = json!({"connector_name": "a", "client_app_id": number.to_string()});
-            ports.insert(assigned(&mut book, call).unwrap().port);
+            ports.insert(assigned(&mut state, call).unwrap().port);
         }
         assert_eq!(ports.len(), MAX_APPLICATIONS + 2);
         let one_more = json!({"connector_name": "a", "client_app_id": "more"});
-        assert_eq!(assigned(&mut book, one_more), Err(Refused::TooMany));
-        assert!(book.release("a", "0", "").is_some() && book.release("a", "0", "").is_none());
+        assert_eq!(assigned(&mut state, one_more), Err(AllocError::TooMany));
+        assert!(state.release("a", "0", "").is_some() && state.release("a", "0", "").is_none());
         assert!(
             assigned(
-                &mut book,
+                &mut state,
                 json!({"connector_name": "a", "client_app_id": "more"})
             )
             .is_ok()

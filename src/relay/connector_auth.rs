@@ -21,7 +21,7 @@ pub enum Enrolment {
 
 /// What is to be done about a call before anything is assigned.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Standing {
+pub(super) enum AuthCheck {
     /// Its password is to be compared with this.
     Known(SecretHash),
     /// Its token is to be compared with this, and it is to be enrolled.
@@ -32,7 +32,7 @@ pub(super) enum Standing {
 
 /// Why somebody is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turned {
+pub(super) enum AuthError {
     WrongPassword,
     Revoked,
     NoToken,
@@ -40,7 +40,7 @@ pub(super) enum Turned {
     Full,
 }
 
-impl Turned {
+impl AuthError {
     /// The HTTP status. 401 makes connectors read their credentials again, which helps nobody
     /// but one with a wrong password.
     pub(super) fn status(self) -> u16 {
@@ -73,39 +73,39 @@ impl Turned {
     }
 }
 
-/// What is to be checked of a call. The costly comparisons are made outside of the state's lock.
-pub(super) fn standing(
-    book: &RelayState,
-    wanted: &SetupRequest,
+/// What is to be checked of a call. The costly comparisons are made before the state is changed.
+pub(super) fn check_for(
+    state: &RelayState,
+    request: &SetupRequest,
     rule: Enrolment,
-) -> Result<Standing, Turned> {
-    let name = wanted.connector_name.as_str();
-    if let Some(connector) = book.connectors.get(name) {
-        return Ok(Standing::Known(connector.password.clone()));
+) -> Result<AuthCheck, AuthError> {
+    let name = request.connector_name.as_str();
+    if let Some(connector) = state.connectors.get(name) {
+        return Ok(AuthCheck::Known(connector.password.clone()));
     }
-    if book.is_revoked(name) {
-        return Err(Turned::Revoked);
+    if state.is_revoked(name) {
+        return Err(AuthError::Revoked);
     }
-    if book.connectors.len() >= MAX_CONNECTORS {
-        return Err(Turned::Full);
+    if state.connectors.len() >= MAX_CONNECTORS {
+        return Err(AuthError::Full);
     }
-    match (rule, &book.enroll_token, &wanted.enroll_token) {
-        (Enrolment::Open, ..) => Ok(Standing::New),
-        (Enrolment::WithToken, _, None) => Err(Turned::NoToken),
-        (Enrolment::WithToken, None, Some(_)) => Err(Turned::WrongToken),
-        (Enrolment::WithToken, Some(kept), Some(_)) => Ok(Standing::NewWithToken(kept.clone())),
+    match (rule, &state.enroll_token, &request.enroll_token) {
+        (Enrolment::Open, ..) => Ok(AuthCheck::New),
+        (Enrolment::WithToken, _, None) => Err(AuthError::NoToken),
+        (Enrolment::WithToken, None, Some(_)) => Err(AuthError::WrongToken),
+        (Enrolment::WithToken, Some(kept), Some(_)) => Ok(AuthCheck::NewWithToken(kept.clone())),
     }
 }
 
 /// Makes those comparisons. True when the connector is to be enrolled.
-pub(super) fn prove(standing: &Standing, wanted: &SetupRequest) -> Result<bool, Turned> {
-    match standing {
-        Standing::New => Ok(true),
-        Standing::Known(password) if password.is(&wanted.password) => Ok(false),
-        Standing::Known(_) => Err(Turned::WrongPassword),
-        Standing::NewWithToken(kept) => match &wanted.enroll_token {
+pub(super) fn verify(check: &AuthCheck, request: &SetupRequest) -> Result<bool, AuthError> {
+    match check {
+        AuthCheck::New => Ok(true),
+        AuthCheck::Known(password) if password.is(&request.password) => Ok(false),
+        AuthCheck::Known(_) => Err(AuthError::WrongPassword),
+        AuthCheck::NewWithToken(kept) => match &request.enroll_token {
             Some(token) if kept.is(token) => Ok(true),
-            _ => Err(Turned::WrongToken),
+            _ => Err(AuthError::WrongToken),
         },
     }
 }
@@ -119,7 +119,7 @@ mod tests {
 
     fn connector(password: &str) -> Connector {
         Connector {
-            password: SecretHash::of(password).unwrap(),
+            password: SecretHash::of(password),
             api_port: 30_000,
             enrolled_at: String::new(),
             called_at: String::new(),
@@ -130,25 +130,26 @@ mod tests {
     #[test]
     fn each_way_in_and_each_way_out() {
         let token = "t".repeat(40);
-        let mut book = RelayState {
-            enroll_token: Some(SecretHash::of(&token).unwrap()),
+        let mut state = RelayState {
+            enroll_token: Some(SecretHash::of(&token)),
             ..RelayState::default()
         };
-        book.connectors
+        state
+            .connectors
             .insert("known".into(), connector(&"p".repeat(43)));
-        book.connectors.insert("out".into(), connector("whatever"));
-        assert!(book.revoke("out", "").is_some() && book.revoke("out", "").is_none());
+        state.connectors.insert("out".into(), connector("whatever"));
+        assert!(state.revoke("out", "").is_some() && state.revoke("out", "").is_none());
         let verdict = |changes, rule| {
-            let wanted = with(changes).unwrap();
-            standing(&book, &wanted, rule).and_then(|standing| prove(&standing, &wanted))
+            let request = with(changes).unwrap();
+            check_for(&state, &request, rule).and_then(|check| verify(&check, &request))
         };
         for (changes, rule, expected) in [
             (json!({}), Enrolment::Open, Ok(true)),
-            (json!({}), Enrolment::WithToken, Err(Turned::NoToken)),
+            (json!({}), Enrolment::WithToken, Err(AuthError::NoToken)),
             (
                 json!({"enroll_token": "x"}),
                 Enrolment::WithToken,
-                Err(Turned::WrongToken),
+                Err(AuthError::WrongToken),
             ),
             (
                 json!({"enroll_token": token}),
@@ -164,22 +165,22 @@ mod tests {
             (
                 json!({"connector_name": "known", "password": "q".repeat(43)}),
                 Enrolment::WithToken,
-                Err(Turned::WrongPassword),
+                Err(AuthError::WrongPassword),
             ),
             (
                 json!({"connector_name": "known", "password": "q".repeat(43), "enroll_token": token}),
                 Enrolment::WithToken,
-                Err(Turned::WrongPassword),
+                Err(AuthError::WrongPassword),
             ),
             (
                 json!({"connector_name": "out"}),
                 Enrolment::Open,
-                Err(Turned::Revoked),
+                Err(AuthError::Revoked),
             ),
             (
                 json!({"connector_name": "out", "enroll_token": token}),
                 Enrolment::WithToken,
-                Err(Turned::Revoked),
+                Err(AuthError::Revoked),
             ),
         ] {
             assert_eq!(verdict(changes.clone(), rule), expected, "{changes}");
@@ -188,18 +189,18 @@ mod tests {
 
     #[test]
     fn connectors_are_bounded() {
-        let mut book = RelayState::default();
+        let mut state = RelayState::default();
         let one = connector(&"p".repeat(43));
         for number in 0..MAX_CONNECTORS {
-            book.connectors.insert(number.to_string(), one.clone());
+            state.connectors.insert(number.to_string(), one.clone());
         }
-        let full = standing(&book, &with(json!({})).unwrap(), Enrolment::Open);
-        assert_eq!(full, Err(Turned::Full));
-        let known = standing(
-            &book,
+        let full = check_for(&state, &with(json!({})).unwrap(), Enrolment::Open);
+        assert_eq!(full, Err(AuthError::Full));
+        let known = check_for(
+            &state,
             &with(json!({"connector_name": "7"})).unwrap(),
             Enrolment::Open,
         );
-        assert!(matches!(known, Ok(Standing::Known(_))));
+        assert!(matches!(known, Ok(AuthCheck::Known(_))));
     }
 }

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{Enrolment, Options, PublicPorts, Running, StartError, Whereabouts};
-use crate::store::{self, Claimed, DataDir, Instance};
+use super::connector_auth::Enrolment;
+use super::server::{self, Options, Running, StartError, Whereabouts};
+use super::urls::PublicPorts;
+use crate::store::{self, Claimed, DataDir, Instance, JsonFile};
 
 /// The ports that are tried first: gateway and tunnel server. 62888 by the specification.
 const FIRST_PORTS: Ports = Ports {
@@ -90,7 +92,7 @@ pub fn start(
         Claimed::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
     })?;
     let (listener, tunnel_listener) = listeners(&data)?;
-    let running = super::start(Options {
+    let running = server::start(Options {
         data,
         listener,
         tunnel_listener,
@@ -151,8 +153,9 @@ impl Embedded {
 
 /// On the first ports, else those from before, else free ones; which they are is kept.
 fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener), NotEmbedded> {
-    let before = data.read(PORTS, PORTS_CAP).ok().flatten();
-    let before: Option<Ports> = before.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let file = JsonFile::<Ports>::new(data.clone(), PORTS, PORTS_CAP);
+    // A file that says nothing is written anew: at worst the addresses change.
+    let before = file.look().ok().flatten();
     let known = before.unwrap_or(FIRST_PORTS);
     let gateway = first_free([FIRST_PORTS.gateway, known.gateway])?;
     let tunnel = first_free([FIRST_PORTS.tunnel, known.tunnel])?;
@@ -161,9 +164,7 @@ fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener), NotEmbedded> 
         tunnel: tunnel.local_addr()?.port(),
     };
     if before != Some(ports) {
-        // Two numbers always have a JSON form.
-        let bytes = serde_json::to_vec(&ports).unwrap_or_default();
-        data.lock()?.write(PORTS, &bytes)?;
+        file.write(&ports)?;
     }
     Ok((gateway, tunnel))
 }

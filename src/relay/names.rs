@@ -50,10 +50,10 @@ pub(super) fn check(name: &str) -> Result<(), &'static str> {
         return Err("no hyphen at its ends, and no two together");
     }
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    match RESERVED.contains(&stem) {
-        true => Err("this name is reserved"),
-        false => Ok(()),
+    if RESERVED.contains(&stem) {
+        return Err("this name is reserved");
     }
+    Ok(())
 }
 
 /// The nearest name to a free text; `fallback` where nothing of the text can stand in one.

@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::rand::{SecureRandom, SystemRandom};
-use ring::{digest, pbkdf2};
+use ring::pbkdf2;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
+
+use crate::store::random;
 
 /// Bytes of a salt and of a digest.
 const SALT: usize = 16;
@@ -18,17 +18,7 @@ const HASH: usize = 32;
 /// digits 40. Nobody finds one of these by trying, however fast a try is.
 const GENERATED: usize = 40;
 /// Rounds for a secret that a person may have chosen: about 50 ms a try.
-const ROUNDS: u32 = 200_000;
-
-/// The system gives no random bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoRandom;
-
-impl fmt::Display for NoRandom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the system gives no random bytes")
-    }
-}
+const ROUNDS: NonZeroU32 = NonZeroU32::new(200_000).expect("not 0");
 
 /// A password or token as salt and PBKDF2-HMAC-SHA-256 digest.
 ///
@@ -43,28 +33,28 @@ pub(super) struct SecretHash {
 
 impl SecretHash {
     /// Makes what is kept of `secret`.
-    pub(super) fn of(secret: &str) -> Result<Self, NoRandom> {
-        let rounds = match secret.len() {
-            GENERATED.. => 1,
-            _ => ROUNDS,
+    pub(super) fn of(secret: &str) -> Self {
+        let rounds = if is_slow(secret) {
+            ROUNDS
+        } else {
+            NonZeroU32::MIN
         };
-        let rounds = NonZeroU32::new(rounds).unwrap_or(NonZeroU32::MIN);
-        let salt: [u8; SALT] = random()?;
+        let salt = random::bytes::<SALT>();
         let mut hash = [0; HASH];
         let _turn = turn(rounds);
         pbkdf2::derive(ALGORITHM, rounds, &salt, secret.as_bytes(), &mut hash);
-        Ok(Self {
+        Self {
             rounds,
             salt: URL_SAFE_NO_PAD.encode(salt),
             hash: URL_SAFE_NO_PAD.encode(hash),
-        })
+        }
     }
 
     /// Whether this is the secret; the time tells nothing but the number of rounds.
     pub(super) fn is(&self, secret: &str) -> bool {
         let decoded = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
         match (decoded(&self.salt), decoded(&self.hash)) {
-            (Some(salt), Some(hash)) if hash.len() == HASH && self.rounds.get() <= ROUNDS => {
+            (Some(salt), Some(hash)) if hash.len() == HASH && self.rounds <= ROUNDS => {
                 let _turn = turn(self.rounds);
                 pbkdf2::verify(ALGORITHM, self.rounds, &salt, secret.as_bytes(), &hash).is_ok()
             }
@@ -97,46 +87,9 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// 160 random bits in hexadecimal digits.
-pub(super) fn token() -> Result<Zeroizing<String>, NoRandom> {
-    let bytes: [u8; 20] = random()?;
-    Ok(Zeroizing::new(hex(&bytes)))
-}
-
 /// 16 hexadecimal digits: a name that nobody chose.
-pub(super) fn identifier() -> Result<String, NoRandom> {
-    let bytes: [u8; 8] = random()?;
-    Ok(hex(&bytes))
-}
-
-/// A random number below `count`, which is not 0: all but equally likely.
-pub(super) fn below(count: usize) -> Result<usize, NoRandom> {
-    let drawn = u64::from_be_bytes(random()?);
-    let count = u64::try_from(count).unwrap_or(u64::MAX);
-    Ok(usize::try_from(drawn.checked_rem(count).unwrap_or(0)).unwrap_or(0))
-}
-
-/// SHA-256 of a secret that was generated.
-pub(super) fn sha256(secret: &str) -> [u8; HASH] {
-    let mut sum = [0; HASH];
-    sum.copy_from_slice(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref());
-    sum
-}
-
-/// Whether two generated secrets are the same: their digests are compared, of which a time
-/// difference would tell nothing.
-pub(super) fn same(left: &str, right: &str) -> bool {
-    sha256(left) == sha256(right)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn random<const N: usize>() -> Result<[u8; N], NoRandom> {
-    let mut bytes = [0; N];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map(|()| bytes).map_err(|_| NoRandom)
+pub(super) fn identifier() -> String {
+    random::hex(&random::bytes::<8>())
 }
 
 #[cfg(test)]
@@ -146,10 +99,10 @@ mod tests {
     #[test]
     fn only_the_secret_itself_is_recognised() {
         for secret in ["short", "0123456789012345678901234567890123456789"] {
-            let kept = SecretHash::of(secret).unwrap();
+            let kept = SecretHash::of(secret);
             assert!(kept.is(secret));
             assert!(!kept.is("") && !kept.is(&secret[1..]) && !kept.is(&format!("{secret}x")));
-            assert_ne!(kept, SecretHash::of(secret).unwrap(), "the salt");
+            assert_ne!(kept, SecretHash::of(secret), "the salt");
             assert!(!format!("{kept:?}").contains(secret));
             assert_eq!(kept.is_slow(), secret.len() < GENERATED);
         }
@@ -168,10 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn tokens_differ() {
-        assert_ne!(token().unwrap(), token().unwrap());
-        assert_eq!(token().unwrap().len(), 40);
-        assert_eq!(identifier().unwrap().len(), 16);
-        assert!(same("a", "a") && !same("a", "b"));
+    fn identifiers_differ() {
+        assert_ne!(identifier(), identifier());
+        assert_eq!(identifier().len(), 16);
     }
 }

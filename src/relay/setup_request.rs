@@ -48,7 +48,7 @@ impl SetupRequest {
             body,
             wrong: Vec::new(),
         };
-        let wanted = Self {
+        let request = Self {
             protocol: fields.text("protocol", true, protocol),
             ip: fields.text("ip", true, host),
             port: fields.port(),
@@ -62,9 +62,10 @@ impl SetupRequest {
             checks_code: fields.switch("checks_code"),
         };
         fields.switch("reset");
-        match fields.wrong.is_empty() {
-            true => Ok(wanted),
-            false => Err(fields.wrong.join("; ")),
+        if fields.wrong.is_empty() {
+            Ok(request)
+        } else {
+            Err(fields.wrong.join("; "))
         }
     }
 
@@ -80,7 +81,7 @@ impl SetupRequest {
     }
 
     /// Whether the relay asks visitors for a code.
-    pub(super) fn has_door(&self) -> bool {
+    pub(super) fn needs_sign_in(&self) -> bool {
         self.is_web() && self.invisible && !self.checks_code
     }
 
@@ -159,50 +160,54 @@ impl Fields<'_> {
     }
 }
 
+fn check(is_fine: bool, otherwise: &'static str) -> Result<(), &'static str> {
+    is_fine.then_some(()).ok_or(otherwise)
+}
+
 fn protocol(text: &str) -> Result<(), &'static str> {
-    match WEB.contains(&text) || OTHER.contains(&text) {
-        true => Ok(()),
-        false => Err("http, https, tcp, ssh, rdp, vnc, telnet, mysql or mariadb"),
-    }
+    check(
+        WEB.contains(&text) || OTHER.contains(&text),
+        "http, https, tcp, ssh, rdp, vnc, telnet, mysql or mariadb",
+    )
 }
 
 /// A host name or an address, IPv6 without brackets.
 fn host(text: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     let is_name = text.len() <= MAX_HOST && text.bytes().all(legal);
-    match is_name || text.parse::<std::net::Ipv6Addr>().is_ok() {
-        true => Ok(()),
-        false => Err("a host name or an address"),
-    }
+    check(
+        is_name || text.parse::<std::net::Ipv6Addr>().is_ok(),
+        "a host name or an address",
+    )
 }
 
 fn identifier(text: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
-    match text.len() <= MAX_NAME && text.bytes().all(legal) {
-        true => Ok(()),
-        false => Err("at most 64 of letters, digits, hyphen, dot and underscore"),
-    }
+    check(
+        text.len() <= MAX_NAME && text.bytes().all(legal),
+        "at most 64 of letters, digits, hyphen, dot and underscore",
+    )
 }
 
 fn password(text: &str) -> Result<(), &'static str> {
-    match PASSWORD.contains(&text.len()) && !text.chars().any(char::is_control) {
-        true => Ok(()),
-        false => Err("8 to 512 bytes without control characters"),
-    }
+    check(
+        PASSWORD.contains(&text.len()) && !text.chars().any(char::is_control),
+        "8 to 512 bytes without control characters",
+    )
 }
 
 fn token(text: &str) -> Result<(), &'static str> {
-    match text.len() <= MAX_TOKEN && !text.chars().any(char::is_control) {
-        true => Ok(()),
-        false => Err("at most 256 bytes without control characters"),
-    }
+    check(
+        text.len() <= MAX_TOKEN && !text.chars().any(char::is_control),
+        "at most 256 bytes without control characters",
+    )
 }
 
 fn display(text: &str) -> Result<(), &'static str> {
-    match text.chars().count() <= MAX_DISPLAY && !text.chars().any(char::is_control) {
-        true => Ok(()),
-        false => Err("at most 100 characters, none of them a control character"),
-    }
+    check(
+        text.chars().count() <= MAX_DISPLAY && !text.chars().any(char::is_control),
+        "at most 100 characters, none of them a control character",
+    )
 }
 
 #[cfg(test)]
@@ -228,8 +233,8 @@ pub(super) mod tests {
 
     #[test]
     fn a_whole_call_and_the_least_one_are_read() {
-        let wanted = with(json!({})).unwrap();
-        assert_eq!((wanted.key().as_str(), wanted.is_web()), ("00ff", true));
+        let request = with(json!({})).unwrap();
+        assert_eq!((request.key().as_str(), request.is_web()), ("00ff", true));
         let least = json!({"protocol": "ssh", "ip": "::1", "port": 22, "connector_name": "c",
             "password": "12345678", "site_name": null});
         let least = SetupRequest::read(least.as_object().unwrap()).unwrap();
@@ -239,7 +244,7 @@ pub(super) mod tests {
         );
         assert_eq!(least.target(), "[::1]:22");
         assert!(!format!("{least:?}").contains("12345678"));
-        assert!(!format!("{wanted:?}").contains("ppp"));
+        assert!(!format!("{request:?}").contains("ppp"));
     }
 
     #[test]

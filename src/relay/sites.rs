@@ -1,6 +1,5 @@
 //! The sites as the gateway looks them up: from memory, once a request; and the ports beside them.
 
-use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
@@ -10,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::gateway::{Code, Site, Sites, Stats, through};
 use super::state::Application;
+use crate::sync::RwLock;
 use crate::tunnel::server::{Opener, PortStats};
 
 /// The sites by their names, and what passes through the ports of the other applications.
@@ -22,7 +22,7 @@ struct Table {
     /// The name of each application's site, by the application's id.
     names: HashMap<String, String>,
     /// Requests under way, by the connector's name; where there is none, nothing is kept.
-    crowds: HashMap<String, Weak<AtomicUsize>>,
+    busy: HashMap<String, Weak<AtomicUsize>>,
     /// What passes through public ports, by the application's id.
     visits: HashMap<String, Arc<PortStats>>,
 }
@@ -30,7 +30,7 @@ struct Table {
 impl SiteTable {
     /// Puts an application in, in the place of the site that it had; its figures go on.
     pub(super) fn put(&self, connector: &str, application: &Application, opener: &Opener) {
-        let mut table = self.write();
+        let mut table = self.0.write();
         let before = table.take_out(&application.app_id);
         let Some(site) = &application.site else {
             table.visits.entry(application.app_id.clone()).or_default();
@@ -50,35 +50,27 @@ impl SiteTable {
 
     /// Takes an application out.
     pub(super) fn remove(&self, application: &Application) {
-        let mut table = self.write();
+        let mut table = self.0.write();
         table.take_out(&application.app_id);
         table.visits.remove(&application.app_id);
     }
 
     /// Where the visitors of an application's public port count.
     pub(super) fn visits(&self, application: &Application) -> Option<Arc<PortStats>> {
-        self.read().visits.get(&application.app_id).cloned()
+        self.0.read().visits.get(&application.app_id).cloned()
     }
 
     /// What has passed through an application's site.
     pub(super) fn figures(&self, application: &Application) -> Option<Arc<Stats>> {
         let name = &application.site.as_ref()?.name;
-        let table = self.read();
+        let table = self.0.read();
         Some(Arc::clone(&table.sites.get(name)?.figures))
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Table> {
-        self.0.read()
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Table> {
-        self.0.write()
     }
 }
 
 impl Sites for SiteTable {
     fn find(&self, site: &str) -> Option<Arc<Site>> {
-        self.read().sites.get(site).cloned()
+        self.0.read().sites.get(site).cloned()
     }
 }
 
@@ -89,12 +81,12 @@ impl Table {
     }
 
     fn busy(&mut self, connector: &str) -> Arc<AtomicUsize> {
-        if let Some(busy) = self.crowds.get(connector).and_then(Weak::upgrade) {
+        if let Some(busy) = self.busy.get(connector).and_then(Weak::upgrade) {
             return busy;
         }
-        self.crowds.retain(|_, busy| busy.strong_count() > 0);
+        self.busy.retain(|_, busy| busy.strong_count() > 0);
         let busy = Arc::default();
-        self.crowds
+        self.busy
             .insert(connector.to_owned(), Arc::downgrade(&busy));
         busy
     }

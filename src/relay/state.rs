@@ -298,7 +298,6 @@ impl Connector {
 
 #[cfg(test)]
 mod tests {
-    use super::super::secret::token;
     use super::*;
 
     fn application(key: &str, port: u16, site: Option<&str>) -> Application {
@@ -321,108 +320,116 @@ mod tests {
         }
     }
 
-    fn book() -> RelayState {
-        let mut book = RelayState::default();
+    fn state() -> RelayState {
+        let mut state = RelayState::default();
         let connector = Connector {
-            password: SecretHash::of(&token().unwrap()).unwrap(),
+            password: SecretHash::of(&"p".repeat(43)),
             api_port: 30_000,
             enrolled_at: String::new(),
             called_at: String::new(),
             applications: vec![application("1", 20_000, None)],
         };
-        book.connectors.insert("one".into(), connector);
-        book
+        state.connectors.insert("one".into(), connector);
+        state
     }
 
     #[test]
     fn who_is_allowed_again_has_what_was_kept_and_after_that_nothing() {
-        let mut book = book();
-        assert!(book.revoke("one", "2026-01-01T00:00:00Z").is_some());
-        assert!(book.is_revoked("one") && book.revoke("one", "").is_none());
-        book.sweep("2026-01-01T00:00:00Z");
-        let back = book.allow("one").unwrap().unwrap();
+        let mut state = state();
+        assert!(state.revoke("one", "2026-01-01T00:00:00Z").is_some());
+        assert!(state.is_revoked("one") && state.revoke("one", "").is_none());
+        state.sweep("2026-01-01T00:00:00Z");
+        let back = state.allow("one").unwrap().unwrap();
         assert_eq!(back.applications.len(), 1);
-        assert!(!book.is_revoked("one") && book.connectors.contains_key("one"));
-        book.revoke("one", "2026-01-01T00:00:00Z");
-        book.sweep("2026-01-31T00:00:00Z");
-        assert_eq!(book.turned_out().count(), 0);
-        assert!(book.is_revoked("one"), "that lasts");
-        assert!(book.allow("one").unwrap().is_none());
-        assert_eq!(book.allow("one").err(), Some(NotAllowed::NotRevoked));
+        assert!(!state.is_revoked("one") && state.connectors.contains_key("one"));
+        state.revoke("one", "2026-01-01T00:00:00Z");
+        state.sweep("2026-01-31T00:00:00Z");
+        assert_eq!(state.turned_out().count(), 0);
+        assert!(state.is_revoked("one"), "that lasts");
+        assert!(state.allow("one").unwrap().is_none());
+        assert_eq!(state.allow("one").err(), Some(NotAllowed::NotRevoked));
     }
 
     #[test]
     fn what_is_kept_for_one_is_not_thrown_away_for_want_of_room() {
-        let mut book = book();
-        let connector = book.connectors["one"].clone();
-        book.revoke("one", "2026-01-01T00:00:00Z").unwrap();
+        let mut state = state();
+        let connector = state.connectors["one"].clone();
+        state.revoke("one", "2026-01-01T00:00:00Z").unwrap();
         for number in 0..MAX_CONNECTORS {
             let other = connector.clone();
-            book.connectors.insert(number.to_string(), other);
+            state.connectors.insert(number.to_string(), other);
         }
-        assert_eq!(book.allow("one").err(), Some(NotAllowed::Full));
-        assert!(book.is_revoked("one"));
-        book.revoke("7", "2026-01-01T00:00:00Z").unwrap();
-        let back = book.allow("one").unwrap().unwrap();
+        assert_eq!(state.allow("one").err(), Some(NotAllowed::Full));
+        assert!(state.is_revoked("one"));
+        state.revoke("7", "2026-01-01T00:00:00Z").unwrap();
+        let back = state.allow("one").unwrap().unwrap();
         assert_eq!(back.applications, connector.applications);
     }
 
     #[test]
     fn one_that_comes_and_goes_takes_the_place_of_no_other() {
-        let mut book = book();
-        book.reserve("one", &application("x", 1, Some("old")), "2026-01-01");
+        let mut state = state();
+        state.reserve("one", &application("x", 1, Some("old")), "2026-01-01");
         for _ in 0..2 * MAX_RESERVED {
-            book.reserve("one", &application("y", 2, Some("shop")), "2026-01-02");
-            book.reserve("one", &application("z", 3, None), "2026-01-03");
+            state.reserve("one", &application("y", 2, Some("shop")), "2026-01-02");
+            state.reserve("one", &application("z", 3, None), "2026-01-03");
         }
-        let kept = |book: &RelayState| -> Vec<Option<String>> {
-            book.reserved.iter().map(|kept| kept.site.clone()).collect()
+        let kept = |state: &RelayState| -> Vec<Option<String>> {
+            state
+                .reserved
+                .iter()
+                .map(|kept| kept.site.clone())
+                .collect()
         };
         let (old, shop) = (Some("old".to_owned()), Some("shop".to_owned()));
-        assert_eq!(kept(&book), [old.clone(), shop, None]);
-        assert_eq!(book.reserved.last().unwrap().port, Some(3));
-        book.use_again("one", &application("a", 9, Some("shop")));
-        book.use_again("two", &application("a", 3, None));
-        assert_eq!(kept(&book), [old.clone(), None], "another's is not its own");
-        book.use_again("one", &application("a", 3, None));
-        assert_eq!(kept(&book), [old]);
+        assert_eq!(kept(&state), [old.clone(), shop, None]);
+        assert_eq!(state.reserved.last().unwrap().port, Some(3));
+        state.use_again("one", &application("a", 9, Some("shop")));
+        state.use_again("two", &application("a", 3, None));
+        assert_eq!(
+            kept(&state),
+            [old.clone(), None],
+            "another's is not its own"
+        );
+        state.use_again("one", &application("a", 3, None));
+        assert_eq!(kept(&state), [old]);
     }
 
     #[test]
     fn a_renewed_token_is_remembered_as_forbidden() {
-        let (first, second) = (token().unwrap(), token().unwrap());
-        let mut book = RelayState::default();
-        book.set_token(SecretHash::of(&first).unwrap(), "then");
-        book.renew_token(SecretHash::of(&second).unwrap(), "now");
-        assert!(book.forbidden_tokens.iter().any(|kept| kept.is(&first)));
-        assert!(book.enroll_token.as_ref().unwrap().is(&second));
-        assert_eq!(book.enroll_token_since, "now");
+        let (first, second) = ("1".repeat(40), "2".repeat(40));
+        let mut state = RelayState::default();
+        state.set_token(SecretHash::of(&first), "then");
+        state.renew_token(SecretHash::of(&second), "now");
+        assert!(state.forbidden_tokens.iter().any(|kept| kept.is(&first)));
+        assert!(state.enroll_token.as_ref().unwrap().is(&second));
+        assert_eq!(state.enroll_token_since, "now");
     }
 
     #[test]
     fn what_is_kept_for_a_connector_is_bounded_and_ends() {
-        let mut book = book();
+        let mut state = state();
         for number in 0..u16::try_from(MAX_RESERVED).unwrap() + 5 {
-            book.reserve("one", &application("x", number, None), "2026-01-02");
+            state.reserve("one", &application("x", number, None), "2026-01-02");
         }
-        book.reserve("two", &application("y", 1, Some("shop")), "2026-01-01");
-        assert_eq!(book.reserved.len(), MAX_RESERVED + 1);
+        state.reserve("two", &application("y", 1, Some("shop")), "2026-01-01");
+        assert_eq!(state.reserved.len(), MAX_RESERVED + 1);
         assert_eq!(
-            book.reserved.first().unwrap().port,
+            state.reserved.first().unwrap().port,
             Some(5),
             "the oldest went"
         );
-        let last = book.reserved.last().unwrap();
+        let last = state.reserved.last().unwrap();
         assert_eq!((last.site.as_deref(), last.port), (Some("shop"), None));
-        book.sweep("2026-01-02");
-        assert_eq!(book.reserved.len(), MAX_RESERVED);
+        state.sweep("2026-01-02");
+        assert_eq!(state.reserved.len(), MAX_RESERVED);
     }
 
     #[test]
     fn a_book_of_an_earlier_version_is_read() {
         let earlier = r#"{"version":1,"connectors":{},"revoked":["old"]}"#;
-        let mut book: RelayState = serde_json::from_str(earlier).unwrap();
-        assert!(book.is_revoked("old"));
-        assert!(book.allow("old").unwrap().is_none());
+        let mut state: RelayState = serde_json::from_str(earlier).unwrap();
+        assert!(state.is_revoked("old"));
+        assert!(state.allow("old").unwrap().is_none());
     }
 }

@@ -1,21 +1,23 @@
-//! The data directory: who has it, the state, and the host keys.
+//! The data directory: the state on disk and in memory, and the host keys.
+//!
+//! Readers take a snapshot of the state and wait for nobody. Writers come one at a time ([`Writer`]): a change is made
+//! on a copy, saved, and then put in the place of what readers see.
 
-use crate::sync::{Mutex, MutexGuard};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::state::{RelayState, VERSION};
-use crate::store::{self, DataDir, Locked};
+use crate::store::{self, DataDir, JsonFile, Locked};
+use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
 
 /// The state.
-const BOOK: &str = "relay.json";
-/// The largest book that is read, in bytes. Default 64 MiB: every connector with all its applications.
-const BOOK_CAP: u64 = 64 * 1024 * 1024;
+const STATE: &str = "relay.json";
+/// Bytes of the state's file. Default 64 MiB: every connector with all its applications.
+const STATE_CAP: u64 = 64 * 1024 * 1024;
 /// The host keys, the one whose fingerprint quick-setup names first: clients prefer that kind.
 const KEYS: [(KeyKind, &str); 2] = [
     (KeyKind::EcdsaP256, "host.ecdsa"),
@@ -23,16 +25,27 @@ const KEYS: [(KeyKind, &str); 2] = [
 ];
 /// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
 const KEY_CAP: u64 = 4096;
-/// Files of one name that are set aside in one second.
-const MAX_ASIDE: u32 = 100;
 
-/// The state on disk, and in memory.
-#[derive(Debug)]
-pub(super) struct Store {
-    home: DataDir,
-    book: Mutex<RelayState>,
-    /// Whether the last write failed: what fails is said once, and when it is over.
-    is_failing: AtomicBool,
+/// Writes a state where the next start finds it.
+type Save = Box<dyn FnMut(&RelayState) -> Result<(), store::Error> + Send>;
+
+/// The state, in memory and on disk.
+pub(super) struct StateStore {
+    /// What readers see. Locked to take or to replace it, and for nothing else.
+    current: Mutex<Arc<RelayState>>,
+    writer: Mutex<Saver>,
+}
+
+struct Saver {
+    save: Save,
+    /// Whether the last save failed: what fails is said once, and when it is over.
+    is_failing: bool,
+}
+
+/// The right to change the state, which one has at a time, and keeps until what follows from the change is done.
+pub(super) struct Writer<'s> {
+    current: &'s Mutex<Arc<RelayState>>,
+    saver: MutexGuard<'s, Saver>,
 }
 
 /// Whether a change may be had without the disk.
@@ -40,78 +53,86 @@ pub(super) struct Store {
 pub(super) enum Saving {
     /// What the disk does not take has not happened.
     Must,
-    /// It is made in memory all the same, and is on disk with the next change that is.
+    /// It is made in memory at once, and is on disk with the next change that is.
     Should,
 }
 
-impl Store {
-    /// Reads the state. One that is no book is set aside, and the path it has now is added to `aside`.
-    pub(super) fn open(home: DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+impl StateStore {
+    /// Reads the state. A file that is unreadable is set aside, and the path it has now is added to `aside`.
+    pub(super) fn open(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        let file = state_file(home);
         let locked = home.lock()?;
-        let book = match home.read(BOOK, BOOK_CAP)? {
-            None => RelayState::default(),
-            Some(bytes) => match read(&bytes)? {
-                Some(book) => book,
-                None => {
-                    aside.push(set_aside(home.dir(), BOOK)?);
-                    RelayState::default()
-                }
-            },
+        let state = match look(home) {
+            Err(Error::Store(store::Error::Damaged { .. })) => {
+                aside.push(file.set_aside(&locked)?);
+                RelayState::default()
+            }
+            state => state?.unwrap_or_default(),
         };
         drop(locked);
-        Ok(Self {
-            home,
-            book: Mutex::new(book),
-            is_failing: AtomicBool::new(false),
-        })
+        Ok(Self::new(state, Box::new(move |state| file.write(state))))
     }
 
-    /// Looks something up.
-    pub(super) fn read<T>(&self, at: impl FnOnce(&RelayState) -> T) -> T {
-        at(&self.book())
+    fn new(state: RelayState, save: Save) -> Self {
+        Self {
+            current: Mutex::new(Arc::new(state)),
+            writer: Mutex::new(Saver {
+                save,
+                is_failing: false,
+            }),
+        }
     }
 
+    /// The state as it is now.
+    pub(super) fn snapshot(&self) -> Arc<RelayState> {
+        Arc::clone(&self.current.lock())
+    }
+
+    /// Waits for the right to change the state.
+    pub(super) fn writer(&self) -> Writer<'_> {
+        Writer {
+            current: &self.current,
+            saver: self.writer.lock(),
+        }
+    }
+}
+
+impl Writer<'_> {
     /// Changes the state, on disk first: what `change` refuses or the disk does not take has not happened.
     pub(super) fn update<T, E: From<Error>>(
-        &self,
+        &mut self,
         change: impl FnOnce(&mut RelayState) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.update_saving(|book| change(book).map(|outcome| (outcome, Saving::Must)))
+        let (outcome, saved) =
+            self.update_saving(|state| change(state).map(|outcome| (outcome, Saving::Must)))?;
+        saved.map(|()| outcome).map_err(E::from)
     }
 
-    /// The same, where `change` says what it needs of the disk.
-    pub(super) fn update_saving<T, E: From<Error>>(
-        &self,
+    /// The same, where `change` says what it needs of the disk. Whether it was saved comes with the outcome.
+    pub(super) fn update_saving<T, E>(
+        &mut self,
         change: impl FnOnce(&mut RelayState) -> Result<(T, Saving), E>,
-    ) -> Result<T, E> {
-        let mut book = self.book();
-        let mut changed = book.clone();
-        let (outcome, saving) = change(&mut changed)?;
-        let saved = self.write(&changed);
-        if saving == Saving::Must {
-            saved?;
-        }
-        *book = changed;
-        Ok(outcome)
-    }
-
-    /// The same for what must not wait for a disk: it is made in memory whatever that says. Whether it
-    /// was saved comes with the outcome; if not, it is with the next change that is.
-    pub(super) fn change_at_once<T, E>(
-        &self,
-        change: impl FnOnce(&mut RelayState) -> Result<T, E>,
     ) -> Result<(T, Result<(), Error>), E> {
-        let mut book = self.book();
-        let mut changed = book.clone();
-        let outcome = change(&mut changed)?;
-        let saved = self.write(&changed);
-        *book = changed;
+        let current = Arc::clone(&self.current.lock());
+        let mut changed = RelayState::clone(&current);
+        let (outcome, saving) = change(&mut changed)?;
+        let changed = Arc::new(changed);
+        if saving == Saving::Should {
+            *self.current.lock() = Arc::clone(&changed);
+        }
+        let saved = self.saver.save(&changed);
+        if saved.is_ok() {
+            *self.current.lock() = changed;
+        }
         Ok((outcome, saved))
     }
+}
 
-    fn tell(&self, saved: &Result<(), Error>) {
-        let was_failing = self.is_failing.swap(saved.is_err(), Ordering::Relaxed);
-        match saved {
+impl Saver {
+    fn save(&mut self, state: &RelayState) -> Result<(), Error> {
+        let saved = (self.save)(state);
+        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err());
+        match &saved {
             Err(error) if !was_failing => log::error!(
                 "the relay's state is not saved: {error}: connectors that are known are served, \
                  and nothing new is taken"
@@ -119,64 +140,53 @@ impl Store {
             Ok(()) if was_failing => log::info!("the relay's state is saved again"),
             _ => {}
         }
+        Ok(saved?)
     }
+}
 
-    fn write(&self, book: &RelayState) -> Result<(), Error> {
-        let write = || {
-            let form = |error: serde_json::Error| Error::Form(error.to_string());
-            let bytes = serde_json::to_vec_pretty(book).map_err(form)?;
-            Ok(self.home.lock()?.write(BOOK, &bytes)?)
-        };
-        let saved = write();
-        self.tell(&saved);
-        saved
-    }
+fn state_file(home: &DataDir) -> JsonFile<RelayState> {
+    JsonFile::new(home.clone(), STATE, STATE_CAP)
+}
 
-    fn book(&self) -> MutexGuard<'_, RelayState> {
-        self.book.lock()
+/// The state on disk; an error for one of a later version, which is not ours to replace.
+fn look(home: &DataDir) -> Result<Option<RelayState>, Error> {
+    #[derive(Serialize, Deserialize)]
+    struct Versioned {
+        version: u32,
     }
+    let versioned = JsonFile::<Versioned>::new(home.clone(), STATE, STATE_CAP);
+    match versioned.look()? {
+        Some(found) if found.version > VERSION => Err(Error::Newer(found.version)),
+        _ => Ok(state_file(home).look()?),
+    }
+}
 
-    /// The host keys, made where they are missing, so that clients see the same ones after a restart.
-    pub(super) fn host_keys(&self, aside: &mut Vec<PathBuf>) -> Result<Arc<[ServerKey]>, Error> {
-        let locked = self.home.lock()?;
-        let keys: Result<Vec<ServerKey>, Error> = KEYS
-            .into_iter()
-            .map(|(kind, name)| host_key(&self.home, &locked, kind, name, aside))
-            .collect();
-        keys.map(Arc::from)
-    }
+/// The state as it is on disk, without the right to change it.
+pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
+    look(home).map_err(|error| match error {
+        Error::Store(store::Error::Damaged { .. }) => Error::Form(format!("{STATE} is unreadable")),
+        error => error,
+    })
 }
 
 /// Whether a relay was ever started there: it has made its keys, if nothing else.
 pub(super) fn exists(home: &DataDir) -> bool {
-    let names = KEYS.into_iter().map(|(_, name)| name).chain([BOOK]);
+    let names = KEYS.into_iter().map(|(_, name)| name).chain([STATE]);
     // One that cannot be looked at is told of by whoever reads it.
     names
         .map(|name| home.dir().join(name))
         .any(|path| path.try_exists().unwrap_or(true))
 }
 
-/// The state as it is on disk, without the right to change it.
-pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
-    match home.read(BOOK, BOOK_CAP)? {
-        None => Ok(None),
-        Some(bytes) => match read(&bytes)? {
-            Some(book) => Ok(Some(book)),
-            None => Err(Error::Form(format!("{BOOK} is unreadable"))),
-        },
-    }
-}
-
-/// `None` for what is no book; an error for one of a later version, which is not ours to replace.
-fn read(bytes: &[u8]) -> Result<Option<RelayState>, Error> {
-    #[derive(serde::Deserialize)]
-    struct Versioned {
-        version: u32,
-    }
-    match serde_json::from_slice::<Versioned>(bytes) {
-        Ok(found) if found.version > VERSION => Err(Error::Newer(found.version)),
-        _ => Ok(serde_json::from_slice(bytes).ok()),
-    }
+/// The host keys, made where they are missing, so that clients see the same ones after a restart.
+pub(super) fn host_keys(
+    home: &DataDir,
+    aside: &mut Vec<PathBuf>,
+) -> Result<Arc<[ServerKey]>, Error> {
+    let locked = home.lock()?;
+    KEYS.into_iter()
+        .map(|(kind, name)| host_key(home, &locked, kind, name, aside))
+        .collect()
 }
 
 fn host_key(
@@ -189,27 +199,12 @@ fn host_key(
     if let Some(der) = home.read(name, KEY_CAP)?.map(Zeroizing::new) {
         match ServerKey::from_pkcs8(&der) {
             Ok(key) => return Ok(key),
-            Err(_) => aside.push(set_aside(home.dir(), name)?),
+            Err(_) => aside.push(locked.set_aside(name, store::UNREADABLE)?),
         }
     }
     let key = ServerKey::generate(kind).map_err(|error| Error::Form(error.to_string()))?;
     locked.write(name, key.to_pkcs8())?;
     Ok(key)
-}
-
-/// Renames a file that cannot be read, never onto another one.
-fn set_aside(dir: &Path, name: &str) -> Result<PathBuf, Error> {
-    let from = dir.join(name);
-    // A colon cannot stand in a name everywhere.
-    let time = store::time::rfc3339(SystemTime::now()).replace(':', "");
-    let free = |path: &PathBuf| !path.exists();
-    let names = (0..MAX_ASIDE).map(|number| match number {
-        0 => dir.join(format!("{name}.unreadable-{time}")),
-        _ => dir.join(format!("{name}.unreadable-{time}-{number}")),
-    });
-    let to = names.into_iter().find(free).unwrap_or_else(|| from.clone());
-    std::fs::rename(&from, &to).map_err(|error| Error::Aside(from, error))?;
-    Ok(to)
 }
 
 /// Why the data directory cannot be used.
@@ -220,8 +215,6 @@ pub enum Error {
     Store(store::Error),
     /// The state was written by a later version of this program, with this number.
     Newer(u32),
-    /// A file that is unreadable cannot be set aside.
-    Aside(PathBuf, std::io::Error),
     /// Something has no form in which it could be kept.
     Form(String),
     /// There are as many connectors as a relay takes.
@@ -236,7 +229,7 @@ impl Error {
             Self::Newer(_) => {
                 "run the version that wrote it, or name another directory with --data"
             }
-            Self::Aside(..) | Self::Form(_) => "name another directory with --data",
+            Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
         }
     }
@@ -259,10 +252,7 @@ impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Newer(version) => write!(f, "{BOOK} has the form {version} of a later version"),
-            Self::Aside(path, error) => {
-                write!(f, "cannot set {} aside: {error}", path.display())
-            }
+            Self::Newer(version) => write!(f, "{STATE} has the form {version} of a later version"),
             Self::Form(text) => f.write_str(text),
             Self::Full => f.write_str("the relay has as many connectors as it takes (1000)"),
         }
@@ -281,11 +271,19 @@ impl From<store::Error> for Error {
 mod tests {
     use super::*;
     use std::fs;
+    use std::path::Path;
 
-    fn open(dir: &Path) -> (Store, Vec<PathBuf>) {
+    fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
         let mut aside = Vec::new();
-        let store = Store::open(DataDir::at(dir), &mut aside).unwrap();
+        let store = StateStore::open(&DataDir::at(dir), &mut aside).unwrap();
         (store, aside)
+    }
+
+    fn full_disk() -> store::Error {
+        store::Error::TooLarge {
+            path: STATE.into(),
+            cap: 0,
+        }
     }
 
     #[test]
@@ -293,48 +291,99 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (store, _) = open(dir.path());
         let change = |name: &str, result| {
-            store.update(|book| {
-                book.revoked.push(name.to_owned());
+            store.writer().update(|state| {
+                state.revoked.push(name.to_owned());
                 result
             })
         };
         change("kept", Ok(())).unwrap();
         assert!(change("not", Err(Error::Form("refused".into()))).is_err());
-        assert_eq!(store.read(|book| book.revoked.clone()), ["kept"]);
+        assert_eq!(store.snapshot().revoked, ["kept"]);
         let (again, aside) = open(dir.path());
-        assert_eq!(again.read(|book| book.revoked.clone()), ["kept"]);
+        assert_eq!(again.snapshot().revoked, ["kept"]);
         assert!(aside.is_empty());
     }
 
+    /// A save that lasts until the test lets it end, so that only the test's own order decides.
     #[test]
-    fn a_damaged_book_is_set_aside_each_time_and_never_lost() {
-        let dir = tempfile::tempdir().unwrap();
-        for content in ["", "{\"version\":1,", "[]"] {
-            fs::write(dir.path().join(BOOK), content).unwrap();
-            let (store, aside) = open(dir.path());
-            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
-            store.update(|_| Ok::<_, Error>(())).unwrap();
-        }
-        let unreadable = fs::read_dir(dir.path()).unwrap().flatten();
-        let names = unreadable.map(|entry| entry.file_name().into_string().unwrap());
-        assert_eq!(names.filter(|name| name.contains("unreadable")).count(), 3);
+    fn no_reader_waits_for_a_slow_save() {
+        let (begun, began) = crossbeam_channel::bounded(0);
+        let (end, ended) = crossbeam_channel::bounded::<()>(0);
+        let save = move |_: &RelayState| {
+            begun.send(()).unwrap();
+            ended.recv().unwrap();
+            Ok(())
+        };
+        let store = StateStore::new(RelayState::default(), Box::new(save));
+        let update = |name: &str, saving| {
+            let (_, saved) = store.writer().update_saving(|state| {
+                state.revoked.push(name.to_owned());
+                Ok::<_, Error>(((), saving))
+            })?;
+            saved
+        };
+        std::thread::scope(|scope| {
+            for (name, saving, seen) in [
+                ("one", Saving::Must, &[][..]),
+                ("two", Saving::Should, &["one", "two"]),
+            ] {
+                let writer = scope.spawn(move || update(name, saving));
+                began.recv().unwrap();
+                assert_eq!(store.snapshot().revoked, seen, "while it is saved");
+                end.send(()).unwrap();
+                writer.join().unwrap().unwrap();
+                assert!(store.snapshot().revoked.contains(&name.to_owned()));
+            }
+        });
     }
 
     #[test]
-    fn a_later_versions_book_stays_where_it_is() {
+    fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
+        let save = |_: &RelayState| Err(full_disk());
+        let store = StateStore::new(RelayState::default(), Box::new(save));
+        let update = |name: &str, saving| {
+            let updated = store.writer().update_saving(|state| {
+                state.revoked.push(name.to_owned());
+                Ok::<_, Error>(((), saving))
+            });
+            updated.unwrap().1
+        };
+        assert!(update("not", Saving::Must).is_err());
+        assert!(update("at once", Saving::Should).is_err());
+        assert_eq!(store.snapshot().revoked, ["at once"]);
+    }
+
+    #[test]
+    fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(BOOK), "{\"version\":2,\"other\":1}").unwrap();
-        let opened = Store::open(DataDir::at(dir.path()), &mut Vec::new());
-        assert!(matches!(opened, Err(Error::Newer(2))));
-        assert!(dir.path().join(BOOK).exists());
+        for content in ["", "{\"version\":1,", "[]"] {
+            fs::write(dir.path().join(STATE), content).unwrap();
+            assert!(matches!(
+                peek(&DataDir::at(dir.path())),
+                Err(Error::Form(_))
+            ));
+            let (store, aside) = open(dir.path());
+            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
+            store.writer().update(|_| Ok::<_, Error>(())).unwrap();
+        }
+        assert_eq!(store::files_set_aside(&DataDir::at(dir.path())).len(), 3);
+    }
+
+    #[test]
+    fn a_later_versions_state_stays_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(STATE), "{\"version\":2,\"other\":1}").unwrap();
+        let opened = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new());
+        assert!(matches!(opened.err(), Some(Error::Newer(2))));
+        assert!(dir.path().join(STATE).exists());
     }
 
     #[test]
     fn host_keys_stay_the_same_and_a_damaged_one_is_made_anew() {
         let dir = tempfile::tempdir().unwrap();
         let prints = || {
-            let (store, mut aside) = open(dir.path());
-            let keys = store.host_keys(&mut aside).unwrap();
+            let mut aside = Vec::new();
+            let keys = host_keys(&DataDir::at(dir.path()), &mut aside).unwrap();
             let prints: Vec<String> = keys.iter().map(|key| key.public().fingerprint()).collect();
             (prints, aside)
         };

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-use super::service::Service;
+use super::setup::Service;
 use super::state::{Application, Connector, RelayState};
 
 /// One connector.
@@ -28,9 +28,9 @@ pub(super) struct RevokedStatus {
 }
 
 /// Who was turned out, in that order.
-pub(super) fn revoked(book: &RelayState) -> Vec<RevokedStatus> {
+pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
     let status = |name: &String| {
-        let known = book.revocations.get(name);
+        let known = state.revocations.get(name);
         let connector = known.and_then(|known| known.connector.as_ref());
         RevokedStatus {
             name: name.clone(),
@@ -38,7 +38,7 @@ pub(super) fn revoked(book: &RelayState) -> Vec<RevokedStatus> {
             enrolled_at: connector.map_or_else(String::new, |was| was.enrolled_at.clone()),
         }
     };
-    book.revoked.iter().map(status).collect()
+    state.revoked.iter().map(status).collect()
 }
 
 /// One application. Stats are counted since the relay started.
@@ -66,11 +66,11 @@ struct FigureStatus {
 
 /// All connectors, by name.
 pub(super) fn connectors(service: &Service) -> Vec<ConnectorStatus> {
-    // A copy, so that nothing else waits while figures are collected.
-    let connectors = service.store.read(|book| book.connectors.clone());
-    let status =
-        |(name, connector): (String, Connector)| connector_status(service, name, &connector);
-    connectors.into_iter().map(status).collect()
+    let state = service.store.snapshot();
+    let status = |(name, connector): (&String, &Connector)| {
+        connector_status(service, name.clone(), connector)
+    };
+    state.connectors.iter().map(status).collect()
 }
 
 fn connector_status(service: &Service, name: String, connector: &Connector) -> ConnectorStatus {
@@ -99,7 +99,7 @@ fn application_status(
         name: application.display_name.clone(),
         protocol: application.protocol.clone(),
         target: application.target.clone(),
-        url: service.place.application_url(application),
+        url: service.urls.application_url(application),
         invisible: application
             .site
             .as_ref()

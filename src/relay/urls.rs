@@ -69,10 +69,10 @@ impl FromStr for PublicUrl {
 /// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
     let label = |label| authority::is_label(label, "");
-    match text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
-        true => Ok(()),
-        false => Err(InvalidUrl("it is no host name")),
+    if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
+        return Ok(());
     }
+    Err(InvalidUrl("it is no host name"))
 }
 
 /// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an
@@ -143,7 +143,7 @@ impl PublicUrls {
     }
 
     /// What the link with a site's code begins with, `/auth` being added to it.
-    pub(super) fn door_url(&self, name: &str) -> String {
+    pub(super) fn sign_in_url(&self, name: &str) -> String {
         format!("{}.postern", self.site_url(name))
     }
 
@@ -182,13 +182,15 @@ impl PublicUrls {
     }
 
     fn url_of(&self, host: &str) -> String {
-        let (scheme, usual) = match self.is_secure {
-            true => ("https", 443),
-            false => ("http", 80),
+        let (scheme, usual) = if self.is_secure {
+            ("https", 443)
+        } else {
+            ("http", 80)
         };
-        match self.port == usual {
-            true => format!("{scheme}://{host}/"),
-            false => format!("{scheme}://{host}:{}/", self.port),
+        if self.port == usual {
+            format!("{scheme}://{host}/")
+        } else {
+            format!("{scheme}://{host}:{}/", self.port)
         }
     }
 }
@@ -220,24 +222,24 @@ mod tests {
                 "http://shop.relay.example/",
             ),
         ] {
-            let place = PublicUrls::new("relay.example", listen, Some(public.parse().unwrap()));
+            let urls = PublicUrls::new("relay.example", listen, Some(public.parse().unwrap()));
             assert_eq!(
-                (place.url().as_str(), place.site_url("shop").as_str()),
+                (urls.url().as_str(), urls.site_url("shop").as_str()),
                 (url, site)
             );
         }
         assert_eq!(
-            plain.door_url("shop"),
+            plain.sign_in_url("shop"),
             "http://shop.localhost:8180/.postern"
         );
-        let mut place = PublicUrls::new(
+        let mut urls = PublicUrls::new(
             "relay.example",
             listen,
             "https://admin.relay.example".parse().ok(),
         );
-        place.external_ip = "Tunnels.relay.example".to_owned();
+        urls.external_ip = "Tunnels.relay.example".to_owned();
         for (name, is_own) in [("admin", true), ("tunnels", true), ("shop", false)] {
-            assert_eq!(place.is_own_name(name), is_own, "{name}");
+            assert_eq!(urls.is_own_name(name), is_own, "{name}");
         }
     }
 

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mysql::{Column, Row, Value as Cell};
-use ring::rand::SystemRandom;
 use serde_json::json;
 
-use super::auth::token;
 use super::cells::{self, Kind, Record};
 use super::execute::{Job, execute};
 use super::lazy::LazyStream;
@@ -20,6 +18,7 @@ use super::query::job;
 use super::service::Service;
 use super::statement::{Done, Flow, RowSink};
 use crate::http::{ApiError, Method, Request, Response, ResponseHead};
+use crate::store::random;
 
 /// How long a ticket can be redeemed.
 const TICKET_TIME: Duration = Duration::from_secs(60);
@@ -160,8 +159,7 @@ impl Export {
 
 impl Tickets {
     fn issue(&self, export: Export) -> Result<String, ApiError> {
-        let ticket = token(&SystemRandom::new())
-            .map_err(|_| ApiError::internal("the system gives no random bytes"))?;
+        let ticket = random::token();
         self.expire();
         let mut waiting = self.lock();
         let bytes: usize = waiting.values().map(|(waiting, _)| waiting.size()).sum();

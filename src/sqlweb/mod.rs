@@ -98,7 +98,7 @@ pub enum StartError {
     },
     /// The address to listen on cannot be had.
     Listen(String),
-    /// The system refused a thread, a socket or random bytes.
+    /// The system refused a thread or a socket.
     System(String),
 }
 
@@ -167,9 +167,7 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<Running,
     let hosts = host_policy(&options, addr)?;
     let access = options
         .invisible
-        .then(|| Auth::new(addr.port(), hosts.clone()))
-        .transpose()
-        .map_err(|_| StartError::System("the system gives no random bytes".into()))?;
+        .then(|| Auth::new(addr.port(), hosts.clone()));
     let config = ServerConfig {
         listener,
         hosts: hosts.clone(),

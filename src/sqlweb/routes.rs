@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::auth::{Auth, Entrance};
+use super::auth::Auth;
 use super::catalogue;
 use super::error::DbError;
 use super::options::Target;
 use super::service::Service;
 use super::{export, query};
-use crate::http::h1::target::form_fields;
-use crate::http::link::Entered;
+use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
 
 /// The description of the API, served at `/api/openapi.json`.
@@ -22,7 +21,7 @@ const AUTH: &str = "/auth";
 /// The same, as the links of sites name it.
 const SITE_AUTH: &str = "/.postern/auth";
 
-/// Everything a web client answers, behind its door where it has one.
+/// Everything a web client answers, to those who have signed in where it is invisible.
 pub(crate) struct Routes {
     service: Arc<Service>,
     router: Router,
@@ -116,45 +115,34 @@ fn auth(service: &Arc<Service>, request: Request) {
     let Some(code) = code_of(&request, by_script) else {
         return assets::page(request, "sql/signin.html");
     };
-    let code = Entered::read(&code).code;
-    let is_secure = access.is_secure(&request);
-    match access.enter(&code, request.peer(), is_secure) {
-        Ok(Entrance::Open(cookie)) if by_script => {
-            request.respond(Response::ok(json!({"signed_in": true})).header("Set-Cookie", cookie));
+    match access.enter(&code, request.peer(), access.is_secure(&request)) {
+        Outcome::SignedIn(cookie) => {
+            let response = if by_script {
+                Response::ok(json!({"signed_in": true}))
+            } else {
+                Response::redirect(303, "/")
+            };
+            request.respond(response.header("Set-Cookie", cookie));
         }
-        Ok(Entrance::Open(cookie)) => {
-            request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie));
-        }
-        Ok(Entrance::Wrong) => {
-            not_opened(request, by_script, 401, "the authorization code is wrong")
-        }
-        Ok(Entrance::TooMany) => not_opened(
+        Outcome::WrongCode => turn_down(request, by_script, 401, "the authorization code is wrong"),
+        Outcome::TooMany(_) => turn_down(
             request,
             by_script,
             429,
             "too many wrong authorization codes; wait a minute",
         ),
-        Err(_) => request.respond(Response::error(&ApiError::internal(
-            "the system gives no random bytes",
-        ))),
     }
 }
 
 fn code_of(request: &Request, by_script: bool) -> Option<String> {
-    if *request.method() != Method::Post {
-        return request.query("code").map(str::to_owned);
+    if !by_script || *request.method() != Method::Post {
+        return SignInFields::code_of(request);
     }
-    if by_script {
-        let body: Value = request.json().ok()?;
-        return Some(body.get("code")?.as_str().unwrap_or_default().to_owned());
-    }
-    let body = std::str::from_utf8(request.body()).ok()?;
-    let fields = form_fields(body).unwrap_or_default();
-    let code = fields.into_iter().find(|(name, _)| name == "code");
-    Some(code.map_or_else(String::new, |(_, code)| code))
+    let body: Value = request.json().ok()?;
+    SignInFields::code_in(body.get("code")?.as_str().unwrap_or_default())
 }
 
-fn not_opened(request: Request, by_script: bool, status: u16, message: &str) {
+fn turn_down(request: Request, by_script: bool, status: u16, message: &str) {
     if by_script {
         request.respond(Response::error(&ApiError::new(status, message)));
     } else {

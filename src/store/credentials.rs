@@ -11,10 +11,9 @@ use zeroize::Zeroizing;
 
 use super::data_dir::DataDir;
 use super::error::Error;
-use super::fingerprint::{Fingerprint, hex};
-use super::random;
-use super::sealed::{Sealed, SealedFile};
-use super::zeroizing_json::to_json;
+use super::fingerprint::Fingerprint;
+use super::json_file::JsonFile;
+use super::random::{self, hex};
 
 const FILE: &str = ".credential";
 const PURPOSE: &str = "postern credentials 1";
@@ -71,7 +70,7 @@ impl Credentials {
         let digest = hash.finalize();
         let secret = Zeroizing::new(random::bytes::<32>());
         Self {
-            connector_name: format!("postern_{}", hex(&digest).get(..12).unwrap_or_default()),
+            connector_name: format!("postern_{:.12}", hex(&digest)),
             password: Zeroizing::new(URL_SAFE_NO_PAD.encode(secret.as_slice())),
             local_port: None,
             external_ip: None,
@@ -122,11 +121,11 @@ impl fmt::Debug for Credentials {
 #[derive(Clone, Debug)]
 pub struct CredentialStore {
     home: DataDir,
-    file: SealedFile,
+    file: JsonFile<Servers>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct Servers {
     #[serde(default)]
     servers: BTreeMap<String, Credentials>,
 }
@@ -134,8 +133,7 @@ struct Content {
 impl CredentialStore {
     /// The credentials in `home`.
     pub fn new(home: DataDir) -> Self {
-        let file = SealedFile::new(home.clone(), FILE, PURPOSE)
-            .with_check(|content| serde_json::from_slice::<Content>(content).is_ok());
+        let file = JsonFile::sealed(home.clone(), FILE, PURPOSE);
         Self { home, file }
     }
 
@@ -143,7 +141,7 @@ impl CredentialStore {
     ///
     /// Where there are none, new ones are made and saved, so that two callers get the same.
     pub fn load(&self, origin: &str) -> Result<Credentials, Error> {
-        match self.read()?.servers.remove(origin) {
+        match self.read()?.remove(origin) {
             Some(known) => Ok(known),
             None => self.change(origin, |credentials| credentials.clone()),
         }
@@ -158,16 +156,16 @@ impl CredentialStore {
     ) -> Result<T, Error> {
         // Before the update, which holds the lock that a new fingerprint needs.
         let fingerprint = Fingerprint::of(&self.home)?;
-        self.update(|content| {
+        self.file.update(|content| {
             let new = || Credentials::generate(&fingerprint);
             let entry = content.servers.entry(origin.to_owned());
-            change(entry.or_insert_with(new))
+            Ok(change(entry.or_insert_with(new)))
         })
     }
 
     /// The servers whose connector info is complete, by origin.
     pub fn with_connector_info(&self) -> Result<Vec<(String, Credentials)>, Error> {
-        let mut servers = self.read()?.servers;
+        let mut servers = self.read()?;
         servers.retain(|_, credentials| credentials.has_connector_info());
         Ok(servers.into_iter().collect())
     }
@@ -179,7 +177,7 @@ impl CredentialStore {
 
     /// Whether there are credentials for `origin`; makes none.
     pub fn knows(&self, origin: &str) -> Result<bool, Error> {
-        Ok(self.read()?.servers.contains_key(origin))
+        Ok(self.read()?.contains_key(origin))
     }
 
     /// Forgets the credentials for `origin`; the file as it was is kept as `.credential.reset-TIME`. False where there
@@ -189,33 +187,13 @@ impl CredentialStore {
             return Ok(false);
         }
         self.file.keep_copy("reset")?;
-        self.update(|content| content.servers.remove(origin).is_some())
+        self.file
+            .update(|content| Ok(content.servers.remove(origin).is_some()))
     }
 
-    fn read(&self) -> Result<Content, Error> {
-        match self.file.read()? {
-            Sealed::Content(bytes) => Ok(parsed(Some(&bytes))),
-            Sealed::Absent | Sealed::SetAside(_) => Ok(Content::default()),
-        }
+    fn read(&self) -> Result<BTreeMap<String, Credentials>, Error> {
+        Ok(self.file.read()?.unwrap_or_default().servers)
     }
-
-    fn update<T>(&self, change: impl FnOnce(&mut Content) -> T) -> Result<T, Error> {
-        self.file.update(|bytes| {
-            let mut content = parsed(bytes);
-            let answer = change(&mut content);
-            let failed = |error: serde_json::Error| {
-                Error::io("write", &self.home.dir().join(FILE))(error.into())
-            };
-            Ok((to_json(&content).map_err(failed)?, answer))
-        })
-    }
-}
-
-/// What does not parse has been refused by the file's check.
-fn parsed(bytes: Option<&[u8]>) -> Content {
-    bytes
-        .and_then(|bytes| serde_json::from_slice(bytes).ok())
-        .unwrap_or_default()
 }
 
 mod secret {
@@ -382,11 +360,10 @@ mod tests {
     fn foreign_content_is_kept_aside() {
         let dir = tempfile::tempdir().unwrap();
         let home = DataDir::at(dir.path());
-        let file = SealedFile::new(home.clone(), FILE, PURPOSE);
-        let stored: Result<(), Error> =
-            file.update(|_| Ok((Zeroizing::new(b"{\"servers\":7}".to_vec()), ())));
-        stored.unwrap();
+        let file = JsonFile::sealed(home.clone(), FILE, PURPOSE);
+        let foreign = BTreeMap::from([("servers".to_owned(), 7)]);
+        file.write(&foreign).unwrap();
         CredentialStore::new(home.clone()).load(A).unwrap();
-        assert_eq!(SealedFile::set_aside(&home).len(), 1);
+        assert_eq!(crate::store::files_set_aside(&home).len(), 1);
     }
 }

@@ -33,6 +33,13 @@ pub enum Error {
         /// The cap, in bytes.
         cap: u64,
     },
+    /// The file is not what was written.
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Another process has held the lock for longer than a write takes.
     Busy {
         /// The lock file.
@@ -59,7 +66,7 @@ impl Error {
             Self::NotPrivate { .. } => {
                 "mend that, or set POSTERN_HOME to a directory that only you can write in"
             }
-            Self::TooLarge { .. } => "move the file away",
+            Self::TooLarge { .. } | Self::Damaged { .. } => "move the file away",
             Self::Busy { .. } => "end the other postern process, or try again",
         }
     }
@@ -79,6 +86,9 @@ impl fmt::Display for Error {
             }
             Self::TooLarge { path, cap } => {
                 write!(f, "{} is larger than {cap} bytes", path.display())
+            }
+            Self::Damaged { path, reason } => {
+                write!(f, "{} is damaged: {reason}", path.display())
             }
             Self::Busy { path } => {
                 write!(f, "another process holds {}", path.display())

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::data_dir::DataDir;
 use super::error::Error;
 use super::lock::Locked;
-use super::random;
+use super::random::{self, hex};
 
 /// Where systemd and D-Bus keep the machine id (machine-id(5)).
 const MACHINE_IDS: [&str; 2] = ["etc/machine-id", "var/lib/dbus/machine-id"];
@@ -97,11 +97,6 @@ impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Fingerprint(***)")
     }
-}
-
-/// Lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn machine_id(root: &Path) -> Result<Option<String>, Error> {

@@ -4,7 +4,8 @@
 //! the old content or the new one. Writers hold [`Locked`], which
 //! [`DataDir::lock`] hands to one process at a time.
 //!
-//! What is secret is in a [`SealedFile`], tied to the machine and the user by their [`Fingerprint`].
+//! A document is a [`JsonFile`]; what is secret is sealed in it, tied to the machine and the user by their
+//! [`Fingerprint`].
 
 mod atomic;
 mod credentials;
@@ -12,8 +13,9 @@ mod data_dir;
 mod error;
 mod fingerprint;
 mod instance;
+mod json_file;
 mod lock;
-mod random;
+pub(crate) mod random;
 mod run_dir;
 mod sealed;
 pub mod time;
@@ -25,7 +27,7 @@ pub use data_dir::DataDir;
 pub use error::Error;
 pub use fingerprint::Fingerprint;
 pub use instance::{Claimed, Instance};
+pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
 pub use lock::Locked;
 pub use run_dir::RunDir;
-pub use sealed::{SEALED_CAP, Sealed, SealedFile, UNREADABLE};
 pub use zeroizing_json::to_json;

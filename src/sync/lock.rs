@@ -6,7 +6,8 @@
 use std::sync::{self, LockResult, PoisonError, TryLockError};
 use std::time::Duration;
 
-pub(crate) use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use std::sync::MutexGuard;
+use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 /// A mutex without poison.
 #[derive(Debug, Default)]

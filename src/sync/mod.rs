@@ -3,5 +3,5 @@
 mod lock;
 mod permit;
 
-pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use permit::{Permit, Permits};

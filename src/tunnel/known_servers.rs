@@ -5,11 +5,10 @@ use std::fmt;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::ssh::HostKey;
 use crate::store::time::rfc3339;
-use crate::store::{self, DataDir, Locked, UNREADABLE};
+use crate::store::{self, DataDir, JsonFile};
 
 const FILE: &str = "known_servers.json";
 /// Bytes of the file. Default 1 MiB: some thousand servers.
@@ -20,7 +19,7 @@ const CAP: u64 = 1024 * 1024;
 /// Whoever is told where to connect by somebody else keeps pins apart by who told ([`KnownServers::told_by`]), so that
 /// none of them decides which key another one's server must have.
 pub struct KnownServers {
-    home: DataDir,
+    file: JsonFile<Pins>,
     /// What stands before a server's address; empty where the user named it.
     told_by: String,
 }
@@ -36,18 +35,18 @@ pub enum Known {
     Changed(String),
 }
 
-/// Why the file cannot be used.
+/// The file cannot be read or written.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// Reading or writing.
-    Store(store::Error),
-    /// The keys have no form in which they could be kept; they always have.
-    Form(String),
+pub struct Error(store::Error);
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self(error)
+    }
 }
 
 #[derive(Serialize, Deserialize, Default)]
-struct Content {
+struct Pins {
     #[serde(default)]
     servers: BTreeMap<String, Pin>,
 }
@@ -62,8 +61,10 @@ struct Pin {
 impl KnownServers {
     /// The keys that are pinned in this directory.
     pub fn new(home: DataDir) -> Self {
+        let file = JsonFile::new(home, FILE, CAP)
+            .with_consequence(": the host keys of servers are pinned anew when they are next seen");
         Self {
-            home,
+            file,
             told_by: String::new(),
         }
     }
@@ -71,40 +72,39 @@ impl KnownServers {
     /// The keys in the same directory of servers that `origin` named.
     pub fn told_by(&self, origin: &str) -> Self {
         Self {
-            home: self.home.clone(),
+            file: self.file.clone(),
             told_by: format!("{origin} "),
         }
     }
 
     /// How the user can trust a key in place of the pinned one.
     pub(super) fn advice(&self) -> &'static str {
-        match self.told_by.is_empty() {
-            true => {
-                "compare the new one with what its operator says and give it with --fingerprint, or take the known one \
-                 out of known_servers.json"
-            }
-            false => {
-                "compare the new one with what its operator says and accept it on the page of 'postern start' or with \
-                 'postern app trust'"
-            }
+        if self.told_by.is_empty() {
+            "compare the new one with what its operator says and give it with --fingerprint, or take the known one \
+             out of known_servers.json"
+        } else {
+            "compare the new one with what its operator says and accept it on the page of 'postern start' or with \
+             'postern app trust'"
         }
     }
 
     /// Compares a server's key with the pinned one, or pins it.
     pub fn check(&self, server: &str, key: &HostKey) -> Result<Known, Error> {
-        let compare = |pin: &Pin| match pin.fingerprint == key.fingerprint() {
-            true => Known::Same,
-            false => Known::Changed(pin.fingerprint.clone()),
+        let compare = |pin: &Pin| {
+            if pin.fingerprint == key.fingerprint() {
+                Known::Same
+            } else {
+                Known::Changed(pin.fingerprint.clone())
+            }
         };
         let server = self.entry(server);
         if let Some(pin) = self.read()?.servers.get(&server) {
             return Ok(compare(pin));
         }
-        self.write(|content| {
+        self.write(|pins| {
             // Another process may have been first.
-            let found = content.servers.get(&server).map(compare);
-            content
-                .servers
+            let found = pins.servers.get(&server).map(compare);
+            pins.servers
                 .entry(server)
                 .or_insert_with(|| pin(key.fingerprint(), key.kind()));
             found.unwrap_or(Known::New)
@@ -123,9 +123,8 @@ impl KnownServers {
         if self.read()?.servers.contains_key(&server) {
             return Ok(());
         }
-        self.write(|content| {
-            content
-                .servers
+        self.write(|pins| {
+            pins.servers
                 .entry(server)
                 .or_insert_with(|| pin(fingerprint.to_owned(), ""));
         })
@@ -134,19 +133,17 @@ impl KnownServers {
     /// Pins the key with this fingerprint in place of what was known: the user trusts it.
     pub fn trust(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
         let server = self.entry(server);
-        self.write(|content| {
-            content
-                .servers
-                .insert(server, pin(fingerprint.to_owned(), ""));
+        self.write(|pins| {
+            pins.servers.insert(server, pin(fingerprint.to_owned(), ""));
         })
     }
 
     /// Pins the key with this fingerprint wherever `known` is pinned for the server, whoever named it: the user trusts
     /// the change.
     pub fn trust_change(&self, server: &str, known: &str, fingerprint: &str) -> Result<(), Error> {
-        self.write(|content| {
+        self.write(|pins| {
             let of_server = |name: &str| name.rsplit(' ').next() == Some(server);
-            let pins = content.servers.iter_mut();
+            let pins = pins.servers.iter_mut();
             for (_, found) in
                 pins.filter(|(name, found)| of_server(name) && found.fingerprint == known)
             {
@@ -160,48 +157,13 @@ impl KnownServers {
         format!("{}{server}", self.told_by)
     }
 
-    fn read(&self) -> Result<Content, Error> {
-        match self.look()? {
-            Some(content) => Ok(content),
-            None => self.settle(&self.home.lock().map_err(Error::Store)?),
-        }
+    fn read(&self) -> Result<Pins, Error> {
+        Ok(self.file.read()?.unwrap_or_default())
     }
 
-    /// None where what is there cannot be read.
-    fn look(&self) -> Result<Option<Content>, Error> {
-        let bytes = self.home.read(FILE, CAP).map_err(Error::Store)?;
-        Ok(bytes.map_or_else(|| Some(Content::default()), |bytes| parsed(&bytes)))
+    fn write<T>(&self, change: impl FnOnce(&mut Pins) -> T) -> Result<T, Error> {
+        self.file.update(|pins| Ok(change(pins)))
     }
-
-    /// The content for the holder of the lock; what cannot be read is kept aside, which is told.
-    fn settle(&self, locked: &Locked) -> Result<Content, Error> {
-        // Another process may have been first.
-        if let Some(content) = self.look()? {
-            return Ok(content);
-        }
-        let aside = locked.set_aside(FILE, UNREADABLE).map_err(Error::Store)?;
-        log::warn!(
-            "{FILE} is unreadable; kept as {}: the host keys of servers are pinned anew when they are next seen",
-            aside.display()
-        );
-        Ok(Content::default())
-    }
-
-    fn write<T>(&self, change: impl FnOnce(&mut Content) -> T) -> Result<T, Error> {
-        let locked = self.home.lock().map_err(Error::Store)?;
-        let mut content = self.settle(&locked)?;
-        let answer = change(&mut content);
-        let bytes =
-            serde_json::to_vec_pretty(&content).map_err(|error| Error::Form(error.to_string()))?;
-        locked.write(FILE, &bytes).map_err(Error::Store)?;
-        Ok(answer)
-    }
-}
-
-/// None for what was not written here; a list would else pass for an object without servers.
-fn parsed(bytes: &[u8]) -> Option<Content> {
-    let object: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
-    serde_json::from_value(object.into()).ok()
 }
 
 fn pin(fingerprint: String, kind: &str) -> Pin {
@@ -214,10 +176,7 @@ fn pin(fingerprint: String, kind: &str) -> Pin {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "cannot keep host keys: {error}"),
-            Self::Form(reason) => write!(f, "cannot keep host keys: {reason}"),
-        }
+        write!(f, "cannot keep host keys: {}", self.0)
     }
 }
 
@@ -226,7 +185,7 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::SealedFile;
+    use crate::store::files_set_aside;
     use crate::tunnel::ssh::{KeyKind, ServerKey};
 
     #[test]
@@ -279,14 +238,14 @@ mod tests {
                 .unwrap()
                 .write(FILE, content.as_bytes())
                 .unwrap();
-            let before = SealedFile::set_aside(&home).len();
+            let before = files_set_aside(&home).len();
             assert_eq!(known.check("a", &key).unwrap(), Known::New, "{content}");
-            let aside = SealedFile::set_aside(&home);
+            let aside = files_set_aside(&home);
             assert_eq!(aside.len(), before + 1, "{content}");
             assert_eq!(known.check("a", &key).unwrap(), Known::Same);
         }
         home.lock().unwrap().write(FILE, b"{}").unwrap();
         assert_eq!(known.kind("a"), None, "no server yet is no damage");
-        assert_eq!(SealedFile::set_aside(&home).len(), 6);
+        assert_eq!(files_set_aside(&home).len(), 6);
     }
 }

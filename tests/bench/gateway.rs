@@ -1,5 +1,5 @@
 //! The gateway's figures, with its tunnel and an application in this process, on loopback:
-//! `cargo bench --profile release --bench gateway`.
+//! `cargo bench --locked --profile release --bench gateway`.
 //!
 //! Requests a second over 64 kept connections, the latency that gateway and tunnel add to one,
 //! and a large download. Load and application are one thread each, so that the figures are the

@@ -13,7 +13,7 @@ use support::free_port;
 use tempfile::TempDir;
 
 /// Far more than any command takes, and an end for one that hangs.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 struct Ended {
     status: Option<i32>,

@@ -9,6 +9,7 @@
 mod commands;
 mod files;
 mod serve;
+mod snapshots;
 mod store_crash;
 mod support_self;
 mod terminal;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::mariadb::{PASSWORD, USER};
-use support::{Home, MariaDb, Postern, TIMEOUT, wait_until};
+use support::{Home, MariaDb, Postern, TIMEOUT, assert_within, wait_until};
 
 #[test]
 fn the_address_and_the_mode_are_printed() {
@@ -65,11 +65,7 @@ fn either_signal_ends_it_with_success_and_leaves_nothing() {
         let sent = Instant::now();
         kill(signal, &postern);
         wait_until(TIMEOUT, "the end", || !postern.alive());
-        assert!(
-            sent.elapsed() < Duration::from_secs(2),
-            "{:?}",
-            sent.elapsed()
-        );
+        assert_within(sent, Duration::from_secs(2));
         assert_eq!(entries(&run), 1);
         assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use support::free_port;
 use tempfile::TempDir;
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A shell line on a terminal of its own.
 struct Terminal {

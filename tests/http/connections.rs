@@ -1,4 +1,4 @@
-//! What the fence does with connections: slow, endless, leaving, aborted, too many.
+//! What the server does with connections: slow, endless, leaving, aborted, too many.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
@@ -14,6 +14,8 @@ use crate::fixture::{Client, TIMEOUT, echo, get, start, wait_until};
 use postern::http::{
     Handler, HostPolicy, Limits, Request, Response, ResponseHead, Server, ServerConfig, Stream,
 };
+use support::assert_within;
+use support::own_process::ran_apart;
 
 fn quick() -> Limits {
     let mut limits = Limits::default();
@@ -39,7 +41,7 @@ fn a_slow_head_has_one_deadline() {
         }
     });
     assert_eq!(client.answer(false).unwrap().status, 408);
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert_within(began, Duration::from_secs(2));
     drop(client);
     sender.join().unwrap();
     assert_eq!(server.reached.load(Ordering::SeqCst), 0);
@@ -172,6 +174,9 @@ fn continue_is_said_to_who_waits_for_it() {
 
 #[test]
 fn a_huge_declared_length_costs_no_memory() {
+    if ran_apart(a_huge_declared_length_costs_no_memory) {
+        return;
+    }
     let mut limits = Limits::default();
     limits.body = usize::MAX;
     let server = start(limits, text);
@@ -409,7 +414,7 @@ fn slow_work_does_not_block_light_answers() {
     });
     let began = Instant::now();
     assert_eq!(server.get("/light").status, 200);
-    assert!(began.elapsed() < TIMEOUT / 2, "it waited for the slow ones");
+    assert!(began.elapsed() < TIMEOUT / 2, "{:?}", began.elapsed());
     for _ in &slow {
         go.send(()).unwrap();
     }
@@ -444,7 +449,7 @@ fn busy_workers_are_waited_for_and_then_given_up() {
 }
 
 #[test]
-fn the_socket_is_private_and_useless_without_the_fence() {
+fn the_socket_is_private_and_useless_without_the_server() {
     let server = start(Limits::default(), text);
     let run_dir = server.dir.path().join("run");
     assert_eq!(

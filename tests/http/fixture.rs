@@ -1,4 +1,4 @@
-//! A server behind a fence, and a client that speaks raw bytes.
+//! A server behind the listener, and a client that speaks raw bytes.
 #![allow(unreachable_pub)]
 
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use postern::http::{Handler, HostPolicy, Limits, Request, Response, Server, Serv
 use serde_json::json;
 
 /// No answer here takes this long.
-pub const TIMEOUT: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct Fixture {
     pub addr: SocketAddr,

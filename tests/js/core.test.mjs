@@ -1,4 +1,5 @@
-import { formatBytes, geometryText, hexBytes, hexDump, imageType } from '../../html/sql/core/binary.js';
+import { formatBytes, formatCount, formatMs } from '../../html/common/figures.js';
+import { geometryText, hexBytes, hexDump, imageType } from '../../html/sql/core/binary.js';
 import { viewCell, visible } from '../../html/sql/core/cells.js';
 import { chartColumns, formatTick, sampleRows, ticks } from '../../html/sql/core/chart.js';
 import { FORMATS, literal, sourceTable, writeTable } from '../../html/sql/core/format.js';
@@ -154,10 +155,14 @@ test('a cell hides nothing', () => {
   assert.deepEqual(visible('plain'), [{ text: 'plain', mark: false }]);
 });
 
-test('bytes: sizes, dumps, images, geometry', () => {
-  assert.equal(formatBytes(999), '999 B');
-  assert.equal(formatBytes(1500), '1.5 kB');
-  assert.equal(formatBytes(999_990), '1.0 MB');
+test('figures: bytes in steps of 1024, counts of 1000, times', () => {
+  const bytes = [[0, '0 B'], [1023, '1023 B'], [1024, '1 KiB'], [1536, '1.5 KiB'], [340 * 2 ** 20, '340 MiB'], [2 ** 20 - 1, '1 MiB'], [2 ** 50, '1024 TiB']];
+  for (const [size, text] of bytes) assert.equal(formatBytes(size), text);
+  for (const [count, text] of [[999, '999'], [1234567, '1.2 M'], [999_999, '1 M']]) assert.equal(formatCount(count), text);
+  for (const [ms, text] of [[0.42, '0.4 ms'], [12.4, '12 ms'], [3210, '3.2 s'], [119_700, '2 min 0 s'], [125_000, '2 min 5 s']]) assert.equal(formatMs(ms), text);
+});
+
+test('bytes: dumps, images, geometry', () => {
   assert.equal(hexDump(hexBytes('0x00ff41')), '00000000  00 ff 41                                          ..A');
   assert.equal(imageType(hexBytes('0x89504E470D0A1A0A00')), 'image/png');
   assert.equal(imageType(hexBytes('0x524946460000000057454250')), 'image/webp');

@@ -4,7 +4,7 @@ import { matches, sorted, summary } from '../../html/manage/core/listing.js';
 import { PROTOCOLS, addressOf, protocolNamed } from '../../html/manage/core/protocols.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
 import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
-import { failingText, failureClass, protection, shownSettings, stepText, waitText } from '../../html/manage/core/status.js';
+import { accessBadges, effectiveSettings, failureClass, formatWait, healthError, stepText } from '../../html/manage/core/status.js';
 import { Traffic } from '../../html/manage/core/traffic.js';
 import { VECTORS } from './qr.vectors.mjs';
 import { assert, test } from './shim.mjs';
@@ -102,19 +102,19 @@ test('search, order and summary', () => {
 test('states in words', () => {
   assert.equal(stepText({ step: 3, step_name: 'main tunnel' }), 'step 3 of 5: main tunnel');
   assert.deepEqual([stepText(undefined), stepText({ step: 2 }), stepText({ step: 8 })], ['starting', 'step 2 of 5: credentials', 'tunnel lost; connecting again']);
-  assert.deepEqual([waitText(3001), waitText(0), waitText(-5), waitText(125_000)], ['4 s', '0 s', '0 s', '2 min 5 s']);
+  assert.deepEqual([formatWait(3001), formatWait(0), formatWait(-5), formatWait(125_000)], ['4 s', '0 s', '0 s', '2 min 5 s']);
   assert.equal(failureClass('port-held').label, 'Port still held');
   assert.equal(failureClass('constructor').label, 'constructor');
   assert.deepEqual([failureClass(''), failureClass(null), failureClass(7)], [null, null, null]);
-  const labels = (app) => protection(app, protocolNamed(app.protocol)).map(({ label }) => label);
+  const labels = (app) => accessBadges(app, protocolNamed(app.protocol)).map(({ label }) => label);
   assert.deepEqual(labels({ protocol: 'mysql', invisible: true, db_readonly: true }), ['Invisible', 'Read-Only']);
   assert.deepEqual(labels({ protocol: 'mariadb', invisible: false, db_readonly: false }), ['Public', 'Read-Write']);
   assert.deepEqual(labels({ protocol: 'https' }), ['Public', 'Certificate not verified']);
   assert.deepEqual(labels({ protocol: 'ssh' }), ['Public port']);
-  const willBe = (app) => protection(app, protocolNamed(app.protocol), { inForce: false }).map(({ label, kind }) => `${label} (${kind})`);
+  const willBe = (app) => accessBadges(app, protocolNamed(app.protocol), { inForce: false }).map(({ label, kind }) => `${label} (${kind})`);
   assert.deepEqual(willBe({ protocol: 'mysql', invisible: true, db_readonly: false }), ['Will be invisible (note)', 'Will be read-write (note)']);
   assert.deepEqual([...willBe({ protocol: 'http' }), ...willBe({ protocol: 'ssh' })], ['Will be public (note)', 'Will be a public port (note)']);
-  const here = (app) => protection(app, protocolNamed(app.protocol), { isHere: true }).map(({ label }) => label);
+  const here = (app) => accessBadges(app, protocolNamed(app.protocol), { isHere: true }).map(({ label }) => label);
   assert.deepEqual(here({ protocol: 'http' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'ssh' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
@@ -125,13 +125,13 @@ test('states in words', () => {
 test('of a connection what is in force is shown, of the others what would be', () => {
   const exposed = { target: 'a:1', protocol: 'mysql', invisible: false, db_readonly: false };
   const saved = { protocol: 'http', ip: 'b', port: 2, invisible: true, db_readonly: true };
-  assert.deepEqual(shownSettings({ ...saved, connection: { exposed } }), { ...exposed, inForce: true });
+  assert.deepEqual(effectiveSettings({ ...saved, connection: { exposed } }), { ...exposed, inForce: true });
   for (const connection of [undefined, { exposed: null }]) {
-    assert.deepEqual(shownSettings({ ...saved, connection }), { protocol: 'http', target: 'b:2', invisible: true, db_readonly: true, inForce: false });
+    assert.deepEqual(effectiveSettings({ ...saved, connection }), { protocol: 'http', target: 'b:2', invisible: true, db_readonly: true, inForce: false });
   }
   const failing = { health: { state: 'failing', error: 'a:1 refuses connections' } };
-  assert.equal(failingText({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
-  assert.deepEqual([failingText({ conn_status: 'connecting', connection: failing }), failingText({ conn_status: 'connected', connection: { health: null } }), failingText({})], ['', '', '']);
+  assert.equal(healthError({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
+  assert.deepEqual([healthError({ conn_status: 'connecting', connection: failing }), healthError({ conn_status: 'connected', connection: { health: null } }), healthError({})], ['', '', '']);
   assert.equal(summary([{ conn_status: 'connected', connection: failing }, { conn_status: 'connected' }]), '2 connected · 1 not answering');
 });
 

@@ -1,4 +1,4 @@
-import { greatestCost, inTabularForm, isNotMade, planOf, unknownSteps } from '../../html/sql/core/plan.js';
+import { greatestCost, inTabularForm, isPlanRefused, planOf, unknownSteps } from '../../html/sql/core/plan.js';
 import { assert, test } from './shim.mjs';
 
 const asResult = (plan) => ({ columns: ['EXPLAIN'], rows: [[typeof plan === 'string' ? plan : JSON.stringify(plan)]] });
@@ -106,11 +106,11 @@ const steps = (...labels) => planOf(asResult({ operation: labels[0], inputs: lab
 
 test('MySQL: a plan that was not made is told apart and asked for in the tabular form', () => {
   const none = '<not executable by iterator executor>';
-  assert.equal(isNotMade(asResult({ query: 'x', operation: none })), true);
-  assert.equal(isNotMade(asResult(`${none}\n`)), true);
-  assert.equal(isNotMade(asResult({ query: `SELECT '${none}'`, operation: 'Rows fetched before execution' })), false);
-  assert.equal(isNotMade({ columns: ['id', 'select_type'], rows: [[1, 'DELETE']] }), false);
-  assert.equal(isNotMade({ columns: ['EXPLAIN'], rows: [] }), false);
+  assert.equal(isPlanRefused(asResult({ query: 'x', operation: none })), true);
+  assert.equal(isPlanRefused(asResult(`${none}\n`)), true);
+  assert.equal(isPlanRefused(asResult({ query: `SELECT '${none}'`, operation: 'Rows fetched before execution' })), false);
+  assert.equal(isPlanRefused({ columns: ['id', 'select_type'], rows: [[1, 'DELETE']] }), false);
+  assert.equal(isPlanRefused({ columns: ['EXPLAIN'], rows: [] }), false);
   assert.equal(inTabularForm("EXPLAIN FORMAT=JSON DELETE FROM t WHERE a = 'FORMAT=JSON '"), "EXPLAIN FORMAT=TRADITIONAL DELETE FROM t WHERE a = 'FORMAT=JSON '");
   assert.equal(inTabularForm(' explain DELETE FROM t'), ' explain FORMAT=TRADITIONAL DELETE FROM t');
 });

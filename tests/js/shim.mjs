@@ -63,3 +63,11 @@ export const assert = {
     throw new Error('expected an exception');
   },
 };
+
+/** A file of tests/data, parsed. */
+export async function readVectors(name) {
+  const url = new URL(`../data/${name}`, import.meta.url);
+  if (!inNode) return (await fetch(url)).json();
+  const { readFile } = await import('node:fs/promises');
+  return JSON.parse(await readFile(url, 'utf8'));
+}

@@ -1,4 +1,4 @@
-import { JsonFeed } from '../../html/sql/core/jsonfeed.js';
+import { JsonStreamParser } from '../../html/sql/core/jsonstream.js';
 import { readQuery } from '../../html/sql/core/stream.js';
 import { assert, test } from './shim.mjs';
 
@@ -179,7 +179,7 @@ test('the page gets its turn many times while 100,000 rows arrive', async () => 
 
 test('a long string that spans many chunks is read in linear time', () => {
   const seen = [];
-  const feed = new JsonFeed({ open: () => null, value: (key, value) => seen.push([key, value.length]) });
+  const feed = new JsonStreamParser({ open: () => null, value: (key, value) => seen.push([key, value.length]) });
   feed.push('{"a":"');
   for (let i = 0; i < 4096; i += 1) feed.push('x\\n'.repeat(1000));
   feed.push('"}');

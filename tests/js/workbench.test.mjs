@@ -6,8 +6,8 @@ import { MAX_ENTRIES, MAX_SQL, addEntry, readHistory, searchHistory } from '../.
 import { quoteIdentifier, selectAll, unquoteIdentifier } from '../../html/sql/core/identifiers.js';
 import { scriptStatements } from '../../html/sql/core/script.js';
 import { withoutSecrets } from '../../html/sql/core/secrets.js';
-import { tokens } from '../../html/sql/core/lexer.js';
-import { assert, test } from './shim.mjs';
+import { splitScript, tokens } from '../../html/sql/core/lexer.js';
+import { assert, readVectors, test } from './shim.mjs';
 
 const TABLES = { shop: [{ name: 'customers', kind: 'table' }, { name: 'Orders', kind: 'table' }, { name: 'order', kind: 'table' }], hr: [{ name: 'staff', kind: 'view' }] };
 const COLUMNS = { customers: ['id', 'name', 'key'], Orders: ['id', 'customer_id', 'total'], staff: ['salary'] };
@@ -188,4 +188,10 @@ test('a long script is split whole', async () => {
   const found = await scriptStatements(text);
   assert.equal(found.length, 20000);
   assert.equal(text.slice(found[19999].start, found[19999].end), found[19999].sql);
+});
+
+test('scripts are split as the shared vectors say', async () => {
+  for (const { sql, statements } of await readVectors('split.json')) {
+    assert.deepEqual(splitScript(sql).map((part) => part.sql), statements, sql);
+  }
 });

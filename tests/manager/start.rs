@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use support::manager::{Far, Manager, Target, environment};
 use support::postern::binary;
-use support::{Home, TIMEOUT, wait_until};
+use support::{Home, TIMEOUT, assert_within, wait_until};
 
 #[test]
 fn a_second_start_says_where_the_first_is() {
@@ -30,7 +30,7 @@ fn a_second_start_says_where_the_first_is() {
         "{}",
         second.stderr
     );
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_within(begun, Duration::from_secs(2));
     drop(manager);
     Manager::start_in(&home, &[]);
 }
@@ -200,11 +200,7 @@ fn both_signals_end_it_well_and_nothing_is_left() {
         wait_until(TIMEOUT, "the end", || {
             !std::path::Path::new(&format!("/proc/{}", manager.pid())).exists()
         });
-        assert!(
-            begun.elapsed() < Duration::from_secs(2),
-            "{:?}",
-            begun.elapsed()
-        );
+        assert_within(begun, Duration::from_secs(2));
         wait_until(TIMEOUT, "the end of the site", || {
             support::manager::visit(port).is_none()
         });

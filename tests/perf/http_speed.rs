@@ -36,14 +36,14 @@ fn a_long_answer_passes_through_fast() {
     }
     let elapsed = began.elapsed();
     assert!(total > PIECE * PIECES);
-    let fence = cpu_of("http-conn");
+    let connection = cpu_of("http-conn");
     println!(
-        "{} MiB in {elapsed:?}: {:.0} MiB/s; CPU fence {fence:?}, worker {:?}",
+        "{} MiB in {elapsed:?}: {:.0} MiB/s; CPU connection {connection:?}, worker {:?}",
         total >> 20,
         total as f64 / elapsed.as_secs_f64() / 1048576.0,
         cpu_of("http-worker"),
     );
-    assert!(elapsed < Duration::from_secs(20));
+    assert!(elapsed < support::allowed(Duration::from_secs(20)));
 }
 
 /// Time on a processor of all threads of a name, to the kernel's nanosecond.

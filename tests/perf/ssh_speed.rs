@@ -30,7 +30,8 @@ fn each_ciphers_throughput() {
             out / 1e9,
             inward / 1e9
         );
-        assert!(out > LEAST_RATE && inward > LEAST_RATE);
+        let least = LEAST_RATE / support::slowdown();
+        assert!(out > least && inward > least);
     }
 }
 

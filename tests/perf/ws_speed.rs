@@ -1,4 +1,4 @@
-//! Throughput of a link on loopback: `cargo test --release --test perf ws_speed -- --nocapture`.
+//! Throughput of a link on loopback: `cargo test --locked --release --test perf ws_speed -- --nocapture`.
 
 use std::thread;
 use std::time::Instant;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::Home;
 use support::relay::{Relay, body};
+use support::{Home, assert_within};
 
 const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
 
@@ -28,11 +28,7 @@ fn it_says_where_it_is_and_ends_with_a_signal() {
     );
     let begun = Instant::now();
     assert_eq!(relay.stop().and_then(|status| status.code()), Some(0));
-    assert!(
-        begun.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert_within(begun, Duration::from_secs(2));
 }
 
 #[test]

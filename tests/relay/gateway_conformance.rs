@@ -38,7 +38,7 @@ struct Case {
     #[serde(default)]
     lacks: Vec<String>,
     /// The visitor's connection ends after the answers; by default it does after a refusal of
-    /// the fence (400, 414, 431, …) alone.
+    /// the server (400, 414, 431, …) alone.
     #[serde(default)]
     closes: bool,
     /// The last answer does not end as its framing says.

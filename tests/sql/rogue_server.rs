@@ -11,7 +11,7 @@ use crate::fake_mysql::{
 };
 use serde_json::Value;
 use support::http::{Client, Conn, JSON};
-use support::{Home, Postern, TIMEOUT, wait_until};
+use support::{Home, Postern, TIMEOUT, allowed, assert_within, wait_until};
 
 /// What a rogue server sends in answer to `SELECT 'name'`, and what the client of the API is told.
 struct Case {
@@ -394,7 +394,7 @@ fn ask_and_leave(fake: &Fake, postern: &Postern, body: &Value) {
     let left = Instant::now();
     let ended = fake.sees(TIMEOUT, |event| *event == Event::Ended(connection));
     assert!(
-        ended && left.elapsed() < GIVEN_UP,
+        ended && left.elapsed() < allowed(GIVEN_UP),
         "{sql}: {:?}",
         left.elapsed()
     );
@@ -564,7 +564,7 @@ fn the_program_ends_while_a_server_is_stuck() {
     let asked_at = Instant::now();
     let status = postern.stop().expect("it ends when it is asked to");
     assert!(status.success(), "{status}");
-    assert!(asked_at.elapsed() < GIVEN_UP, "{:?}", asked_at.elapsed());
+    assert_within(asked_at, GIVEN_UP);
     asked.join().unwrap();
 }
 

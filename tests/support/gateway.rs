@@ -23,7 +23,7 @@ use postern::tunnel::server::{self, Grant, Policy};
 use postern::tunnel::ssh::{KeyKind, ServerKey};
 
 /// No answer here takes this long.
-pub const TIMEOUT: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// The connector's name and password.
 pub const CONNECTOR: (&str, &str) = ("connector", "its password");
 

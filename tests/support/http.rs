@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Longest silence that is borne from the server.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Longest head that is read; 64 KiB is twice what the program itself would take.
 const HEAD_LIMIT: u64 = 64 * 1024;

@@ -39,7 +39,7 @@ exit "$status"
 "#;
 
 /// How long a program gets to end by itself after SIGTERM before it is killed.
-const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(20);
 
 /// What a program has printed so far.
 #[derive(Clone, Default)]

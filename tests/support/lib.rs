@@ -7,6 +7,7 @@ pub mod chromium;
 pub mod gateway;
 pub mod http;
 pub mod kill_on_drop;
+pub mod load;
 pub mod manager;
 pub mod mariadb;
 pub mod openapi;
@@ -18,6 +19,7 @@ pub mod relay;
 
 pub use self::postern::{Home, Postern};
 pub use chromium::Browser;
+pub use load::{allowed, assert_within, slowdown};
 pub use mariadb::MariaDb;
 pub use ports::free_port;
 
@@ -27,7 +29,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits for something that should take well under a second; generous because two cores may be
 /// shared by many test binaries.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Pause between two looks at a condition.
 const POLL: Duration = Duration::from_millis(10);

@@ -26,7 +26,7 @@ pub const READER: &str = "reader";
 pub const ED25519_USER: &str = "ed";
 
 /// How long a server may take to answer after its start.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How often another port is tried when somebody took the one we found free.
 const PORT_ATTEMPTS: usize = 5;

@@ -13,7 +13,7 @@ use super::mariadb::{MariaDb, PASSWORD, USER};
 use super::{TIMEOUT, build_dir, holds_within};
 
 /// How long a one-off command may take.
-const COMMAND_PATIENCE: Duration = Duration::from_secs(20);
+const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The binary under test; `POSTERN_BIN` puts another build (release, static) in its place.
 pub fn binary() -> PathBuf {

@@ -9,6 +9,7 @@ use crate::fixture::proxy::Proxy;
 use crate::fixture::{Target, WAIT, free_port, holds_within, serve, settings_for, visit};
 use postern::tunnel::client::{Class, Status, Tunnel};
 use postern::tunnel::server::Users;
+use support::assert_within;
 
 /// A server that answers every connection with these bytes, and keeps it open.
 fn scripted(answer: &'static [u8]) -> SocketAddr {
@@ -39,11 +40,7 @@ fn echoes(port: u16) {
 fn stops_at_once(tunnel: &Tunnel) {
     let began = Instant::now();
     tunnel.stop();
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    assert_within(began, Duration::from_secs(1));
     assert_eq!(tunnel.snapshot().status, Status::Stopped);
 }
 
@@ -107,11 +104,7 @@ fn a_peer_that_vanished_is_noticed_and_its_port_is_taken_back() {
     holds_within(Duration::from_secs(40), "the silence", || {
         tunnel.snapshot().status == Status::Connecting
     });
-    assert!(
-        began.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        began.elapsed()
-    );
+    assert_within(began, Duration::from_secs(4));
     assert!(
         tunnel
             .snapshot()
@@ -126,11 +119,7 @@ fn a_peer_that_vanished_is_noticed_and_its_port_is_taken_back() {
     proxy.faults.down_lost.store(false, Ordering::SeqCst);
     let began = Instant::now();
     assert!(tunnel.wait(WAIT), "{:?}", tunnel.snapshot());
-    assert!(
-        began.elapsed() < Duration::from_secs(8),
-        "{:?}",
-        began.elapsed()
-    );
+    assert_within(began, Duration::from_secs(8));
     echoes(port);
 }
 

@@ -1,5 +1,6 @@
 //! How often a tunnel tries: never a storm, never hammering, and it does come back.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
@@ -13,6 +14,7 @@ use postern::store::DataDir;
 use postern::tunnel::client::{Class, HostKeyCheck, Status, Tunnel};
 use postern::tunnel::known_servers::KnownServers;
 use postern::tunnel::server::Users;
+use support::assert_within;
 
 /// Time that attempts are counted for.
 const WATCHED: Duration = Duration::from_secs(3);
@@ -81,17 +83,14 @@ fn fifty_tunnels_come_back_without_a_storm() {
     // 75 to 100 ms, twice that, and so on: at most four in the first second, then ever fewer.
     assert!(attempts.iter().sum::<usize>() <= 50 * 6, "{attempts:?}");
     assert!(attempts.last().unwrap() <= &100, "{attempts:?}");
-    // They have come apart: after the first second no 20 ms see nearly all of them.
+    // They have come apart: after the first second they are not in a few bursts.
     let late = times
         .iter()
         .filter(|at| **at > began + Duration::from_secs(1));
-    let mut buckets = std::collections::BTreeMap::<u128, usize>::new();
-    for at in late {
-        *buckets
-            .entry(at.duration_since(began).as_millis() / 20)
-            .or_default() += 1;
-    }
-    assert!(buckets.values().all(|count| *count < 45), "{buckets:?}");
+    let moments: BTreeSet<u128> = late
+        .map(|at| at.duration_since(began).as_millis() / 20)
+        .collect();
+    assert!(moments.len() >= 15, "{moments:?}");
     let again = serve_at(address, Users::default());
     assert!(tunnels.iter().all(|tunnel| tunnel.wait(WAIT)));
     for port in &ports {
@@ -124,9 +123,10 @@ fn a_connection_that_drops_soon_does_not_reset_the_pauses() {
     // One that lasts does.
     *server.until.lock().unwrap() = Until::Up(Duration::from_millis(900));
     let taken = server.taken();
-    holds_within(WAIT, "two that last", || server.taken() >= taken + 3);
-    let last = *gaps(&server).last().unwrap();
-    assert!(last < Duration::from_millis(1900), "{last:?}");
+    holds_within(WAIT, "a short pause", || {
+        let short = |gap: &Duration| *gap < Duration::from_millis(1900);
+        gaps(&server).iter().skip(taken).any(short)
+    });
     tunnel.stop();
 }
 
@@ -161,7 +161,7 @@ fn a_wrong_password_is_tried_once_in_three_seconds() {
     // A stop ends that pause too.
     let began = Instant::now();
     tunnel.stop();
-    assert!(began.elapsed() < Duration::from_secs(1));
+    assert_within(began, Duration::from_secs(1));
 }
 
 /// Its owner can ask for another login; before it was up once, a refusal may pass.

@@ -16,6 +16,7 @@ use postern::tunnel::client::{Class, Settings, Status, Tunnel};
 use postern::tunnel::server::{self, Server, Users};
 use postern::tunnel::ssh::{self, Config, Event};
 use postern::tunnel::ws::{Cancel, DialOptions, WsReader, WsWriter, dial};
+use support::allowed;
 use support::own_process::ran_apart;
 
 /// Shortened: the time to be ready.
@@ -48,7 +49,7 @@ fn stops_at_once(tunnel: Tunnel) {
     let began = Instant::now();
     tunnel.stop();
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(took < allowed(Duration::from_secs(1)), "{took:?}");
     assert_eq!(tunnel.snapshot().status, Status::Stopped);
 }
 
@@ -72,7 +73,10 @@ fn a_server_that_falls_silent_is_given_up_at_every_stage() {
             message.contains("did not finish the handshake within"),
             "{until:?}: {message}"
         );
-        assert!(took >= READY && took < READY + SLACK, "{until:?}: {took:?}");
+        assert!(
+            took >= READY && took < READY + allowed(SLACK),
+            "{until:?}: {took:?}"
+        );
         stops_at_once(tunnel);
         before.are_back();
     }
@@ -89,7 +93,10 @@ fn a_server_that_never_answers_the_upgrade_is_given_up() {
     let tunnel = Tunnel::start(settings).unwrap();
     let (class, message, took) = first_failure(&tunnel);
     assert_eq!(class, Class::Network, "{message}");
-    assert!(took >= READY && took < READY + SLACK, "{took:?}: {message}");
+    assert!(
+        took >= READY && took < READY + allowed(SLACK),
+        "{took:?}: {message}"
+    );
     stops_at_once(tunnel);
     before.are_back();
 }
@@ -106,7 +113,10 @@ fn a_server_that_cannot_be_reached_is_given_up() {
     let tunnel = Tunnel::start(settings).unwrap();
     let (class, message, took) = first_failure(&tunnel);
     assert_eq!(class, Class::Network, "{message}");
-    assert!(took >= READY && took < READY + SLACK, "{took:?}: {message}");
+    assert!(
+        took >= READY && took < READY + allowed(SLACK),
+        "{took:?}: {message}"
+    );
     stops_at_once(tunnel);
     before.are_back();
 }
@@ -144,7 +154,7 @@ fn a_black_hole_in_either_direction_is_noticed_and_got_over() {
         });
         let took = began.elapsed();
         assert!(
-            took < KEEPALIVE + ANSWER + SLACK,
+            took < KEEPALIVE + ANSWER + allowed(SLACK),
             "up {up}, down {down}: {took:?}"
         );
         let error = tunnel.snapshot().error.unwrap();
@@ -195,7 +205,10 @@ fn a_slow_line_full_of_data_is_no_silence() {
         (snapshot.status, snapshot.reconnects),
         (Status::Connected, 0)
     );
-    assert!((1 << 20..5 << 20).contains(&total), "{total} bytes in 3 s");
+    assert!(
+        (256 << 10..5 << 20).contains(&total),
+        "{total} bytes in 3 s"
+    );
     drop(visitor);
     proxy.faults.rate.store(0, Ordering::SeqCst);
     stops_at_once(tunnel);
@@ -238,7 +251,7 @@ fn a_client_that_falls_silent_is_given_up_at_every_stage() {
         while let Ok(1..) = from.read(&mut rest) {}
         let took = began.elapsed();
         assert!(
-            took >= READY / 2 && took < READY + SLACK,
+            took >= READY / 2 && took < READY + allowed(SLACK),
             "{does:?}: {took:?}"
         );
         drop((from, to));

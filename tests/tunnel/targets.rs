@@ -11,9 +11,10 @@ use postern::tunnel::client::Tunnel;
 use postern::tunnel::remote::Remote;
 use postern::tunnel::server::Users;
 use support::own_process::ran_apart;
+use support::{allowed, assert_within};
 
 /// Shortened: the time to connect to a target.
-const CONNECT: Duration = Duration::from_millis(800);
+const CONNECT: Duration = Duration::from_secs(3);
 
 fn echoes(visitor: &mut TcpStream) {
     visitor.write_all(b"still here").unwrap();
@@ -61,7 +62,7 @@ fn a_target_that_swallows_ends_its_visit_in_time_and_no_other() {
     }
     let took = began.elapsed();
     assert!(
-        took >= CONNECT && took < CONNECT + Duration::from_secs(2),
+        took >= CONNECT && took < CONNECT + allowed(Duration::from_secs(2)),
         "{took:?}"
     );
     drop(visitors);
@@ -91,11 +92,7 @@ fn a_visitor_that_leaves_ends_the_wait_for_its_target() {
     let began = Instant::now();
     drop(visitor);
     no_streams(&tunnel, 0);
-    assert!(
-        began.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        began.elapsed()
-    );
+    assert_within(began, Duration::from_secs(3));
     tunnel.stop();
     before.are_back();
 }
@@ -121,7 +118,7 @@ fn a_target_that_resets_ends_its_visit_at_once() {
         drop(inside);
         let began = Instant::now();
         assert_eq!(visitor.read(&mut [0]).unwrap_or(0), 0);
-        assert!(began.elapsed() < Duration::from_secs(1));
+        assert_within(began, Duration::from_secs(1));
     }
     no_streams(&tunnel, 0);
     tunnel.stop();

@@ -4,28 +4,28 @@ import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { copyOf } from '../core/fields.js';
 import { hostOf, siteLink } from '../core/links.js';
-import { failingText } from '../core/status.js';
+import { healthError } from '../core/status.js';
 import { openForm } from '../form/form.js';
-import { reviewAfresh } from './afresh.js';
-import { Followed } from './follow.js';
-import { reviewHostKey } from './hostkey.js';
+import { confirmReset } from './reset.js';
+import { ConnectionPoller } from './poller.js';
+import { confirmHostKey } from './hostkey.js';
 import { showQr } from './qrview.js';
 
-/** The actions; each says in a toast or on the card what came of it. */
+/** The actions; each reports its outcome in a toast or on the card. */
 export class Actions {
   #api;
   #store;
-  #followed;
+  #poller;
   #busy = new Set();
 
   /** @param {ReturnType<typeof import('../api.js').createApi>} api @param {import('./store.js').Store} store */
   constructor(api, store) {
     this.#api = api;
     this.#store = store;
-    this.#followed = new Followed({ api, store, open: (app) => openSite(app) });
+    this.#poller = new ConnectionPoller({ api, store, open: (app) => openSite(app) });
   }
 
-  /** One action at a time for an application: a second click does nothing. */
+  /** Runs one action at a time for each application: a second click does nothing. */
   async #once(id, what, run) {
     if (this.#busy.has(id)) return undefined;
     this.#busy.add(id);
@@ -39,39 +39,39 @@ export class Actions {
     }
   }
 
-  /** Whether an application is shared on this computer only. @param {object} app */
-  isHere({ server, connection, conn_status: status }) {
+  /** Whether an application is shared on this computer only. @param {App} app */
+  isHere({ server, connection, conn_status: status = 'idle' }) {
     const { embedded, server: own } = this.#store.version;
     if (embedded !== true) return false;
-    // Of a connection counts what it goes through, not what was saved since.
+    // A live connection counts by the server it uses, not by what was saved since.
     return ['connecting', 'connected'].includes(status) && connection?.server ? hostOf(connection.server) === hostOf(own) : !server;
   }
 
-  /** Connects and follows the connection. @param {object} app */
+  /** Connects and follows the connection. @param {App} app */
   connect(app) {
     return this.#once(app.id, `“${app.name}” was not connected`, async () => {
       const status = await this.#api.connect(app.id);
       this.#store.patch(app.id, { status: status ?? 'connecting' });
-      this.#followed.begin(app.id);
+      this.#poller.start(app.id);
       notify(`Connecting “${app.name}”…`);
       this.#store.refresh();
     });
   }
 
-  /** Cancels or disconnects; also takes the error off a failed one. @param {object} app */
+  /** Cancels or disconnects; also takes the error off a failed one. @param {App} app */
   disconnect(app) {
-    this.#followed.end(app.id);
+    this.#poller.stop(app.id);
     return this.#once(app.id, `“${app.name}” was not disconnected`, async () => {
       await this.#api.disconnect(app.id);
-      this.#followed.end(app.id);
+      this.#poller.stop(app.id);
       this.#store.patch(app.id, { status: 'idle' });
       this.#store.refresh();
     });
   }
 
-  /** Disconnects and connects again, so that what is saved is in force; no tab opens. @param {object} app */
+  /** Disconnects and connects again, so that what is saved is in force; no tab opens. @param {App} app */
   reconnect(app) {
-    this.#followed.end(app.id);
+    this.#poller.stop(app.id);
     return this.#once(app.id, `“${app.name}” was not reconnected`, async () => {
       await this.#api.disconnect(app.id);
       this.#store.patch(app.id, { status: 'idle' });
@@ -81,7 +81,7 @@ export class Actions {
     });
   }
 
-  /** Asks at once whether the application behind a tunnel answers. @param {object} app */
+  /** Asks at once whether the application behind a tunnel answers. @param {App} app */
   ask(app) {
     return this.#once(app.id, 'The application could not be asked', async () => {
       await this.#api.retry(app.id);
@@ -90,7 +90,7 @@ export class Actions {
     });
   }
 
-  /** Ends the pause before the next try. @param {object} app */
+  /** Ends the pause before the next try. @param {App} app */
   retry(app) {
     return this.#once(app.id, 'The next try could not be hastened', async () => {
       await this.#api.retry(app.id);
@@ -99,9 +99,9 @@ export class Actions {
     });
   }
 
-  /** Shows a changed host key beside the known one, and accepts it when asked to. @param {object} key */
+  /** Shows a changed host key beside the known one, and accepts it when asked to. @param {HostKey} key */
   async trust(key) {
-    if (!await reviewHostKey(key)) return;
+    if (!await confirmHostKey(key)) return;
     try {
       await this.#api.trust(key);
       notify('The new host key is trusted; connecting again', 'good');
@@ -111,10 +111,10 @@ export class Actions {
     this.#store.refresh();
   }
 
-  /** Starts afresh with a server when asked to; then connects `app`, and again what was connected. @param {string} server its origin @param {object} [app] */
-  async startAfresh(server, app) {
-    const live = this.#store.through(server);
-    if (!await reviewAfresh(server, live.map(({ name }) => String(name)))) return;
+  /** Starts afresh with a server when asked to; then connects `app`, and again what was connected. @param {string} server its origin @param {App} [app] */
+  async resetServer(server, app) {
+    const live = this.#store.connectedTo(server);
+    if (!await confirmReset(server, live.map(({ name }) => String(name)))) return;
     await this.#once(server, 'Not started afresh', async () => {
       const { disconnected = [] } = await this.#api.reset(server) ?? {};
       notify('Started afresh: the server meets a new computer with the next connect', 'good');
@@ -124,7 +124,7 @@ export class Actions {
     });
   }
 
-  /** Connects what this page disconnected for another reason than itself; no tab opens. */
+  /** Reconnects an application that the reset disconnected; no tab opens. */
   #connectAgain(id) {
     const name = this.#store.find(id)?.name ?? 'An application';
     return this.#once(id, `“${name}” was not connected again`, async () => {
@@ -144,7 +144,7 @@ export class Actions {
     focusCard(done.saved.id);
   }
 
-  /** Opens the form of an application. @param {object} app */
+  /** Opens the form of an application. @param {App} app */
   async edit(app) {
     const done = await openForm({ app, version: this.#store.version, save: (body) => this.#api.replace(app.id, body) });
     if (!done) return;
@@ -154,17 +154,17 @@ export class Actions {
     focusCard(done.saved.id);
   }
 
-  /** Begins a new application from one that is there. @param {object} app */
+  /** Begins a new application from one that is there. @param {App} app */
   duplicate(app) {
     return this.add(copyOf(app));
   }
 
-  /** Deletes after asking. @param {object} app */
+  /** Deletes after asking. @param {App} app */
   async remove(app) {
     const live = app.conn_status === 'connected' || app.conn_status === 'connecting';
     const text = `“${app.name}” is removed from this list${live ? ' and disconnected' : ''}. The application itself is not touched; its site address may go to another.`;
     if (!await confirmDialog({ title: 'Delete application', text, action: 'Delete' })) return;
-    this.#followed.end(app.id);
+    this.#poller.stop(app.id);
     await this.#once(app.id, `“${app.name}” was not deleted`, async () => {
       await this.#api.remove(app.id);
       this.#store.drop(app.id);
@@ -177,10 +177,11 @@ export class Actions {
   /** Copies a text. @param {string} what @param {string} text */
   async copy(what, text) {
     const done = await copyText(text);
-    notify(...(done ? [`${what} copied`, 'good'] : ['The browser refused the clipboard; select the text and copy it', 'warn']));
+    if (done) notify(`${what} copied`, 'good');
+    else notify('The browser refused the clipboard; select the text and copy it', 'warn');
   }
 
-  /** Shows the addresses of a connected application as QR codes. @param {object} app */
+  /** Shows the addresses of a connected application as QR codes. @param {App} app */
   qr(app) {
     return showQr(app);
   }
@@ -190,7 +191,7 @@ export class Actions {
 function openSite(app) {
   const link = siteLink(app.connection?.site_url);
   if (!link?.href) {
-    const failing = failingText(app);
+    const failing = healthError(app);
     notify(`“${app.name}” is connected${failing && `, but ${failing}`}`, failing ? 'warn' : 'good');
     return;
   }
@@ -199,13 +200,17 @@ function openSite(app) {
     notify(`“${app.name}” is connected; the browser blocked its tab.`, 'warn', { text: `Open ${link.host}`, href: link.href });
     return;
   }
-  // The site has no business with this page.
-  try { tab.opener = null; } catch { /* Severed already. */ }
-  const failing = failingText(app);
+  // The site must not be able to reach this page.
+  try { tab.opener = null; } catch { /* Already cut off by the browser. */ }
+  const failing = healthError(app);
   if (failing) notify(`“${app.name}” is connected, but ${failing}`, 'warn');
   else notify(`“${app.name}” is connected and opened in a new tab`, 'good');
 }
 
 function focusCard(id) {
-  requestAnimationFrame(() => document.querySelector(`[data-id="${CSS.escape(id)}"] [data-act]`)?.focus());
+  requestAnimationFrame(() => {
+    /** @type {HTMLElement|null} */
+    const act = document.querySelector(`[data-id="${CSS.escape(id)}"] [data-act]`);
+    act?.focus();
+  });
 }

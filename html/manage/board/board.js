@@ -1,11 +1,11 @@
-// The list of applications: heading, search, order, cards, and what stands there while there are none.
+// The list of applications: heading, search, order, cards and the empty state.
 import { byId, fill, h, icon } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
 import { ORDERS, SEARCH_FROM, matches, sorted, summary } from '../core/listing.js';
-import { failingText } from '../core/status.js';
+import { healthError } from '../core/status.js';
 import { Card } from './card.js';
 
-/** Time between two looks at the counters of seconds, in ms. */
+/** Time between two updates of elapsed times, in ms. */
 const TICK_MS = 1000;
 const ORDER_KEY = 'postern.manage.order';
 
@@ -25,13 +25,13 @@ export class Board {
     this.#actions = actions;
     this.list = byId('apps');
     this.note = byId('note');
-    this.search = byId('search');
+    this.search = byId('search', HTMLInputElement);
     this.#wire();
     setInterval(() => { for (const card of this.#cards.values()) card.tick(); }, TICK_MS);
   }
 
   #wire() {
-    const sort = byId('sort');
+    const sort = byId('sort', HTMLSelectElement);
     fill(sort, ORDERS.map(({ name, label }) => h('option', { value: name, text: label, selected: name === this.#order })));
     sort.addEventListener('change', () => this.#setOrder(sort.value));
     this.search.addEventListener('input', () => this.draw());
@@ -50,7 +50,7 @@ export class Board {
     return !byId('search-box').hidden;
   }
 
-  /** Draws what the store holds now; before the first answer, nothing. */
+  /** Draws the store's content; nothing before the first answer. */
   draw() {
     const { apps } = this.#store;
     if (apps === null) return;
@@ -69,7 +69,7 @@ export class Board {
     byId('sort-box').hidden = apps.length < 2;
   }
 
-  /** In the chosen order; but while somebody points at a card or is in one, the cards stay where they are. */
+  /** In the chosen order, except that cards stay put while one is hovered or focused. */
   #inOrder(apps) {
     const wanted = sorted(apps, this.#order);
     const held = this.list.matches(':hover') || this.list.contains(document.activeElement);
@@ -99,7 +99,7 @@ export class Board {
     }
   }
 
-  /** Moves only what is out of place: a card that moves loses the focus. */
+  /** Moves only cards that are out of place: moving one would take its focus. */
   #place(elements) {
     elements.forEach((element, i) => {
       const there = this.list.children[i];
@@ -115,11 +115,11 @@ export class Board {
     else fill(this.note, key && h('p', { class: 'dim nothing', text: `No application matches “${query}”.` }));
   }
 
-  /** Says aloud what changed by itself. */
+  /** Announces status changes that the user did not trigger. */
   #tell(apps) {
     for (const app of apps) {
       const { id, name, conn_status: status, connection } = app;
-      const failing = failingText(app);
+      const failing = healthError(app);
       if (failing && this.#failing.get(id) !== failing) announce(`${name} is connected, but ${failing}`, 'bad');
       this.#failing.set(id, failing);
       const before = this.#statuses.get(id);

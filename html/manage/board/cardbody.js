@@ -1,37 +1,37 @@
-// What stands in the middle of a card, for each status. A body has a fixed height: nothing below it moves.
+// The middle of a card, for each status. Its height is fixed, so nothing below it moves.
 import { fill, h, icon, iconButton, svg } from '../../common/dom.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { isLocalhostName, siteLink } from '../core/links.js';
-import { STEPS, failingText, failureClass, stepText, waitText } from '../core/status.js';
-import { CHANGED, fingerprints, isHostKey } from './hostkey.js';
+import { STEPS, failureClass, formatWait, healthError, stepText } from '../core/status.js';
+import { HOST_KEY_CHANGED, fingerprints, isHostKey } from './hostkey.js';
 
 /** Size of the traffic line, in CSS pixels. */
 const LINE = { width: 120, height: 20 };
 
 /**
  * @typedef {{times: {since: number, retryAt: number|null}, traffic: import('../core/traffic.js').Traffic}} Figures
- * @typedef {{nodes: Node[], update?: (app: object, figures: Figures) => void, tick?: (now: number) => void}} Body
+ * @typedef {{nodes: Node[], update?: (app: App, figures: Figures) => void, tick?: (now: number) => void}} Body
  */
 
 /**
- * The body of a card. Its `key` says when one must be built anew.
- * @param {object} app @param {string} status
- * @returns {{key: string, build: (actions: object, current: () => object) => Body}}
+ * The body of a card; it must be rebuilt when its `key` changes.
+ * @param {App} app @param {string} status
+ * @returns {{key: string, build: (actions: import('./actions.js').Actions, current: () => App) => Body}}
  */
 export function bodyFor(app, status) {
   const { key, build } = stateBody(app, status);
-  const failing = failingText(app);
+  const failing = healthError(app);
   const pending = app.connection?.pending_changes === true;
   return {
     key: JSON.stringify([key, failing, pending]),
     build: (actions, current) => {
-      const body = build(actions, current);
+      const body = build(actions);
       return { ...body, nodes: [...notes(failing, pending, actions, current), ...body.nodes] };
     },
   };
 }
 
-/** What is not as its owner believes. */
+/** Warnings that the application does not answer, or runs with old settings. */
 function notes(failing, pending, actions, current) {
   const note = (kind, text, label, part, run) => h('div', { class: `card-note ${kind}` }, icon('warn'), h('span', { text }),
     h('button', { type: 'button', class: 'button', data: { part }, on: { click: () => run(current()) } }, h('span', { text: label })));
@@ -89,23 +89,25 @@ function connectingBody() {
 
 // --- an error, while connecting again or for good
 
+/** @param {Partial<Connection>} connection @param {string} status */
 function troubleBody({ error, error_class: errorClass, hint, detail, host_key: key, step }, status) {
   const known = failureClass(errorClass, error);
   const wait = h('p', { class: 'dim figures' });
-  const said = isHostKey(key) ? CHANGED : String(error || 'The connection failed; the server gave no reason.');
+  const said = isHostKey(key) ? HOST_KEY_CHANGED : String(error || 'The connection failed; the server gave no reason.');
+  /** @type {number|null} */
   let retryAt = null;
   return {
     nodes: [
       h('p', { class: 'card-error' }, known && h('span', { class: 'error-class', text: known.label }), ' ', h('span', { text: said })),
       detail && detail !== error && !isHostKey(key) && h('p', { class: 'dim', text: String(detail) }),
       isHostKey(key) && fingerprints(key),
-      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: hint ? sentence(hint) : known.hint }),
+      (hint || known?.hint) && !isHostKey(key) && h('p', { class: 'dim', text: hint ? sentence(hint) : known?.hint }),
       wait,
     ].filter(Boolean),
-    update: (app, { times }) => { retryAt = times.retryAt; },
+    update: (_, { times }) => { retryAt = times.retryAt; },
     tick: (now) => {
-      if (retryAt !== null) wait.textContent = retryAt > now ? `Next try in ${waitText(retryAt - now)}.` : 'Trying again now.';
-      else wait.textContent = status === 'connecting' ? `${stepText({ step })}…` : '';
+      if (retryAt !== null) wait.textContent = retryAt > now ? `Next try in ${formatWait(retryAt - now)}.` : 'Trying again now.';
+      else wait.textContent = status === 'connecting' ? `${stepText({ status, step })}…` : '';
     },
   };
 }
@@ -142,7 +144,7 @@ const TITLES = {
 };
 
 function addressRow(label, link, part, actions) {
-  // What stands here is where one gets to; a code in it is copied and followed, but need not be read by bystanders.
+  // Shows the destination; a code in the address is copied and followed but not displayed to bystanders.
   const shown = part === 'local' ? new URL(link.text).origin : link.text;
   const props = { class: 'address', title: TITLES[part], data: { part, url: part } };
   const address = link.href

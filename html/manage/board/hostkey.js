@@ -1,24 +1,24 @@
-// A host key that is not the known one: both fingerprints side by side, and the decision.
+// A changed host key: shows both fingerprints and asks whether to trust the new one.
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 
-/** Whether an answer holds everything that a decision needs. @param {unknown} key */
+/** Whether an answer holds everything the dialog needs. @param {any} key @returns {key is HostKey} */
 export function isHostKey(key) {
   return ['server', 'known', 'offered'].every((part) => typeof key?.[part] === 'string' && key[part] !== '');
 }
 
-/** What happened, for where both fingerprints stand beside it. */
-export const CHANGED = 'The server shows another key than before. No password was sent.';
+/** Shown where both fingerprints are shown too. */
+export const HOST_KEY_CHANGED = 'The server shows another key than before. No password was sent.';
 
-/** The two fingerprints. @param {{server: string, known: string, offered: string}} key */
+/** The two fingerprints. @param {HostKey} key */
 export function fingerprints(key) {
   return h('dl', { class: 'fingerprints' },
     h('div', {}, h('dt', { text: 'Known' }), h('dd', { class: 'mono', text: key.known })),
     h('div', {}, h('dt', { text: 'Now shown' }), h('dd', { class: 'mono', text: key.offered })));
 }
 
-/** Asks whether the new key is to be trusted. @param {{server: string, known: string, offered: string}} key @returns {Promise<boolean>} */
-export async function reviewHostKey(key) {
+/** Asks whether the new key is to be trusted. @param {HostKey} key @returns {Promise<boolean>} */
+export async function confirmHostKey(key) {
   const answer = await openDialog({
     title: 'Changed host key',
     body: [
@@ -27,7 +27,7 @@ export async function reviewHostKey(key) {
       h('p', { text: 'Compare the new fingerprint with the one that the server’s operator tells you, not through this connection.' }),
     ],
     actions: [{ label: 'Cancel', value: false }, { label: 'Trust the new key', value: true, kind: 'danger' }],
-    onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+    harmless: true,
   });
   return answer === true;
 }

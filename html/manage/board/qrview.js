@@ -1,4 +1,4 @@
-// QR codes of a connected application's addresses, drawn here: no address leaves the page for it.
+// QR codes of a connected application's addresses, generated in the page: no address is sent anywhere for it.
 import { h, svg } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { isLocalhostName, siteLink } from '../core/links.js';
@@ -7,18 +7,20 @@ import { encodeQr, qrPath } from '../core/qr.js';
 /** Light modules around the symbol, as ISO/IEC 18004 asks. */
 const QUIET = 4;
 
-/** Shows the codes of an application. @param {object} app */
+/** Shows the codes of an application. @param {App} app */
 export function showQr(app) {
-  const choices = [
+  /** @type {[string, ReturnType<typeof siteLink>, string][]} */
+  const addresses = [
     ['Site', siteLink(app.connection?.site_url), 'Opens the site.'],
     ['With authorization', siteLink(app.connection?.auth_url), 'Lets whoever scans it in; show it to those who may enter.'],
-  ].filter(([, link]) => link);
+  ];
+  const choices = addresses.filter(([, link]) => link);
   const picture = h('div', { class: 'qr', 'aria-live': 'polite' });
   const draw = ([label, link, what]) => picture.replaceChildren(drawing(link.text, label), h('p', { class: 'mono', text: link.text }), h('p', { class: 'dim', text: what }),
     isLocalhostName(link.host) ? h('p', { class: 'dim', text: 'This address leads to the computer that opens it: a phone does not find the site.' }) : '');
   if (!choices.length) picture.append(h('p', { text: 'There is no address to show.' }));
   else draw(choices[0]);
-  return openDialog({ title: `QR code of “${app.name}”`, body: [choices.length > 1 && chooser(choices, draw), picture].filter(Boolean), actions: [{ label: 'Done', value: null }] });
+  return openDialog({ title: `QR code of “${app.name}”`, body: [choices.length > 1 && chooser(choices, draw), picture], actions: [{ label: 'Done', value: null }] });
 }
 
 function chooser(choices, draw) {
@@ -32,7 +34,7 @@ function drawing(text, label) {
   const code = encodeQr(text);
   if (!code) return h('p', { text: 'This address is too long for a QR code.' });
   const side = code.size + 2 * QUIET;
-  // Dark on light in both themes: many scanners do not read the inverse.
+  // Dark on light in both themes: many scanners cannot read the inverse.
   return svg('svg', { viewBox: `0 0 ${side} ${side}`, role: 'img', 'aria-label': `QR code: ${label}`, 'shape-rendering': 'crispEdges' },
     svg('rect', { width: side, height: side, fill: '#fff' }), svg('path', { d: qrPath(code, QUIET), fill: '#000' }));
 }

@@ -1,32 +1,31 @@
 // What the page knows of the server: applications, main tunnels, version. Refreshed every 5 s; kept while it is away.
+import { retryPause } from '../../common/transport.js';
 
 /** Time between two refreshes, in ms, as the specification has it. */
 export const REFRESH_MS = 5_000;
-/** Time after which what the server says of itself is asked for again, in ms: a notice may have come up since. */
+/** Time between two requests for the version, in ms: it carries the server's notices. */
 const VERSION_MS = 60_000;
-/** Pauses before the server is asked again while it does not answer, in ms; the last one repeats. */
-const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
-
-/** Statuses of the list; whatever else a connection says stands for none. */
+/** The statuses the list knows; any other counts as idle. */
 const STATUSES = ['idle', 'connecting', 'connected', 'failed'];
 
-/** The applications and what goes with them. */
+/** Holds the applications, tunnels and version, and keeps them fresh. */
 export class Store {
   #api;
   #timer = 0;
   #misses = 0;
+  /** @type {Promise<void>|null} */
   #running = null;
   #again = false;
-  /** Counts what the page learnt otherwise; a list that was asked for before is not taken. */
+  /** Counts local changes; a list requested before one is stale and is dropped. */
   #changes = 0;
-  /** When the version was asked for last, in ms; null when it must be asked for. */
+  /** When the version was asked for last, in ms; null when it must be asked for. @type {number|null} */
   #versionAt = null;
 
-  /** @type {object[]|null} null until they are known */
+  /** @type {App[]|null} null until they are known */
   apps = null;
-  /** @type {object[]} */
+  /** @type {Tunnel[]} */
   tunnels = [];
-  /** @type {{version?: string, server?: string|null, embedded?: boolean, insecure?: boolean, notices?: string[]}} */
+  /** @type {ServerVersion} */
   version = {};
   /** Why the list is not fresh; empty when it is. */
   trouble = '';
@@ -68,7 +67,7 @@ export class Store {
       this.#again = false;
       this.trouble = error.message;
       this.#misses += 1;
-      // Another program may answer next: what it says of itself is asked for again.
+      // The next answer may come from another process, so the version is fetched again.
       this.#versionAt = null;
     }
     this.#later(performance.now() - began);
@@ -94,7 +93,7 @@ export class Store {
   }
 
   #later(tookMs) {
-    const pause = this.trouble ? RETRY_MS[Math.min(this.#misses, RETRY_MS.length) - 1] : Math.max(REFRESH_MS - tookMs, 0);
+    const pause = this.trouble ? retryPause(this.#misses - 1) : Math.max(REFRESH_MS - tookMs, 0);
     this.#timer = setTimeout(() => this.refresh(), pause);
   }
 
@@ -103,12 +102,12 @@ export class Store {
     return this.apps?.find((app) => app.id === id);
   }
 
-  /** The applications that are connected, or connecting, through a server. @param {string} server its origin @returns {object[]} */
-  through(server) {
-    return (this.apps ?? []).filter(({ conn_status: status, connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
+  /** The applications that are connected, or connecting, through a server. @param {string} server its origin @returns {App[]} */
+  connectedTo(server) {
+    return (this.apps ?? []).filter(({ conn_status: status = 'idle', connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
   }
 
-  /** Takes what the status endpoint or an action told of an application. @param {string} id @param {object} connection a ConnectResult, or its status alone */
+  /** Takes what the status endpoint or an action told of an application. @param {string} id @param {Connection} connection a ConnectResult, or its status alone */
   patch(id, connection) {
     const app = this.find(id);
     if (!app) return;
@@ -118,7 +117,7 @@ export class Store {
     this.onChange();
   }
 
-  /** Takes an application as it was saved. @param {object} saved */
+  /** Takes an application as it was saved. @param {App} saved */
   put(saved) {
     this.#changes += 1;
     const before = this.find(saved.id);

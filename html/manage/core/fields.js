@@ -1,4 +1,4 @@
-// The form of an application without its looks: which fields a protocol has, what is wrong with a value, what is sent.
+// The logic of the application form: fields by protocol, validation, request body. No DOM.
 import { protocolNamed } from './protocols.js';
 
 const NAME_MAX = 100; // characters, as the server has it
@@ -9,9 +9,9 @@ const URL_MAX = 2048; // characters
 
 /** Fields that are numbers. */
 const PORTS = ['port', 'tunnel_port'];
-/** Names of the fields that a client sends besides secrets, in the order of the form. */
+/** Names of the fields sent besides secrets, in the order of the form. */
 export const FIELDS = ['protocol', 'name', 'ip', 'port', 'db_user', 'db_name', 'db_readonly', 'invisible', 'autoconnect', 'site_name', 'display_name', 'server', 'tunnel_port', 'username'];
-/** Fields that are never shown again once they are saved. */
+/** Fields that are write-only. */
 export const SECRETS = ['auth_pass', 'db_pass'];
 
 /** Whether a field belongs to a protocol. @param {string} field @param {string} protocol */
@@ -29,7 +29,7 @@ export function defaults(protocol) {
 }
 
 /**
- * What is wrong with a value as it stands in its field, as a sentence; empty when nothing is.
+ * Validates the text of a field: an error as a sentence, or an empty string.
  * @param {string} field
  * @param {string} value
  * @param {{protocol: string, insecure?: boolean}} context `insecure`: a server may be reached without TLS
@@ -119,19 +119,19 @@ function server(value, { insecure }) {
 }
 
 /**
- * The body that saves a form. A secret left blank is kept. What the form does not show stays as it was, unless the
- * protocol it belonged to has changed.
- * @param {Object<string, string|boolean>} values as they stand in the form, secrets included
+ * The request body of a form. A blank secret is kept. Hidden fields keep their values unless the protocol has changed.
+ * @param {Record<string, any>} values as they stand in the form, secrets included
  * @param {Set<string>} [cleared] secrets to forget
- * @param {object|null} [before] the application as it was
- * @returns {object}
+ * @param {Record<string, any>|null} [before] the application as it was
+ * @returns {Record<string, any>}
  */
 export function toBody(values, cleared = new Set(), before = null) {
   const same = before?.protocol === values.protocol;
+  /** @type {Record<string, any>} */
   const body = {};
   for (const field of FIELDS) {
     const shown = isUsed(field, values.protocol);
-    const value = tidy(shown ? values[field] : same ? before[field] : undefined);
+    const value = tidy(shown ? values[field] : same ? before?.[field] : undefined);
     if (value !== undefined && value !== null && value !== '') body[field] = PORTS.includes(field) ? Number(value) : value;
   }
   for (const field of SECRETS) {
@@ -146,7 +146,7 @@ function tidy(value) {
   return typeof value === 'string' ? value.trim() : value;
 }
 
-/** The body that makes a copy of an application; its secrets cannot be copied. @param {object} app */
+/** The request body for a copy of an application; its secrets cannot be copied. @param {App} app */
 export function copyOf(app) {
   const { id, site_name: taken, ...rest } = app;
   return { ...rest, name: `${[...String(app.name)].slice(0, NAME_MAX - 7).join('')} (copy)`, has_auth_pass: false, has_db_pass: false, autoconnect: false };

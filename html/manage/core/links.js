@@ -1,16 +1,16 @@
-// Which addresses a server may make the page show, and which of them may be followed.
+// Which addresses from a server may be shown, and which may become links.
 
 /** Schemes that are shown. */
 const SHOWN = ['http:', 'https:', 'tcp:'];
 /** Schemes that become links. */
 const FOLLOWED = ['http:', 'https:'];
-/** Longest URL shown, in characters; longer ones are no site's. */
+/** Longest URL shown, in characters; no site's is longer. */
 const MAX_LENGTH = 2048;
-// Control characters and what turns the direction of text: an address must read as what it is.
+// Control characters and bidirectional marks: an address must read as what it is.
 const DECEPTIVE = /[\u0000-\u0020\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
 
 /**
- * Looks at an address that came from a server. Null when it is none that may be shown.
+ * Checks an address from a server; null when it must not be shown.
  * @param {unknown} text
  * @returns {{text: string, href: string|null, host: string}|null} `href` is null where it must not become a link
  */
@@ -26,7 +26,7 @@ export function siteLink(text) {
   return { text, href: FOLLOWED.includes(url.protocol) ? url.href : null, host: url.hostname };
 }
 
-/** Whether browsers resolve it by themselves while other programs may not. @param {string} host */
+/** Whether browsers resolve the name by themselves, unlike other programs. @param {string} host */
 export function isLocalhostName(host) {
   return host.endsWith('.localhost');
 }

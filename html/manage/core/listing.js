@@ -1,8 +1,8 @@
 // Which applications are shown, in which order.
 
-import { failingText } from './status.js';
+import { healthError } from './status.js';
 
-/** From so many applications on there is something to search. */
+/** Number of applications from which the search box is shown. */
 export const SEARCH_FROM = 9;
 
 /** Orders that can be chosen. */
@@ -12,36 +12,36 @@ export const ORDERS = [
   { name: 'recent', label: 'Last connected' },
 ];
 
-/** What needs attention comes first. */
+/** Sort rank: what needs attention comes first. */
 const RANK = { failed: 0, failing: 1, connecting: 2, connected: 3, idle: 4 };
 const names = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
 
-/** Whether an application matches all words of a query. @param {object} app @param {string} query */
+/** Whether an application matches all words of a query. @param {App} app @param {string} query */
 export function matches(app, query) {
   const hay = [app.name, app.protocol, app.ip, app.port, app.conn_status, app.site_name, app.display_name, app.db_name, app.connection?.exposed?.target, app.connection?.site_url]
     .filter((part) => part !== null && part !== undefined).join('\n').toLowerCase();
   return query.toLowerCase().split(/\s+/).every((word) => hay.includes(word));
 }
 
-/** A sorted copy. @param {object[]} apps @param {string} order one of ORDERS */
+/** A sorted copy. @param {App[]} apps @param {string|null} order one of ORDERS */
 export function sorted(apps, order) {
   const byName = (a, b) => names.compare(String(a.name), String(b.name)) || (a.id < b.id ? -1 : 1);
   const by = {
     status: (a, b) => rank(a) - rank(b) || byName(a, b),
     recent: (a, b) => String(b.last_connected_at ?? '').localeCompare(String(a.last_connected_at ?? '')) || byName(a, b),
-  }[order] ?? byName;
+  }[order ?? ''] ?? byName;
   return [...apps].sort(by);
 }
 
 function rank(app) {
-  return failingText(app) ? RANK.failing : RANK[app.conn_status] ?? RANK.idle;
+  return healthError(app) ? RANK.failing : RANK[app.conn_status] ?? RANK.idle;
 }
 
-/** How many there are and how they are, for the heading. @param {object[]} apps */
+/** How many there are and how they are, for the heading. @param {App[]} apps */
 export function summary(apps) {
   const count = (status) => apps.filter((app) => app.conn_status === status).length;
-  const parts = ['connected', 'connecting', 'failed'].map((status) => [count(status), status]).filter(([n]) => n > 0);
-  const silent = apps.filter((app) => failingText(app)).length;
-  if (silent > 0) parts.push([silent, 'not answering']);
-  return parts.map(([n, status]) => `${n} ${status}`).join(' · ');
+  const parts = ['connected', 'connecting', 'failed'].map((status) => ({ n: count(status), status })).filter(({ n }) => n > 0);
+  const silent = apps.filter((app) => healthError(app)).length;
+  if (silent > 0) parts.push({ n: silent, status: 'not answering' });
+  return parts.map(({ n, status }) => `${n} ${status}`).join(' · ');
 }

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{name: string, label: string, what: string, port: number|null, visited: 'browser'|'client', database: boolean, login: boolean}} Protocol
- *   `visited`: what a visitor comes with; `login`: whether it makes sense to note a user name for it
+ *   `visited`: what a visitor uses; `login`: whether the form offers a note of a user name
  */
 
 /** @type {Protocol[]} */

@@ -1,4 +1,4 @@
-// QR symbols, drawn without asking anybody: byte mode, error correction level M, versions 1 to 20 (ISO/IEC 18004).
+// QR symbols, generated locally: byte mode, error correction level M, versions 1 to 20 (ISO/IEC 18004).
 import { codewords, versionFor } from './qrbits.js';
 
 /** @typedef {{version: number, mask: number, size: number, isDark: (x: number, y: number) => boolean}} QrCode  without a quiet zone */
@@ -8,7 +8,7 @@ const LEVEL_M = 0b00;
 /** The eight masks: whether the module at x, y is inverted. */
 const MASKS = [
   (x, y) => (x + y) % 2 === 0,
-  (x, y) => y % 2 === 0,
+  (_, y) => y % 2 === 0,
   (x) => x % 3 === 0,
   (x, y) => (x + y) % 3 === 0,
   (x, y) => (Math.floor(x / 3) + Math.floor(y / 2)) % 2 === 0,
@@ -178,7 +178,7 @@ function masked(plain, mask) {
   return grid;
 }
 
-/** How badly a symbol would scan (section 7.8.3). */
+/** The penalty score of a symbol (section 7.8.3). */
 function penalty({ dark, size }) {
   const lines = [];
   for (let i = 0; i < size; i += 1) {
@@ -199,7 +199,7 @@ function runPenalty(line) {
   return score;
 }
 
-/** What looks like a finder pattern: 1:1:3:1:1 with four light modules on a side. */
+/** Sequences that look like a finder pattern: 1:1:3:1:1 with four light modules on a side. */
 function finderPenalty(line) {
   const text = line.join('');
   let score = 0;

@@ -1,11 +1,11 @@
-// What a connection's state means for a person: its steps, its failures, its pauses.
+// The state of a connection in words: steps, failures, pauses.
 
 import { addressOf } from './protocols.js';
 
-/** Steps a person waits for; what follows them is the wait for the end. */
+/** Steps until a connection is made; a greater one is waiting for its end. */
 export const STEPS = 5;
 
-/** Names of the steps, where the server does not tell. */
+/** Names of the steps, where the server gives none. */
 const STEP_NAMES = ['', 'quick-setup', 'credentials', 'main tunnel', 'app tunnel', 'app tunnel'];
 
 /** For each class of failure: what it is called and what to try. */
@@ -41,25 +41,25 @@ export function failureClass(given, error = '') {
   return { label, hint };
 }
 
-/** Where a connection that is being made stands, `step 3 of 5: main tunnel`. @param {object|undefined} connection */
+/** Where a connection that is being made stands, `step 3 of 5: main tunnel`. @param {Connection|undefined} connection */
 export function stepText(connection) {
   const step = Number(connection?.step);
   if (!Number.isInteger(step) || step < 1) return 'starting';
   if (step > STEPS) return 'tunnel lost; connecting again';
-  const name = connection.step_name || STEP_NAMES[step];
+  const name = connection?.step_name || STEP_NAMES[step];
   return `step ${step} of ${STEPS}${name ? `: ${name}` : ''}`;
 }
 
-/** The badge of what leaves this computer through no server. */
+/** The badge of an application that is shared on this computer only. */
 const HERE = { kind: 'note', icon: 'plug', label: 'This computer only', title: 'No server is named, so nobody elsewhere reaches it; programs on this computer do.' };
 
-/** A wait as people say it: `4 s`, `2 min 5 s`. @param {number} ms */
-export function waitText(ms) {
+/** A wait in whole seconds: `4 s`, `2 min 5 s`. @param {number} ms */
+export function formatWait(ms) {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** The badges of who gets in and what he may do; first as it is, then as it would be. */
+/** The badges of access and mode: as in force, then the label for settings not yet in force. */
 const BADGES = {
   invisible: [{ kind: 'closed', icon: 'key', label: 'Invisible', title: 'Visitors need the authorization code.' }, 'Will be invisible'],
   public: [{ kind: 'open', icon: 'globe', label: 'Public', title: 'Whoever knows the address gets in.' }, 'Will be public'],
@@ -69,11 +69,11 @@ const BADGES = {
 };
 
 /**
- * How an application is protected, for its badges: grey while it only would be.
+ * The badges that say how an application is protected; grey while not in force.
  * @param {{protocol: string, invisible?: boolean, db_readonly?: boolean|null}} settings @param {{database: boolean, visited: string}} protocol
  * @param {{isHere?: boolean, inForce?: boolean}} [how] whether it is shared on this computer only, and whether it is so now
  */
-export function protection(settings, protocol, { isHere = false, inForce = true } = {}) {
+export function accessBadges(settings, protocol, { isHere = false, inForce = true } = {}) {
   const badge = (name) => {
     const [now, label] = BADGES[name];
     return inForce ? now : { ...now, kind: 'note', label };
@@ -88,19 +88,19 @@ export function protection(settings, protocol, { isHere = false, inForce = true 
 }
 
 /**
- * What a card shows: of a connection what is in force, whatever was saved since; of the others what would be.
- * @param {object} app
- * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly: boolean|null}}
+ * The settings a card shows: those in force while connected, else the saved ones.
+ * @param {App} app
+ * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly?: boolean|null}}
  */
-export function shownSettings(app) {
+export function effectiveSettings(app) {
   const exposed = app.connection?.exposed;
   if (exposed) return { ...exposed, inForce: true };
   const { protocol, invisible, db_readonly } = app;
   return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly };
 }
 
-/** Why a connected application does not answer; empty where it does, or where that is not known. @param {object} app */
-export function failingText(app) {
+/** Why a connected application does not answer; empty where it does or where that is unknown. @param {App} app */
+export function healthError(app) {
   const health = app.connection?.health;
   if (app.conn_status !== 'connected' || health?.state !== 'failing') return '';
   return String(health.error || 'the application does not answer');

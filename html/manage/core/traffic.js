@@ -7,13 +7,13 @@ const MIN_GAP_MS = 1000;
 
 /** A window over the counters of one connection. */
 export class Traffic {
+  /** @type {{received: number, sent: number, now: number}|null} */
   #last = null;
   /** Bytes a second in and out, oldest first. @type {{in: number, out: number}[]} */
   rates = [];
 
   /** Takes the counters as they are at `now`, in ms. Counters that went back belong to a new tunnel. @param {number} received @param {number} sent @param {number} now */
   add(received, sent, now) {
-    if (!Number.isFinite(received) || !Number.isFinite(sent)) return;
     const last = this.#last;
     const restarted = last && (received < last.received || sent < last.sent);
     if (last && !restarted) {

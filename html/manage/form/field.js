@@ -1,11 +1,11 @@
-// One field of the form: label, control, and a line that holds its help or what is wrong with it.
+// One field of the form: label, control, and a line for its help or its error.
 import { h } from '../../common/dom.js';
 
-/**
- * A text field.
- * @param {{name: string, label: string, help?: string, type?: string, placeholder?: string, max?: number, narrow?: boolean, value?: unknown}} options
- */
+/** @typedef {{name: string, label: string, help?: string, type?: string, placeholder?: string, narrow?: boolean, value?: any}} FieldOptions */
+
+/** A text field. */
 export class Field {
+  /** @param {FieldOptions} options */
   constructor({ name, label, help = '', type = 'text', placeholder = '', narrow = false, value }) {
     this.name = name;
     this.label = label;
@@ -21,11 +21,16 @@ export class Field {
     return this.input.value;
   }
 
+  /** Whether what is saved is to be forgotten. */
+  get isCleared() {
+    return false;
+  }
+
   get isWrong() {
     return this.input.getAttribute('aria-invalid') === 'true';
   }
 
-  /** Shows what is wrong, in place of the help; an empty text takes it away. @param {string} text */
+  /** Shows an error in place of the help; an empty text removes it. @param {string} text */
   setProblem(text) {
     this.line.textContent = text || this.help;
     this.line.className = text ? 'field-line bad' : 'field-line dim';
@@ -34,21 +39,27 @@ export class Field {
   }
 }
 
-/** A password that may be saved already: left blank it is kept, and there is a way to forget it. */
+/** A password that may already be saved: left blank it is kept; Clear deletes it. */
 export class SecretField extends Field {
+  #isCleared = false;
+
   /** @param {{name: string, label: string, isSaved: boolean, help?: string}} options */
   constructor({ name, label, isSaved, help = '' }) {
     super({ name, label, type: 'password', help: isSaved ? 'A password is saved. Left blank, it stays.' : help, placeholder: isSaved ? '••••••••' : '' });
-    this.isCleared = false;
+    this.toggle = h('button', { type: 'button', class: 'button', text: 'Clear', 'aria-label': `Clear the saved ${label.toLowerCase()}`, 'aria-pressed': 'false', on: { click: () => this.#clear(!this.#isCleared) } });
     if (!isSaved) return;
-    this.toggle = h('button', { type: 'button', class: 'button', text: 'Clear', 'aria-label': `Clear the saved ${label.toLowerCase()}`, 'aria-pressed': 'false', on: { click: () => this.#clear(!this.isCleared) } });
     const row = h('div', { class: 'secret-row' });
     this.input.replaceWith(row);
     row.append(this.input, this.toggle);
   }
 
+  /** @override */
+  get isCleared() {
+    return this.#isCleared;
+  }
+
   #clear(cleared) {
-    this.isCleared = cleared;
+    this.#isCleared = cleared;
     this.input.value = '';
     this.input.disabled = cleared;
     this.toggle.textContent = cleared ? 'Keep' : 'Clear';
@@ -59,7 +70,7 @@ export class SecretField extends Field {
   }
 }
 
-/** A checkbox or switch with a sentence on what it means. */
+/** A checkbox or switch with a line of explanation. */
 export class Choice {
   /** @param {{name: string, label: string, help: string, checked: boolean, isSwitch?: boolean}} options */
   constructor({ name, label, help, checked, isSwitch = false }) {

@@ -8,8 +8,8 @@ import { Choice, Field, SecretField } from './field.js';
 
 /**
  * Opens the form. Resolves with what the server saved, and whether it is to be connected; undefined when dismissed.
- * @param {{app?: object, draft?: object|null, version?: {insecure?: boolean}, save: (body: object) => Promise<object>}} options
- * @returns {Promise<{saved: object, connect: boolean}|undefined>}
+ * @param {{app?: App|null, draft?: Partial<App>|null, version?: {insecure?: boolean}, save: (body: object) => Promise<App>}} options
+ * @returns {Promise<{saved: App, connect: boolean}|undefined>}
  */
 export function openForm({ app = null, draft = null, version = {}, save }) {
   const form = new Form({ app, draft, insecure: version.insecure === true, save });
@@ -21,65 +21,75 @@ export function openForm({ app = null, draft = null, version = {}, save }) {
   });
 }
 
+/** The fields in their order, filled in. @param {Record<string, any>} from @returns {(Field|Choice)[]} */
+function fieldsOf(from) {
+  const text = (name, label, help, more = {}) => new Field({ name, label, help, value: from[name], ...more });
+  return [
+    text('name', 'Name', 'Left blank: protocol and address.', { placeholder: 'shop database' }),
+    text('ip', 'Address', 'IP address or host name, as this computer sees it.', { placeholder: '127.0.0.1' }),
+    text('port', 'Port', '', { narrow: true }),
+    text('db_user', 'Database user', 'Best an account that may only read.', { placeholder: 'root' }),
+    new SecretField({ name: 'db_pass', label: 'Database password', isSaved: from.has_db_pass === true, help: 'Kept encrypted on this computer.' }),
+    text('db_name', 'Database', 'Optional: where to begin.'),
+    new Choice({ name: 'db_readonly', label: 'Read-Only Mode', help: 'Statements that write are refused, whatever the account may do.', checked: from.db_readonly !== false }),
+    new Choice({ name: 'invisible', label: 'Invisible', help: 'Visitors need an authorization code before they see anything of the site.', checked: from.invisible === true, isSwitch: true }),
+    new Choice({ name: 'autoconnect', label: 'Connect when postern starts', help: '', checked: from.autoconnect === true }),
+    text('site_name', 'Site name', 'Wished first part of the site’s address; optional.', { placeholder: 'my-site' }),
+    text('display_name', 'Display name', 'What the remote server calls it; optional.'),
+    text('server', 'Remote server', 'Instead of the one that postern was started with.', { placeholder: 'https://relay.example', type: 'url' }),
+    text('tunnel_port', 'Tunnel port', 'Usually told by the server.', { narrow: true, placeholder: '62888' }),
+    text('username', 'User name', 'A note for you; it is sent nowhere.'),
+    new SecretField({ name: 'auth_pass', label: 'Password', isSaved: from.has_auth_pass === true, help: 'A note for you, kept encrypted; it is sent nowhere.' }),
+  ];
+}
+
 class Form {
   #touched = new Set();
   #isSaving = false;
+  /** What the form held at first, as JSON. */
+  #first;
+  /** @type {HTMLElement[]} */
+  #buttons = [];
+  /** @type {(value?: any) => void} */
+  #close = () => {};
 
+  /** @param {{app: App|null, draft: Partial<App>|null, insecure: boolean, save: (body: object) => Promise<App>}} options */
   constructor({ app, draft, insecure, save }) {
     this.app = app;
     this.insecure = insecure;
     this.save = save;
-    const from = app ?? draft ?? defaults(PROTOCOLS[0].name);
     this.isNew = app === null;
-    this.#make(from);
+    const from = app ?? draft ?? defaults(PROTOCOLS[0].name);
+    this.lastProtocol = protocolNamed(from.protocol ?? '').name;
+    this.protocol = h('select', { class: 'field', id: 'field-protocol', name: 'protocol', 'aria-describedby': 'field-protocol-line' },
+      PROTOCOLS.map(({ name, label, what }) => h('option', { value: name, text: `${label} – ${what}`, selected: name === this.lastProtocol })));
+    this.protocolLine = h('p', { class: 'field-line dim', id: 'field-protocol-line' });
+    this.fields = fieldsOf(from);
+    this.more = h('details', { class: 'form-more' }, h('summary', { text: 'More settings' }), ...this.#roots('site_name', 'display_name', 'server', 'tunnel_port', 'username', 'auth_pass'));
+    this.problem = h('p', { class: 'form-problem bad', role: 'alert' });
     this.element = this.#layout(draft);
     this.#wire();
     this.#protocolChanged();
     this.#first = this.#snapshot();
   }
 
-  #first;
-
-  #make(from) {
-    const protocol = protocolNamed(from.protocol).name;
-    this.protocol = h('select', { class: 'field', id: 'field-protocol', name: 'protocol', 'aria-describedby': 'field-protocol-line' },
-      PROTOCOLS.map(({ name, label, what }) => h('option', { value: name, text: `${label} – ${what}`, selected: name === protocol })));
-    this.lastProtocol = protocol;
-    const text = (name, label, help, more = {}) => new Field({ name, label, help, value: from[name], ...more });
-    this.fields = [
-      text('name', 'Name', 'Left blank: protocol and address.', { placeholder: 'shop database' }),
-      text('ip', 'Address', 'IP address or host name, as this computer sees it.', { placeholder: '127.0.0.1' }),
-      text('port', 'Port', '', { narrow: true }),
-      text('db_user', 'Database user', 'Best an account that may only read.', { placeholder: 'root' }),
-      new SecretField({ name: 'db_pass', label: 'Database password', isSaved: from.has_db_pass === true, help: 'Kept encrypted on this computer.' }),
-      text('db_name', 'Database', 'Optional: where to begin.'),
-      new Choice({ name: 'db_readonly', label: 'Read-Only Mode', help: 'Statements that write are refused, whatever the account may do.', checked: from.db_readonly !== false }),
-      new Choice({ name: 'invisible', label: 'Invisible', help: 'Visitors need an authorization code before they see anything of the site.', checked: from.invisible === true, isSwitch: true }),
-      new Choice({ name: 'autoconnect', label: 'Connect when postern starts', help: '', checked: from.autoconnect === true }),
-      text('site_name', 'Site name', 'Wished first part of the site’s address; optional.', { placeholder: 'my-site' }),
-      text('display_name', 'Display name', 'What the remote server calls it; optional.'),
-      text('server', 'Remote server', 'Instead of the one that postern was started with.', { placeholder: 'https://relay.example', type: 'url' }),
-      text('tunnel_port', 'Tunnel port', 'Usually told by the server.', { narrow: true, placeholder: '62888' }),
-      text('username', 'User name', 'A note for you; it is sent nowhere.'),
-      new SecretField({ name: 'auth_pass', label: 'Password', isSaved: from.has_auth_pass === true, help: 'A note for you, kept encrypted; it is sent nowhere.' }),
-    ];
-  }
-
+  /** @returns {any} a Field, SecretField or Choice */
   #field(name) {
     return this.fields.find((field) => field.name === name);
   }
 
+  #roots(...names) {
+    return names.map((name) => this.#field(name).root);
+  }
+
   #layout(draft) {
-    const at = (...names) => names.map((name) => this.#field(name).root);
-    this.more = h('details', { class: 'form-more' }, h('summary', { text: 'More settings' }), ...at('site_name', 'display_name', 'server', 'tunnel_port', 'username', 'auth_pass'));
-    this.problem = h('p', { class: 'form-problem bad', role: 'alert' });
     const lost = draft && (draft.has_auth_pass || draft.has_db_pass);
     const form = h('form', { class: 'form', novalidate: true, id: 'app-form' },
-      !this.isNew && h('p', { class: 'form-note', text: this.app.connection?.exposed ? 'It is connected with what was saved before; changes apply at the next connect.' : 'Changes apply at the next connect.' }),
+      !this.isNew && h('p', { class: 'form-note', text: this.app?.connection?.exposed ? 'It is connected with what was saved before; changes apply at the next connect.' : 'Changes apply at the next connect.' }),
       lost && h('p', { class: 'form-note', text: 'Passwords are not copied; enter them again.' }),
-      h('div', { class: 'form-field' }, h('label', { for: 'field-protocol', text: 'Protocol' }), this.protocol, h('p', { class: 'field-line dim', id: 'field-protocol-line' })),
-      ...at('name'), h('div', { class: 'form-row' }, ...at('ip', 'port')),
-      ...at('db_user', 'db_pass', 'db_name', 'db_readonly', 'invisible', 'autoconnect'), this.more, this.problem);
+      h('div', { class: 'form-field' }, h('label', { for: 'field-protocol', text: 'Protocol' }), this.protocol, this.protocolLine),
+      ...this.#roots('name'), h('div', { class: 'form-row' }, ...this.#roots('ip', 'port')),
+      ...this.#roots('db_user', 'db_pass', 'db_name', 'db_readonly', 'invisible', 'autoconnect'), this.more, this.problem);
     return form;
   }
 
@@ -89,19 +99,17 @@ class Form {
     for (const field of this.fields) {
       field.input.addEventListener('change', () => { this.#touched.add(field.name); });
       field.input.addEventListener('blur', () => this.#check(field));
-      field.input.addEventListener('input', () => { if (field.isWrong) this.#check(field); });
+      field.input.addEventListener('input', () => { if (field instanceof Field && field.isWrong) this.#check(field); });
     }
   }
 
-  /** Puts in the buttons and the focus, once the dialog is there. */
+  /** Adds the buttons and sets the focus once the dialog is open. */
   open(dialog, close) {
-    this.close = close;
+    this.#close = close;
     const button = (label, kind, run) => h('button', { type: 'button', class: `button ${kind}`, text: label, on: { click: run } });
-    this.buttons = [
-      this.isNew && button('Save and connect', '', () => this.submit(true)),
-      h('button', { type: 'submit', class: 'button primary', form: 'app-form', text: 'Save' }),
-    ].filter(Boolean);
-    dialog.append(h('div', { class: 'dialog-foot' }, button('Cancel', 'form-cancel', async () => { if (await this.mayDismiss()) close(); }), ...this.buttons));
+    this.#buttons = [h('button', { type: 'submit', class: 'button primary', form: 'app-form', text: 'Save' })];
+    if (this.isNew) this.#buttons.unshift(button('Save and connect', '', () => this.submit(true)));
+    dialog.append(h('div', { class: 'dialog-foot' }, button('Cancel', 'form-cancel', async () => { if (await this.mayDismiss()) close(); }), ...this.#buttons));
     dialog.classList.add('form-dialog');
     (this.isNew ? this.protocol : this.#field('name').input).focus();
   }
@@ -121,7 +129,7 @@ class Form {
     if (port.isWrong) this.#check(port);
     const choice = this.#field('invisible');
     if (this.isNew && before !== now && !this.#touched.has('invisible')) choice.input.checked = now.database;
-    this.element.querySelector('#field-protocol-line').textContent = now.database
+    this.protocolLine.textContent = now.database
       ? 'Visitors get a web client for it; the database itself is not exposed.'
       : now.visited === 'browser' ? 'Visitors open it in a browser.' : 'Visitors use a program of their own; it gets a public port.';
   }
@@ -134,6 +142,7 @@ class Form {
   }
 
   #values() {
+    /** @type {Record<string, any>} */
     const values = { protocol: this.protocol.value };
     for (const field of this.fields) values[field.name] = field.value;
     return values;
@@ -166,7 +175,7 @@ class Form {
     this.#setSaving(true);
     try {
       const saved = await this.save(toBody(this.#values(), this.#cleared(), this.app));
-      this.close({ saved, connect });
+      this.#close({ saved, connect });
     } catch (error) {
       this.#refused(error);
     } finally {
@@ -176,10 +185,10 @@ class Form {
 
   #setSaving(saving) {
     this.#isSaving = saving;
-    for (const button of this.buttons) button.setAttribute('aria-disabled', String(saving));
+    for (const button of this.#buttons) button.setAttribute('aria-disabled', String(saving));
   }
 
-  /** The server's words at the fields they are about; the rest above the buttons. */
+  /** Shows the server's field errors at their fields, the others above the buttons. */
   #refused(error) {
     const words = error.fields;
     const isShown = (name) => this.fields.some((field) => field.name === name && !field.root.hidden);

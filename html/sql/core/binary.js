@@ -3,7 +3,7 @@
  * @module
  */
 
-/** Nesting of geometry collections that is followed. */
+/** Greatest nesting of geometry collections. */
 const MAX_WKB_DEPTH = 16;
 
 /** Bytes of a `0x…` string. */
@@ -26,18 +26,6 @@ export function hexBytes(hex, limit = Infinity) {
 
 const digit = (code) => (code <= 57 ? code - 48 : (code | 32) - 87);
 
-/** A size for people: `512 B`, `1.5 kB`, `3.2 MB`. */
-export function formatBytes(bytes) {
-  if (bytes < 1000) return `${bytes} B`;
-  const units = ['kB', 'MB', 'GB', 'TB'];
-  let value = bytes / 1000;
-  while (value >= 999.95 && units.length > 1) {
-    value /= 1000;
-    units.shift();
-  }
-  return `${value.toFixed(1)} ${units[0]}`;
-}
-
 /**
  * Lines of a classic hex dump: offset, 16 bytes, the printable characters.
  * @param {Uint8Array} bytes
@@ -57,9 +45,9 @@ function dumpLine(row, at) {
 }
 
 const SIGNATURES = [
-  ['image/png', [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
-  ['image/jpeg', [0xff, 0xd8, 0xff]],
-  ['image/gif', [0x47, 0x49, 0x46, 0x38]],
+  { type: 'image/png', magic: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a] },
+  { type: 'image/jpeg', magic: [0xff, 0xd8, 0xff] },
+  { type: 'image/gif', magic: [0x47, 0x49, 0x46, 0x38] },
 ];
 
 /**
@@ -67,8 +55,8 @@ const SIGNATURES = [
  * @param {Uint8Array} bytes
  */
 export function imageType(bytes) {
-  const found = SIGNATURES.find(([, magic]) => magic.every((byte, i) => bytes[i] === byte));
-  if (found) return found[0];
+  const found = SIGNATURES.find(({ magic }) => magic.every((byte, i) => bytes[i] === byte));
+  if (found) return found.type;
   const word = (at) => String.fromCharCode(...bytes.subarray(at, at + 4));
   return word(0) === 'RIFF' && word(8) === 'WEBP' ? 'image/webp' : null;
 }
@@ -97,7 +85,7 @@ export function geometryText(bytes) {
 
 const NAMES = ['', 'POINT', 'LINESTRING', 'POLYGON', 'MULTIPOINT', 'MULTILINESTRING', 'MULTIPOLYGON', 'GEOMETRYCOLLECTION'];
 
-/** Reads well-known binary; a RangeError means that the bytes are none. */
+/** Reads well-known binary; throws a RangeError for other bytes. */
 class WkbReader {
   #view;
   #little = true;

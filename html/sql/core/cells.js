@@ -3,7 +3,8 @@
  * @module
  */
 
-import { formatBytes, hexSize } from './binary.js';
+import { formatBytes } from '../../common/figures.js';
+import { hexSize } from './binary.js';
 import { isBinaryKind, isHex } from './types.js';
 
 /** Characters of a text that a cell shows; the rest is counted and seen in the viewer. */
@@ -34,8 +35,10 @@ export function viewCell(value, kind) {
   return { look: kind === 'number' ? 'number' : 'text', parts: visible(shown, shown.length === text.length), note };
 }
 
+/** @param {CellView['look']} look @param {string} text @returns {CellView} */
 const plain = (look, text) => ({ look, parts: [{ text, mark: false }], note: '' });
 
+/** @returns {CellView} */
 function viewBinary(hex, kind) {
   const size = hexSize(hex);
   const shown = hex.slice(0, 2 + 2 * CELL_BYTES);
@@ -50,7 +53,7 @@ function cut(text, length) {
   return text.slice(0, code >= 0xd800 && code < 0xdc00 ? length - 1 : length);
 }
 
-// Controls, blanks at the ends or in a row, and characters that have no width or turn the direction of the text.
+// Control characters, leading, trailing and repeated blanks, zero-width and bidirectional characters.
 const UNSEEN =
   /[\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|^ +| +$| {2,}/g;
 const UNSEEN_OPEN_END =

@@ -21,7 +21,7 @@ export function chartColumns({ columns, types }) {
   const kinds = columns.map((_, i) => kindOf(types[i]));
   const all = columns.map((_, i) => i);
   const numbers = all.filter((i) => kinds[i] === 'number');
-  const label = labelColumn(columns, kinds, numbers);
+  const label = labelColumn(kinds, numbers);
   const values = numbers.filter((i) => i !== label);
   const telling = values.filter((i) => !isKey(columns[i]));
   const ordered = label === -1 || kinds[label] === 'date' || kinds[label] === 'number';
@@ -34,7 +34,7 @@ export function chartColumns({ columns, types }) {
   };
 }
 
-function labelColumn(columns, kinds, numbers) {
+function labelColumn(kinds, numbers) {
   const pick = (kind) => kinds.indexOf(kind);
   const candidates = [pick('date'), pick('text'), pick('time')].filter((i) => i >= 0);
   if (candidates.length) return candidates[0];
@@ -97,13 +97,15 @@ function niceStep(rough) {
   return factor * power;
 }
 
+/** Units of an axis, each from the size that it is used for. */
+const UNITS = [{ least: 1e12, scale: 1e12, suffix: ' T' }, { least: 1e9, scale: 1e9, suffix: ' G' }, { least: 1e6, scale: 1e6, suffix: ' M' }, { least: 1e4, scale: 1e3, suffix: ' k' }];
+
 /** A number short enough for an axis. */
 export function formatTick(value) {
   const size = Math.abs(value);
   if (size >= 1e15 || (size > 0 && size < 1e-4)) return value.toExponential(1);
-  const [unit, suffix] = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e4, 'k']].find(([least]) => size >= least) ?? [1, ''];
-  const scale = suffix === 'k' ? 1e3 : unit;
-  return `${Number((value / scale).toPrecision(6))}${suffix && ` ${suffix}`}`;
+  const { scale, suffix } = UNITS.find(({ least }) => size >= least) ?? { scale: 1, suffix: '' };
+  return `${Number((value / scale).toPrecision(6))}${suffix}`;
 }
 
 /**

@@ -3,7 +3,7 @@ import { tokens } from './lexer.js';
 import { quoteIdentifier, unquoteIdentifier } from './identifiers.js';
 import { FUNCTIONS, KEYWORDS } from './words.js';
 
-/** The most items offered: more cannot be read, and each is an element of the listbox. */
+/** The most items offered. */
 const MAX_ITEMS = 80;
 
 /** Words after which a table is named. */
@@ -46,7 +46,7 @@ export function completionContext(sql, caret) {
   };
 }
 
-/** Stands for the name not typed so far after a dot: else the next word would be taken for it (`SELECT o.| FROM t o`). */
+/** Placeholder for the name after a dot, so that the next word is not taken for it (`SELECT o.| FROM t o`). */
 const HOLE = '\uffee';
 
 function withName(sql, caret) {
@@ -159,6 +159,7 @@ function readReferences(list, start, many, found) {
 
 function readReference(list, start) {
   let i = start;
+  /** @type {string|null} */
   let db = null;
   let name = unquoteIdentifier(list[i].text);
   if (list[i + 1]?.text === '.' && list[i + 2] && isWord(list[i + 2])) {
@@ -168,6 +169,7 @@ function readReference(list, start) {
   }
   i += 1;
   if (list[i]?.upper === 'AS') i += 1;
+  /** @type {string|null} */
   let alias = null;
   if (list[i] && isWord(list[i]) && !(list[i].type === 'keyword' && CLAUSE_WORDS.has(list[i].upper))) {
     alias = unquoteIdentifier(list[i].text);
@@ -208,7 +210,7 @@ export function completionItems(context, catalogue, { asked = true } = {}) {
   return { items: onlyEcho(items) ? [] : items, missing };
 }
 
-/** The farthest score at which an item is offered: of the hundreds of keywords and functions nobody means one by its middle. */
+/** The worst score at which an item is offered: keywords and functions match by their beginning only. */
 function farthest({ kind }, asked) {
   return !asked && (kind === 'keyword' || kind === 'function') ? 0 : Infinity;
 }
@@ -218,7 +220,7 @@ function matchOf({ name }, score, prefix) {
   return score === 0 && prefix !== '' ? 'beginning' : 'part';
 }
 
-/** A list that offers only what is already typed helps nobody. */
+/** Whether the only offer is what is already typed. */
 function onlyEcho(items) {
   return items.length === 1 && items[0].match === 'whole';
 }
@@ -254,7 +256,7 @@ function tables(db, catalogue, missing, weight = 0) {
   return (known ?? []).map(({ name, kind }) => entry(name, kind, db, weight));
 }
 
-/** Columns are asked for only of tables that exist: a name half typed, an alias or a CTE is no table. */
+/** Columns are requested only for existing tables: not for a half-typed name, an alias or a CTE. */
 function columns(reference, catalogue, missing) {
   const db = reference.db ?? catalogue.db;
   if (!db || (reference.db && !catalogue.databases.includes(db))) return [];

@@ -1,7 +1,9 @@
-// Statements that lose data at one stroke, for the question before they run.
+// Statements that destroy data, for the confirmation before they run.
 import { tokens } from './lexer.js';
 
-/** Words in front of a statement that is executed all the same. */
+/** Every dangerous statement has one of these words somewhere; the lexer then decides. */
+const PERHAPS = /\b(?:drop|truncate|delete|update|replace)\b/i;
+/** Words that may stand before a statement that is executed. */
 const WRAPPERS = new Set(['WITH', 'ANALYZE', 'EXPLAIN']);
 
 /**
@@ -9,6 +11,7 @@ const WRAPPERS = new Set(['WITH', 'ANALYZE', 'EXPLAIN']);
  * @returns {{statement: string, reason: string}|null}
  */
 export function dangerOf(sql) {
+  if (!PERHAPS.test(sql)) return null;
   const words = topLevelWords(sql);
   const [first, second] = words;
   if (first === 'DROP') return { statement: `DROP ${second ?? ''}`.trim(), reason: 'It removes what it names with everything in it.' };

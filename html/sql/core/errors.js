@@ -34,7 +34,7 @@ function find(sql, near, from) {
 function nameSpan(sql, message) {
   const match = /(?:Unknown (?:column|table|database)|Column|Table) '([^']+)'/i.exec(message) ?? /(?:FUNCTION|PROCEDURE) ([^\s']+) does not exist/i.exec(message);
   if (!match) return null;
-  const name = match[1].split('.').pop().toLowerCase();
+  const name = match[1].replace(/^.*\./s, '').toLowerCase();
   for (const { type, start, end } of tokens(sql)) {
     const word = type === 'identifier' || type === 'keyword';
     if (word && unquoteIdentifier(sql.slice(start, end)).toLowerCase() === name) return { start, end };

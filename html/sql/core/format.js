@@ -34,7 +34,7 @@ export const FORMATS = {
 
 /**
  * Writes a table in slices.
- * @param {keyof FORMATS} format
+ * @param {keyof typeof FORMATS} format
  * @param {Table} table
  * @param {{signal?: AbortSignal}} [options]
  * @returns {Promise<string[]>} the text in pieces, as `Blob` takes them
@@ -54,7 +54,7 @@ export async function writeTable(format, table, { signal } = {}) {
   return [...pieces, piece];
 }
 
-/** Quoted where a tab, line end or quote would break the shape: spreadsheets read it back as one cell. */
+/** Quoted where it holds a tab, line end or quote, so that spreadsheets read it as one cell. */
 function* writeTsv({ columns, rows, header = false, nullText = 'NULL' }) {
   const cell = (value) => {
     if (value === null) return nullText;
@@ -122,7 +122,7 @@ const ESCAPES = { '\0': '\\0', '\n': '\\n', '\r': '\\r', '\u001a': '\\Z', "'": "
 
 /**
  * A value as an SQL literal.
- * @param {null|string|number|boolean} value
+ * @param {any} value null, a string, a number or a boolean
  * @param {string} kind of the column
  */
 export function literal(value, kind) {

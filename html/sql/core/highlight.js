@@ -16,12 +16,12 @@ export class Highlighter {
     const same = commonPrefix(this.#text, text);
     this.#text = text;
     // The token that ends where the change begins may have been changed by it: go back well before it.
-    while (this.#borders.length > 1 && this.#borders.at(-1) > same - 64) this.#borders.pop();
+    while (this.#borders.length > 1 && this.known > same - 64) this.#borders.pop();
   }
 
-  /** How far borders are known; up to there any part can be coloured at once. */
+  /** How far borders are known; up to there any part can be highlighted at once. */
   get known() {
-    return this.#borders.at(-1);
+    return this.#borders[this.#borders.length - 1];
   }
 
   /**

@@ -3,7 +3,7 @@
  * @module
  */
 
-/** Nesting that is laid out: indents of deeper ones would outgrow the text. */
+/** Greatest nesting that is laid out. */
 const MAX_DEPTH = 100;
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;

@@ -1,12 +1,12 @@
 // Reads SQL as the database server does. No DOM: the editor colours with it,
-// scripts are split with it, and the read-only check (gate.js) stands on it.
+// scripts are split with it, and the read-only check (readonly.js) uses it.
 // The rules are those of src/sqlweb/gate/lexer.rs and split.rs; vectors in
 // tests/data hold the two together.
 
 /**
  * @typedef {"word"|"name"|"quoted"|"text"|"number"|"variable"|"open"|"close"|"comma"|"dot"|"semicolon"
- *   |"delimiter"|"executable"|"executable-end"|"colon"|"operator"|"comment"|"bad"} Kind
- * @typedef {{kind: Kind, start: number, end: number, fault?: string}} RawToken
+ *   |"delimiter"|"executable"|"executable-end"|"colon"|"operator"|"comment"} Kind
+ * @typedef {{kind: Kind, start: number, end: number}} RawToken
  * @typedef {"keyword"|"identifier"|"string"|"number"|"comment"|"operator"|"variable"|"punct"} TokenType
  * @typedef {{type: TokenType, start: number, end: number}} Token
  * @typedef {{start: number, end: number, sql: string, delimiter: string}} Statement
@@ -59,10 +59,7 @@ function typeOf(token, sql) {
     const short = token.end - token.start <= LONGEST_KEYWORD;
     return short && KEYWORDS.has(sql.slice(token.start, token.end).toUpperCase()) ? "keyword" : "identifier";
   }
-  if (token.kind !== "bad") return TYPES[token.kind] ?? "punct";
-  if (token.fault === "comment") return "comment";
-  if (token.fault === "text") return "string";
-  return token.fault === "identifier" ? "identifier" : "punct";
+  return TYPES[token.kind] ?? "punct";
 }
 
 /**
@@ -81,7 +78,7 @@ export function splitScript(text) {
  * @returns {Generator<Statement>}
  */
 export function* statements(text) {
-  const lexer = new Lexer(text, { lenient: true });
+  const lexer = new Lexer(text);
   let delimiter = ";";
   for (;;) {
     const changed = lexer.takeDelimiterLine();
@@ -124,6 +121,7 @@ function oneStatement(text, lexer, first, delimiter) {
  * @returns {Statement|null}
  */
 export function statementAt(text, caret) {
+  /** @type {Statement|null} */
   let found = null;
   for (const statement of statements(text)) {
     if (found && statement.start > caret && touches(text, found, caret)) return found;
@@ -156,22 +154,18 @@ const isHex = (code) => isDigit(code) || (code >= 65 && code <= 70) || (code >= 
 const isBit = (code) => code === 48 || code === 49;
 const isVariable = (code) => isWord(code) || code === 46;
 
-const SIGNS = new Set("!%&*+-/<=>^|~{}");
 const SINGLE = { "(": "open", ")": "close", ",": "comma", ";": "semicolon" };
 
-/** The server's lexer. Where a text is malformed it gives one token `bad` up to the end. */
+/** The server's lexer, for an editor: what is not closed runs to the end, and a sign that means nothing is an operator. */
 export class Lexer {
   /**
    * @param {string} sql
-   * @param {{comments?: boolean, mysql?: boolean, lenient?: boolean}} [options] comments: give them as tokens;
-   *   mysql: words do not start with `$`; lenient: signs that mean nothing are tokens, too
+   * @param {{comments?: boolean}} [options] comments: give them as tokens; one that is not closed always is
    */
   constructor(sql, options = {}) {
     this.sql = sql;
     this.at = 0;
     this.comments = options.comments ?? false;
-    this.mysql = options.mysql ?? false;
-    this.lenient = (options.lenient ?? false) || this.comments;
     this.delimiter = "";
     this.inExecutable = false;
     this.wordEnd = -1;
@@ -184,13 +178,9 @@ export class Lexer {
       while (isSpace(this.sql.charCodeAt(this.at))) this.at += 1;
       const start = this.at;
       if (start >= this.sql.length) return null;
-      const fault = this.#skipComment();
-      if (fault) return this.#bad(start, fault);
-      if (this.at > start) {
-        if (this.comments) return { kind: "comment", start, end: this.at };
-        continue;
-      }
-      return this.#token(start);
+      const closed = this.#skipComment();
+      if (this.at === start) return this.#token(start);
+      if (this.comments || !closed) return { kind: "comment", start, end: this.at };
     }
   }
 
@@ -202,16 +192,6 @@ export class Lexer {
     return token;
   }
 
-  /** A copy to look ahead with. */
-  clone() {
-    return Object.assign(new Lexer(this.sql), this);
-  }
-
-  /** @param {RawToken} token */
-  text(token) {
-    return this.sql.slice(token.start, token.end);
-  }
-
   /**
    * Takes `DELIMITER x` where a statement could start, to the end of its line.
    * @returns {string|null} the new delimiter
@@ -219,7 +199,7 @@ export class Lexer {
   takeDelimiterLine() {
     const token = this.peek();
     if (token?.kind !== "word" || token.end - token.start !== 9) return null;
-    if (this.text(token).toUpperCase() !== "DELIMITER") return null;
+    if (this.sql.slice(token.start, token.end).toUpperCase() !== "DELIMITER") return null;
     let end = this.sql.indexOf("\n", token.end);
     if (end < 0) end = this.sql.length;
     this.at = end;
@@ -234,26 +214,20 @@ export class Lexer {
     while (this.at < this.sql.length && wanted(this.sql.charCodeAt(this.at))) this.at += 1;
   }
 
-  #bad(start, fault) {
-    this.at = this.sql.length;
-    return { kind: "bad", start, end: this.at, fault };
-  }
-
-  /** Skips one comment, if one starts here; a fault where it must not be skipped. */
+  /** Skips one comment, if one starts here; false where it is not closed. */
   #skipComment() {
     const { sql } = this;
     const c = sql[this.at];
     if (c === "#" || (c === "-" && this.#startsDashes())) {
-      if (this.delimiter && sql.startsWith(this.delimiter, this.at)) return null;
+      if (this.delimiter && sql.startsWith(this.delimiter, this.at)) return true;
       const end = sql.indexOf("\n", this.at);
       this.at = end < 0 ? sql.length : end;
     } else if (c === "/" && sql[this.at + 1] === "*" && !this.#atExecutable()) {
       const end = sql.indexOf("*/", this.at + 2);
-      if (end < 0) return "comment";
-      if (!this.lenient && sql[this.at + 2] === "+" && isDoubtfulHint(sql.slice(this.at + 3, end))) return "hint";
-      this.at = end + 2;
+      this.at = end < 0 ? sql.length : end + 2;
+      return end >= 0;
     }
-    return null;
+    return true;
   }
 
   #startsDashes() {
@@ -272,16 +246,7 @@ export class Lexer {
       return { kind: "delimiter", start, end: this.at };
     }
     const kind = this.#kind(this.sql[start], this.#code(0));
-    if (kind.startsWith("!")) return this.#fault(start, kind.slice(1));
-    return { kind: /** @type {Kind} */ (kind), start, end: this.at };
-  }
-
-  /** An editor shows, and the server judges, what only the gate must refuse. */
-  #fault(start, fault) {
-    const unclosed = fault === "comment" || fault === "text" || fault === "identifier";
-    if (!this.lenient || unclosed) return this.#bad(start, fault);
-    this.at = Math.max(this.at, start + 1);
-    return { kind: fault === "number" || fault === "literal" ? "number" : "operator", start, end: this.at };
+    return { kind, start, end: this.at };
   }
 
   #take(count, kind) {
@@ -289,7 +254,7 @@ export class Lexer {
     return kind;
   }
 
-  /** Takes a token and gives its kind, or `!fault`. */
+  /** Takes a token and gives its kind. */
   #kind(c, code) {
     if (SINGLE[c]) return this.#take(1, SINGLE[c]);
     if (c === "'" || c === '"' || c === "`") return this.#quoted(c);
@@ -308,9 +273,7 @@ export class Lexer {
       return this.#take(2, "executable-end");
     }
     if (two === ":=" || two === "\\N") return this.#take(2, "operator");
-    if (c === ":") return this.#take(1, "colon");
-    if (c === "?") return "!placeholder";
-    return SIGNS.has(c) ? this.#take(1, "operator") : "!character";
+    return this.#take(1, c === ":" ? "colon" : "operator");
   }
 
   #executable() {
@@ -338,7 +301,6 @@ export class Lexer {
       if (c === "x" || c === "X") return this.#literal(isHex);
       if (c === "b" || c === "B") return this.#literal(isBit);
     }
-    if (c === "$" && this.mysql) return "!dollar";
     return this.#nameFrom(this.at);
   }
 
@@ -358,7 +320,7 @@ export class Lexer {
   #literal(digit) {
     this.at += 2;
     this.#skipWhile(digit);
-    return this.#code(0) === 39 ? this.#take(1, "text") : "!literal";
+    return this.#code(0) === 39 ? this.#take(1, "text") : "number";
   }
 
   #numberOrName() {
@@ -398,7 +360,8 @@ export class Lexer {
     this.at += 1;
     this.#skipWhile(isDigit);
     const c = this.sql[this.at];
-    return (c === "e" || c === "E") && !this.#exponent() ? "!number" : "number";
+    if (c === "e" || c === "E") this.#exponent();
+    return "number";
   }
 
   #quoted(quote) {
@@ -408,7 +371,10 @@ export class Lexer {
     this.at += 1;
     for (;;) {
       const c = sql[this.at];
-      if (c === undefined) return escapes ? "!text" : "!identifier";
+      if (c === undefined) {
+        this.at = sql.length;
+        return kind;
+      }
       if (c === "\\" && escapes) this.at += 2;
       else if (c !== quote) this.at += 1;
       else if (sql[this.at + 1] === quote) this.at += 2;
@@ -422,16 +388,16 @@ export class Lexer {
     if (next === "'" || next === '"' || next === "`") return this.#quotedVariable(1, next);
     if (next === "@" && sql[this.at + 2] === "`") return this.#quotedVariable(2, "`");
     if (next === "@" && isWord(this.#code(2))) return this.#systemVariable();
-    if (!isVariable(this.#code(1))) return "!variable";
     this.at += 1;
+    if (!isVariable(this.#code(0))) return "operator";
     this.#skipWhile(isVariable);
     return "variable";
   }
 
   #quotedVariable(signs, quote) {
     this.at += signs;
-    const kind = this.#quoted(quote);
-    return kind.startsWith("!") ? kind : "variable";
+    this.#quoted(quote);
+    return "variable";
   }
 
   #systemVariable() {
@@ -442,10 +408,6 @@ export class Lexer {
       this.at += 1;
     }
   }
-}
-
-function isDoubtfulHint(hint) {
-  return /['"`\\]|set_var/i.test(hint);
 }
 
 // Compound statements. See src/sqlweb/gate/split.rs, whose names these are.

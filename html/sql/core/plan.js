@@ -22,7 +22,7 @@
 /** Rows from which reading a whole table is worth a warning. */
 const SCAN_ROWS = 100;
 
-/** Nesting of a plan that is followed. */
+/** Greatest nesting of a plan. */
 const MAX_DEPTH = 64;
 
 const TABULAR = ['id', 'select_type', 'table', 'type', 'key'];
@@ -40,14 +40,14 @@ export function planOf({ columns, rows }) {
   return text.trimStart().startsWith('{') ? fromJson(text) : fromOutline(text);
 }
 
-/** MySQL's words in place of a plan, for an UPDATE or DELETE of one table in any form but the tabular one. */
+/** MySQL's message instead of a plan, for an UPDATE or DELETE of one table in any but the tabular format. */
 const NOT_MADE = /^\s*<not executable by iterator executor>\s*$/i;
 
 /**
  * Whether the server says that it made no plan in the form asked for.
  * @param {{columns: string[], rows: Array<Array<any>>}} result
  */
-export function isNotMade(result) {
+export function isPlanRefused(result) {
   return NOT_MADE.test(planOf(result)?.[0]?.label ?? result.rows[0]?.[0]);
 }
 
@@ -74,6 +74,7 @@ function fromJson(text) {
   return nodes.length ? nodes : null;
 }
 
+/** @param {string} label @param {Partial<PlanNode>} [fields] @returns {PlanNode} */
 function node(label, fields = {}) {
   const empty = { table: '', access: '', key: '', rows: null, actualRows: null, cost: null, filtered: null, known: true };
   const made = { label, ...empty, notes: [], warnings: [], children: [], ...fields };
@@ -122,10 +123,10 @@ const LABELS = {
   subqueries: 'Subqueries',
 };
 
-/** Wrappers that say nothing of their own. */
+/** Wrappers without information of their own. */
 const TRANSPARENT = new Set(['read_sorted_file', 'query_specifications', 'query_plan', 'sorts', 'sort_functions']);
 
-/** Members that tell about their owner and are no steps. */
+/** Members that describe their parent and are no steps. */
 const FACTS = new Set([
   'possible_keys', 'used_key_parts', 'used_columns', 'ref', 'cost_info', 'partitions', 'key_parts', 'query_optimization', 'r_engine_stats',
 ]);
@@ -150,7 +151,7 @@ function fromList(key, list, depth) {
 function fromObject(key, value, depth) {
   const inner = children(value, depth + 1);
   if (TRANSPARENT.has(key)) return inner;
-  if (key === 'table') return value.table_name ? [tableNode(value, inner)] : inner; // without a name: a remark, told by its owner
+  if (key === 'table') return value.table_name ? [tableNode(value, inner)] : inner; // without a name: a note, shown by its parent
   return [stepNode(key, value, inner)];
 }
 
@@ -188,13 +189,13 @@ const ACCESS = {
   index_subquery: 'Index lookup in a subquery',
 };
 
-/** `<derived2>` and the like are made by the plan itself: reading all of one is no table scan. */
+/** `<derived2>` and the like are temporary: reading all of one is no table scan. */
 function accessLabel(access, table) {
   if (/^all$/i.test(access) && /^</.test(table)) return 'Read all of';
   return ACCESS[String(access ?? '').toLowerCase()] ?? 'Table';
 }
 
-/** Without an access type no table is read, as in a plan that ends before it. */
+/** Without an access type no table is read, as in an impossible WHERE. */
 function isKnownAccess(access) {
   return !access || Object.hasOwn(ACCESS, String(access).toLowerCase());
 }
@@ -244,7 +245,7 @@ const OPERATION = new RegExp(`^(?:${[
   'remove duplicate|repeat until convergence|weedout|delete from|update |insert into|replace into|select #|run|condition|alternative plans|invalidate|fill information schema',
 ].join('|')})`, 'i');
 
-/** The access types of the tabular form that say that everything is read. What the plan itself has made is no table. */
+/** The access types of the tabular format that read everything; temporary tables do not count. */
 function accessOf(label, table) {
   if (/^</.test(table ?? '')) return '';
   if (/^table scan/i.test(label)) return 'ALL';

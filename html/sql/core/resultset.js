@@ -33,7 +33,7 @@ export class ResultSet {
 
   /**
    * Adds a row as the API sends it, keyed by column name. Rows over the limit are only marked.
-   * @param {Object<string, any>} row
+   * @param {Record<string, any>} row
    */
   addRow(row) {
     if (this.rows.length >= this.limit) {

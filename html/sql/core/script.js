@@ -1,13 +1,6 @@
 // All statements of a large script, in slices, so that the page stays responsive.
 import { statements } from './lexer.js';
-
-/** Work between two pauses, in ms: a quarter of what is felt as a stall. */
-const SLICE_MS = 12;
-
-/** Lets the page paint and take keys. */
-export function pause() {
-  return new Promise((resume) => { setTimeout(resume, 0); });
-}
+import { Slicer } from './slices.js';
 
 /**
  * @param {string} text
@@ -15,12 +8,10 @@ export function pause() {
  */
 export async function scriptStatements(text) {
   const found = [];
-  let until = performance.now() + SLICE_MS;
+  const slicer = new Slicer();
   for (const statement of statements(text)) {
     found.push(statement);
-    if (performance.now() < until) continue;
-    await pause();
-    until = performance.now() + SLICE_MS;
+    if (slicer.due) await slicer.rest();
   }
   return found;
 }

@@ -4,10 +4,10 @@
  */
 
 /** Longest stretch of work between two pauses, in milliseconds; a frame has 16, a long task begins at 50. */
-export const SLICE_MS = 10;
+const SLICE_MS = 10;
 
-/** Lets the browser paint and take input, then goes on. Timers would be clamped to 4 ms and throttled in the background. */
-export function pause() {
+/** Lets the browser paint and take input, then goes on. Timers would be clamped to 4 ms and throttled in the background. @returns {Promise<void>} */
+function pause() {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {

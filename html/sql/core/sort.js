@@ -134,7 +134,7 @@ export function compareDecimals(a, b) {
 }
 
 function decimal(text) {
-  const [, sign, whole, fraction = ''] = /^([-+]?)0*(\d*)(?:\.(\d*))?$/.exec(text);
+  const [, sign, whole, fraction = ''] = /^([-+]?)0*(\d*)(?:\.(\d*))?$/.exec(text) ?? ['', '', '', ''];
   const digits = fraction.replace(/0+$/, '');
   return { negative: sign === '-' && (whole !== '' || digits !== ''), whole, fraction: digits };
 }

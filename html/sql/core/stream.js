@@ -3,12 +3,12 @@
  * @module
  */
 
-import { JsonFeed } from './jsonfeed.js';
+import { JsonStreamParser } from './jsonstream.js';
 import { tokens } from './lexer.js';
 import { ResultSet } from './resultset.js';
 import { Slicer } from './slices.js';
 
-/** Time between two progress reports, in milliseconds: often enough to look alive. */
+/** Time between two progress reports, in milliseconds. */
 const PROGRESS_MS = 100;
 
 /** Longest text of an answer that is not JSON that is shown, in characters. */
@@ -27,7 +27,7 @@ const MAX_FOREIGN_TEXT = 500;
 /**
  * Reads an answer to its end without ever holding the whole of it as text. It does not throw.
  * @param {Response} response
- * @param {{onProgress?: function({rows: number, bytes: number}): void, signal?: AbortSignal,
+ * @param {{onProgress?: (progress: {rows: number, bytes: number}) => void, signal?: AbortSignal,
  *   limit?: number, sql?: string, db?: string}} [options] `limit`: rows kept at most of each result
  * @returns {Promise<Answer>}
  */
@@ -35,7 +35,7 @@ export async function readQuery(response, options = {}) {
   if (!isJson(response)) return foreignAnswer(response);
   const reading = new Reading(options);
   try {
-    await reading.run(response.body.getReader());
+    await reading.run(/** @type {ReadableStream<Uint8Array>} */ (response.body).getReader());
   } catch (cause) {
     return reading.failed(cause);
   }
@@ -73,7 +73,7 @@ class Reading {
   constructor(options) {
     this.#options = options;
     this.#first = new ResultSet(options);
-    this.#feed = new JsonFeed(this.#rootPlan());
+    this.#feed = new JsonStreamParser(this.#rootPlan());
   }
 
   async run(reader) {
@@ -188,7 +188,7 @@ class Reading {
   }
 }
 
-/** Whether a statement commits or rolls back: run again it would say that all is well. */
+/** Whether a statement commits or rolls back: repeated it would succeed without effect. */
 function endsTransaction(sql) {
   for (const { type, start, end } of tokens(sql.slice(0, 2000))) {
     if (type !== 'comment') return /^(?:commit|rollback)$/i.test(sql.slice(start, end));

@@ -3,6 +3,9 @@
  * @module
  */
 
+/** @typedef {'number'|'date'|'time'|'bit'|'geometry'|'binary'|'json'|'text'} ColumnKind */
+
+/** @type {[RegExp, ColumnKind][]} */
 const KINDS = [
   [/^(tinyint|smallint|mediumint|int|integer|bigint|decimal|numeric|float|double|real|year)\b/i, 'number'],
   [/^(date|datetime|timestamp)\b/i, 'date'],
@@ -16,7 +19,7 @@ const KINDS = [
 /**
  * The kind of a column, by its database type.
  * @param {string} [type] such as `BIGINT UNSIGNED`
- * @returns {'number'|'date'|'time'|'bit'|'geometry'|'binary'|'json'|'text'}
+ * @returns {ColumnKind}
  */
 export function kindOf(type) {
   const found = KINDS.find(([pattern]) => pattern.test(type ?? ''));

@@ -1,4 +1,4 @@
-// Word lists of the SQL dialect, for completion and quoting. Not a gate: what may run is decided in gate.js and on the server.
+// Word lists of the SQL dialect, for completion and quoting. What may run is decided elsewhere: readonly.js and src/sqlweb/gate.
 
 const words = (text) => text.trim().split(/\s+/);
 

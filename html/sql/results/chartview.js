@@ -3,10 +3,8 @@
  * @module
  */
 
-import { fill, h } from '../../common/dom.js';
-import { chartColumns, describeSeries, formatTick, MAX_POINTS, MAX_SERIES, sampleRows, ticks, toNumber } from '../core/chart.js';
-
-const SVG = 'http://www.w3.org/2000/svg';
+import { fill, h, svg } from '../../common/dom.js';
+import { MAX_POINTS, MAX_SERIES, chartColumns, describeSeries, formatTick, sampleRows, ticks, toNumber } from '../core/chart.js';
 
 /** Margins of the plot, in pixels: room for the axes' numbers and labels. */
 const MARGIN = { top: 12, right: 16, bottom: 44, left: 64 };
@@ -17,9 +15,14 @@ const LABEL_CHARACTERS = 13;
 
 /** Shows one result at a time. */
 export class ChartView {
+  /** @type {import('../core/resultset.js').ResultSet|null} */
   #result = null;
+  /** What is drawn, as `chartColumns` proposes and the person chooses. @type {any} */
   #columns = null;
-  #data = null; // { rows: indexes drawn, labels, series: [{ name, values }] }
+  /** The points drawn: `labels`, `series` of `{name, values}`, `summary`, `sampled`. @type {any} */
+  #data = null;
+  /** Where values lie on the plot; made with the first drawing. @type {any} */
+  #scales = null;
   #at = -1;
   #observer;
 
@@ -52,11 +55,11 @@ export class ChartView {
   }
 
   #update() {
-    const drawable = this.#columns?.numbers.length && this.#result.rows.length;
-    this.element.classList.toggle('none', !drawable);
-    this.#data = drawable ? this.#collect() : null;
+    const drawn = this.#columns?.numbers.length && this.#result?.rows.length ? this.#result : null;
+    this.element.classList.toggle('none', !drawn);
+    this.#data = drawn && this.#collect(drawn);
     this.#at = -1;
-    fill(this.tools, ...(drawable ? this.#controls() : [h('p', { class: 'empty', text: this.#emptyText() })]));
+    fill(this.tools, ...(drawn ? this.#controls(drawn) : [h('p', { class: 'empty', text: this.#emptyText() })]));
     this.#draw();
   }
 
@@ -67,8 +70,7 @@ export class ChartView {
 
   // Choices.
 
-  #controls() {
-    const { columns } = this.#result;
+  #controls({ columns }) {
     const chosen = this.#columns;
     const select = (label, options, value, onChange) => {
       const field = h('select', { class: 'field', on: { change: () => { onChange(field.value); this.#update(); } } },
@@ -80,11 +82,11 @@ export class ChartView {
     return [
       select('Chart', [['bar', 'bars'], ['line', 'lines']], chosen.type, (value) => (chosen.type = value)),
       select('Along', labels, chosen.label, (value) => (chosen.label = Number(value))),
-      h('fieldset', { class: 'chart-values' }, h('legend', { class: 'dim', text: 'Values' }), chosen.numbers.map((i) => this.#valueBox(i))),
+      h('fieldset', { class: 'chart-values' }, h('legend', { class: 'dim', text: 'Values' }), chosen.numbers.map((i) => this.#valueBox(i, columns[i]))),
     ];
   }
 
-  #valueBox(column) {
+  #valueBox(column, name) {
     const chosen = this.#columns;
     const box = h('input', { type: 'checkbox' });
     box.checked = chosen.values.includes(column);
@@ -96,11 +98,10 @@ export class ChartView {
       this.#update();
       this.tools.querySelectorAll('input')[at]?.focus();
     });
-    return h('label', { class: 'chart-value' }, box, this.#result.columns[column]);
+    return h('label', { class: 'chart-value' }, box, name);
   }
 
-  #collect() {
-    const { rows, columns } = this.#result;
+  #collect({ rows, columns }) {
     const { label, values } = this.#columns;
     const whole = values.map((i) => rows.map((row) => toNumber(row[i])));
     const kept = sampleRows(whole, rows.length, MAX_POINTS);
@@ -123,14 +124,13 @@ export class ChartView {
     if (!this.#data || width < 120 || height < 80) return;
     this.#scale(width, height);
     this.plot.setAttribute('aria-label', this.#altText());
-    const svg = make('svg', { width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' });
-    svg.append(...this.#axes(), ...this.#data.series.flatMap((series, i) => this.#series(series, i)), this.#cursor());
-    this.plot.append(svg);
+    this.plot.append(svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' },
+      ...this.#axes(), ...this.#data.series.flatMap((series, i) => this.#series(series, i)), this.#cursor()));
   }
 
   #noteText() {
     if (!this.#data?.sampled) return '';
-    const [drawn, all] = [this.#data.labels.length, this.#result.rows.length].map((n) => n.toLocaleString('en'));
+    const [drawn, all] = [this.#data.labels.length, this.#result?.rows.length ?? 0].map((n) => n.toLocaleString('en'));
     return `${drawn} of ${all} rows are drawn: of each stretch the least and the greatest value.`;
   }
 
@@ -149,7 +149,7 @@ export class ChartView {
     const plot = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
     const [low, high] = [marks[0], marks[marks.length - 1]];
     const step = (plot.right - plot.left) / this.#data.labels.length;
-    this.scales = {
+    this.#scales = {
       plot, marks, step,
       x: (i) => plot.left + (i + 0.5) * step,
       y: (value) => plot.bottom - ((value - low) / (high - low)) * (plot.bottom - plot.top),
@@ -158,20 +158,20 @@ export class ChartView {
   }
 
   #axes() {
-    const { plot, marks, y } = this.scales;
+    const { plot, marks, y } = this.#scales;
     const lines = marks.flatMap((mark) => [
-      make('line', { class: mark === 0 ? 'axis' : 'gridline', x1: plot.left, x2: plot.right, y1: y(mark), y2: y(mark) }),
-      make('text', { class: 'tick', x: plot.left - 8, y: y(mark) + 4, 'text-anchor': 'end' }, formatTick(mark)),
+      svg('line', { class: mark === 0 ? 'axis' : 'gridline', x1: plot.left, x2: plot.right, y1: y(mark), y2: y(mark) }),
+      svg('text', { class: 'tick', x: plot.left - 8, y: y(mark) + 4, 'text-anchor': 'end' }, formatTick(mark)),
     ]);
     return [...lines, ...this.#labels()];
   }
 
   #labels() {
-    const { plot, x } = this.scales;
+    const { plot, x } = this.#scales;
     const { labels } = this.#data;
     const every = Math.max(1, Math.ceil((labels.length * LABEL_WIDTH) / (plot.right - plot.left)));
     const shown = labels.map((text, i) => ({ text, i })).filter(({ i }) => i % every === 0);
-    return shown.map(({ text, i }) => make('text', { class: 'tick', x: x(i), y: plot.bottom + 18, 'text-anchor': 'middle' }, short(text)));
+    return shown.map(({ text, i }) => svg('text', { class: 'tick', x: x(i), y: plot.bottom + 18, 'text-anchor': 'middle' }, short(text)));
   }
 
   #series({ values }, index) {
@@ -179,20 +179,20 @@ export class ChartView {
   }
 
   #bars(values, index) {
-    const { step, x, y, base } = this.scales;
+    const { step, x, y, base } = this.#scales;
     const group = Math.max(1, step * 0.8);
     const width = Math.max(0.5, group / this.#data.series.length);
     return values.flatMap((value, i) => {
       if (value === null) return [];
       const top = Math.min(y(value), y(base));
       const height = Math.max(1, Math.abs(y(value) - y(base)));
-      return [make('rect', { class: `chart-bar series-${index}`, x: x(i) - group / 2 + index * width, y: top, width, height })];
+      return [svg('rect', { class: `chart-bar series-${index}`, x: x(i) - group / 2 + index * width, y: top, width, height })];
     });
   }
 
   /** One path; NULL interrupts it. */
   #line(values, index) {
-    const { x, y } = this.scales;
+    const { x, y } = this.#scales;
     let path = '';
     let drawing = false;
     values.forEach((value, i) => {
@@ -200,22 +200,22 @@ export class ChartView {
       drawing = value !== null;
     });
     const few = values.length <= 60;
-    const dots = few ? values.flatMap((value, i) => (value === null ? [] : [make('circle', { class: `chart-dot series-${index}`, cx: x(i), cy: y(value), r: 2.5 })])) : [];
-    return [make('path', { class: `chart-line series-${index}`, d: path, fill: 'none' }), ...dots];
+    const dots = few ? values.flatMap((value, i) => (value === null ? [] : [svg('circle', { class: `chart-dot series-${index}`, cx: x(i), cy: y(value), r: 2.5 })])) : [];
+    return [svg('path', { class: `chart-line series-${index}`, d: path, fill: 'none' }), ...dots];
   }
 
   #cursor() {
-    const { plot } = this.scales;
-    this.cursor = make('line', { class: 'cursor', y1: plot.top, y2: plot.bottom, visibility: 'hidden' });
+    const { plot } = this.#scales;
+    this.cursor = svg('line', { class: 'cursor', y1: plot.top, y2: plot.bottom, visibility: 'hidden' });
     return this.cursor;
   }
 
   // Pointing.
 
   #onPointer(event) {
-    if (!this.#data || !this.scales) return;
-    const x = event.clientX - this.plot.getBoundingClientRect().left - this.scales.plot.left;
-    const at = Math.floor(x / this.scales.step);
+    if (!this.#data || !this.#scales) return;
+    const x = event.clientX - this.plot.getBoundingClientRect().left - this.#scales.plot.left;
+    const at = Math.floor(x / this.#scales.step);
     this.#point(at >= 0 && at < this.#data.labels.length ? at : -1);
   }
 
@@ -236,11 +236,11 @@ export class ChartView {
   #point(at) {
     this.#at = at;
     this.tip.hidden = at < 0;
-    if (this.cursor) this.cursor.setAttribute('visibility', at < 0 ? 'hidden' : 'visible');
+    this.cursor?.setAttribute('visibility', at < 0 ? 'hidden' : 'visible');
     if (at < 0) return;
-    const x = this.scales.x(at);
-    this.cursor.setAttribute('x1', x);
-    this.cursor.setAttribute('x2', x);
+    const x = this.#scales.x(at);
+    this.cursor?.setAttribute('x1', x);
+    this.cursor?.setAttribute('x2', x);
     const [label, ...lines] = this.#lines();
     fill(this.tip, h('strong', { text: short(label, 60) }), ...lines.map((text, i) => h('div', { class: `series-${i}` }, h('i', {}), text)));
     const left = x + 12 + this.tip.offsetWidth > this.plot.clientWidth ? x - 12 - this.tip.offsetWidth : x + 12;
@@ -249,10 +249,3 @@ export class ChartView {
 }
 
 const short = (text, most = LABEL_CHARACTERS) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-
-function make(tag, attributes, text) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
-}

@@ -3,12 +3,12 @@
  * @module
  */
 
-import { openMenu } from '../../common/menu.js';
 import { h, isMac } from '../../common/dom.js';
+import { openMenu } from '../../common/menu.js';
+import { openPanel } from '../../common/popup.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
-import { openPanel } from './panel.js';
-import { copyPieces } from './saving.js';
-import { remember, remembered } from './memory.js';
+import { copyPieces } from './download.js';
+import { readPreference, writePreference } from './preferences.js';
 
 /** Cells up to which Ctrl+C is answered within its own event, which needs no permission of the browser. */
 const AT_ONCE = 2000;
@@ -21,7 +21,7 @@ export class Copying {
   #grid;
   #notify;
 
-  /** @param {import('./grid.js').Grid} grid @param {function(string, string=): void} notify */
+  /** @param {import('./grid.js').Grid} grid @param {Notify} notify */
   constructor(grid, notify) {
     this.#grid = grid;
     this.#notify = notify;
@@ -34,11 +34,11 @@ export class Copying {
     if (area.empty) return;
     event.preventDefault();
     if (cells(area) > AT_ONCE) this.copy('tsv', area, false);
-    else event.clipboardData.setData('text/plain', [...FORMATS.tsv.write(model.tableOf(area))].join(''));
+    else event.clipboardData?.setData('text/plain', [...FORMATS.tsv.write(model.tableOf(area))].join(''));
     if (cells(area) <= AT_ONCE) this.#notify(`Copied ${describe(area)}`, 'good');
   }
 
-  /** Copies an area; says so when it is done. */
+  /** Copies an area and announces it. */
   async copy(format, area, header) {
     const { model } = this.#grid;
     const table = { ...model.tableOf(area), header, name: sourceTable(model.result.sql) ?? undefined };
@@ -72,8 +72,8 @@ export class Copying {
     const areas = this.#areas;
     const single = areas.length === 3 && cells(areas[0].area) === 1;
     let chosen = areas.length === 1 || single ? areas[areas.length - 1] : areas[0];
-    const header = h('input', { type: 'checkbox', on: { change: () => remember('copyHeader', header.checked) } });
-    header.checked = remembered('copyHeader', true);
+    const header = h('input', { type: 'checkbox', on: { change: () => writePreference('copyHeader', header.checked) } });
+    header.checked = readPreference('copyHeader', true);
     const radios = areas.map((choice) => {
       const radio = h('input', { type: 'radio', name: 'copy-area', on: { change: () => (chosen = choice) } });
       radio.checked = choice === chosen;
@@ -90,7 +90,7 @@ export class Copying {
     ];
   }
 
-  /** The menu of a cell. @param {HTMLElement} cell @param {function(): void} onView */
+  /** The menu of a cell. @param {HTMLElement} cell @param {() => void} onView */
   openMenu(cell, onView) {
     const entry = ({ name, area }, format, key) => ({
       label: `Copy ${name.toLowerCase()} as ${FORMATS[format].label}`, icon: 'copy', key, run: () => this.copy(format, area, false),

@@ -9,11 +9,11 @@
 
 import { fill, h, icon } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { formatBytes } from '../core/binary.js';
+import { formatBytes, formatMs } from '../../common/figures.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
-import { checkReadOnly } from '../core/gate.js';
-import { remember, remembered } from './memory.js';
-import { fileName, followDownload, saveBlob } from './saving.js';
+import { readOnlyRefusal } from '../core/readonly.js';
+import { readPreference, writePreference } from './preferences.js';
+import { fileName, followDownload, saveBlob } from './download.js';
 
 /** Time between two progress figures, in milliseconds. */
 const PROGRESS_MS = 100;
@@ -24,7 +24,7 @@ const SERVER_FORMATS = { csv: { label: 'CSV', extension: 'csv' }, jsonl: { label
  * Opens the dialog.
  * @param {import('./gridmodel.js').GridModel} model
  * @param {{session?: string}} run that gave the result
- * @param {{api: object, notify: function(string, string=): void}} deps
+ * @param {{api: ReturnType<typeof import('../api.js').createApi>, notify: Notify}} deps
  */
 export function openExport(model, run, deps) {
   const form = new ExportForm(model, run, deps);
@@ -36,6 +36,7 @@ class ExportForm {
   #model;
   #run;
   #deps;
+  /** @type {AbortController|null} */
   #abort = null;
   #close = () => {};
 
@@ -43,13 +44,8 @@ class ExportForm {
     this.#model = model;
     this.#run = run;
     this.#deps = deps;
-    this.#build();
-    this.#adapt();
-  }
-
-  #build() {
     const { result, rowCount } = this.#model;
-    const changes = checkReadOnly(result.sql);
+    this.mayChange = readOnlyRefusal(result.sql) !== null;
     this.all = this.#radio('source', 'all', true);
     this.shown = this.#radio('source', 'shown', false);
     this.again = this.#check('again', false);
@@ -58,12 +54,11 @@ class ExportForm {
     this.bom = this.#check('exportBom', false);
     this.safe = this.#check('exportSafe', false);
     this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing' });
-    this.nullText.value = remembered('exportNull', '');
-    this.warning = h('div', { class: 'export-warning', hidden: !changes },
+    this.nullText.value = readPreference('exportNull', '');
+    this.warning = h('div', { class: 'export-warning', hidden: !this.mayChange },
       icon('warn'),
       h('div', {}, h('p', { text: 'This may be more than a query: exporting runs the statement again, with all its effects.' }),
         h('label', { class: 'check' }, this.again, h('span', { text: 'Run it again' }))));
-    this.mayChange = Boolean(changes);
     this.csvOptions = h('div', {}, this.#label(this.header, 'Column names in the first line'),
       this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
       this.safeLine = this.#label(this.safe, 'Defuse formulas: put \u2019 before texts that begin with =, +, - or @'),
@@ -77,6 +72,7 @@ class ExportForm {
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
       this.csvOptions, this.progress, this.buttons);
+    this.#adapt();
   }
 
   #radio(name, value, checked) {
@@ -86,8 +82,8 @@ class ExportForm {
   }
 
   #check(name, fallback) {
-    const box = h('input', { type: 'checkbox', name, on: { change: () => { if (name !== 'again') remember(name, box.checked); this.#adapt(); } } });
-    box.checked = name === 'again' ? fallback : remembered(name, fallback);
+    const box = h('input', { type: 'checkbox', name, on: { change: () => { if (name !== 'again') writePreference(name, box.checked); this.#adapt(); } } });
+    box.checked = name === 'again' ? fallback : readPreference(name, fallback);
     return box;
   }
 
@@ -95,7 +91,7 @@ class ExportForm {
     return h('label', { class: 'check' }, input, h('span', {}, text, more && h('span', { class: 'dim', text: ` – ${more}` })));
   }
 
-  /** Shows what the choices made leave to choose. */
+  /** Shows the options that apply to the choices made. */
   #adapt() {
     const formats = this.all.checked ? SERVER_FORMATS : FORMATS;
     if (this.formats !== formats) {
@@ -115,7 +111,7 @@ class ExportForm {
     const blocked = this.all.checked && this.mayChange && !this.again.checked;
     const button = (label, kind, action, run) =>
       h('button', { type: 'button', class: `button ${kind}`, disabled: blocked, data: { action }, text: label, on: { click: run } });
-    if (this.#abort) fill(this.buttons, button('Cancel', '', 'cancel', () => this.#abort.abort()));
+    if (this.#abort) fill(this.buttons, button('Cancel', '', 'cancel', () => this.#abort?.abort()));
     else if (!this.all.checked) fill(this.buttons, button('Save', 'primary', 'save-shown', () => this.#saveShown()));
     else if (!globalThis.showSaveFilePicker) fill(this.buttons, button('Download', 'primary', 'download', () => this.#download()));
     else {
@@ -129,7 +125,7 @@ class ExportForm {
     dialog.querySelector('input:checked')?.focus();
   }
 
-  /** Closing the dialog ends what it began, but for what the browser downloads itself. */
+  /** Closing the dialog aborts the export, except a download by the browser itself. */
   closed() {
     this.#abort?.abort();
   }
@@ -140,7 +136,7 @@ class ExportForm {
   }
 
   get #request() {
-    remember('exportNull', this.nullText.value);
+    writePreference('exportNull', this.nullText.value);
     const { sql, db } = this.#model.result;
     return {
       sql, db: db || this.#run.db, session: this.#run.session, format: this.format.value,
@@ -163,13 +159,14 @@ class ExportForm {
     try {
       file = await globalThis.showSaveFilePicker({ suggestedName: this.#name });
     } catch (cause) {
-      if (cause.name === 'AbortError') return undefined; // the person changed their mind
-      return this.#download(); // refused by a policy: the browser's own way remains
+      if (cause.name === 'AbortError') return undefined; // the user cancelled
+      return this.#download(); // forbidden by a policy: download instead
     }
-    this.#abort = new AbortController();
+    const abort = new AbortController();
+    this.#abort = abort;
     this.#showButtons();
     try {
-      await this.#pump(await file.createWritable(), this.#abort.signal);
+      await this.#pump(await file.createWritable(), abort.signal);
     } catch (cause) {
       this.#failed(cause);
     } finally {
@@ -184,9 +181,7 @@ class ExportForm {
     let bytes = 0;
     let reported = 0;
     try {
-      const response = await fetch(await this.#deps.api.exportTicket(this.#request), { signal });
-      if (!response.ok) throw new Error((await response.json().catch(() => ({}))).message ?? `the server answered ${response.status}`);
-      const reader = response.body.getReader();
+      const reader = await this.#deps.api.exportReader(this.#request, signal);
       for (let next = await reader.read(); !next.done; next = await reader.read()) {
         await writable.write(next.value);
         bytes += next.value.byteLength;
@@ -204,7 +199,7 @@ class ExportForm {
 
   #report(bytes, ms) {
     const speed = ms > 0 ? ` · ${formatBytes(Math.round((bytes / ms) * 1000))}/s` : '';
-    this.progress.textContent = `${formatBytes(bytes)} written · ${(ms / 1000).toFixed(1)} s${speed}`;
+    this.progress.textContent = `${formatBytes(bytes)} written · ${formatMs(ms)}${speed}`;
   }
 
   #failed(cause) {
@@ -213,12 +208,12 @@ class ExportForm {
   }
 
   async #saveShown() {
-    const format = this.format.value;
+    const format = /** @type {keyof typeof FORMATS} */ (this.format.value);
     const table = {
       ...this.#model.tableOf(this.#model.everything), header: this.header.checked, nullText: this.nullText.value,
       safeFormulas: this.safe.checked, name: sourceTable(this.#model.result.sql) ?? undefined,
     };
-    remember('exportNull', this.nullText.value);
+    writePreference('exportNull', this.nullText.value);
     const pieces = await writeTable(format, table);
     if (format === 'csv' && this.bom.checked) pieces.unshift('\ufeff');
     saveBlob(new Blob(pieces, { type: FORMATS[format].mime }), this.#name);

@@ -9,7 +9,7 @@ import { Slicer } from '../core/slices.js';
 /** Wait after a key press before the search begins, in milliseconds. */
 const TYPING_MS = 120;
 
-/** Places kept; more than anyone walks through. */
+/** Matches kept at most. */
 const MAX_FOUND = 10_000;
 
 /** The bar above a grid. */
@@ -17,6 +17,7 @@ export class FindBar {
   #grid;
   #found = []; // places: row × columns + column, ascending
   #at = -1;
+  /** @type {AbortController|null} */
   #search = null;
 
   /** @param {import('./grid.js').Grid} grid */

@@ -6,7 +6,6 @@
 import { h } from '../../common/dom.js';
 import { viewCell } from '../core/cells.js';
 import { GridModel } from './gridmodel.js';
-import { listen } from './gridinput.js';
 
 /** Rows kept beyond the edges, so that a slow wheel shows no gaps. */
 const SPARE_ROWS = 6;
@@ -17,34 +16,29 @@ const SPARE_COLUMNS = 2;
 /** How large a cell is, by the pointer: fingers need more. In pixels. */
 const ROW_HEIGHT = { fine: 24, coarse: 36 };
 
+/** @typedef {import('./gridmodel.js').Position} Position */
+
 /** A grid of one result. */
 export class Grid {
   #rows = new Map(); // place → { element, number, cells: Map(column → cell) }
   #headers = new Map();
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
+  /** @type {AbortController|null} */
   #sorting = null;
   #observer;
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{label: string, onActive?: function(import('./gridmodel.js').Position): void,
-   *   onOpen?: function(import('./gridmodel.js').Position, boolean): void, onCopy?: function(ClipboardEvent): void,
-   *   onMenu?: function(Element): void, onSorted?: function(string): void}} options
+   * @param {{label: string, onActive?: (at: Position) => void,
+   *   onOpen?: (at: Position, byKey: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
+   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void}} options
    */
   constructor(result, options) {
     this.options = options;
     const rowHeight = matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine;
     this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight });
     this.needle = '';
-    this.#build(options.label);
-    listen(this);
-    this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
-    this.#observer = new ResizeObserver(() => this.schedule());
-    this.#observer.observe(this.element);
-  }
-
-  #build(label) {
     const { model } = this;
     this.head = h('div', { class: 'grid-head', role: 'row', 'aria-rowindex': 1 });
     this.corner = h('div', { class: 'grid-corner', role: 'columnheader', 'aria-colindex': 1, 'aria-label': 'Row number' });
@@ -52,11 +46,14 @@ export class Grid {
     this.body = h('div', { class: 'grid-body', role: 'rowgroup' });
     this.canvas = h('div', { class: 'grid-canvas', role: 'presentation' }, this.head, this.body);
     this.element = h('div', {
-      class: 'grid', role: 'grid', 'aria-label': label, 'aria-multiselectable': 'true',
+      class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true',
       'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.columnCount + 1,
     }, this.canvas);
     if (model.rowCount === 0) this.body.append(h('p', { class: 'grid-empty', text: 'No rows: the statement ran and found nothing.' }));
     this.#resized();
+    this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
+    this.#observer = new ResizeObserver(() => this.schedule());
+    this.#observer.observe(this.element);
   }
 
   #resized() {
@@ -259,7 +256,7 @@ export class Grid {
 
   // Selection and focus.
 
-  /** Shows the selection and puts the focus where it belongs. */
+  /** Draws the selection and sets the tab stop. */
   mark() {
     this.#markHead();
     for (const [place, row] of this.#rows) this.#markRow(place, row);
@@ -292,8 +289,8 @@ export class Grid {
 
   /**
    * Moves the active cell, shows it and follows it with the focus where the grid has it.
-   * @param {import('./gridmodel.js').Position} to
-   * @param {{extend?: boolean, span?: string, focus?: boolean}} [how]
+   * @param {Position} to
+   * @param {{extend?: boolean, span?: 'cells'|'rows'|'columns'|'all', focus?: boolean}} [how]
    */
   moveTo(to, { focus = this.element.contains(document.activeElement), ...how } = {}) {
     this.model.moveTo(to, how);
@@ -310,7 +307,7 @@ export class Grid {
     this.activeElement?.focus({ preventScroll: true });
   }
 
-  /** The active cell is in the document wherever the window is: it holds the focus. */
+  /** The active cell, which stays in the document when scrolled away since it holds the focus. */
   #ensureActive() {
     const { row, column } = this.model.active;
     const known = row < 0 ? this.#headers.has(column) : this.#rows.get(row)?.cells.has(column);
@@ -325,7 +322,7 @@ export class Grid {
     return row < 0 ? this.#headers.get(column) : this.#rows.get(row)?.cells.get(column);
   }
 
-  /** Scrolls as little as shows the position; a whole row or column needs no scrolling along itself. */
+  /** Scrolls just enough to show the position; not along a selected row or column. */
   reveal({ row, column }, span = 'cells') {
     const { model, element } = this;
     if (row >= 0 && span !== 'columns' && span !== 'all') {
@@ -347,9 +344,9 @@ export class Grid {
     return { row: Math.min(Math.max(0, row), this.model.rowCount - 1), column };
   }
 
-  // What changes the whole.
+  // Sorting and searching.
 
-  /** Sorts by the column as a click on its header asks. */
+  /** Sorts by a column, as after a click on its header. */
   async sortBy(column, adding) {
     const keys = this.model.nextKeys(column, adding);
     this.#sorting?.abort();
@@ -383,14 +380,14 @@ export class Grid {
     this.render(true);
   }
 
-  /** Marks a text wherever it is shown; the empty text ends it. */
+  /** Highlights a text in all cells; an empty text removes the highlight. */
   highlight(text) {
     this.needle = text.toLowerCase();
     this.render(true);
   }
 }
 
-/** The numbers from `first` to `last`, and the one that must stay. */
+/** The numbers from `first` to `last`, plus the one that must stay. */
 function within(first, last, also) {
   const numbers = new Set();
   for (let i = first; i <= last; i += 1) numbers.add(i);

@@ -6,7 +6,7 @@
 /** Pixels a column grows or shrinks by a key press. */
 const RESIZE_STEP = 16;
 
-/** Pixels a pointer may tremble during a click. */
+/** Pixels a pointer may move during a click. */
 const CLICK_SLACK = 4;
 
 /** @param {import('./grid.js').Grid} grid */
@@ -61,7 +61,7 @@ function moveByKey(grid, event, { row, column }) {
   if (event.altKey) return false;
   const to = target(grid, event, row, column);
   if (!to) return false;
-  // Shift extends from the header down only into the rows; the header itself is no part of a selection.
+  // The header is no part of a selection: Shift extends from it only into the rows.
   const extend = event.shiftKey && row >= 0 && to.row >= 0;
   grid.moveTo(to, { extend });
   return true;
@@ -126,8 +126,9 @@ function startSelecting(grid, event, { kind, row, column }) {
   });
 }
 
-/** Follows the pointer to its release; outside the grid it scrolls on, a step a frame. */
+/** Follows the pointer until it is released; outside the grid it scrolls one step a frame. */
 function drag(grid, start, onMove) {
+  /** @type {PointerEvent|null} */
   let last = null;
   let frame = 0;
   const step = () => {
@@ -208,7 +209,7 @@ function onMenu(grid, event) {
   grid.options.onMenu?.(grid.activeElement);
 }
 
-/** Where the scroll position is scaled, a wheel would skip rows: it moves by true pixels instead. */
+/** Where the scroll position is scaled, a wheel would skip rows, so it scrolls by unscaled pixels. */
 function onWheel(grid, event) {
   if (!grid.model.scaled || event.ctrlKey || event.shiftKey || event.deltaY === 0) return;
   event.preventDefault();

@@ -73,7 +73,7 @@ export class GridModel {
   #fit(column, sample, most) {
     const { rows, columns } = this.result;
     const step = Math.max(1, rows.length / sample);
-    // Half of the sample is what is seen first, whatever pattern the rest has.
+    // Half of the sample are the first rows, which are seen first.
     const at = (i) => (2 * i < sample ? i : Math.floor(i * step));
     const values = Array.from({ length: Math.min(sample, rows.length) }, (_, i) => rows[at(i)][column]);
     if (rows.length) values.push(rows[rows.length - 1][column]); // counters are longest at their end
@@ -211,8 +211,9 @@ export class GridModel {
     return { top: 0, bottom: this.rowCount - 1, left: 0, right: this.columnCount - 1, empty: this.rowCount === 0 };
   }
 
-  /** Whether a cell shows less than its value: the viewer has more to tell. */
+  /** Whether a cell shows less than its value, so that the viewer has more. */
   hasMore(position) {
+    /** @type {any} */
     const value = this.value(position);
     const kind = this.kinds[position.column];
     if (value === null) return false;

@@ -45,7 +45,7 @@ export class Messages {
     const { element, list } = this;
     const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 40;
     list.append(entry(kind, text, sql, more));
-    while (list.children.length > MAX_ENTRIES) list.firstElementChild.remove();
+    while (list.children.length > MAX_ENTRIES) list.children[0].remove();
     if (atEnd) element.scrollTop = element.scrollHeight;
   }
 }
@@ -72,7 +72,7 @@ function shorten(sql) {
 export function summary(result) {
   const parts = result.hasColumns ? [rowsText(result.count)] : [`${affected(result)}`];
   if (!result.hasColumns && Number(result.last_insert_id) !== 0) parts.push(`last insert id ${result.last_insert_id}`);
-  if (result.duration) parts.push(spaced(result.duration));
+  if (result.duration) parts.push(spacedDuration(result.duration));
   if (result.warnings.length) parts.push(`${result.warnings.length} ${result.warnings.length === 1 ? 'warning' : 'warnings'}`);
   return parts.join(' · ');
 }
@@ -83,4 +83,4 @@ export const rowsText = (count) => `${Number(count).toLocaleString('en')} ${Numb
 const affected = ({ affected_rows: rows }) => `OK, ${rowsText(rows)} affected`;
 
 /** `3.2ms` as `3.2 ms`. */
-export const spaced = (duration) => duration.replace(/([\d.])([a-zµ])/gi, '$1 $2');
+export const spacedDuration = (duration) => duration.replace(/([\d.])([a-zµ])/gi, '$1 $2');

@@ -6,7 +6,7 @@
 import { fill, h, icon } from '../../common/dom.js';
 import { greatestCost, unknownSteps } from '../core/plan.js';
 
-export { inTabularForm, isNotMade, planOf } from '../core/plan.js';
+export { inTabularForm, isPlanRefused, planOf } from '../core/plan.js';
 
 /**
  * Shows plan nodes in `host`.
@@ -18,7 +18,7 @@ export function showPlan(host, nodes) {
   fill(host, summary(nodes), h('ul', { class: 'plan-tree' }, nodes.map((node) => item(node, scale))));
 }
 
-/** All is said to be well only of a plan of which every step is understood. */
+/** A plan is called fine only when every step in it is known. */
 function summary(nodes) {
   const warnings = count(nodes);
   const [unknown] = unknownSteps(nodes);

@@ -3,8 +3,8 @@
  * @module
  */
 
-import { fill, h, icon } from '../../common/dom.js';
-import { formatBytes } from '../core/binary.js';
+import { fill, h, icon, query } from '../../common/dom.js';
+import { formatBytes } from '../../common/figures.js';
 import { Messages, rowsText, summary } from './messages.js';
 import { ResultView } from './resultview.js';
 import { Tabs } from './tabs.js';
@@ -27,11 +27,13 @@ const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
  * @property {string} [session]
  */
 
+/** @typedef {{message: string, error?: DbError|null, sql?: string, offset?: number}} Failure */
+
 /**
  * Builds the result area in `host`. An error tab whose place in the statement is known sends the host a bubbling event
  * `goto-error` with `detail: {run, index, offset}`.
  * @param {HTMLElement} host
- * @param {{api: object, announce: function(string, string=): void, notify: function(string, string=): void, settings?: object}} deps
+ * @param {{api: ReturnType<typeof import('../api.js').createApi>, announce: Announce, notify: Notify, settings?: Settings}} deps
  */
 export function createResults(host, deps) {
   const area = new ResultArea(host, deps);
@@ -55,6 +57,7 @@ export function createResults(host, deps) {
 class ResultArea {
   #deps;
   #host;
+  /** @type {Run|null} */
   #run = null;
   #stale = false; // the old results are still shown, dimmed
   #views = new Map(); // tab id → ResultView
@@ -74,14 +77,6 @@ class ResultArea {
     this.chart = null;
     this.chartHost = h('div', { class: 'chart-host' });
     this.tabs = new Tabs(() => this.#tabChanged());
-    this.#build();
-    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
-    this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
-    this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages });
-    this.#askServer();
-  }
-
-  #build() {
     const tool = (name, label, key, run) => h('button', {
       type: 'button', class: 'button quiet small', data: { tool: name }, title: key ? `${label} (${key})` : label, 'aria-label': label,
       'aria-haspopup': name === 'search' ? null : 'dialog', on: { click: (event) => run(event.currentTarget) },
@@ -97,6 +92,10 @@ class ResultArea {
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
       h('div', { class: 'results-status' }, this.status, this.aside));
     this.#host.append(this.element);
+    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
+    this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
+    this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages });
+    this.#askServer();
   }
 
   #welcome() {
@@ -105,7 +104,7 @@ class ResultArea {
       h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table; ▶ beside it does the same.' }));
   }
 
-  /** The status line names the server's version; a page without an answer does without. */
+  /** Puts the server's version into the status line, if it answers. */
   async #askServer() {
     try {
       const version = await serverVersion(this.#deps.api);
@@ -180,7 +179,7 @@ class ResultArea {
     if (!result.columns.some((name) => PLAN_COLUMNS.test(name))) return;
     const module = await this.#load(import('./planview.js'));
     const nodes = module?.planOf(result);
-    if (!nodes || !this.#isCurrent(run)) return;
+    if (!module || !nodes || !this.#isCurrent(run)) return;
     const element = h('div', { class: 'plan', tabindex: 0, role: 'region', 'aria-label': 'Plan' });
     module.showPlan(element, nodes);
     this.tabs.add('plan', { title: 'Plan', icon: 'plan', element, rank: RANK.plan });
@@ -202,7 +201,7 @@ class ResultArea {
     this.chart?.show(this.#charted);
   }
 
-  /** What few need at once is loaded when it is asked for; null where the server does not give it. @param {Promise<object>} module */
+  /** Loads a part of the page on demand; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
   #load(module) {
     return module.catch(() => {
       this.#deps.notify?.('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
@@ -210,7 +209,7 @@ class ResultArea {
     });
   }
 
-  /** @param {Run} run @param {number} index @param {{message: string, error?: object|null, sql?: string, offset?: number}} failure */
+  /** @param {Run} run @param {number} index @param {Failure} failure */
   addError(run, index, failure) {
     if (!this.#isCurrent(run)) return;
     if (failure.message === 'cancelled') return; // no failure: `end` says it, and the old results stay
@@ -229,6 +228,7 @@ class ResultArea {
     this.#deps.announce?.(failure.message, 'bad');
   }
 
+  /** @param {Run} run @param {number} index @param {Failure} failure */
   #errorPanel(run, index, { message, error, sql, offset }) {
     const facts = error ? `error ${error.errno} · SQLSTATE ${error.sqlstate}` : '';
     const jump = offset === undefined || offset === null ? null : h('button', {
@@ -275,7 +275,7 @@ class ResultArea {
     return this.#run !== null && run.id === this.#run.id;
   }
 
-  /** The first answer of a run takes the place of what the run before left. */
+  /** The first answer of a run replaces the results of the run before. */
   #freshen() {
     if (!this.#stale) return;
     this.#stale = false;
@@ -294,6 +294,7 @@ class ResultArea {
 
   // The other calls.
 
+  /** @param {string} id @param {string} title @param {HTMLElement} element @param {{closable?: boolean, icon?: string, onClose?: () => void}} [options] */
   openTab(id, title, element, { closable = true, icon: name, onClose } = {}) {
     this.tabs.add(`other-${id}`, { title, element, icon: name, closable, rank: RANK.other, onClose });
     this.tabs.activate(`other-${id}`);
@@ -314,7 +315,7 @@ class ResultArea {
 
   focus() {
     if (this.#view) this.#view.grid.focus();
-    else this.tabs.list.querySelector('[aria-selected="true"]')?.focus();
+    else query(this.tabs.list, '[aria-selected="true"]')?.focus();
   }
 
   /** Frees what outlives the elements. */
@@ -355,7 +356,7 @@ class ResultArea {
   }
 }
 
-/** Asked once a page, however many result areas there are. */
+/** Requested once a page, however many result areas there are. */
 const versions = new WeakMap();
 
 function serverVersion(api) {

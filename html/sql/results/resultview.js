@@ -7,7 +7,8 @@ import { h } from '../../common/dom.js';
 import { Copying } from './copying.js';
 import { FindBar } from './find.js';
 import { Grid } from './grid.js';
-import { remember, remembered } from './memory.js';
+import { listen } from './gridinput.js';
+import { readPreference, writePreference } from './preferences.js';
 import { Viewer } from './viewer.js';
 
 /** Bounds of the viewer's width, in pixels, and the step of a key press. */
@@ -17,7 +18,7 @@ const WIDTH = { least: 220, first: 380, step: 24 };
 export class ResultView {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{title: string, run: object, notify: function(string, string=): void, announce: function(string, string=): void}} deps
+   * @param {{title: string, run: object, notify: Notify, announce: Announce}} deps
    */
   constructor(result, { title, run, notify, announce }) {
     this.result = result;
@@ -34,13 +35,14 @@ export class ResultView {
         if (this.viewer.isOpen) this.#show(this.grid.model.active);
       },
     });
+    listen(this.grid);
     this.copying = new Copying(this.grid, notify);
     this.find = new FindBar(this.grid);
     this.viewer = new Viewer({ onClose: () => this.#close(), notify });
     this.splitter = this.#splitter();
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
-    this.#setWidth(remembered('viewerWidth', WIDTH.first));
+    this.#setWidth(readPreference('viewerWidth', WIDTH.first));
   }
 
   dispose() {
@@ -111,7 +113,7 @@ export class ResultView {
     const most = Math.max(WIDTH.least, (this.element.clientWidth || innerWidth) - 160);
     const chosen = Math.round(Math.min(Math.max(WIDTH.least, width), most));
     this.viewer.element.style.width = `${chosen}px`;
-    this.splitter.setAttribute('aria-valuenow', chosen);
-    remember('viewerWidth', chosen);
+    this.splitter.setAttribute('aria-valuenow', String(chosen));
+    writePreference('viewerWidth', chosen);
   }
 }

@@ -13,8 +13,10 @@ let serial = 0;
  * @property {HTMLElement} button
  * @property {HTMLElement} panel
  * @property {HTMLElement} holder of the button and its close button
- * @property {function(): void} [onShow]
- * @property {function(): void} [onClose]
+ * @property {number} rank
+ * @property {boolean} closable
+ * @property {() => void} [onShow]
+ * @property {() => void} [onClose]
  */
 
 /** A list of tabs and their panels. */
@@ -23,7 +25,7 @@ export class Tabs {
   #onChange;
   #prefix = `results-${(serial += 1)}`;
 
-  /** @param {function(string|null): void} onChange gets the id of the tab shown */
+  /** @param {(id: string|null) => void} onChange gets the id of the tab shown */
   constructor(onChange) {
     this.#onChange = onChange;
     this.active = null;
@@ -44,7 +46,7 @@ export class Tabs {
    * Adds a tab, before those whose `rank` is greater; one of the same id is replaced in its place.
    * @param {string} id
    * @param {{title: string, element: Node, count?: string, icon?: string, kind?: string, closable?: boolean, rank?: number,
-   *   onShow?: function(): void, onClose?: function(): void}} options
+   *   onShow?: () => void, onClose?: () => void}} options
    */
   add(id, { title, element, count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose }) {
     const successor = this.#successor(id, rank);

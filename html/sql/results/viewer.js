@@ -4,15 +4,16 @@
  */
 
 import { fill, h, icon, iconButton } from '../../common/dom.js';
-import { extensionOf, formatBytes, geometryText, hexBytes, hexDump, hexSize, imageType } from '../core/binary.js';
+import { formatBytes } from '../../common/figures.js';
+import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
 import { isBinaryKind, isHex } from '../core/types.js';
-import { copyPieces, fileName, hexBlob, saveBlob } from './saving.js';
+import { copyPieces, fileName, hexBlob, saveBlob } from './download.js';
 
-/** Characters shown: more makes browsers crawl; the rest is in the file that can be saved. */
+/** Characters shown, since browsers slow down with more; the file that can be saved holds everything. */
 const MAX_TEXT = 400_000;
 
-/** Characters up to which JSON is laid out and coloured. */
+/** Characters up to which JSON is laid out and highlighted. */
 const MAX_JSON = 200_000;
 
 /** Bytes of a hex dump. */
@@ -21,16 +22,19 @@ const MAX_DUMP = 1 << 16;
 /** Bytes up to which a geometry is decoded. */
 const MAX_GEOMETRY = 1 << 20;
 
+/** @typedef {{value: any, kind: string, type: string, column: string, row: number}} Cell */
+
 /** Shows one value at a time; `close` hides it. */
 export class Viewer {
   #notify;
+  /** @type {Cell|null} */
   #cell = null;
-  #choice = null; // the mode that the person chose last
+  #choice = ''; // the mode chosen last
   #wrap = true;
   #imageUrl = '';
   #drawing = 0;
 
-  /** @param {{onClose: function(): void, notify: function(string, string=): void}} deps */
+  /** @param {{onClose: () => void, notify: Notify}} deps */
   constructor({ onClose, notify }) {
     this.#notify = notify;
     this.title = h('span', { class: 'viewer-title' });
@@ -64,7 +68,7 @@ export class Viewer {
     fill(this.body);
   }
 
-  /** @param {{value: any, kind: string, type: string, column: string, row: number}} cell */
+  /** @param {Cell} cell */
   show(cell) {
     this.#cell = cell;
     this.element.hidden = false;
@@ -72,7 +76,7 @@ export class Viewer {
     this.title.title = cell.column;
     this.facts.textContent = ['row ' + cell.row.toLocaleString('en'), cell.type, sizeOf(cell)].filter(Boolean).join(' · ');
     const modes = modesOf(cell);
-    this.#draw(modes.includes(this.#choice) ? this.#choice : modes[0], modes);
+    this.#draw(modes.includes(this.#choice) ? this.#choice : modes[0], modes, cell);
   }
 
   focus() {
@@ -89,11 +93,11 @@ export class Viewer {
     this.body.classList.toggle('wrap', on);
   }
 
-  #draw(mode, modes) {
+  #draw(mode, modes, cell) {
     fill(this.modes, modes.map((name) => {
       const button = this.#toggle(name, () => {
         this.#choice = name;
-        this.#draw(name, modes);
+        this.#draw(name, modes, cell);
       });
       button.setAttribute('aria-pressed', String(name === mode));
       return button;
@@ -102,14 +106,13 @@ export class Viewer {
     this.body.scrollTop = 0;
     this.#releaseImage();
     this.#drawing += 1;
-    if (mode === 'Image') this.#drawImage(this.#drawing);
-    else fill(this.body, ...content(mode, this.#cell));
+    if (mode === 'Image') this.#drawImage(this.#drawing, cell);
+    else fill(this.body, ...content(mode, cell));
   }
 
-  async #drawImage(drawing) {
-    const { value, column } = this.#cell;
+  async #drawImage(drawing, { value, column }) {
     fill(this.body, h('p', { class: 'dim', text: 'Decoding…' }));
-    const blob = await hexBlob(value, imageType(hexBytes(value, 16)));
+    const blob = await hexBlob(value, imageType(hexBytes(value, 16)) ?? undefined);
     if (drawing !== this.#drawing || !this.#cell) return;
     this.#imageUrl = URL.createObjectURL(blob);
     const image = h('img', { src: this.#imageUrl, alt: `Image in ${column}` });
@@ -125,12 +128,14 @@ export class Viewer {
   }
 
   async #copy() {
+    if (!this.#cell) return;
     const { value } = this.#cell;
     await copyPieces(Promise.resolve([value === null ? 'NULL' : String(value)]));
     this.#notify('Value copied', 'good');
   }
 
   async #save() {
+    if (!this.#cell) return;
     const { value, kind, column } = this.#cell;
     if (isBinaryKind(kind) && isHex(value)) {
       const type = imageType(hexBytes(value, 16));
@@ -166,7 +171,7 @@ function looksLikeJson(text) {
   return text.length <= MAX_JSON && /^\s*[{[]/.test(text) && layOutJson(text) !== null;
 }
 
-/** The bytes as text, where they are text. */
+/** The bytes as UTF-8 text; null where they are not. */
 function decodeText(hex) {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(hexBytes(hex, MAX_DUMP), { stream: hexSize(hex) > MAX_DUMP });
@@ -180,7 +185,7 @@ function content(mode, { value, kind }) {
   if (value === '') return [h('p', { class: 'dim', text: 'The empty text: a value of no characters.' })];
   switch (mode) {
     case 'JSON':
-      return [h('pre', {}, layOutJson(String(value)).map(jsonSpan))];
+      return [h('pre', {}, layOutJson(String(value))?.map(jsonSpan))];
     case 'Hex':
       return hexContent(value);
     case 'Bits':

@@ -1,14 +1,15 @@
-// What is known of databases, tables and columns: fetched once, shared by sidebar, schema view and completion.
+// The catalogue of databases, tables and columns: fetched once, shared by sidebar, schema view and completion.
 
 /** How many schemas are kept; the oldest makes room. A schema is a few kB. */
 const MAX_SCHEMAS = 400;
 
 const NONE = [];
 
-/** Cache in front of the API's catalogue requests. One request under way serves everyone who asks. */
+/** A cache of the API's catalogue; concurrent requests for the same thing share one. */
 export class Catalogue {
   #api;
   #pending = new Map();
+  /** @type {string[]|null} */
   #databases = null;
   #tables = new Map();
   #schemas = new Map();
@@ -37,8 +38,9 @@ export class Catalogue {
   /** @param {boolean} [fresh] @returns {Promise<string[]>} */
   async databases(fresh = false) {
     if (!fresh && this.#databases) return this.#databases;
-    this.#databases = await this.#once('databases', () => this.#api.databases());
-    return this.#databases;
+    const names = await this.#once('databases', () => this.#api.databases());
+    this.#databases = names;
+    return names;
   }
 
   /** @param {string} db @param {boolean} [fresh] @returns {Promise<object[]>} */
@@ -70,7 +72,7 @@ export class Catalogue {
     if (this.#schemas.size > MAX_SCHEMAS) this.#schemas.delete(this.#schemas.keys().next().value);
   }
 
-  /** Loads what completion misses; failures are remembered as "nothing to offer". @param {{db: string, table?: string}[]} missing */
+  /** Loads what completion misses; a failure is cached as an empty list. @param {{db: string, table?: string}[]} missing */
   async load(missing) {
     await Promise.all(missing.slice(0, 8).map(({ db, table }) => this.#loadQuietly(db, table)));
   }
@@ -85,7 +87,7 @@ export class Catalogue {
     }
   }
 
-  /** Forgets everything: a statement changed the dictionary. */
+  /** Clears the cache after a statement that changed the schema. */
   forget() {
     this.#databases = null;
     this.#tables.clear();

@@ -3,7 +3,7 @@ import { debounce, h, icon } from '../../common/dom.js';
 import { completionContext, completionItems } from '../core/complete.js';
 import { statementAt } from '../core/lexer.js';
 
-/** Pause after a key before the list opens by itself, in ms: a quick typist is not disturbed. */
+/** Pause after a key before the list opens by itself, in ms, so that it does not disturb typing. */
 const PAUSE_MS = 90;
 /** Characters looked at around the caret in a long script; a longer statement is completed without its far end. */
 const WINDOW = 60_000;
@@ -15,11 +15,12 @@ export class Completion {
   #editor;
   #source;
   #items = [];
+  /** @type {import('../core/complete.js').Context|null} */
   #context = null;
   #active = -1;
   /** Whether the list was opened by a key, since the last character typed. */
   #asked = false;
-  /** Whether the person moved the mark to where it is. */
+  /** Whether the active item was chosen with the arrow keys. */
   #moved = false;
   #turn = 0;
   #soon;
@@ -77,7 +78,7 @@ export class Completion {
     return true;
   }
 
-  /** Tab takes the marked item; Enter only one that was chosen: a list that opened by itself never costs a new line. */
+  /** Tab accepts the active item; Enter only a chosen one, so a list that opened by itself never swallows a new line. */
   #listKey({ key, shiftKey }) {
     const page = 8;
     const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
@@ -92,7 +93,7 @@ export class Completion {
     return true;
   }
 
-  /** Whether the person moved to the marked item, or asked for a list in which it completes the word, or where none is begun. */
+  /** Whether the active item was chosen: with the arrow keys, or by opening the list where it completes the word or no word is begun. */
   get #isChosen() {
     return this.#moved || (this.#asked && (this.#context?.prefix === '' || this.#items[this.#active]?.match === 'beginning'));
   }
@@ -139,7 +140,7 @@ export class Completion {
     };
   }
 
-  /** By itself the list opens for a word begun or after a dot; where an alias may stand only from two letters on. */
+  /** The list opens by itself within a word or after a dot; where an alias may stand, from two letters on. */
   #wanted({ prefix, kind }) {
     if (this.#asked || kind === 'member') return true;
     return prefix.length >= (kind === 'alias' ? 2 : 1);
@@ -170,7 +171,7 @@ export class Completion {
     this.#mark(marked);
   }
 
-  /** What is marked in a new list: what the person had moved to, else the first item where it completes the word or was asked for. */
+  /** The active item of a new list: the one chosen before, else the first where it completes the word or the list was requested. */
   #markIn(items) {
     const before = this.#moved ? this.#items[this.#active] : null;
     const kept = before ? items.findIndex(({ kind, label }) => kind === before.kind && label === before.label) : -1;
@@ -211,6 +212,7 @@ export class Completion {
 
   #take(index) {
     const item = this.#items[index];
+    if (!this.#context) return;
     const { from, to } = this.#context;
     this.close();
     this.#editor.replace(from, to, item.insert);

@@ -16,6 +16,8 @@ const SLICE_MS = 12;
 const MAX_UNDO_TEXT = 50_000;
 const BRACKETS = { '(': ')', ')': '(' };
 
+/** @typedef {{start: number, end: number, kind: string}} Mark its kind is `error` or `statement` */
+
 let serial = 0;
 
 /** One editor. Calls `onChange(typed)` after edits, `onCaret()` when the caret moves, `onKey(event)` before its own keys. */
@@ -24,6 +26,7 @@ export class Editor {
   #lines = [0];
   #highlighter = new Highlighter();
   #plain = false;
+  /** @type {Mark[]} */
   #marks = [];
   #frame = 0;
   #tabLeaves = false;
@@ -35,20 +38,19 @@ export class Editor {
     this.onChange = onChange;
     this.onCaret = onCaret;
     this.onKey = onKey;
-    this.#build(label);
-    this.#listen();
-  }
-
-  #build(label) {
     this.area = h('textarea', {
       class: 'editor-area', 'aria-label': label, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', autocorrect: 'off',
       wrap: 'off', 'aria-describedby': 'editor-keys', 'aria-autocomplete': 'list', id: `editor-${++serial}`,
       placeholder: 'SELECT …   Ctrl+Enter runs the statement at the cursor',
     });
     this.layer = h('div', { class: 'editor-layer', 'aria-hidden': 'true' });
-    this.gutter = h('div', { class: 'editor-gutter', 'aria-hidden': 'true' }, h('div', { class: 'editor-numbers' }));
+    this.numbers = h('div', { class: 'editor-numbers' });
+    this.gutter = h('div', { class: 'editor-gutter', 'aria-hidden': 'true' }, this.numbers);
     this.code = h('div', { class: 'editor-code' }, this.layer, this.area);
     this.element = h('div', { class: 'editor' }, this.gutter, this.code);
+    this.resize = new ResizeObserver(() => this.paint());
+    this.resize.observe(this.code);
+    this.#listen();
   }
 
   #listen() {
@@ -58,11 +60,9 @@ export class Editor {
     area.addEventListener('keydown', (event) => this.#keydown(event));
     for (const name of ['keyup', 'click', 'focus', 'select']) area.addEventListener(name, () => this.#caretMoved());
     area.addEventListener('blur', () => { this.#tabLeaves = false; });
-    this.resize = new ResizeObserver(() => this.paint());
-    this.resize.observe(this.code);
   }
 
-  /** Ends what the editor watches. */
+  /** Stops observers and frames. */
   close() {
     this.resize.disconnect();
     cancelAnimationFrame(this.#frame);
@@ -126,7 +126,7 @@ export class Editor {
     this.paint();
   }
 
-  /** Marks ranges: `{start, end, kind}` with kind `error` or `statement`. They go with the next edit. @param {object[]} marks */
+  /** Marks ranges. They go with the next edit. @param {Mark[]} marks */
   mark(marks) {
     this.#marks = marks;
     this.paint();
@@ -160,7 +160,8 @@ export class Editor {
     const range = document.createRange();
     let left = offset - this.#lines[line];
     const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (let next = walker.nextNode(); next; next = walker.nextNode()) {
+      const node = /** @type {Text} */ (next);
       if (left <= node.length) {
         range.setStart(node, left);
         range.setEnd(node, left);
@@ -187,10 +188,10 @@ export class Editor {
     const lines = [0];
     let longest = 0;
     for (let at = this.#text.indexOf('\n'); at >= 0; at = this.#text.indexOf('\n', at + 1)) {
-      longest = Math.max(longest, at - lines.at(-1));
+      longest = Math.max(longest, at - lines[lines.length - 1]);
       lines.push(at + 1);
     }
-    longest = Math.max(longest, this.#text.length - lines.at(-1));
+    longest = Math.max(longest, this.#text.length - lines[lines.length - 1]);
     this.#lines = lines;
     this.#plain = longest > MAX_LINE || this.#text.length > MAX_TEXT;
     this.code.classList.toggle('plain', this.#plain);
@@ -219,7 +220,7 @@ export class Editor {
   }
 
   #paintNumbers(first, last) {
-    const numbers = this.gutter.firstElementChild;
+    const { numbers } = this;
     const digits = Math.max(2, String(this.#lines.length).length);
     if (digits !== this.#digits) this.gutter.style.width = `calc(${digits}ch + 22px)`;
     this.#digits = digits;

@@ -1,23 +1,32 @@
-// From a command to a run: what is executed, the checks before it, and what the tab shows of it.
+// From a command to a run: what is executed, the checks before it, and the tab's state after it.
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
+import { dangerOf } from '../core/danger.js';
 import { splitScript } from '../core/lexer.js';
-import { pause, scriptStatements } from '../core/script.js';
+import { readOnlyRefusal } from '../core/readonly.js';
+import { scriptStatements } from '../core/script.js';
+import { Slicer } from '../core/slices.js';
 import { formatMs } from '../../common/figures.js';
-import { Run, dangers, loadGate, refusal } from './runner.js';
+import { Run } from './runner.js';
 
-/** Statements looked at for danger between two pauses. */
-const SLICE = 200;
+/**
+ * @typedef {import('./querytab.js').QueryTab} QueryTab
+ * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}} RunEnd how a run ended
+ */
 
-/** @typedef {import('./querytab.js').QueryTab} QueryTab */
+/**
+ * What an Execution needs of the page.
+ * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
+ *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} RunHost
+ */
 
 /** Executes for the tabs of a workbench. */
 export class Execution {
-  #bench;
+  #host;
 
-  /** @param {import('./workbench.js').Workbench} bench */
-  constructor(bench) {
-    this.#bench = bench;
+  /** @param {RunHost} host */
+  constructor(host) {
+    this.#host = host;
   }
 
   /** Runs the selection, or the statement at the cursor. @param {QueryTab} tab */
@@ -51,7 +60,7 @@ export class Execution {
    * @param {QueryTab} tab
    * @param {import('./runner.js').Statement[]} statements
    * @param {{plan?: boolean}} [options]
-   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}|undefined>} undefined where nothing was sent
+   * @returns {Promise<RunEnd|void>} undefined where nothing was sent
    */
   async run(tab, statements, { plan = false } = {}) {
     if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
@@ -59,11 +68,9 @@ export class Execution {
     tab.showMessage(null);
     tab.editor.mark([]);
     if (tab.tellLostSession()) return this.#notRun(tab);
-    await loadGate();
-    if (tab.run) return undefined;
-    if (statements.length === 1 && this.#bench.readOnly && this.#refuse(tab, statements[0])) return undefined;
+    if (statements.length === 1 && this.#host.readOnly && this.#refuse(tab, statements[0])) return undefined;
     if (!await this.#confirmed(statements)) return undefined;
-    if (tab.run || !this.#bench.tabs.includes(tab)) return undefined;
+    if (tab.run || !this.#host.tabs.includes(tab)) return undefined;
     return this.#start(tab, statements, plan);
   }
 
@@ -73,7 +80,7 @@ export class Execution {
   }
 
   #refuse(tab, statement) {
-    const message = refusal(statement.sql, this.#bench.info.version);
+    const message = readOnlyRefusal(statement.sql);
     if (!message) return false;
     tab.showError(statement, message);
     announce(message, 'bad');
@@ -81,19 +88,21 @@ export class Execution {
     return true;
   }
 
-  /** What is shown of the statement before must not look like this one's. */
+  /** Marks the results shown as those of an earlier statement. */
   #notRun(tab) {
     tab.summary = 'Not run';
     tab.results.notRun(tab.summary);
-    this.#bench.drawState(tab);
+    this.#host.drawState(tab);
   }
 
   async #confirmed(statements) {
-    if (this.#bench.readOnly || !this.#bench.settings.confirmDanger) return true;
+    if (this.#host.readOnly || !this.#host.settings.confirmDanger) return true;
     const found = [];
-    for (let at = 0; at < statements.length; at += SLICE) {
-      found.push(...dangers(statements.slice(at, at + SLICE)));
-      if (statements.length > SLICE) await pause();
+    const slicer = new Slicer();
+    for (const { sql } of statements) {
+      const danger = dangerOf(sql);
+      if (danger) found.push({ ...danger, sql });
+      if (slicer.due) await slicer.rest();
     }
     if (!found.length) return true;
     const [first] = found;
@@ -105,25 +114,25 @@ export class Execution {
   async #start(tab, statements, plan) {
     tab.sessionUsed = true;
     tab.progress = null;
-    tab.run = new Run(this.#bench.api, {
-      statements, plan, db: tab.db, session: tab.session, limit: this.#bench.settings.limit || null, readOnly: this.#bench.readOnly, version: this.#bench.info.version, stopOnError: this.#bench.settings.stopOnError, results: tab.results,
-      onProgress: (progress) => { tab.progress = progress; this.#bench.drawState(tab); },
-      onOutcome: (outcome) => this.#bench.remember(tab, outcome),
-      onDatabase: (db) => { tab.db = db; this.#bench.tabChanged(tab); },
-      onTransaction: (open) => tab.setTransaction(open && !this.#bench.readOnly),
+    tab.run = new Run(this.#host.api, {
+      statements, plan, db: tab.db, session: tab.session, limit: this.#host.settings.limit || null, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
+      onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
+      onOutcome: (outcome) => this.#host.remember(tab, outcome),
+      onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
+      onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
       onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
     });
     tab.drawTransaction();
-    this.#bench.drawState(tab);
-    this.#bench.drawTabs();
+    this.#host.drawState(tab);
+    this.#host.drawTabs();
     const { run } = tab;
     const end = await run.start().catch((error) => this.#broke(error));
     if (tab.run === run) this.#ended(tab, end, statements.length);
     return end;
   }
 
-  /** A mistake of ours must not leave the tab running for ever. */
+  /** A bug in the page must not leave the tab running for ever. */
   #broke(error) {
     notify(`The page failed to show the answer: ${error.message}. Run the statement again.`, 'bad');
     console.error(error);
@@ -139,14 +148,14 @@ export class Execution {
   #ended(tab, { failed, cancelled, how, gaveUp, elapsedMs, done }, count) {
     tab.run = null;
     if (gaveUp) tab.giveUpSession();
-    tab.news = tab !== this.#bench.active;
+    tab.news = tab !== this.#host.active;
     tab.drawTransaction();
     tab.summary = summary({ failed, how, elapsedMs, done, count });
-    // The result area speaks for the tab that is seen.
+    // The result area announces for the visible tab.
     if (tab.news) announce(`${tab.name}: ${tab.summary}`, failed && !cancelled ? 'bad' : 'good');
-    this.#bench.drawState(tab);
-    this.#bench.drawTabs();
-    if (tab.dictionary) this.#bench.dictionaryChanged();
+    this.#host.drawState(tab);
+    this.#host.drawTabs();
+    if (tab.dictionary) this.#host.dictionaryChanged();
     tab.dictionary = false;
   }
 }

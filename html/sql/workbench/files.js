@@ -26,12 +26,12 @@ export function openScript(host, onFile) {
     event.preventDefault();
     host.classList.add('drop');
   });
-  host.addEventListener('dragleave', (event) => { if (!host.contains(event.relatedTarget)) host.classList.remove('drop'); });
+  host.addEventListener('dragleave', (event) => { if (!host.contains(/** @type {Node|null} */ (event.relatedTarget))) host.classList.remove('drop'); });
   host.addEventListener('drop', (event) => {
     host.classList.remove('drop');
     if (!carriesFile(event)) return;
     event.preventDefault();
-    const file = event.dataTransfer.files[0];
+    const file = event.dataTransfer?.files[0];
     if (file) onFile(file);
   });
 }

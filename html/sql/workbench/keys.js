@@ -44,7 +44,7 @@ export const KEYS = [
   { group: 'Column header', keys: [ALT, 'Enter'], what: 'Fit the column to what it holds' },
 ];
 
-/** Listens for the page's keys. @param {Object<string, (event: KeyboardEvent) => void>} commands */
+/** Listens for the page's keys. @param {Record<string, (event: KeyboardEvent) => void>} commands */
 export const listenForKeys = (commands) => keyboard.listenForKeys(KEYS, commands);
 
 /** How a command's keys are written, for menus and tooltips. @param {string} command */

@@ -1,5 +1,5 @@
 // Sizes of the areas, the sidebar as a drawer on narrow windows, and F6 between areas.
-import { byId } from '../../common/dom.js';
+import { byId, query } from '../../common/dom.js';
 import { splitter } from './splitter.js';
 
 /** Below this width the sidebar is a drawer; sql.css agrees. */
@@ -12,7 +12,7 @@ export class Layout {
   #settings;
   #save;
 
-  /** @param {object} settings @param {() => void} save */
+  /** @param {Settings} settings @param {() => void} save */
   constructor(settings, save) {
     this.#settings = settings;
     this.#save = save;
@@ -62,7 +62,7 @@ export class Layout {
   #toggle() {
     const open = byId('work').classList.contains('no-sidebar');
     this.#setDrawer(open);
-    if (open && this.isNarrow) (byId('sidebar').querySelector('.row-main') ?? byId('filter')).focus();
+    if (open && this.isNarrow) (query(byId('sidebar'), '.row-main') ?? byId('filter')).focus();
   }
 
   #setDrawer(open) {
@@ -93,7 +93,7 @@ export class Layout {
     if (next === 0) this.openDrawer();
     else if (this.isNarrow) this.closeDrawer();
     if (next === 1) tab.editor.area.focus();
-    else (areas[next].querySelector(next === 0 ? '.row-main[tabindex="0"], #filter' : '[tabindex="0"], button:not([tabindex="-1"])') ?? areas[next]).focus();
+    else (query(areas[next], next === 0 ? '.row-main[tabindex="0"], #filter' : '[tabindex="0"], button:not([tabindex="-1"])') ?? areas[next]).focus();
   }
 }
 

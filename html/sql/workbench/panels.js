@@ -3,7 +3,7 @@ import { fill, h } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { searchHistory } from '../core/history.js';
 import { formatMs } from '../../common/figures.js';
-import { coloured } from './schema.js';
+import { highlighted } from './schema.js';
 
 /** Entries drawn at once; searching finds the others. */
 const SHOWN = 100;
@@ -38,7 +38,7 @@ function drawHistory(list, note, found, query, close) {
   note.textContent = found.length === 0 ? (query ? `Nothing matches “${query}”.` : 'Statements that you run are listed here.')
     : found.length > SHOWN ? `${found.length} statements; the newest ${SHOWN} are shown. Search to narrow them down.` : `${found.length} ${found.length === 1 ? 'statement' : 'statements'}`;
   fill(list, found.slice(0, SHOWN).map((entry) => h('li', {}, h('button', { type: 'button', class: 'history-entry', on: { click: () => close(entry) } },
-    h('span', { class: 'history-sql' }, coloured(entry.sql.length > 400 ? `${entry.sql.slice(0, 400)} …` : entry.sql)),
+    h('span', { class: 'history-sql' }, highlighted(entry.sql.length > 400 ? `${entry.sql.slice(0, 400)} …` : entry.sql)),
     h('span', { class: entry.error ? 'history-meta bad' : 'history-meta', text: meta(entry) })))));
 }
 
@@ -61,7 +61,7 @@ function historyKey(event, search, list, close) {
 
 /**
  * The settings; each applies at once.
- * @param {object} settings
+ * @param {Settings} settings
  * @param {(key: string, value: any) => void} change
  */
 export function showSettings(settings, change) {

@@ -14,15 +14,22 @@ import { randomId } from './store.js';
  * closes the session (SESSION_IDLE in sessions.rs). A later COMMIT would run in a new session and seem to succeed.
  */
 const TRANSACTION_IDLE_MS = 590_000;
-/** Time between two looks at the clock, in ms: a timer of minutes stands still while the machine sleeps. */
+/** Time between two checks of the clock, in ms: a long timer would stand still while the machine sleeps. */
 const IDLE_LOOK_MS = 5_000;
 
-/** What goes with a session. */
+/** What is lost with a session. */
 const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
 
-/** A tab with editor and results. `app` gives the api, catalogue, settings and what tabs tell the page. */
+/**
+ * What a tab needs of the page.
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings,
+ *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
+ *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost
+ */
+
+/** A tab with editor and results. */
 export class QueryTab {
-  /** @param {object} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
+  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
   constructor(app, { name, text = '', db = '', generated = false, caret = 0 }) {
     this.app = app;
     this.id = randomId();
@@ -31,21 +38,24 @@ export class QueryTab {
     this.generated = generated;
     this.session = randomId();
     this.sessionUsed = false;
-    /** Whether the session has an open transaction, as the server told with the last answer. */
+    /** Whether the session has an open transaction, by the last answer. */
     this.inTransaction = false;
-    /** Whether the session was given up since the last statement: the next one must not run in a new one unnoticed. */
+    /** Whether the session was given up since the last statement: the next one must not run silently in a new session. */
     this.sessionLost = false;
     /** A script too large for the editor: run from memory, only its beginning shown. */
+    /** @type {{name: string, text: string, shown: string}|null} */
     this.script = null;
+    /** @type {import('./runner.js').Run|null} */
     this.run = null;
+    /** @type {import('./runner.js').Progress|null} */
     this.progress = null;
     this.news = false;
-    this.#build(name);
-    this.editor.setText(text);
-    this.editor.area.setSelectionRange(Math.min(caret, text.length), Math.min(caret, text.length));
-  }
-
-  #build(name) {
+    /** How the last run ended, in few words. */
+    this.summary = '';
+    /** Whether a statement of the run changed what the sidebar knows. */
+    this.dictionary = false;
+    this.lastAnswer = 0;
+    this.idle = 0;
     this.editor = new Editor({
       label: `SQL of ${name}`,
       onChange: (typed) => this.#edited(typed),
@@ -64,8 +74,10 @@ export class QueryTab {
     byId('results').append(this.resultsHost);
     const { api, settings } = this.app;
     this.results = createResults(this.resultsHost, { api, announce, notify, settings });
-    this.resultsHost.addEventListener('goto-error', ({ detail }) => this.#goTo(detail));
+    this.resultsHost.addEventListener('goto-error', (event) => this.#goTo(/** @type {CustomEvent} */ (event).detail));
     openScript(this.editor.element, (file) => this.app.openFile(file));
+    this.editor.setText(text);
+    this.editor.area.setSelectionRange(Math.min(caret, text.length), Math.min(caret, text.length));
   }
 
   #edited(typed) {
@@ -90,12 +102,12 @@ export class QueryTab {
     return !this.script && this.editor.text.trim() === '';
   }
 
-  /** Whether a generated statement may take the place of what is there: nothing that was typed is ever lost. */
+  /** Whether a generated statement may replace the text; what was typed is never replaced. */
   get isReplaceable() {
     return !this.script && !this.run && (this.isEmpty || this.generated);
   }
 
-  /** Puts a generated statement in. @param {string} sql @param {string} db */
+  /** Fills in a generated statement. @param {string} sql @param {string} db */
   fillIn(sql, db) {
     this.editor.replaceAll(sql);
     this.generated = true;
@@ -110,12 +122,12 @@ export class QueryTab {
     return statement && statement.sql.trim() ? statement : null;
   }
 
-  /** Whether browsing may choose the tab's database: there is nothing yet that would run somewhere else then. */
+  /** Whether browsing the sidebar may set the tab's database: only while the tab is empty. */
   get followsSidebar() {
     return this.isEmpty && !this.run && !this.inTransaction;
   }
 
-  /** Takes the server's word on the session's transaction. @param {boolean} open */
+  /** Stores the transaction state that the server reported. @param {boolean} open */
   setTransaction(open) {
     const changed = open !== this.inTransaction;
     this.inTransaction = open;
@@ -125,7 +137,7 @@ export class QueryTab {
     if (changed) this.app.transactionChanged(this);
   }
 
-  /** Shows the open transaction with its two ends, which wait for a statement under way. */
+  /** Shows the open transaction with Commit and Rollback, disabled while a statement runs. */
   drawTransaction() {
     const hadFocus = this.transaction.contains(document.activeElement);
     const end = (label) => h('button', { type: 'button', class: 'button', text: label, disabled: this.run !== null, on: { click: () => this.app.endTransaction(this, label.toUpperCase()) } });
@@ -155,14 +167,15 @@ export class QueryTab {
       fill(this.message);
       return;
     }
-    const where = message.at === undefined ? null : this.editor.position(message.at);
-    const jump = where && h('button', { type: 'button', class: 'link', text: `line ${where.line}, column ${where.column}`, on: { click: () => this.editor.select(message.at) } });
+    const { at } = message;
+    const where = at === undefined ? null : this.editor.position(at);
+    const jump = where && h('button', { type: 'button', class: 'link', text: `line ${where.line}, column ${where.column}`, on: { click: () => this.editor.select(at ?? 0) } });
     this.message.className = `editor-message ${message.kind ?? 'bad'}`;
     fill(this.message, icon(message.kind === 'warn' ? 'warn' : 'error'), h('span', { class: 'editor-message-text', text: message.text }), jump,
       iconButton('close', 'Dismiss', () => { this.showMessage(null); this.editor.mark([]); this.editor.area.focus(); }));
   }
 
-  /** Marks where the server says that a statement is wrong. @param {{start: number, end: number, sql: string}} statement @param {string} text */
+  /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text */
   showError(statement, text) {
     if (this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
       this.showMessage({ text });
@@ -175,7 +188,7 @@ export class QueryTab {
     this.showMessage({ text, at: at?.start ?? statement.start });
   }
 
-  /** An error tab of the results asks for its place, which may have moved with an edit since. */
+  /** Goes to the place of an error; edits since may have moved it. */
   #goTo({ run, index, offset }) {
     const at = run.places[index] + offset;
     if (!this.script && at >= 0 && at <= this.editor.text.length) this.editor.select(at);
@@ -191,7 +204,7 @@ export class QueryTab {
     this.banner.hidden = false;
   }
 
-  /** Gives the editor back for typing. */
+  /** Closes the file and makes the editor editable. */
   clearScript() {
     this.script = null;
     this.banner.hidden = true;
@@ -221,7 +234,7 @@ export class QueryTab {
     if (this.sessionLost) this.#warn(`You stopped waiting, so the session was closed: ${SESSION_GONE}. The server may go on with the statement.`);
   }
 
-  /** Tells once, in place of running a statement, that the session it was meant for is gone; whether it did. */
+  /** Warns once, instead of running a statement, that its session is gone; returns whether it did. */
   tellLostSession() {
     if (!this.sessionLost) return false;
     this.sessionLost = false;
@@ -234,13 +247,13 @@ export class QueryTab {
     announce(text, 'bad');
   }
 
-  /** Ends what the tab runs and holds. */
+  /** Cancels what the tab runs and frees what it holds. */
   close() {
-    this.run?.leave();
+    this.run?.abandon();
     this.run = null;
     clearInterval(this.idle);
     if (this.sessionUsed) this.app.api.closeSession(this.session);
-    this.results.destroy?.();
+    this.results.destroy();
     this.editor.close();
     this.editorHost.remove();
     this.resultsHost.remove();

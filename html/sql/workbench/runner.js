@@ -1,14 +1,14 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
 import { errorSpan } from '../core/errors.js';
-import { dangerOf } from '../core/danger.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
+import { readOnlyRefusal } from '../core/readonly.js';
 import { readQuery } from '../core/stream.js';
 import { randomId } from './store.js';
 
 /** Time between two progress reports, in ms. */
 const TICK_MS = 100;
-/** Time after which a cancelled statement can be given up, in ms: a key pressed twice is no such wish. */
+/** Time after which a cancelled statement can be given up, in ms: a double key press must not do it. */
 const GIVE_UP_AFTER_MS = 3_000;
 /** Pause before a cancel that found nothing or got no answer is sent again, in ms. */
 const CANCEL_AGAIN_MS = 500;
@@ -16,8 +16,6 @@ const CANCEL_AGAIN_MS = 500;
 const CONNECTION_LOST = 502;
 /** Statements that change what the sidebar and completion know. */
 const DICTIONARY = /^(CREATE|DROP|ALTER|RENAME|TRUNCATE)$/;
-/** A dangerous statement contains one of these words somewhere; the lexer decides then. */
-const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
 
 /**
  * @typedef {{start: number, end: number, sql: string}} Statement
@@ -25,40 +23,11 @@ const PERHAPS_DANGEROUS = /\b(?:drop|truncate|delete|update)\b/i;
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
 
-/** @type {typeof import('../core/gate.js')|null} */
-let gate = null;
-
-/** Loads the page's own read-only check: the page is shown without it. Without it nothing passes in read-only mode. */
-export async function loadGate() {
-  gate ??= await import('../core/gate.js').catch(() => null);
-}
-
-/**
- * The refusal of a statement in read-only mode by the page, the first of the three layers; null when it may be sent.
- * @param {string} sql
- * @param {string} version the server's, as the API gives it
- * @returns {string|null}
- */
-export function refusal(sql, version) {
-  if (!gate) return 'read-only mode: the page’s own check could not be loaded, nothing was sent: reload the page';
-  const found = gate.checkReadOnly(sql, gate.serverFromVersion(version));
-  return found && `read-only mode: ${found.statement} refused by the page, nothing was sent: ${found.message}`;
-}
-
-/** The dangerous ones among statements. @param {Statement[]} statements */
-export function dangers(statements) {
-  const found = [];
-  for (const { sql } of statements) {
-    const danger = PERHAPS_DANGEROUS.test(sql) ? dangerOf(sql) : null;
-    if (danger) found.push({ ...danger, sql });
-  }
-  return found;
-}
-
 /** One run: a list of statements sent in turn on one session. */
 export class Run {
   #api;
   #options;
+  /** Of the statement under way. @type {string|null} */
   #queryId = null;
   #abort = new AbortController();
   #cancelled = false;
@@ -71,8 +40,8 @@ export class Run {
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
-   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, version: string, plan: boolean,
-   *   stopOnError: boolean, results: object, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
+   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
+   *   stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
    *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
    */
   constructor(api, options) {
@@ -131,7 +100,7 @@ export class Run {
   async #one(index, statement) {
     this.#now = { index, rows: 0, bytes: 0, sql: statement.sql };
     this.#report();
-    const refused = this.#options.readOnly ? refusal(statement.sql, this.#options.version) : null;
+    const refused = this.#options.readOnly ? readOnlyRefusal(statement.sql) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
     const { sql, answer } = await this.#ask(statement.sql);
@@ -143,12 +112,12 @@ export class Run {
     return true;
   }
 
-  /** Sends a statement; a plan that the server does not make in the form asked for is asked for in the one that it has. */
+  /** Sends a statement; a plan that the server refuses in JSON is requested in tabular form. */
   async #ask(sql) {
     const answer = await this.#send(sql);
     // Loaded when it is asked for, as in the results.
     const plans = this.#options.plan && answer.code === 200 ? await import('../results/planview.js').catch(() => null) : null;
-    const again = plans && answer.results.some(plans.isNotMade) ? plans.inTabularForm(sql) : sql;
+    const again = plans && answer.results.some(plans.isPlanRefused) ? plans.inTabularForm(sql) : sql;
     if (again === sql || this.#cancelled) return { sql, answer };
     const second = await this.#send(again);
     return second.code === 200 ? { sql: again, answer: second } : { sql, answer };
@@ -164,23 +133,22 @@ export class Run {
       return await readQuery(response, { onProgress, signal, limit: limit ?? undefined, sql, db: this.db });
     } catch (error) {
       const message = signal.aborted ? 'cancelled' : error.message;
-      return { results: [], code: error.status ?? 0, message, error: error.error ?? null };
+      return { results: [], code: error.status ?? 0, message, error: error.error ?? null, cancelled: signal.aborted, inTransaction: null };
     } finally {
       this.#queryId = null;
     }
   }
 
-  /** With its connection a session loses its transaction. */
+  /** A session that loses its connection loses its transaction. */
   #tellTransaction({ code, inTransaction }) {
     this.#lost = code === CONNECTION_LOST;
     const open = this.#lost ? false : inTransaction;
     if (typeof open === 'boolean') this.#options.onTransaction(open);
   }
 
-  /** Whether leaving now would break off a statement that may change something. */
+  /** Whether leaving now would interrupt a statement that may write. */
   get mayWrite() {
-    const { readOnly, version } = this.#options;
-    return !readOnly && (!gate || this.statements.slice(this.#now.index).some((sql) => refusal(sql, version) !== null));
+    return !this.#options.readOnly && this.statements.slice(this.#now.index).some((sql) => readOnlyRefusal(sql) !== null);
   }
 
   #add(index, result, sql) {
@@ -228,7 +196,7 @@ export class Run {
     await this.#tellServer(this.#queryId);
   }
 
-  /** Until the server has heard it, or the statement is over: a cancel may overtake its statement. */
+  /** Repeats until the server has cancelled it or it has ended: a cancel may overtake its statement. */
   async #tellServer(queryId) {
     while (queryId && queryId === this.#queryId) {
       if (await this.#api.cancel(queryId).catch(() => false)) return;
@@ -240,14 +208,14 @@ export class Run {
     return this.#cancelled && performance.now() - this.#cancelledAt > GIVE_UP_AFTER_MS;
   }
 
-  /** Nobody learns what became of the session then, so it must be closed. */
+  /** The state of the session is unknown then, so it must be closed. */
   #giveUp() {
     this.#gaveUp = true;
     this.#abort.abort();
   }
 
-  /** Leaves at once: the server kills what a client that went away was running. */
-  leave() {
+  /** Aborts at once: the server kills the statement of a client that disconnects. */
+  abandon() {
     this.#cancelled = true;
     this.#abort.abort();
   }

@@ -8,7 +8,7 @@ const MAX_COLOURED = 60_000;
 /**
  * The schema view; shows its own loading and error states.
  * @param {{db: string, table: string, load: (fresh: boolean) => Promise<object>, jump: (db: string, table: string) => void,
- *   run: () => void, notify: (text: string, kind?: string) => void}} options
+ *   run: () => void, notify: Notify}} options
  * @returns {HTMLElement}
  */
 export function schemaView(options) {
@@ -103,14 +103,15 @@ function note(text) {
 function createStatement(sql, { notify }) {
   if (!sql) return null;
   const copy = h('button', { type: 'button', class: 'button', on: { click: async () => {
-    notify(...(await copyText(sql) ? ['CREATE statement copied', 'good'] : ['The browser refused the clipboard; select the text and copy it', 'warn']));
+    if (await copyText(sql)) notify('CREATE statement copied', 'good');
+    else notify('The browser refused the clipboard; select the text and copy it', 'warn');
   } } }, icon('copy'), 'Copy');
-  const pre = h('pre', { class: 'create-statement', tabindex: '0', role: 'group', 'aria-label': 'CREATE statement' }, coloured(sql));
+  const pre = h('pre', { class: 'create-statement', tabindex: '0', role: 'group', 'aria-label': 'CREATE statement' }, highlighted(sql));
   return section('CREATE statement', undefined, copy, pre);
 }
 
-/** SQL as text and coloured spans. @param {string} sql @returns {(Node|string)[]} */
-export function coloured(sql) {
+/** SQL as text and highlighted spans. @param {string} sql @returns {(Node|string)[]} */
+export function highlighted(sql) {
   if (sql.length > MAX_COLOURED) return [sql];
   const out = [];
   let at = 0;

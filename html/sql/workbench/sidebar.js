@@ -1,8 +1,8 @@
 // The sidebar: databases, then the tables of one, with a live filter and pages of 50.
-import { byId, debounce, fill, h, icon, iconButton } from '../../common/dom.js';
+import { byId, debounce, fill, focusedIn, h, icon, iconButton, query, queryAll } from '../../common/dom.js';
 import { formatBytes, formatCount } from '../../common/figures.js';
 
-/** Tables on one page of the list, and databases: few servers have more than fit a list. */
+/** Entries on one page of the list: of tables, and of databases. */
 const PAGE = 50;
 const DATABASE_PAGE = 500;
 /** When details take longer than this, the names are shown first. */
@@ -56,7 +56,7 @@ export class Sidebar {
     return this.#db;
   }
 
-  /** Told where the active tab's statements run: looking at another database does not change that. @param {string} db */
+  /** Sets the database of the active tab; browsing another database does not change it. @param {string} db */
   setTabDatabase(db) {
     this.#tabDb = db;
     this.#use.hidden = this.#db === null || this.#db === db;
@@ -92,7 +92,7 @@ export class Sidebar {
       this.#tables = names.map((name) => ({ name, kind: 'table' }));
       this.#render();
     } catch {
-      // The request for the details tells the same failure.
+      // The request for the details reports the same error.
     }
   }
 
@@ -120,7 +120,7 @@ export class Sidebar {
     try {
       await request();
       if (turn !== this.#turn) return;
-      // What is there is known now: also that it is nothing.
+      // The list has been loaded now, even if it is empty.
       this.list.removeAttribute('aria-busy');
       this.#render();
     } catch (error) {
@@ -155,8 +155,12 @@ export class Sidebar {
   async #back() {
     const from = this.#db;
     await this.showDatabases();
-    const button = [...this.list.querySelectorAll('.row-main')].find(({ dataset }) => dataset.name === from);
+    const button = this.#rows.find(({ dataset }) => dataset.name === from);
     (button ?? this.filter).focus();
+  }
+
+  get #rows() {
+    return queryAll(this.list, '.row-main');
   }
 
   #matching() {
@@ -175,9 +179,9 @@ export class Sidebar {
     const pages = Math.max(1, Math.ceil(found.length / size));
     this.#page = Math.min(this.#page, pages - 1);
     const paged = found.slice(this.#page * size, (this.#page + 1) * size);
-    const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+    const focused = focusedIn(this.list)?.dataset.name ?? null;
     fill(this.list, paged.map((entry) => this.#row(entry)));
-    const rows = [...this.list.querySelectorAll('.row-main')];
+    const rows = this.#rows;
     const tabStop = rows.find(({ dataset }) => dataset.name === (focused ?? this.#selected)) ?? rows[0];
     if (tabStop) tabStop.tabIndex = 0;
     if (focused !== null) tabStop?.focus();
@@ -213,12 +217,12 @@ export class Sidebar {
     const from = this.#page * size;
     const to = Math.min(total, from + size);
     const go = (by) => () => { this.#page += by; this.#render(); this.list.scrollTop = 0; this.#on.announce(`${this.#page * size + 1} to ${Math.min(total, (this.#page + 1) * size)} of ${total}`); };
-    const hadFocus = this.pager.contains(document.activeElement) ? document.activeElement.dataset.way : null;
+    const hadFocus = focusedIn(this.pager)?.dataset.way;
     fill(this.pager,
       iconButton('chevron-left', 'Previous page', go(-1), { disabled: from === 0, 'data-way': 'previous' }),
       h('span', { class: 'pager-text', text: `${from + 1}–${to} of ${total}` }),
       iconButton('chevron-right', 'Next page', go(1), { disabled: to === total, 'data-way': 'next' }));
-    if (hadFocus) (this.pager.querySelector(`[data-way="${hadFocus}"]:not(:disabled)`) ?? this.pager.querySelector('button:not(:disabled)'))?.focus();
+    if (hadFocus) (query(this.pager, `[data-way="${hadFocus}"]:not(:disabled)`) ?? query(this.pager, 'button:not(:disabled)'))?.focus();
   }
 
   #click(event) {
@@ -231,7 +235,7 @@ export class Sidebar {
   #open(name, clicks) {
     if (this.#db === null) {
       this.#on.openDatabase(name);
-      this.showTables(name).then(() => { if (document.activeElement === document.body) this.list.querySelector('.row-main')?.focus(); });
+      this.showTables(name).then(() => { if (document.activeElement === document.body) query(this.list, '.row-main')?.focus(); });
     } else if (clicks < 2) {
       this.#select(name);
       this.#on.openTable(this.#db, name);
@@ -240,7 +244,7 @@ export class Sidebar {
 
   #select(name) {
     this.#selected = name;
-    for (const row of this.list.querySelectorAll('.row-main')) {
+    for (const row of this.#rows) {
       if (row.dataset.name === name) row.setAttribute('aria-current', 'true');
       else row.removeAttribute('aria-current');
     }
@@ -248,12 +252,12 @@ export class Sidebar {
 
   #doubleClick(event) {
     const main = event.target.closest('.row-main');
-    // The first click of the two may have opened a database: what is under the pointer now was not meant.
+    // The first of the two clicks may have opened a database, so the row under the pointer was not meant.
     if (main && this.#db !== null && main.dataset.name === this.#selected) this.#on.runTable(this.#db, main.dataset.name);
   }
 
   #filterKey(event) {
-    const first = this.list.querySelector('.row-main');
+    const first = query(this.list, '.row-main');
     if (event.key === 'ArrowDown' && first) first.focus();
     else if (event.key === 'Enter' && first) first.click();
     else if (event.key === 'Escape' && this.filter.value) { this.filter.value = ''; this.#page = 0; this.#render(); }
@@ -263,8 +267,8 @@ export class Sidebar {
   }
 
   #listKey(event) {
-    const rows = [...this.list.querySelectorAll('.row-main')];
-    const at = rows.indexOf(document.activeElement);
+    const rows = this.#rows;
+    const at = rows.findIndex((row) => row === document.activeElement);
     const { key } = event;
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[key];
     if (to === -1) this.filter.focus();

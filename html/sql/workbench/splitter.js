@@ -8,6 +8,7 @@
  */
 export function splitter(handle, { vertical, value, set, reset }) {
   const axis = (event) => (vertical ? event.clientX : event.clientY);
+  /** @type {{at: number, value: number}|null} */
   let from = null;
   handle.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;

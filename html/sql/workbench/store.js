@@ -1,12 +1,14 @@
-// What the page remembers in the browser: settings for all servers, open tabs and history for each server and user.
+// What the page keeps in the browser's storage: settings for all servers, open tabs and history for each server and user.
 // Passwords never get here: literals that hold one are masked before anything is written.
 import { readHistory } from '../core/history.js';
 import { withoutSecrets } from '../core/secrets.js';
 
+/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number}} StoredTab */
+
 const PREFIX = 'postern.sql';
 /** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */
 export const MAX_KEPT_TEXT = 1_000_000;
-/** How long a reloaded page waits for its former self to let go of its tabs, in ms. */
+/** How long a reloaded page waits for the lock of the page before it, in ms. */
 const RELOAD_MS = 600;
 /** How many windows' tabs are remembered for one server and user. */
 const MAX_WORKSPACES = 5;
@@ -44,7 +46,7 @@ export function loadSettings() {
   return settings;
 }
 
-/** @param {object} settings */
+/** @param {Settings} settings */
 export function saveSettings(settings) {
   write(`${PREFIX}.settings`, settings);
 }
@@ -82,7 +84,7 @@ export class Workspace {
     try {
       sessionStorage.setItem(`${this.#key}.window`, id);
     } catch {
-      // Not found again after a reload then; the latest free one is used.
+      // Without sessionStorage a reload takes the latest free workspace.
     }
     return this;
   }
@@ -92,7 +94,7 @@ export class Workspace {
     return value && typeof value === 'object' && !Array.isArray(value) ? value : {};
   }
 
-  /** @returns {{active: number, sidebar: string, tabs: object[]}} */
+  /** @returns {{active: number, sidebar: string, tabs: StoredTab[]}} */
   tabs() {
     const stored = this.#all()[this.#id];
     const tabs = Array.isArray(stored?.tabs) ? stored.tabs.filter((tab) => tab && typeof tab.text === 'string') : [];

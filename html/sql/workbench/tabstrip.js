@@ -1,14 +1,16 @@
 // The strip of query tabs: a tablist with arrow keys, rename, close.
 import { byId, h, icon } from '../../common/dom.js';
 
+/** @typedef {import('./querytab.js').QueryTab} QueryTab */
+
 /** Elements by tab: they are kept, since replacing one between two clicks would swallow a double click. */
 const ELEMENTS = new WeakMap();
 
 /**
  * Draws the strip. A tablist may own tabs only, so the crosses are for the pointer; keys: Delete, the menu, the shortcut.
- * @param {import('./querytab.js').QueryTab[]} tabs
- * @param {import('./querytab.js').QueryTab} active
- * @param {{activate: (tab: object, focus?: boolean) => void, close: (tab: object) => void, rename: (tab: object) => void}} on
+ * @param {QueryTab[]} tabs
+ * @param {QueryTab} active
+ * @param {{activate: (tab: QueryTab, focus?: boolean) => void, close: (tab: QueryTab) => void, rename: (tab: QueryTab) => void}} on
  */
 export function drawTabs(tabs, active, on) {
   const host = byId('tabs');

@@ -10,9 +10,9 @@ const LIMITS = [100, 1_000, 10_000, 100_000, 0];
 
 /**
  * Wires the toolbar.
- * @param {Object<string, () => void>} commands
- * @param {object} settings
- * @param {{setDatabase: (db: string) => void, setLimit: (limit: number) => void, menu: () => object[]}} on
+ * @param {Record<string, () => void>} commands
+ * @param {Settings} settings
+ * @param {{setDatabase: (db: string) => void, setLimit: (limit: number) => void, menu: () => import('../../common/menu.js').MenuItem[]}} on
  */
 export function wireToolbar(commands, settings, on) {
   for (const id of ['run', 'cancel', 'explain']) {
@@ -22,12 +22,13 @@ export function wireToolbar(commands, settings, on) {
   byId('new-tab').addEventListener('click', () => commands.newTab());
   byId('new-tab').title = `New query tab (${keyText('newTab')})`;
   byId('more').addEventListener('click', () => openMenu(byId('more'), on.menu()));
-  byId('db').addEventListener('change', () => { drawn = {}; on.setDatabase(byId('db').value); });
+  const db = byId('db', HTMLSelectElement);
+  db.addEventListener('change', () => { drawn = {}; on.setDatabase(db.value); });
   wireLimit(settings, on);
 }
 
 function wireLimit(settings, on) {
-  const select = byId('limit');
+  const select = byId('limit', HTMLSelectElement);
   fill(select, LIMITS.map((limit) => h('option', { value: limit, text: limit ? `${limit.toLocaleString('en')} rows` : 'No limit' })));
   if (!LIMITS.includes(settings.limit) || settings.limit === 0) settings.limit = 1000;
   select.value = String(settings.limit);
@@ -45,7 +46,7 @@ function confirmUnlimited() {
   });
 }
 
-/** What the selector offers; it is drawn again only when that changes, never under an open list. */
+/** What the selector offers; redrawn only when that changes, since redrawing closes an open list. */
 let drawn = {};
 
 /** Offers the databases in the tab's selector. @param {string[]} names @param {string} current */
@@ -53,30 +54,34 @@ export function drawDatabases(names, current) {
   if (drawn.names === names && drawn.current === current) return;
   drawn = { names, current };
   const all = current && !names.includes(current) ? [current, ...names] : names;
-  fill(byId('db'), h('option', { value: '', text: 'no database' }), all.map((name) => h('option', { value: name, text: name })));
-  byId('db').value = current;
+  const select = byId('db', HTMLSelectElement);
+  fill(select, h('option', { value: '', text: 'no database' }), all.map((name) => h('option', { value: name, text: name })));
+  select.value = current;
 }
 
 /** Shows the state of the active tab. @param {import('./querytab.js').QueryTab} tab */
 export function drawRunning(tab) {
   const running = tab.run !== null;
-  const hadFocus = document.activeElement === byId('run') || document.activeElement === byId('cancel');
-  byId('run').hidden = running;
-  byId('cancel').hidden = !running;
+  const [run, cancel, explain] = ['run', 'cancel', 'explain'].map((id) => byId(id, HTMLButtonElement));
+  const hadFocus = document.activeElement === run || document.activeElement === cancel;
+  run.hidden = running;
+  cancel.hidden = !running;
   drawCancel(tab.progress ?? {});
-  byId('explain').disabled = running || tab.script !== null;
+  explain.disabled = running || tab.script !== null;
   byId('progress').classList.toggle('running', running);
-  byId('progress-text').textContent = running ? progressText(tab.progress) : tab.summary ?? '';
-  if (hadFocus && !byId(running ? 'cancel' : 'run').disabled) byId(running ? 'cancel' : 'run').focus();
+  byId('progress-text').textContent = running ? progressText(tab.progress) : tab.summary;
+  const shown = running ? cancel : run;
+  if (hadFocus && !shown.disabled) shown.focus();
 }
 
 /** A cancelled statement that the server does not end can be given up. @param {Partial<import('./runner.js').Progress>} progress */
 function drawCancel({ cancelling = false, mayGiveUp = false }) {
-  const cancel = byId('cancel');
+  const cancel = byId('cancel', HTMLButtonElement);
+  const words = cancel.querySelector('span');
   const label = mayGiveUp ? 'Give up waiting' : 'Cancel';
   cancel.disabled = cancelling && !mayGiveUp;
-  if (cancel.lastElementChild.textContent === label) return;
-  cancel.lastElementChild.textContent = label;
+  if (!words || words.textContent === label) return;
+  words.textContent = label;
   cancel.title = `${mayGiveUp ? 'Closes the session of this tab: its transaction, variables and temporary tables are lost' : label} (${keyText('cancel')})`;
 }
 

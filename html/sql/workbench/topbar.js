@@ -1,17 +1,21 @@
 // The top bar: where one is connected, as whom, in which mode, and whether the server still answers.
 import { byId, fill, h, icon } from '../../common/dom.js';
-import { announce } from '../../common/announce.js';
-import { showAccountAdvice } from './panels.js';
+import { announce, showStrip } from '../../common/announce.js';
 import { formatMs } from '../../common/figures.js';
+import { retryPause } from '../../common/transport.js';
+import { showAccountAdvice } from './panels.js';
 
 /** Time between two health checks while all is well, in ms. */
 const HEALTHY_MS = 15_000;
 /** Time to the second check, in ms: the first one also paid for loading the page, its latency misleads. */
 const SECOND_MS = 1_500;
-/** Pauses before the server is tried again, in ms; the last one repeats. */
-const RETRY_MS = [1_000, 1_000, 2_000, 3_000, 5_000];
+/** What the strip says while the server or its database is away; what the API tells follows. */
+const OUTAGES = {
+  offline: 'Server not reachable; retrying. What you typed is kept.',
+  database: 'The database does not answer; retrying.',
+};
 
-/** Fills the strip from the server's info. @param {object} info */
+/** Fills the strip from the server's info. @param {ServerInfo} info */
 export function showInfo(info) {
   const address = info.port ? `${info.host.includes(':') ? `[${info.host}]` : info.host}:${info.port}` : info.host;
   fill(byId('connection'), h('span', { class: 'where-host', text: address }), h('span', { class: 'where-user', text: ` · ${info.user}${info.database ? `@${info.database}` : ''}` }));
@@ -35,10 +39,10 @@ export class Health {
   #tries = 0;
   #checking = false;
   #seen = false;
-  #doubtful = false;
+  #databaseDoubtful = false;
   state = 'connecting';
 
-  /** @param {{health: () => Promise<{info: object, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: object) => void} onInfo */
+  /** @param {{health: () => Promise<{info: ServerInfo, ms: number}>, databases: () => Promise<string[]>}} api @param {(info: ServerInfo) => void} onInfo */
   constructor(api, onInfo) {
     this.#api = api;
     this.onInfo = onInfo;
@@ -48,16 +52,16 @@ export class Health {
   }
 
   /** Told by any request that failed to reach the server. */
-  lost() {
+  serverLost() {
     if (this.state === 'offline') return;
     this.#set('offline', 'not reachable');
     announce('Server not reachable; retrying', 'bad');
-    this.#later(RETRY_MS[0]);
+    this.#later(retryPause(0));
   }
 
   /** Told by any request that the database did not answer: it is asked too, for the info comes without it. */
-  doubt() {
-    this.#doubtful = true;
+  databaseLost() {
+    this.#databaseDoubtful = true;
     this.check();
   }
 
@@ -68,7 +72,7 @@ export class Health {
     clearTimeout(this.#timer);
     try {
       const { info, ms } = await this.#api.health();
-      if (this.#doubtful) await this.#api.databases();
+      if (this.#databaseDoubtful) await this.#api.databases();
       this.#found(info, ms);
     } catch (error) {
       this.#missed(error);
@@ -80,7 +84,7 @@ export class Health {
   #found(info, ms) {
     const back = this.state === 'offline' || this.state === 'database';
     this.#tries = 0;
-    this.#doubtful = false;
+    this.#databaseDoubtful = false;
     this.#set('connected', `connected ${formatMs(ms)}`);
     if (back) announce('Connected again', 'good');
     this.onInfo(info);
@@ -90,9 +94,9 @@ export class Health {
 
   #missed(error) {
     if (error.status === 401) return;
-    if (error.unreachable) this.lost();
+    if (error.unreachable) this.serverLost();
     else this.#set('database', 'database not reachable', error.message);
-    this.#later(RETRY_MS[Math.min(this.#tries, RETRY_MS.length - 1)]);
+    this.#later(retryPause(this.#tries));
     this.#tries += 1;
   }
 
@@ -107,10 +111,7 @@ export class Health {
     this.state = state;
     byId('health').className = `health ${state}`;
     byId('health-text').textContent = text;
-    const strip = byId('offline');
-    strip.hidden = state === 'connected' || state === 'connecting';
-    if (state === 'offline') byId('offline-text').textContent = 'Server not reachable; retrying. What you typed is kept.';
-    if (state === 'database') byId('offline-text').textContent = `The database does not answer; retrying. ${detail}`;
+    showStrip(byId('offline'), `${OUTAGES[state] ?? ''} ${detail}`.trim());
   }
 
   /** The session is over: nothing is asked any more. */
@@ -119,6 +120,6 @@ export class Health {
     clearTimeout(this.#timer);
     byId('health').className = 'health offline';
     byId('health-text').textContent = 'signed out';
-    byId('offline').hidden = true;
+    showStrip(byId('offline'), '');
   }
 }

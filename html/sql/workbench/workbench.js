@@ -26,16 +26,16 @@ const MAX_TABS = 24;
 /** Closed tabs that can be opened again. */
 const MAX_CLOSED = 10;
 
-/** The page once it knows its server. */
+/** The page after the first answer of the server. */
 export class Workbench {
   #closed = [];
   #history;
   #warnedFull = false;
-  /** Whether the page goes by itself, when nothing can be saved any more. */
+  /** Whether the page leaves without the browser's question. */
   leavesUnasked = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
 
-  /** @param {{api: object, info: object, workspace: import('./store.js').Workspace, settings: object}} parts */
+  /** @param {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
   constructor({ api, info, workspace, settings }) {
     this.api = api;
     this.info = info;
@@ -43,13 +43,11 @@ export class Workbench {
     this.settings = settings;
     this.catalogue = new Catalogue(api);
     this.execution = new Execution(this);
+    /** @type {QueryTab[]} */
     this.tabs = [];
+    /** The QueryTab that is shown; there is one once the page is open. @type {any} */
     this.active = null;
     this.#history = workspace.history();
-  }
-
-  /** Builds the page and restores what was open. */
-  open() {
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
@@ -58,6 +56,10 @@ export class Workbench {
       runTable: (db, table) => this.runTable(db, table),
       announce,
     });
+  }
+
+  /** Wires the page and restores what was open. */
+  open() {
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
     listenForKeys(this.#commands());
     this.#restore();
@@ -88,7 +90,7 @@ export class Workbench {
     await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
   }
 
-  /** The mode and the like may have changed: postern was started again behind the same address. @param {object} info */
+  /** The mode and the like may have changed: postern was started again behind the same address. @param {ServerInfo} info */
   setInfo(info) {
     const other = ['host', 'port', 'user'].some((key) => info[key] !== this.info[key]);
     if (other) {
@@ -102,6 +104,7 @@ export class Workbench {
     return this.info.readonly === true || this.info.mode === 'read-only';
   }
 
+  /** @returns {Record<string, (event?: any) => any>} */
   #commands() {
     return {
       run: () => this.run('target'),
@@ -122,6 +125,7 @@ export class Workbench {
     };
   }
 
+  /** @returns {import('../../common/menu.js').MenuItem[]} */
   #menu() {
     const c = this.#commands();
     const { run, script } = this.active;
@@ -149,7 +153,7 @@ export class Workbench {
 
   #setLimit(limit) {
     this.settings.limit = limit;
-    // No limit is not remembered: it is a decision about one statement.
+    // No limit is not saved: it is meant for one statement.
     if (limit) saveSettings(this.settings);
   }
 
@@ -162,7 +166,7 @@ export class Workbench {
     return tab;
   }
 
-  /** @param {object} [stored] @returns {QueryTab|null} the new, active tab */
+  /** @param {Partial<import('./store.js').StoredTab>} [stored] @returns {QueryTab|null} the new, active tab */
   newTab(stored = {}) {
     if (this.tabs.length >= MAX_TABS) {
       notify(`At most ${MAX_TABS} tabs can be open; close one first.`, 'warn');
@@ -228,7 +232,7 @@ export class Workbench {
       title: 'Transaction open',
       body: h('p', { text: `“${tab.name}” has an open transaction. What was changed in it is lost if the tab is closed without a commit.` }),
       actions: [{ label: 'Cancel', value: '' }, { label: 'Commit and close', value: 'COMMIT', kind: 'primary' }, { label: 'Roll back and close', value: 'ROLLBACK', kind: 'danger' }],
-      onOpen: (dialog) => dialog.querySelector('.dialog-foot button').focus(),
+      harmless: true,
     });
     // Closing the session rolls back.
     if (choice !== 'COMMIT') return choice === 'ROLLBACK';
@@ -236,7 +240,7 @@ export class Workbench {
     return end?.failed === 0 && !end.cancelled;
   }
 
-  /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {'COMMIT'|'ROLLBACK'} sql */
+  /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {string} sql COMMIT or ROLLBACK */
   endTransaction(tab, sql) {
     return this.execution.run(tab, [{ start: 0, end: 0, sql }]);
   }
@@ -276,7 +280,7 @@ export class Workbench {
     this.sidebar.setTabDatabase(this.active.db);
   }
 
-  /** The person wants the active tab to run in the database that is looked at. */
+  /** Makes the active tab run in the database shown in the sidebar. */
   #useDatabase(db) {
     this.setDatabase(db);
     announce(`${this.active.name} runs in ${db} now`);
@@ -330,7 +334,7 @@ export class Workbench {
     this.#saveSoon();
   }
 
-  /** A statement changed the dictionary: what was known of it is asked for again. */
+  /** A statement changed the schema: the catalogue is loaded again. */
   dictionaryChanged() {
     this.catalogue.forget();
     this.sidebar.refresh().then(() => this.catalogue.databases()).then(() => this.#drawDatabases(), () => {});
@@ -409,7 +413,8 @@ export class Workbench {
     const tab = this.active;
     const sql = (tab.target() ?? { sql: tab.editor.text }).sql;
     const done = await copyText(writeLink(tab.db, sql));
-    notify(...(done ? ['Link copied; it fills the statement in and does not run it', 'good'] : ['The browser refused the clipboard', 'warn']));
+    if (done) notify('Link copied; it fills the statement in and does not run it', 'good');
+    else notify('The browser refused the clipboard', 'warn');
   }
 
   async #showHistory() {
@@ -434,19 +439,19 @@ export class Workbench {
     this.workspace.saveHistory(this.#history);
   }
 
-  /** The browser's own question: what would be lost cannot be had again. */
+  /** Makes the browser ask before a running write or an open transaction is lost. */
   #askBeforeLeaving(event) {
     if (this.readOnly || this.leavesUnasked || !this.tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite)) return;
     event.preventDefault();
     event.returnValue = true;
   }
 
-  /** The page goes: what it runs is ended, sessions are closed. */
+  /** The page is left: statements are cancelled, sessions closed. */
   #leave() {
     this.#saveSoon.cancel();
     this.save();
     for (const tab of this.tabs) {
-      tab.run?.leave();
+      tab.run?.abandon();
       if (tab.sessionUsed) this.api.closeSession(tab.session);
       tab.sessionUsed = false;
     }

@@ -51,7 +51,7 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
         None => {
             // So that none starts meanwhile and writes what it has read.
             let _instance = claim(data)?;
-            let done = relay::revoke(data.clone(), name).map_err(|error| of_start(&error))?;
+            let done = relay::revoke(data.clone(), name).map_err(|error| of_state(&error))?;
             let done = done.ok_or_else(|| unknown("there is no connector", name))?;
             (done.enroll_token, true)
         }
@@ -234,13 +234,6 @@ fn encoded(text: &str) -> String {
             false => format!("%{byte:02X}"),
         })
         .collect()
-}
-
-fn of_start(error: &relay::StartError) -> Failure {
-    match error {
-        relay::StartError::State(error) => of_state(error),
-        error => Failure::operation(error.to_string()),
-    }
 }
 
 fn of_state(error: &relay::StateError) -> Failure {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::relay::lines::Window;
+use crate::relay::log_limiter::LogWindow;
 
 /// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
 /// are short where they come from.
@@ -32,7 +32,7 @@ pub(super) struct AccessLine<'a> {
 pub(super) struct AccessLog {
     /// Whether there is something to sum up: so a request that went well takes no lock.
     holds_back: AtomicBool,
-    failed: Mutex<Window>,
+    failed: Mutex<LogWindow>,
 }
 
 impl AccessLog {

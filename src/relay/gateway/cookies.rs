@@ -1,15 +1,7 @@
 //! Cookies: ours is kept from applications, and theirs from other sites. Bytes in, bytes out.
 
-/// Our cookie, of visitors who come by `http`, and by `https`: there its prefix keeps every other
-/// server of this host name, whatever its port, from setting it, and its `Secure` from reading it
-/// (RFC 6265bis section 4.1.3.2).
+/// Our cookie, of visitors who come by `http`, and by `https`.
 pub(super) const OURS: [&str; 2] = ["postern-visitor", "__Host-postern-visitor"];
-
-/// The name of ours; of a visitor who comes by `https` no other is looked at.
-pub(super) fn ours(is_secure: bool) -> &'static str {
-    let [plain, prefixed] = OURS;
-    if is_secure { prefixed } else { plain }
-}
 
 /// Every value of the cookie `name` in a `Cookie` header: a page of another site below the same
 /// domain can put one of its own in front.

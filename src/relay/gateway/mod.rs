@@ -44,8 +44,8 @@ mod site_rules;
 mod stream;
 mod visitor_connection;
 
+pub use crate::http::auth::Code;
 pub use crate::http::proxy::ByteStream;
-pub use auth::Code;
 pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use service::Gateway;

@@ -2,24 +2,19 @@
 
 use std::time::Duration;
 
-use super::auth::Entrance;
+use super::auth::AUTH;
 use super::cookies;
 use super::gateway_state::GatewayState;
 use super::pages::{Message, private};
 use super::replies::{answer, message};
 use super::site::Site;
-use super::site_request::{Served, SiteRequest, path};
+use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
+use crate::http::auth::{Outcome, SignInFields, same_site};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
-use crate::http::h1::target::form_fields;
-use crate::http::link::{Entered, same_site};
 use crate::http::server::connection_handler::ClientConnection;
 
-/// What an invisible site's door is behind: a path that applications have no use for.
-const AUTH: &str = "/.postern/auth";
-/// Where it was once: such links are still about. Without the site's `app_id` it is the application's.
-const OLD_AUTH: &str = "/auth";
 /// Where a right code leads where nothing was asked for.
 const HOME: &str = "/";
 /// Bytes of the form that brings a code. Default 16 KiB: a whole link, and where it leads on to,
@@ -29,11 +24,11 @@ const MAX_FORM: usize = 16 * 1024;
 impl GatewayState {
     /// Whether a cookie of this request opens the site.
     pub(super) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
-        let door = &self.auth;
-        let name = cookies::ours(self.is_secure(request));
+        let auth = &self.auth;
+        let name = auth.cookie(self.is_secure(request));
         let headers = request.head.headers.all("cookie");
         let mut cookies = headers.flat_map(|header| cookies::all(header, name));
-        cookies.any(|cookie| door.knows(cookie, site))
+        cookies.any(|cookie| auth.knows(cookie, site))
     }
 
     /// Answers what goes to the sign-in.
@@ -84,38 +79,26 @@ impl GatewayState {
 
     /// What a code gets, if there is one.
     fn judge(&self, request: &SiteRequest<'_>, site: &Site, query: &str) -> Response {
-        let Ok(fields) = form_fields(query) else {
+        let Ok(fields) = SignInFields::parse(query) else {
             return self.asking_with(request, 401, HOME, "That code cannot be read.");
         };
-        let value = |name: &str| {
-            let found = fields.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.as_str())
-        };
-        let entered = value("code").map(Entered::read);
-        let of_link = entered.as_ref().and_then(|entered| entered.next.as_deref());
-        let mut next = [value("next"), of_link].into_iter().flatten();
-        let next = next.find_map(leads_on).unwrap_or(HOME);
-        let Some(entered) = &entered else {
+        let mut next = fields.next.iter();
+        let next = next.find_map(|next| leads_on(next)).unwrap_or(HOME);
+        let Some(code) = &fields.code else {
             return self.asking_with(request, 401, next, "");
         };
-        let app_id = value("app_id").or(entered.app_id.as_deref());
-        let (source, door) = (request.origin.source(), &self.auth);
-        let is_secure = self.is_secure(request);
-        match door.enter(site, app_id, &entered.code, source, is_secure) {
-            Entrance::Open(cookie) => {
+        let from = (request.origin.source(), self.is_secure(request));
+        let app_id = fields.app_id.as_deref();
+        match self.auth.enter(site, app_id, code, from) {
+            Outcome::SignedIn(cookie) => {
                 private(Response::redirect(303, next)).header("Set-Cookie", cookie)
             }
-            Entrance::Wrong => self.asking_with(request, 401, next, "That code is not right."),
-            Entrance::TooMany(wait) => self.too_many(request, next, wait),
-            Entrance::NoRandom => {
-                let why = "This server has no random numbers for a session.";
-                let failed = message(500, "Cannot sign in", why, "Try again.");
-                self.page(request, &failed)
-            }
+            Outcome::WrongCode => self.asking_with(request, 401, next, "That code is not right."),
+            Outcome::TooMany(wait) => self.too_many(request, next, wait),
         }
     }
 
-    /// Whether the visitor comes by `https`; in doubt he does.
+    /// Whether the visitor comes by `https`.
     fn is_secure(&self, request: &SiteRequest<'_>) -> bool {
         self.config.secure || request.origin.is_secure()
     }
@@ -149,21 +132,6 @@ impl GatewayState {
             let page = self.asking_with(request, 401, HOME, "That code cannot be read.");
             answer(head, visitor, page, true)
         })
-    }
-}
-
-/// Whether a request is for the site's door.
-pub(super) fn leads_to_door(head: &Head, site: &Site) -> bool {
-    let query = head.target.split_once('?').map_or("", |(_, query)| query);
-    let names_site = |query: &str| {
-        let fields = form_fields(query).unwrap_or_default();
-        let mut ids = fields.iter().filter(|(key, _)| key == "app_id");
-        ids.any(|(_, id)| *id == site.app_id)
-    };
-    match path(head) {
-        AUTH => true,
-        OLD_AUTH => names_site(query),
-        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::auth::Code;
+use crate::http::auth::Code;
 use crate::http::proxy::ByteStream;
 use crate::tunnel::server::{OpenError, Opener};
 

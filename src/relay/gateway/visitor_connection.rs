@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::access_log::AccessLine;
+use super::auth::is_sign_in;
 use super::forwarded::{ForwardDefaults, Origin};
 use super::gateway_state::GatewayState;
 use super::host::Host;
@@ -15,7 +16,6 @@ use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{answer, message, target_is_down, too_busy, tunnel_is_down};
 use super::request_head::{self, asks_for_websocket, is_repeatable};
-use super::signin::leads_to_door;
 use super::site::{Down, PresentVisitor, Site};
 use super::site_request::{Served, SiteRequest, path};
 use super::site_rules::SiteRules;
@@ -126,7 +126,7 @@ impl<'g> VisitorConnection<'g> {
         };
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
-            if leads_to_door(request.head, &site) {
+            if is_sign_in(request.head, &site) {
                 return self.gateway.enter(request, &site, visitor);
             }
             if !self.gateway.is_signed_in(request, &site) {

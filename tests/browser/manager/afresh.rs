@@ -9,7 +9,7 @@ use support::free_port;
 use support::quick_setup::Act;
 
 /// The least time between two connect sequences of a connection, 10 s, and some.
-const TURNED_AWAY: Duration = Duration::from_secs(30);
+const TURNED_AWAY: Duration = Duration::from_secs(90);
 
 /// The server has been set up anew: it refuses what it gave, and gives other credentials to others.
 fn forget_it(board: &mut Board) {

@@ -87,7 +87,7 @@ fn an_idle_card_connects_is_polled_every_2_s_and_its_site_opens_after_500_ms() {
     assert_eq!(board.times("GET /api/status").len(), looks);
     assert_eq!(board.times("open ").len(), 1);
     // The visit is counted and drawn.
-    page.wait_for("/[1-9][0-9.]* K?B in all/.test(eyes.first('.figures-row').innerText)");
+    page.wait_for("/[1-9][0-9.]* (Ki)?B in all/.test(eyes.first('.figures-row').innerText)");
     page.wait_for("/L[\\d.]+ /.test(document.querySelector('.traffic path').getAttribute('d'))");
 }
 

@@ -8,7 +8,7 @@ use support::manager::Manager;
 use support::wait_until;
 
 /// The page tries again within five seconds; a program of ours takes a few more to start.
-const RECOVERY: Duration = Duration::from_secs(30);
+const RECOVERY: Duration = Duration::from_secs(90);
 
 #[test]
 fn an_outage_is_told_keeps_what_is_shown_and_ends_by_itself() {

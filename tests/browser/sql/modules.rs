@@ -1,37 +1,13 @@
-//! The page's own modules in the browser that runs them: shared vectors, unit tests.
+//! The unit tests of the pages' modules, in the browser that runs the pages.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::sql::client::{Client, strings};
 use support::Browser;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-
-fn vectors(name: &str) -> Value {
-    let path = format!("{ROOT}/tests/data/{name}");
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-#[test]
-fn the_gate_and_the_splitter_agree_with_the_shared_vectors() {
-    let client = Client::open("modules_vectors", "");
-    let check = include_str!("vectors.js");
-    let wrong = client.page.eval(&format!(
-        "({check})({}, {})",
-        vectors("gate.json"),
-        vectors("split.json")
-    ));
-    let wrong: Vec<String> = strings(wrong);
-    assert!(
-        wrong.is_empty(),
-        "{} disagree:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-}
 
 #[test]
 fn the_unit_tests_pass_in_the_browser() {
@@ -74,7 +50,9 @@ fn answer(mut stream: TcpStream) {
         .take_while(|l| l.as_ref().is_ok_and(|l| !l.is_empty()))
         .count();
     let path = first.split(' ').nth(1).unwrap_or_default();
-    let source = (path.starts_with("/html/") || path.starts_with("/tests/js/"))
+    let source = ["/html/", "/tests/js/", "/tests/data/"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
         .then(|| std::fs::read(format!("{ROOT}{path}")).ok())
         .flatten();
     let (kind, body) = match source {

@@ -7,7 +7,7 @@ use support::mariadb::Options;
 use support::{Browser, MariaDb, Postern};
 
 /// The page tries again by itself within five seconds; a server of ours takes a few more to start.
-const RECOVERY: Duration = Duration::from_secs(30);
+const RECOVERY: Duration = Duration::from_secs(90);
 
 #[test]
 fn a_restart_of_the_database_is_told_and_survived() {

@@ -21,7 +21,11 @@ fuzz_target!(|input: (u8, &str)| {
     let (flags, sql) = input;
     let dialect = dialect(flags);
     match gate::check(sql, &dialect) {
-        Ok(_) => assert_eq!(gate::split(sql, &dialect).count(), 1, "one statement passes at a time"),
+        Ok(_) => assert_eq!(
+            gate::split(sql, &dialect).count(),
+            1,
+            "one statement passes at a time"
+        ),
         Err(refusal) => assert!(refusal.offset <= sql.len()),
     }
     let mut end = 0;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{count, database, post};
 use support::mariadb::{MariaDb, Options, PASSWORD, USER};
 use support::postern::Postern;
-use support::{TIMEOUT, wait_until};
+use support::{TIMEOUT, assert_within, wait_until};
 
 /// Leads connections to one of two servers, or to each in turn. It ends with the test's process.
 struct Balancer {
@@ -82,10 +82,7 @@ fn cancelled(postern: &Postern, at: impl FnOnce()) -> (u16, Value) {
     );
     assert_eq!(status, 200);
     let answer = asked.join().unwrap();
-    assert!(
-        asked_to_stop.elapsed() < Duration::from_secs(30),
-        "{answer:?}"
-    );
+    assert_within(asked_to_stop, Duration::from_secs(30));
     answer
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use support::http::Client;
 use support::mariadb::MariaDb;
 
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(60);
 
 /// A database of one's own on the shared server.
 fn database(name: &str) -> &'static MariaDb {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{SOON, count, database, post};
 use support::mariadb::MariaDb;
 use support::postern::Postern;
-use support::wait_until;
+use support::{assert_within, wait_until};
 
 #[test]
 fn cancel_stops_the_statement_on_the_server() {
@@ -45,7 +45,7 @@ fn cancel_stops_the_statement_on_the_server() {
         body["message"].as_str().unwrap().contains("cancelled"),
         "{body}"
     );
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_within(started, Duration::from_secs(10));
     // The server takes it off its list a moment after it has answered.
     wait_until(SOON, "the server has ended it", || {
         db.running("cancel_me") == 0
@@ -135,11 +135,7 @@ fn connections_are_capped_and_light_requests_answered_at_once() {
     assert!(body["message"].as_str().unwrap().contains("32"), "{body}");
     let started = Instant::now();
     assert_eq!(client.get("/api/info").status(), 200);
-    assert!(
-        started.elapsed() < Duration::from_millis(500),
-        "{:?}",
-        started.elapsed()
-    );
+    assert_within(started, Duration::from_millis(500));
     for i in 0..32 {
         assert_eq!(
             post(
@@ -182,11 +178,7 @@ fn a_clean_end_within_two_seconds() {
     let started = Instant::now();
     let status = postern.stop().expect("it ends by itself");
     assert_eq!(status.code(), Some(0));
-    assert!(
-        started.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        started.elapsed()
-    );
+    assert_within(started, Duration::from_secs(2));
     wait_until(SOON, "nothing is left on the server", || {
         db.running("end_me") == 0
     });

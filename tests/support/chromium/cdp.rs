@@ -12,7 +12,7 @@ use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 
 /// How long the browser may take over one call.
-const CALL_PATIENCE: Duration = Duration::from_secs(30);
+const CALL_PATIENCE: Duration = Duration::from_secs(90);
 
 /// Events are kept up to this many; far more than any test causes, and a bound for one that runs wild.
 const EVENT_LIMIT: usize = 200_000;

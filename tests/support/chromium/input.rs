@@ -8,7 +8,7 @@ use super::keys::{self, Key};
 use super::page::Page;
 
 /// How long an element may take to appear, to hold still and to be uncovered.
-const ELEMENT_PATIENCE: Duration = Duration::from_secs(15);
+const ELEMENT_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pause between two looks at an element.
 const POLL: Duration = Duration::from_millis(20);

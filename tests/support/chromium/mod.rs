@@ -22,7 +22,7 @@ use super::wait_until;
 use cdp::Cdp;
 
 /// How long the browser may take to start; slow when the machine is busy and its files are cold.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Quiet, unattended, and nothing sent anywhere.
 const ARGUMENTS: &[&str] = &[

@@ -11,7 +11,7 @@ use super::text;
 use crate::{holds_within, target_dir};
 
 /// How long a page may take to show what a test waits for.
-const PAGE_PATIENCE: Duration = Duration::from_secs(15);
+const PAGE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The accessibility checks that [`Page::a11y`] runs.
 const A11Y: &str = include_str!("../a11y.js");

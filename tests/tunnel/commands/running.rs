@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::fixture::visit;
 use support::kill_on_drop::{KillOnDrop, Leashed};
 use support::postern::{Finished, binary};
-use support::{Home, TIMEOUT, wait_until};
+use support::{Home, TIMEOUT, allowed, wait_until};
 
 pub(crate) const PASSWORD: &str = "s3cret-Pass";
 /// Time in which a command ends after a signal.
@@ -58,7 +58,7 @@ impl Running {
         self.process.signal(signal);
         let status = self.process.wait(TIMEOUT).unwrap();
         let took = began.elapsed();
-        assert!(took < END_WITHIN, "{took:?}");
+        assert!(took < allowed(END_WITHIN), "{took:?}");
         self.process.drained();
         let said = self.process.stdout.text() + &self.process.stderr.text();
         assert_eq!(status.code(), Some(0), "{said}");

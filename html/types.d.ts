@@ -1,0 +1,165 @@
+// Shapes that several modules share: what the servers answer, and what a page hands to its parts. For the type check
+// alone (tests/typescript.sh); it is not embedded.
+
+type Spoken = 'info' | 'good' | 'warn' | 'bad';
+type Announce = (text: string, kind?: Spoken) => void;
+type Notify = (text: string, kind?: Spoken, link?: { text: string; href: string }) => void;
+
+/** What a statement's error carries of the database's own. */
+interface DbError {
+  errno: number;
+  sqlstate: string;
+}
+
+// The management API
+
+/** A changed host key, as ConnectResult and the main tunnels give it. */
+interface HostKey {
+  server: string;
+  known: string;
+  offered: string;
+}
+
+/** What a connection shares with whom, as it is in force. */
+interface Exposed {
+  protocol: string;
+  target: string;
+  invisible: boolean;
+  db_readonly: boolean | null;
+}
+
+/** The specification's ConnectResult, with what this program adds. */
+interface Connection {
+  status: string;
+  site_url?: string | null;
+  auth_url?: string | null;
+  local_url?: string | null;
+  error?: string | null;
+  error_class?: string | null;
+  hint?: string | null;
+  detail?: string | null;
+  host_key?: HostKey | null;
+  server?: string | null;
+  step?: number;
+  step_name?: string;
+  next_retry_ms?: number;
+  latency_ms?: number;
+  bytes_in?: number;
+  bytes_out?: number;
+  reconnects?: number;
+  since?: string;
+  exposed?: Exposed | null;
+  pending_changes?: boolean;
+  health?: { state: string; error?: string | null };
+}
+
+/** An AppConfig, with the state of its connection. */
+interface App {
+  id: string;
+  name: string;
+  protocol: string;
+  ip: string;
+  port: number;
+  server?: string | null;
+  tunnel_port?: number | null;
+  invisible: boolean;
+  site_name?: string | null;
+  display_name?: string | null;
+  username?: string | null;
+  db_user?: string | null;
+  db_name?: string | null;
+  db_readonly?: boolean | null;
+  has_auth_pass?: boolean;
+  has_db_pass?: boolean;
+  autoconnect?: boolean;
+  last_connected_at?: string | null;
+  conn_status?: string;
+  connection?: Connection;
+}
+
+/** A main tunnel. */
+interface Tunnel {
+  server: string;
+  status: string;
+  error?: string | null;
+  error_class?: string | null;
+  host_key?: HostKey | null;
+  local_port?: number | null;
+  latency_ms?: number;
+  next_retry_ms?: number;
+}
+
+/** What the manager says of itself. */
+interface ServerVersion {
+  version?: string;
+  server?: string | null;
+  embedded?: boolean;
+  insecure?: boolean;
+  notices?: string[];
+}
+
+// The web client's API
+
+/** What `/api/info` answers. */
+interface ServerInfo {
+  version: string;
+  host: string;
+  port: number | null;
+  user: string;
+  database: string | null;
+  readonly: boolean;
+  mode: string;
+  can_write?: boolean;
+  time_zone?: string;
+  tool?: string;
+}
+
+/** The person's choices in the SQL client. */
+interface Settings {
+  limit: number;
+  stopOnError: boolean;
+  confirmDanger: boolean;
+  autoComplete: boolean;
+  sidebarWidth: number;
+  editorShare: number;
+}
+
+// The relay's status page
+
+interface RelayApplication {
+  url: string;
+  protocol: string;
+  target: string;
+  connected: boolean;
+  invisible: boolean;
+  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number } | null;
+}
+
+interface Connector {
+  name: string;
+  connected: boolean;
+  enrolled_at: string;
+  called_at: string;
+  applications: RelayApplication[];
+}
+
+interface RelayStatus {
+  url: string;
+  domain: string;
+  tunnel_port: number;
+  fingerprint: string;
+  since: string;
+  version: string;
+  connectors: Connector[];
+  revoked: { name: string; revoked_at: string }[];
+}
+
+// What browsers have beyond the standard library's types
+
+interface Navigator {
+  userAgentData?: { platform: string };
+}
+
+interface Window {
+  showSaveFilePicker?: (options: object) => Promise<FileSystemFileHandle>;
+}

@@ -1,0 +1,276 @@
+//! What the relay answers under its own names.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::gateway::forwarded;
+use super::operator::Operator;
+use super::setup::Service;
+use super::status;
+use crate::http::auth::{Outcome, SignInFields};
+use crate::http::{ApiError, Method, Request, Response, Router, assets};
+use crate::net::{Cidr, is_within};
+use crate::sync::Permits;
+
+/// The description of the API, served at `/api/openapi.json`.
+const OPENAPI: &str = include_str!("openapi.json");
+/// Bytes of a quick-setup call from a connector that is known. Default 16 KiB: names, a password, a token.
+const SMALL_CALL: usize = 16 * 1024;
+/// Calls that wait for a slow comparison at once; they are made one at a time. Default 16: a second.
+const SLOW_CALLS: usize = 16;
+/// Bytes of the stack of such a call's thread. Default 256 KiB; code that is not optimised needs more.
+const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;
+
+/// What the routes work with.
+pub(super) struct AppState {
+    pub(super) service: Arc<Service>,
+    pub(super) operator: Operator,
+    /// Whose `X-Forwarded-For` is believed.
+    pub(super) trust_proxy: Vec<Cidr>,
+    /// Since when the relay runs, RFC 3339.
+    pub(super) since: String,
+}
+
+impl AppState {
+    /// Whether a request comes by `https`; in doubt it does.
+    fn is_secure(&self, request: &Request) -> bool {
+        let is_trusted = is_within(request.peer(), &self.trust_proxy);
+        let told = request.header("x-forwarded-proto") == Some("https");
+        self.service.urls.is_secure || (told && is_trusted)
+    }
+}
+
+/// All routes.
+pub(super) fn routes(app: &Arc<AppState>) -> Router {
+    let on = |f: fn(&AppState, Request)| {
+        let app = Arc::clone(app);
+        move |request: Request| f(&app, request)
+    };
+    Router::new()
+        .on(
+            Method::Post,
+            "/api/public/quick-setup",
+            of_connectors(app, from_body, quick_setup),
+        )
+        .on(
+            Method::Delete,
+            "/api/public/applications/{client_app_id}",
+            of_connectors(app, basic, release),
+        )
+        .on(Method::Get, "/health", |request| {
+            request.respond(Response::json(200, &json!({"status": "OK"})));
+        })
+        .on(Method::Get, "/api/openapi.json", |request| {
+            request.respond(Response::new(200, "application/json", OPENAPI));
+        })
+        .on(
+            Method::Get,
+            "/api/status",
+            on(|app, request| operators(app, request, show)),
+        )
+        .on(
+            Method::Delete,
+            "/api/connectors/{name}",
+            on(|app, request| operators(app, request, revoke)),
+        )
+        .on(
+            Method::Delete,
+            "/api/revoked/{name}",
+            on(|app, request| operators(app, request, allow)),
+        )
+        .on(Method::Get, "/", on(page))
+        .on(Method::Get, "/auth", on(enter))
+        .on(Method::Post, "/auth", on(enter))
+        .on(Method::Get, "/assets/*", assets::asset)
+}
+
+/// A connector's name and password.
+type Credentials = (String, Zeroizing<String>);
+
+/// A route that connectors call. Who is known by a password that is quick to compare is not counted;
+/// what takes a slow comparison is answered by a thread of its own, so that it keeps nobody waiting.
+fn of_connectors(
+    app: &Arc<AppState>,
+    credentials: fn(&Request) -> Option<Credentials>,
+    answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
+) -> impl Fn(Request) + use<> {
+    let app = Arc::clone(app);
+    let slow = Permits::default();
+    move |request| {
+        let of = credentials(&request);
+        let of = of
+            .as_ref()
+            .map(|(name, password)| (name, password.as_str()));
+        let is_known = of.is_some_and(|(name, password)| app.service.is_known(name, password));
+        if !is_known && let Err(wait) = app.service.count_call(source(&request, &app.trust_proxy)) {
+            let message = "too many calls from here: 30 a minute are taken";
+            return request.respond(too_many(message, wait));
+        }
+        let is_slow = match of {
+            Some((name, password)) => !is_known && app.service.is_slow(name, password),
+            None => request.body().len() > SMALL_CALL,
+        };
+        if is_slow {
+            return slowly(&app, &slow, request, answer);
+        }
+        let outcome = answer(&app, &request);
+        respond(request, outcome);
+    }
+}
+
+/// Answers on another thread, which ends with that.
+fn slowly(
+    app: &Arc<AppState>,
+    waiting: &Permits,
+    request: Request,
+    answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
+) {
+    let Some(permit) = waiting.take(SLOW_CALLS) else {
+        let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
+        return request.respond(Response::error(&busy).header("Retry-After", "2"));
+    };
+    let app = Arc::clone(app);
+    let spawned = std::thread::Builder::new()
+        .name("relay-slow-call".into())
+        .stack_size(SLOW_STACK)
+        .spawn(move || {
+            let outcome = answer(&app, &request);
+            drop(permit);
+            respond(request, outcome);
+        });
+    if let Err(error) = spawned {
+        // The request has answered itself as it was dropped.
+        log::warn!("no thread for a call: {error}");
+    }
+}
+
+/// Of a quick-setup call. A large body is not looked into before it is counted.
+fn from_body(request: &Request) -> Option<Credentials> {
+    if request.body().len() > SMALL_CALL {
+        return None;
+    }
+    let body = request.json::<Value>().ok()?;
+    let text = |name| Some(body.get(name)?.as_str()?.to_owned());
+    Some((text("connector_name")?, Zeroizing::new(text("password")?)))
+}
+
+fn quick_setup(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let body = request.json::<Value>()?;
+    let token = body.get("enroll_token").and_then(Value::as_str);
+    // The operator's own processes have that token from a file of the operator's.
+    let is_vouched_for = token.is_some_and(|token| app.operator.has(token));
+    let source = source(request, &app.trust_proxy);
+    let answer = app.service.quick_setup(&body, source, is_vouched_for)?;
+    Ok(Response::ok(answer))
+}
+
+/// `Authorization: Basic` with the connector's name and password.
+fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let key = request.param("client_app_id").unwrap_or_default();
+    let missing = "send the connector's name and password with 'Authorization: Basic'";
+    let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
+    app.service.release(&name, &password, key)?;
+    Ok(Response::ok(json!({"released": true})))
+}
+
+fn basic(request: &Request) -> Option<Credentials> {
+    let value = request.header("authorization")?;
+    let (scheme, credentials) = value.split_once(' ')?;
+    let decoded = Zeroizing::new(STANDARD.decode(credentials.trim()).ok()?);
+    let (name, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+    let password = Zeroizing::new(password.to_owned());
+    scheme
+        .eq_ignore_ascii_case("basic")
+        .then(|| (name.to_owned(), password))
+}
+
+/// Who is not the operator learns nothing, also not what there is.
+fn operators(
+    app: &AppState,
+    request: Request,
+    answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
+) {
+    let outcome = if app.operator.sent(&request, app.is_secure(&request)) {
+        answer(app, &request)
+    } else {
+        Err(ApiError::unauthorized(
+            "sign in with the token that was printed at the start, at /auth",
+        ))
+    };
+    respond(request, outcome);
+}
+
+fn show(app: &AppState, _: &Request) -> Result<Response, ApiError> {
+    let urls = &app.service.urls;
+    Ok(Response::ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "since": app.since,
+        "url": urls.url(),
+        "domain": urls.domain,
+        "tunnel_port": urls.tunnel.port(),
+        "fingerprint": urls.fingerprint,
+        "connectors": status::connectors(&app.service),
+        "revoked": status::revoked(&app.service.store.snapshot()),
+    })))
+}
+
+fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let name = request.param("name").unwrap_or_default();
+    let done = app.service.revoke(name)?;
+    let token = done.enroll_token.as_deref();
+    Ok(Response::ok(
+        json!({"revoked": name, "enroll_token": token, "saved": done.is_saved}),
+    ))
+}
+
+fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let name = request.param("name").unwrap_or_default();
+    let is_back = app.service.allow(name)?;
+    Ok(Response::ok(json!({"allowed": name, "restored": is_back})))
+}
+
+fn page(app: &AppState, request: Request) {
+    if app.operator.sent(&request, app.is_secure(&request)) {
+        assets::page(request, "gateway/status.html");
+    } else {
+        request.respond(Response::redirect(303, "/auth"));
+    }
+}
+
+/// The sign-in page, and the exchange of the token: from the link or from the page's form.
+fn enter(app: &AppState, request: Request) {
+    let Some(token) = SignInFields::code_of(&request).map(Zeroizing::new) else {
+        return assets::page(request, "gateway/operator.html");
+    };
+    let source = source(&request, &app.trust_proxy);
+    match app.operator.enter(&token, source, app.is_secure(&request)) {
+        Outcome::SignedIn(cookie) => {
+            request.respond(Response::redirect(303, "/").header("Set-Cookie", cookie));
+        }
+        Outcome::WrongCode => assets::page_with_status(request, "gateway/operator.html", 401),
+        Outcome::TooMany(wait) => request.respond(too_many("too many wrong tokens", wait)),
+    }
+}
+
+fn respond(request: Request, outcome: Result<Response, ApiError>) {
+    request.respond(outcome.unwrap_or_else(|error| Response::error(&error)));
+}
+
+/// RFC 9110 section 10.2.3: whole seconds, rounded up.
+fn too_many(message: &str, wait: Duration) -> Response {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let message = format!("{message}; try again in {seconds} s");
+    Response::error(&ApiError::too_many(message)).header("Retry-After", seconds.to_string())
+}
+
+/// Who asks, as the gateway reads it too.
+fn source(request: &Request, trusted: &[Cidr]) -> IpAddr {
+    let values = request.header_values(forwarded::FORWARDED_FOR);
+    forwarded::source(values.map(str::as_bytes), request.peer(), trusted)
+}

@@ -1,0 +1,84 @@
+//! So many lines a minute of what anybody can cause: nobody fills the disk with them. Pure.
+
+use std::time::{Duration, Instant};
+
+use crate::sync::Mutex;
+
+/// LogLimiter a minute of one kind. Default 120: anybody can cause any number.
+const LINES: usize = 120;
+/// The time that those are counted in.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// LogLimiter of one kind, whoever causes them.
+#[derive(Debug, Default)]
+pub(super) struct LogLimiter(Mutex<LogWindow>);
+
+impl LogLimiter {
+    /// Whether a line may be told now, and how many were not told in the minute before, where that is over.
+    pub(super) fn count(&self, now: Instant) -> (bool, Option<usize>) {
+        let mut window = self.0.lock();
+        let more = window.roll(now);
+        (window.count(), more)
+    }
+}
+
+/// LogLimiter since a moment.
+#[derive(Debug, Default)]
+pub(super) struct LogWindow {
+    since: Option<Instant>,
+    told: usize,
+    more: usize,
+}
+
+impl LogWindow {
+    /// Begins anew where the time has passed; how many were not told, if any.
+    pub(super) fn roll(&mut self, now: Instant) -> Option<usize> {
+        let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
+        if !self.since.is_none_or(is_over) {
+            return None;
+        }
+        let before = std::mem::replace(
+            self,
+            LogWindow {
+                since: Some(now),
+                told: 0,
+                more: 0,
+            },
+        );
+        (before.more > 0).then_some(before.more)
+    }
+
+    /// Whether one more may be told.
+    pub(super) fn count(&mut self) -> bool {
+        let may = self.told < LINES;
+        *(if may { &mut self.told } else { &mut self.more }) += 1;
+        may
+    }
+
+    /// Whether there is something to sum up.
+    pub(super) fn holds_back(&self) -> bool {
+        self.more > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_beyond_a_minutes_are_counted_and_summed_up() {
+        let mut window = LogWindow::default();
+        let start = Instant::now();
+        assert_eq!(window.roll(start), None);
+        assert!((0..LINES).all(|_| window.count()));
+        assert!((0..7).all(|_| !window.count()));
+        assert_eq!(window.roll(start + WINDOW / 2), None);
+        assert_eq!(window.roll(start + WINDOW), Some(7), "said once");
+        assert!(window.count());
+        assert_eq!(
+            window.roll(start + WINDOW * 2),
+            None,
+            "nothing was left out"
+        );
+    }
+}

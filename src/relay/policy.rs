@@ -1,0 +1,73 @@
+//! What the tunnel server asks: who may log in, and which ports are whose.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::setup::Service;
+use crate::http::auth::{RateLimiter, WhenFull};
+use crate::tunnel::remote::Remote;
+use crate::tunnel::server::{Grant, Policy, PortStats};
+
+/// Wrong logins a minute after which a source's guesses at a weak password are not even looked at.
+const WRONG_LOGINS: usize = 30;
+/// Where a remote of an assigned port may say that it listens: wherever it is bound, if at all, is
+/// the relay's decision.
+const LOCAL_HOSTS: [&str; 5] = ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"];
+
+/// The rules of tunnels, which follow from the relay's state.
+pub(super) struct TunnelPolicy {
+    service: Arc<Service>,
+    wrong_logins: RateLimiter,
+}
+
+impl TunnelPolicy {
+    pub(super) fn new(service: Arc<Service>) -> Self {
+        Self {
+            service,
+            wrong_logins: RateLimiter::new(WRONG_LOGINS, WhenFull::Forget),
+        }
+    }
+}
+
+impl Policy for TunnelPolicy {
+    fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String> {
+        let now = Instant::now();
+        let kept = self.service.password(user)?;
+        if kept.is_slow() && self.wrong_logins.is_exhausted(peer.ip(), now) {
+            return None;
+        }
+        if kept.is(password) {
+            return Some(user.to_owned());
+        }
+        // Being one too many shows at the next look.
+        let _ = self.wrong_logins.count(peer.ip(), now);
+        None
+    }
+
+    fn grant(&self, holder: &str, remote: &Remote) -> Grant {
+        if !LOCAL_HOSTS.contains(&remote.local_host.as_str()) {
+            return Grant::Denied;
+        }
+        let state = self.service.store.snapshot();
+        let Some(connector) = state.connectors.get(holder) else {
+            return Grant::Denied;
+        };
+        match connector.at_port(remote.local_port) {
+            Some(application) if application.site.is_some() => Grant::Held,
+            Some(_) => self.service.urls.ports_ip().map_or(Grant::Denied, |ip| {
+                Grant::ListenAt((ip, remote.local_port).into())
+            }),
+            None if connector.api_port == remote.local_port => Grant::Held,
+            None => Grant::Denied,
+        }
+    }
+
+    fn visits(&self, holder: &str, remote: &Remote) -> Arc<PortStats> {
+        let state = self.service.store.snapshot();
+        let connector = state.connectors.get(holder);
+        let application = connector.and_then(|connector| connector.at_port(remote.local_port));
+        let stats = application.and_then(|application| self.service.sites.visits(application));
+        stats.unwrap_or_default()
+    }
+}

@@ -1,0 +1,356 @@
+//! Starts a relay: its state, its API, its gateway and its tunnel server.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::api::{self, AppState};
+use super::connector_auth::Enrolment;
+use super::gateway::{Gateway, GatewayConfig};
+use super::operator::Operator;
+use super::policy::TunnelPolicy;
+use super::secret::SecretHash;
+use super::setup::Service;
+use super::state_store::{self, Error as StateError, StateStore};
+use super::urls::{PublicPorts, PublicUrl, PublicUrls};
+use crate::http::server::wanted_files;
+use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::net::Cidr;
+use crate::net::authority::authority;
+use crate::store::time::rfc3339;
+use crate::store::{self, DataDir, Instance, random, to_json};
+use crate::tunnel::server as tunnel;
+use crate::tunnel::ssh::ServerKey;
+
+/// Threads that answer light requests; what sites answer needs none of them.
+const WORKERS: usize = 3;
+/// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
+const STOP_STACK: usize = 128 * 1024;
+
+/// What a relay is started with.
+pub struct Options {
+    /// The data directory, which no other relay uses.
+    pub data: DataDir,
+    /// Where visitors and quick-setup calls come in.
+    pub listener: TcpListener,
+    /// Where tunnels come in.
+    pub tunnel_listener: TcpListener,
+    /// Where public ports are bound.
+    pub ports: PublicPorts,
+    /// A directory of ours, mode 0700, for private sockets.
+    pub run_dir: PathBuf,
+    /// Sites are labels before it.
+    pub domain: String,
+    /// What visitors use where that differs from where the relay listens.
+    pub public_url: Option<PublicUrl>,
+    /// What connectors dial.
+    pub external_ip: String,
+    /// Whether unknown connectors need the enrol token.
+    pub enrolment: Enrolment,
+    /// The enrol token; where there is none, the one from before holds, and the first is made.
+    pub enroll_token: Option<Zeroizing<String>>,
+    /// Whose `X-Forwarded-*` are believed.
+    pub trust_proxy: Vec<Cidr>,
+    /// Connections to the gateway at once; the default of [`Limits::connections`] where none.
+    pub connections: Option<usize>,
+    /// Time that an application may take to begin its answer; the default of
+    /// [`gateway::Limits::answer_time`](super::gateway::Limits::answer_time) where none.
+    pub answer_time: Option<Duration>,
+    /// Whether connections of this machine's other users are refused on loopback.
+    pub check_other_users: bool,
+}
+
+/// A relay at work.
+pub struct Running {
+    service: Arc<Service>,
+    app: Arc<AppState>,
+    server: Server,
+    tunnels: tunnel::Server,
+    /// The enrol token, where one was made now. It is a secret that is shown this once.
+    pub new_enroll_token: Option<Zeroizing<String>>,
+    /// Where the enrol token that was given was forbidden by a revocation, and is not used: since when
+    /// another one holds, RFC 3339.
+    pub forbidden_token: Option<String>,
+    /// Files that could not be read and were set aside.
+    pub set_aside: Vec<PathBuf>,
+}
+
+/// What a running relay says to other processes of its user, in the data directory.
+#[derive(Serialize, Deserialize)]
+pub struct Whereabouts {
+    /// Its own address, as `http://localhost:8180/`.
+    pub url: String,
+    /// Where its API is reached on this machine.
+    pub address: SocketAddr,
+    /// What signs its operator in. A secret, in a file that only its user reads.
+    pub token: Zeroizing<String>,
+    /// Its process.
+    pub pid: u32,
+}
+
+impl fmt::Debug for Whereabouts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Whereabouts({} {})", self.url, self.pid)
+    }
+}
+
+impl Whereabouts {
+    /// Reads what [`Instance::find`] found.
+    pub fn read(said: &[u8]) -> Option<Self> {
+        serde_json::from_slice(said).ok()
+    }
+}
+
+/// Why a relay cannot start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The data directory cannot be used.
+    State(StateError),
+    /// The system refused a thread or a socket.
+    System(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State(error) => error.fmt(f),
+            Self::System(error) => write!(f, "cannot serve: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<StateError> for StartError {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// Starts the gateway, the quick-setup API and the tunnel server.
+pub fn start(options: Options) -> Result<Running, StartError> {
+    let mut set_aside = Vec::new();
+    let store = StateStore::open(&options.data, &mut set_aside)?;
+    let keys = state_store::host_keys(&options.data, &mut set_aside)?;
+    let token = match options.enrolment {
+        Enrolment::WithToken => enroll_token(&store, options.enroll_token)?,
+        Enrolment::Open => TokenAtStart::default(),
+    };
+    let listen = options.listener.local_addr()?;
+    let mut urls = PublicUrls::new(&options.domain, listen, options.public_url);
+    urls.external_ip = options.external_ip;
+    urls.tunnel = options.tunnel_listener.local_addr()?;
+    urls.ports = options.ports;
+    let key = keys.first().expect("a key of each kind was read or made");
+    urls.fingerprint = key.public().fingerprint();
+    let operator = Operator::new(urls.port);
+    let (hosts, mut gateway) = (
+        hosts(&urls, listen),
+        gateway_config(&urls, &options.trust_proxy),
+    );
+    let mut limits = Limits::default();
+    limits.connections = options.connections.unwrap_or(limits.connections);
+    let answer_time = options.answer_time;
+    gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
+    let service = Arc::new(Service::new(store, urls, options.enrolment));
+    let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
+    let app = Arc::new(AppState {
+        service: Arc::clone(&service),
+        operator,
+        trust_proxy: options.trust_proxy,
+        since: rfc3339(SystemTime::now()),
+    });
+    let config = ServerConfig {
+        listener: options.listener,
+        hosts,
+        check_other_users: options.check_other_users,
+        run_dir: options.run_dir,
+        workers: WORKERS,
+        limits,
+    };
+    let gateway = Gateway::new(gateway, service.sites.clone());
+    let server =
+        Server::start_with_gateway(Arc::new(gateway), config, Arc::new(api::routes(&app)))?;
+    Ok(Running {
+        service,
+        app,
+        server,
+        tunnels,
+        new_enroll_token: token.made,
+        forbidden_token: token.forbidden,
+        set_aside,
+    })
+}
+
+/// Starts the tunnel server; sites lead somewhere from then on. What the gateway needs at its
+/// busiest is left to it.
+fn take_tunnels(
+    listener: TcpListener,
+    keys: Arc<[ServerKey]>,
+    service: &Arc<Service>,
+    gateway: &Limits,
+) -> io::Result<tunnel::Server> {
+    let mut settings = tunnel::Settings::new(listener, keys);
+    settings.policy = Box::new(TunnelPolicy::new(Arc::clone(service)));
+    settings.reserved_files = wanted_files(gateway);
+    let tunnels = tunnel::Server::start(settings)?;
+    service.begin(tunnels.opener());
+    Ok(tunnels)
+}
+
+impl Running {
+    /// Where the gateway listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
+    /// Where the tunnel server listens.
+    pub fn tunnel_address(&self) -> SocketAddr {
+        self.tunnels.address()
+    }
+
+    /// The relay's own address, as visitors use it.
+    pub fn url(&self) -> String {
+        self.service.urls.url()
+    }
+
+    /// The form of the sites' addresses, with `name` for the name of one.
+    pub fn site_url(&self, name: &str) -> String {
+        self.service.urls.site_url(name)
+    }
+
+    /// The fingerprint that connectors and chisel clients check.
+    pub fn fingerprint(&self) -> &str {
+        &self.service.urls.fingerprint
+    }
+
+    /// What signs the operator in; a secret.
+    pub fn operator_token(&self) -> &Zeroizing<String> {
+        self.app.operator.token()
+    }
+
+    /// Tells the other processes of this user where it is.
+    pub fn announce(&self, instance: &Instance) -> Result<(), store::Error> {
+        let whereabouts = Whereabouts {
+            url: self.url(),
+            address: reachable(self.address()),
+            token: self.operator_token().clone(),
+            pid: std::process::id(),
+        };
+        let said = to_json(&whereabouts).expect("strings and numbers have JSON for them");
+        instance.announce(&said)
+    }
+
+    /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.
+    pub fn stop(self) {
+        let Self {
+            server, tunnels, ..
+        } = self;
+        // Both at the same time, as there are two seconds for both. The thread ends with the
+        // visitors' connections; where there is none, the server stops as it is dropped.
+        std::thread::scope(|scope| {
+            let stopping = std::thread::Builder::new()
+                .name("relay-stop".into())
+                .stack_size(STOP_STACK)
+                .spawn_scoped(scope, move || server.stop());
+            if let Err(error) = stopping {
+                log::debug!("no thread to stop the gateway: {error}");
+            }
+            tunnels.stop();
+        });
+    }
+}
+
+/// A wildcard is reached from here as loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    (ip, address.port()).into()
+}
+
+/// What came of the enrol token at the start.
+#[derive(Default)]
+struct TokenAtStart {
+    /// Made now, and to be shown.
+    made: Option<Zeroizing<String>>,
+    /// The one that was given lets nobody in: since when another one holds.
+    forbidden: Option<String>,
+}
+
+/// Keeps the token that was given, or makes the first. One that a revocation forbade is not kept, so
+/// that a command line of old lets nobody in.
+fn enroll_token(
+    store: &StateStore,
+    given: Option<Zeroizing<String>>,
+) -> Result<TokenAtStart, StartError> {
+    let state = store.snapshot();
+    let known = &state.enroll_token;
+    let is_forbidden =
+        |given: &Zeroizing<String>| state.forbidden_tokens.iter().any(|kept| kept.is(given));
+    if known.is_some() && given.as_ref().is_some_and(is_forbidden) {
+        return Ok(TokenAtStart {
+            forbidden: Some(state.enroll_token_since.clone()),
+            ..TokenAtStart::default()
+        });
+    }
+    let made = match (&given, known) {
+        (Some(given), Some(known)) if known.is(given) => return Ok(TokenAtStart::default()),
+        (None, Some(_)) => return Ok(TokenAtStart::default()),
+        (Some(_), _) => None,
+        (None, None) => Some(Zeroizing::new(random::token())),
+    };
+    if let Some(token) = given.as_ref().or(made.as_ref()) {
+        let kept = SecretHash::of(token);
+        store.writer().update(|state| {
+            state.set_token(kept, &rfc3339(SystemTime::now()));
+            Ok::<_, StateError>(())
+        })?;
+    }
+    Ok(TokenAtStart {
+        made,
+        forbidden: None,
+    })
+}
+
+/// The relay's own names, with the port that belongs to each: beside those of loopback the address
+/// that it listens on, and what visitors use.
+fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
+    let hosts = HostPolicy::loopback();
+    let own = [
+        listen.to_string(),
+        authority(&urls.external_ip, listen.port()),
+        format!("{}:{}", urls.domain, urls.port),
+        format!("{}:{}", urls.host, urls.port),
+    ];
+    for name in own {
+        if let Err(error) = hosts.allow(&name) {
+            log::warn!("the relay is not served under a name: {error}");
+        }
+    }
+    hosts
+}
+
+fn gateway_config(urls: &PublicUrls, trust_proxy: &[Cidr]) -> GatewayConfig {
+    let mut config = GatewayConfig::new(&urls.domain, urls.port);
+    config.own_names = urls.own_names().into();
+    config.secure = urls.is_secure;
+    config.listen_port = urls.listen_port;
+    config.trust_proxy = trust_proxy.to_vec();
+    config
+}

@@ -1,0 +1,500 @@
+//! What the relay does for connectors: quick-setup, ports and sites, revocation.
+
+use std::net::{IpAddr, TcpListener};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::allocator::{self, AllocError, FreePort, PUBLIC_PORTS, Surroundings};
+use super::connector_auth::{self, AuthCheck, AuthError, Enrolment};
+use super::log_limiter::LogLimiter;
+use super::secret::{self, SecretHash};
+use super::setup_request::SetupRequest;
+use super::sites::SiteTable;
+use super::state::{Application, Connector, NotAllowed, RESERVED_FOR, RelayState};
+use super::state_store::{self, Saving, StateStore};
+use super::urls::PublicUrls;
+use crate::http::ApiError;
+use crate::http::auth::{Code, RateLimiter, WhenFull};
+use crate::store::random;
+use crate::store::time::rfc3339;
+use crate::tunnel::server::Opener;
+
+/// Quick-setup calls of one source a minute.
+const CALLS: usize = 30;
+/// Searches for a public port, each of which lost it to another call. Default 5: a port is drawn from thousands.
+const PORT_SEARCHES: usize = 5;
+
+/// Why a relay that others reach gives no public port unless its operator says so.
+const NO_PORTS: &str = "this relay gives no public ports, only web sites: a port on the sites' address would be a \
+    server under every site's name, and get their visitors' cookies; its operator starts it with --port-listen IP, an \
+    address that no site's name leads to, or accepts that with --shared-host-ports";
+
+/// The relay's state and rules.
+pub(super) struct Service {
+    pub(super) store: StateStore,
+    pub(super) urls: PublicUrls,
+    pub(super) sites: Arc<SiteTable>,
+    enrolment: Enrolment,
+    calls: RateLimiter,
+    turned_away: LogLimiter,
+    /// Set once the tunnel server stands, which needs this service first.
+    opener: OnceLock<Opener>,
+}
+
+/// Why a call gets nothing.
+enum SetupError {
+    /// The free port that was found is another's by now.
+    Outdated,
+    Refused(ApiError),
+}
+
+impl Service {
+    pub(super) fn new(store: StateStore, urls: PublicUrls, enrolment: Enrolment) -> Self {
+        Self {
+            store,
+            urls,
+            sites: Arc::default(),
+            enrolment,
+            calls: RateLimiter::new(CALLS, WhenFull::Forget),
+            turned_away: LogLimiter::default(),
+            opener: OnceLock::new(),
+        }
+    }
+
+    /// From here on sites lead somewhere.
+    pub(super) fn begin(&self, opener: Opener) {
+        let opener = self.opener.get_or_init(|| opener);
+        for (connector, application) in self.store.snapshot().applications() {
+            self.sites.put(connector, application, opener);
+        }
+    }
+
+    /// Answers a quick-setup call. Whom the operator vouches for needs no enrol token.
+    pub(super) fn quick_setup(
+        &self,
+        body: &Value,
+        source: IpAddr,
+        is_vouched_for: bool,
+    ) -> Result<Value, ApiError> {
+        let Some(fields) = body.as_object() else {
+            return Err(ApiError::bad_request("the body must be a JSON object"));
+        };
+        let request = SetupRequest::read(fields).map_err(ApiError::bad_request)?;
+        if !request.is_web() && self.urls.ports_ip().is_none() {
+            return Err(ApiError::forbidden(NO_PORTS));
+        }
+        let rule = if is_vouched_for {
+            Enrolment::Open
+        } else {
+            self.enrolment
+        };
+        let name = &request.connector_name;
+        let check = self
+            .admit(&request, rule)
+            .inspect_err(|error| self.tell_turned_away(source, name, error))?;
+        let code = Zeroizing::new(random::token());
+        let (api_port, assigned) = self.assign(&request, &check, &code)?;
+        let url = self.urls.application_url(&assigned);
+        log::info!(
+            "{source}: '{}' has {url} for {}",
+            request.connector_name,
+            assigned.target
+        );
+        Ok(self.answer(&request, api_port, &assigned, &code))
+    }
+
+    /// Whether this is the password of a connector that is known, found out at no cost.
+    pub(super) fn is_known(&self, connector: &str, password: &str) -> bool {
+        let kept = self.password(connector);
+        kept.is_some_and(|kept| !kept.is_slow() && kept.is(password))
+    }
+
+    /// Whether a call with this name and password may take a slow comparison.
+    pub(super) fn is_slow(&self, connector: &str, password: &str) -> bool {
+        let state = self.store.snapshot();
+        let known = state.connectors.get(connector);
+        let known = known.map(|connector| &connector.password);
+        let hash = known.or(state.enroll_token.as_ref());
+        hash.is_some_and(SecretHash::is_slow) || secret::is_slow(password)
+    }
+
+    /// Counts a call; 429 with the time to wait where it is one too many.
+    pub(super) fn count_call(&self, source: IpAddr) -> Result<(), Duration> {
+        self.calls.count(source, Instant::now())
+    }
+
+    /// Whoever is not let in can come any number of times, and does not get to fill the disk.
+    fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
+        let (may, more) = self.turned_away.count(Instant::now());
+        if let Some(more) = more {
+            log::info!("{more} more calls were turned away and are not shown");
+        }
+        if may {
+            log::info!("{source}: '{name}' is turned away: {error}");
+        }
+    }
+
+    /// What lets the call in, which has been proved.
+    fn admit(&self, request: &SetupRequest, rule: Enrolment) -> Result<AuthCheck, ApiError> {
+        let check = connector_auth::check_for(&self.store.snapshot(), request, rule)?;
+        connector_auth::verify(&check, request)?;
+        Ok(check)
+    }
+
+    /// The connector's API port, and what the application is assigned.
+    fn assign(
+        &self,
+        request: &SetupRequest,
+        check: &AuthCheck,
+        code: &str,
+    ) -> Result<(u16, Application), ApiError> {
+        // Costly, so before the state is changed.
+        let password = match check {
+            AuthCheck::Known(_) => None,
+            _ => Some(SecretHash::of(&request.password)),
+        };
+        let digest = || STANDARD.encode(Code::new(code).digest());
+        let code = request.needs_sign_in().then(digest);
+        for _ in 0..PORT_SEARCHES {
+            let free_port = self.free_port(request)?;
+            match self.assign_at(request, (check, &password), &code, free_port) {
+                Err(SetupError::Outdated) => {}
+                Err(SetupError::Refused(error)) => return Err(error),
+                Ok(assigned) => return Ok(assigned),
+            }
+        }
+        Err(AllocError::Exhausted("no public port is left").into())
+    }
+
+    /// Looks for a public port where nobody listens. This may bind thousands of ports: no lock is held.
+    fn free_port(&self, request: &SetupRequest) -> Result<FreePort, AllocError> {
+        let state = self.store.snapshot();
+        allocator::check_room(&state, request)?;
+        let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
+            return Ok(FreePort::NotNeeded);
+        };
+        let ip = self.urls.ports_ip();
+        let is_free = |port: &u16| ip.is_some_and(|ip| TcpListener::bind((ip, *port)).is_ok());
+        let found = candidates.into_iter().find(is_free);
+        Ok(found.map_or(FreePort::NoneLeft, FreePort::Found))
+    }
+
+    fn assign_at(
+        &self,
+        request: &SetupRequest,
+        (check, password): (&AuthCheck, &Option<SecretHash>),
+        code: &Option<String>,
+        free_port: FreePort,
+    ) -> Result<(u16, Application), SetupError> {
+        let now = rfc3339(SystemTime::now());
+        let around = Surroundings {
+            public: PUBLIC_PORTS,
+            free_port,
+            is_own_name: &|name| self.urls.is_own_name(name),
+            now: &now,
+        };
+        // Kept to the end: in another order, a site that was given back could come into the place of the next one of
+        // its name.
+        let mut writer = self.store.writer();
+        let ((api_port, before, assigned, saving), saved) = writer.update_saving(|state| {
+            state.sweep(&cutoff());
+            // A revocation may have come in between, and then the token lets nobody in any more.
+            if let AuthCheck::NewWithToken(proved) = check
+                && state.enroll_token.as_ref() != Some(proved)
+            {
+                return Err(SetupError::from(AuthError::WrongToken));
+            }
+            let api_port = enrolled(state, request, password.as_ref(), &now)?;
+            let before = allocator::before(state, request).cloned();
+            let assigned = allocator::assign(state, request, code.clone(), &around)?;
+            // A known application is served again though nothing can be saved.
+            let is_confirmed = before
+                .as_ref()
+                .is_some_and(|before| before.is_confirmed_by(&assigned));
+            let saving = if is_confirmed {
+                Saving::Should
+            } else {
+                Saving::Must
+            };
+            let before = before.map(|before| before.port);
+            Ok(((api_port, before, assigned, saving), saving))
+        })?;
+        if saving == Saving::Must {
+            saved?;
+        }
+        if let Some(opener) = self.opener.get() {
+            // Nobody knows any more that the connector's tunnel still listens there.
+            if let Some(before) = before.filter(|before| *before != assigned.port) {
+                opener.free(&request.connector_name, before);
+            }
+            self.sites.put(&request.connector_name, &assigned, opener);
+        }
+        Ok((api_port, assigned))
+    }
+
+    fn answer(
+        &self,
+        request: &SetupRequest,
+        api_port: u16,
+        assigned: &Application,
+        code: &str,
+    ) -> Value {
+        let (nhp_server, code) = match &assigned.site {
+            Some(site) => (self.urls.sign_in_url(&site.name), code),
+            None => (self.urls.url(), ""),
+        };
+        json!({
+            "connector": {
+                "external_ip": self.urls.external_ip,
+                "api_port": api_port,
+                "username": request.connector_name,
+                "password": *request.password,
+                "tunnel_port": self.urls.tunnel.port(),
+                "fingerprint": self.urls.fingerprint,
+            },
+            "app": {
+                "app_id": assigned.app_id,
+                "site_url": self.urls.application_url(assigned),
+                "resource": {"ip": "127.0.0.1", "port": assigned.port},
+            },
+            "api_key": {
+                "nhp_server": nhp_server.trim_end_matches('/'),
+                "code": code,
+                "app_id": assigned.app_id,
+            },
+        })
+    }
+
+    /// Gives back what an application of a connector has.
+    pub(super) fn release(
+        &self,
+        connector: &str,
+        password: &str,
+        key: &str,
+    ) -> Result<(), ApiError> {
+        let kept = self.password(connector);
+        if !kept.is_some_and(|kept| kept.is(password)) {
+            return Err(AuthError::WrongPassword.into());
+        }
+        let now = rfc3339(SystemTime::now());
+        let mut writer = self.store.writer();
+        let released = writer.update(|state| {
+            let missing = || ApiError::not_found("this connector has no such application");
+            state.release(connector, key, &now).ok_or_else(missing)
+        })?;
+        self.forget(connector, &released);
+        log::info!(
+            "'{connector}' has given back {}",
+            self.urls.application_url(&released)
+        );
+        Ok(())
+    }
+
+    /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The enrol
+    /// token, which it knows, lets nobody in any more; the one in its place, where one is needed, is to
+    /// be shown.
+    pub(super) fn revoke(&self, name: &str) -> Result<TurnedOut, ApiError> {
+        let fresh = FreshToken::new();
+        let mut writer = self.store.writer();
+        let ((connector, enroll_token), saved) = writer.update_saving(|state| {
+            let missing = || ApiError::not_found("there is no connector of this name");
+            let turned_out = turn_out(state, name, fresh).ok_or_else(missing)?;
+            Ok::<_, ApiError>((turned_out, Saving::Should))
+        })?;
+        if let Some(opener) = self.opener.get() {
+            opener.disconnect(name);
+        }
+        for application in &connector.applications {
+            self.forget(name, application);
+        }
+        match &saved {
+            Ok(()) => log::info!("'{name}' is revoked"),
+            Err(error) => log::error!(
+                "'{name}' is revoked, and that is not saved: it lasts until the relay restarts: {error}"
+            ),
+        }
+        Ok(TurnedOut {
+            enroll_token,
+            is_saved: saved.is_ok(),
+        })
+    }
+
+    /// Undoes a revocation. True when the connector is back with what it had, false when it is to
+    /// enrol again.
+    pub(super) fn allow(&self, name: &str) -> Result<bool, ApiError> {
+        let mut writer = self.store.writer();
+        let back = writer.update(|state| {
+            state.sweep(&cutoff());
+            state.allow(name).map_err(ApiError::from)
+        })?;
+        let applications = back.iter().flat_map(|connector| &connector.applications);
+        if let Some(opener) = self.opener.get() {
+            for application in applications {
+                self.sites.put(name, application, opener);
+            }
+        }
+        log::info!("'{name}' is allowed again");
+        Ok(back.is_some())
+    }
+
+    fn forget(&self, connector: &str, application: &Application) {
+        self.sites.remove(application);
+        if let Some(opener) = self.opener.get() {
+            opener.free(connector, application.port);
+        }
+    }
+
+    /// Whether the connector's tunnel holds this port now.
+    pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
+        self.opener
+            .get()
+            .is_some_and(|opener| opener.is_held(connector, port))
+    }
+
+    /// What is kept of a connector's password.
+    pub(super) fn password(&self, connector: &str) -> Option<SecretHash> {
+        let state = self.store.snapshot();
+        Some(state.connectors.get(connector)?.password.clone())
+    }
+}
+
+/// What came of a revocation.
+pub(super) struct TurnedOut {
+    /// The enrol token that holds from now on, where one is needed; a secret.
+    pub(super) enroll_token: Option<Zeroizing<String>>,
+    /// Whether it outlasts the relay.
+    pub(super) is_saved: bool,
+}
+
+/// An enrol token that may come to hold.
+pub(super) struct FreshToken {
+    token: Zeroizing<String>,
+    kept: SecretHash,
+}
+
+impl FreshToken {
+    pub(super) fn new() -> Self {
+        let token = Zeroizing::new(random::token());
+        let kept = SecretHash::of(&token);
+        Self { token, kept }
+    }
+}
+
+/// Revokes a connector, and the enrol token with it where there is one: what the connector was, and
+/// the token that holds now. `None` where there is no such connector.
+pub(super) fn turn_out(
+    state: &mut RelayState,
+    name: &str,
+    fresh: FreshToken,
+) -> Option<(Connector, Option<Zeroizing<String>>)> {
+    let now = rfc3339(SystemTime::now());
+    state.sweep(&cutoff());
+    let connector = state.revoke(name, &now)?;
+    if state.enroll_token.is_none() {
+        return Some((connector, None));
+    }
+    state.renew_token(fresh.kept, &now);
+    Some((connector, Some(fresh.token)))
+}
+
+/// What was given up before this is anybody's.
+pub(super) fn cutoff() -> String {
+    let now = SystemTime::now();
+    rfc3339(
+        now.checked_sub(RESERVED_FOR)
+            .unwrap_or(SystemTime::UNIX_EPOCH),
+    )
+}
+
+/// The connector's API port; enrols it where it is new.
+fn enrolled(
+    state: &mut RelayState,
+    request: &SetupRequest,
+    password: Option<&SecretHash>,
+    now: &str,
+) -> Result<u16, SetupError> {
+    let name = &request.connector_name;
+    if let Some(connector) = state.connectors.get_mut(name) {
+        // Who was new a moment ago and is known now came twice at once: with one password, or not.
+        if password.is_some() && !connector.password.is(&request.password) {
+            return Err(AuthError::WrongPassword.into());
+        }
+        now.clone_into(&mut connector.called_at);
+        return Ok(connector.api_port);
+    }
+    // Who was known a moment ago and is not any more was revoked.
+    let password = password.ok_or(AuthError::Revoked)?;
+    if state.is_revoked(name) {
+        return Err(AuthError::Revoked.into());
+    }
+    let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is left"))?;
+    let connector = Connector {
+        password: password.clone(),
+        api_port,
+        enrolled_at: now.to_owned(),
+        called_at: now.to_owned(),
+        applications: Vec::new(),
+    };
+    state.connectors.insert(name.clone(), connector);
+    Ok(api_port)
+}
+
+impl From<AuthError> for SetupError {
+    fn from(error: AuthError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<state_store::Error> for SetupError {
+    fn from(error: state_store::Error) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<AllocError> for SetupError {
+    fn from(error: AllocError) -> Self {
+        match error {
+            AllocError::Outdated => Self::Outdated,
+            error => Self::Refused(error.into()),
+        }
+    }
+}
+
+impl From<AuthError> for ApiError {
+    fn from(error: AuthError) -> Self {
+        Self::new(error.status(), error.message())
+    }
+}
+
+impl From<NotAllowed> for ApiError {
+    fn from(error: NotAllowed) -> Self {
+        match error {
+            NotAllowed::NotRevoked => Self::not_found("no connector of this name was revoked"),
+            NotAllowed::Full => AuthError::Full.into(),
+        }
+    }
+}
+
+impl From<AllocError> for ApiError {
+    fn from(error: AllocError) -> Self {
+        match error {
+            AllocError::TooMany => Self::too_many(
+                "this connector has as many applications as it may (100): give some back first",
+            ),
+            AllocError::Exhausted(what) => Self::too_many(format!("the relay is full: {what}")),
+            AllocError::Outdated => Self::too_many("the relay is full: ask again"),
+        }
+    }
+}
+
+impl From<state_store::Error> for ApiError {
+    fn from(error: state_store::Error) -> Self {
+        log::debug!("refused, as the state is not saved: {error}"); // the store has said it once
+        Self::internal("the relay cannot save its state: its log says why")
+    }
+}

@@ -1,0 +1,229 @@
+//! A JSON document in a file of the per-user directory, plain or sealed.
+//!
+//! Reading takes no lock, and nothing is kept in memory, as other processes write it too. What cannot be read (a
+//! damaged file, a sealed one from another machine) is never overwritten: it is renamed to `NAME.unreadable-TIME`.
+
+use std::fmt;
+use std::fs;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::data_dir::DataDir;
+use super::error::Error;
+use super::lock::Locked;
+use super::sealed::Seal;
+use super::zeroizing_json::to_json;
+
+/// Bytes of a sealed file. Default 4 MiB: a hundred applications need a tenth of it.
+const SEALED_CAP: u64 = 4 * 1024 * 1024;
+/// What stands in the name of a file that was set aside because it could not be read.
+pub const UNREADABLE: &str = "unreadable";
+
+/// The file of a document; `T` is a structure.
+pub struct JsonFile<T> {
+    home: DataDir,
+    name: &'static str,
+    cap: u64,
+    seal: Option<Seal>,
+    /// What the warning about a file that was set aside adds.
+    consequence: &'static str,
+    document: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned> JsonFile<T> {
+    /// The file `name` of `home`, of at most `cap` bytes.
+    pub fn new(home: DataDir, name: &'static str, cap: u64) -> Self {
+        Self {
+            home,
+            name,
+            cap,
+            seal: None,
+            consequence: "",
+            document: PhantomData,
+        }
+    }
+
+    /// The same, sealed; files of another `purpose` cannot be opened as this one.
+    pub fn sealed(home: DataDir, name: &'static str, purpose: &'static str) -> Self {
+        Self {
+            seal: Some(Seal::new(purpose)),
+            ..Self::new(home, name, SEALED_CAP)
+        }
+    }
+
+    /// `consequence` is what a user is told follows from an unreadable file.
+    pub fn with_consequence(mut self, consequence: &'static str) -> Self {
+        self.consequence = consequence;
+        self
+    }
+
+    /// The document, `None` where there is no file; one that is unreadable is an error.
+    pub fn look(&self) -> Result<Option<T>, Error> {
+        let damaged = |reason: String| Error::Damaged {
+            path: self.path(),
+            reason,
+        };
+        let bytes = match self.home.read(self.name, self.cap) {
+            Ok(None) => return Ok(None),
+            Ok(Some(bytes)) => bytes,
+            Err(error @ Error::TooLarge { .. }) if self.seal.is_some() => {
+                return Err(damaged(error.to_string()));
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(seal) = &self.seal else {
+            return parse(&bytes).map(Some).map_err(damaged);
+        };
+        match seal.open(&self.home, &bytes)? {
+            Some(content) => parse(&content).map(Some).map_err(damaged),
+            None => Err(damaged("it comes from another machine or user".to_owned())),
+        }
+    }
+
+    /// The document, `None` where there is no file; one that is unreadable is set aside, which is logged.
+    pub fn read(&self) -> Result<Option<T>, Error> {
+        match self.look() {
+            Err(Error::Damaged { .. }) => self.read_locked(&self.home.lock()?),
+            looked => looked,
+        }
+    }
+
+    /// The same for the holder of the lock. Another writer may have been faster than the reader that came here, so
+    /// the file is looked at again.
+    fn read_locked(&self, locked: &Locked) -> Result<Option<T>, Error> {
+        match self.look() {
+            Err(Error::Damaged { .. }) => {
+                let aside = self.set_aside(locked)?;
+                let cause = match self.seal {
+                    Some(_) => ": it is damaged or comes from another machine or user",
+                    None => "",
+                };
+                log::warn!(
+                    "{} is unreadable{cause}; kept as {}{}",
+                    self.path().display(),
+                    aside.display(),
+                    self.consequence
+                );
+                Ok(None)
+            }
+            looked => looked,
+        }
+    }
+
+    /// Renames the file, as it is unreadable; answers where it is now.
+    pub fn set_aside(&self, locked: &Locked) -> Result<PathBuf, Error> {
+        locked.set_aside(self.name, UNREADABLE)
+    }
+
+    /// Replaces the document, under the writers' lock.
+    pub fn write(&self, document: &T) -> Result<(), Error> {
+        self.write_locked(&self.home.lock()?, document)
+    }
+
+    /// The same for the holder of the lock.
+    pub fn write_locked(&self, locked: &Locked, document: &T) -> Result<(), Error> {
+        const FORM: &str = "a document has strings for its keys, and then JSON for it";
+        let bytes = match &self.seal {
+            Some(seal) => seal.seal(&self.home, locked, to_json(document).expect(FORM))?,
+            None => {
+                let mut pretty = serde_json::to_vec_pretty(document).expect(FORM);
+                pretty.push(b'\n');
+                pretty
+            }
+        };
+        if u64::try_from(bytes.len()).is_ok_and(|length| length <= self.cap) {
+            return locked.write(self.name, &bytes);
+        }
+        let (path, cap) = (self.path(), self.cap);
+        Err(Error::TooLarge { path, cap })
+    }
+
+    /// Renames the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
+    pub fn retire(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+        let locked = self.home.lock()?;
+        match fs::symlink_metadata(self.path()) {
+            Ok(_) => locked.set_aside(self.name, word).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &self.path())(error)),
+        }
+    }
+
+    /// Copies the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
+    pub fn keep_copy(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+        let locked = self.home.lock()?;
+        let Some(bytes) = self.home.read(self.name, self.cap)? else {
+            return Ok(None);
+        };
+        let copy = locked.free_name(self.name, word);
+        let name = copy.file_name().expect("it has the file's name in it");
+        locked.write(&name.to_string_lossy(), &bytes)?;
+        Ok(Some(copy))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.home.dir().join(self.name)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
+    /// Changes the document, under the writers' lock.
+    ///
+    /// `change` gets the default where there is no file, or one that was unreadable and has been set aside. When it
+    /// fails nothing is written. It must not write in the per-user directory itself: the lock is held.
+    pub fn update<A, E: From<Error>>(
+        &self,
+        change: impl FnOnce(&mut T) -> Result<A, E>,
+    ) -> Result<A, E> {
+        let locked = self.home.lock()?;
+        let mut document = self.read_locked(&locked)?.unwrap_or_default();
+        let answer = change(&mut document)?;
+        self.write_locked(&locked, &document)?;
+        Ok(answer)
+    }
+}
+
+/// A list would pass for a structure whose fields it has, so the document has to be an object.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    match bytes.trim_ascii_start().first() {
+        None | Some(b'{') => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
+        Some(_) => Err("it is no JSON object".to_owned()),
+    }
+}
+
+/// The files of `home` that were set aside as unreadable, by name, to be shown to the user.
+pub fn files_set_aside(home: &DataDir) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(home.dir()) else {
+        return Vec::new();
+    };
+    let mark = format!(".{UNREADABLE}-");
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().contains(&mark))
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    files
+}
+
+impl<T> Clone for JsonFile<T> {
+    fn clone(&self) -> Self {
+        Self {
+            home: self.home.clone(),
+            seal: self.seal.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<T> fmt::Debug for JsonFile<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JsonFile({})", self.home.dir().join(self.name).display())
+    }
+}
+
+#[cfg(test)]
+#[path = "json_file_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! The words of the command line as they are: every `--help`, and what wrong command lines are told.
+//!
+//! `POSTERN_BLESS=1 cargo test --locked --test cli snapshots` writes down those of now; the change then shows in the diff. A new
+//! case for the errors is a line of its own in `tests/data/errors.txt`, as in `$ postern start x`.
+
+use std::path::{Path, PathBuf};
+
+use support::Home;
+
+/// Every command that has a help of its own; the first is the program's.
+const COMMANDS: [&str; 18] = [
+    "",
+    "mysql",
+    "mariadb",
+    "start",
+    "app",
+    "app list",
+    "app add",
+    "app connect",
+    "app disconnect",
+    "app trust",
+    "app remove",
+    "relay",
+    "plugin",
+    "plugin add",
+    "plugin remove",
+    "plugin list",
+    "tunnel-client",
+    "tunnel-server",
+];
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
+}
+
+/// Compares with what is kept, or keeps it.
+#[track_caller]
+fn is_kept(name: &str, text: &str) {
+    let path = data(name);
+    if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
+        return std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == text,
+        "{} is not what is said now; if that is meant, set POSTERN_BLESS=1\n{}",
+        path.display(),
+        difference(&kept, text)
+    );
+}
+
+/// The lines that were taken out and put in, with nothing of what is the same.
+fn difference(kept: &str, now: &str) -> String {
+    let (kept, now): (Vec<&str>, Vec<&str>) = (kept.lines().collect(), now.lines().collect());
+    let (mut at, mut to, mut shown) = (0, 0, String::new());
+    while at < kept.len() || to < now.len() {
+        if kept.get(at) == now.get(to) {
+            (at, to) = (at + 1, to + 1);
+            continue;
+        }
+        // What comes next in both: the nearest line that they share.
+        let rest = || kept[at..].iter().enumerate();
+        let shared = rest()
+            .filter_map(|(out, line)| Some((out, now[to..].iter().position(|l| l == line)?)))
+            .min_by_key(|(out, put)| out + put);
+        let (out, put) = shared.unwrap_or((kept.len() - at, now.len() - to));
+        for line in &kept[at..at + out] {
+            shown += &format!("-{line}\n");
+        }
+        for line in &now[to..to + put] {
+            shown += &format!("+{line}\n");
+        }
+        (at, to) = (at + out, to + put);
+    }
+    shown
+}
+
+#[test]
+fn a_difference_is_shown_line_by_line() {
+    assert_eq!(difference("a\nb\nc\nd\n", "a\nx\nc\n"), "-b\n+x\n-d\n");
+    assert_eq!(difference("", "a\n"), "+a\n");
+    assert_eq!(difference("a\n", "a\n"), "");
+}
+
+#[test]
+fn every_help_is_what_it_was() {
+    let home = Home::new();
+    for command in COMMANDS {
+        let mut args: Vec<&str> = command.split_whitespace().collect();
+        args.push("--help");
+        let said = home.run(&args);
+        assert_eq!(
+            (said.code, said.stderr.as_str()),
+            (Some(0), ""),
+            "{command}"
+        );
+        let name = match command {
+            "" => "postern".to_owned(),
+            _ => command.replace(' ', "-"),
+        };
+        is_kept(&format!("help/{name}.txt"), &said.stdout);
+    }
+    let kept = std::fs::read_dir(data("help")).unwrap().count();
+    assert_eq!(kept, COMMANDS.len(), "files in tests/data/help");
+}
+
+/// Each case is a command line after `$`, what it says on stderr, and its exit status if it is not 2.
+#[test]
+fn every_error_says_what_it_said() {
+    let home = Home::with_plugin();
+    let kept = std::fs::read_to_string(data("errors.txt")).unwrap();
+    let mut now = String::new();
+    for line in kept.lines().filter(|line| line.starts_with("$ postern")) {
+        let args = words(line.trim_start_matches("$ postern"));
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let said = home.run(&args);
+        assert!(matches!(said.code, Some(1 | 2)), "{line}: {said:?}");
+        let shown = said.stderr.replace(&*home.path().to_string_lossy(), "HOME");
+        now += &format!("{line}\n{shown}");
+        if said.code != Some(2) {
+            now += &format!("(status {})\n", said.code.unwrap());
+        }
+        now.push('\n');
+    }
+    is_kept("errors.txt", &now);
+}
+
+/// As a shell splits a line in which nothing is quoted but by '.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quoted) = (vec![None::<String>], false);
+    for c in line.chars() {
+        let word = words.last_mut().unwrap();
+        match c {
+            '\'' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            ' ' if !quoted => words.push(None),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.into_iter().flatten().collect()
+}
