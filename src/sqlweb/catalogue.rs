@@ -3,9 +3,8 @@
 use mysql::{Conn, Row, Value as Cell};
 use serde_json::{Value, json};
 
+use super::conn::{readonly, rows};
 use super::error::DbError;
-use crate::sqlweb::conn::driver::rows;
-use crate::sqlweb::conn::readonly;
 
 /// The names of the databases, as the server sorts them.
 pub(crate) fn databases(conn: &mut Conn) -> Result<Value, DbError> {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::http::ApiError;
-use crate::sqlweb::conn::session_pool::CheckoutError;
+use crate::sqlweb::conn::CheckoutError;
 use crate::sqlweb::error::{DbError, INTERRUPTED};
 
 /// No connection could be had.

@@ -30,6 +30,20 @@ pub(crate) struct DbConn {
     pub(super) permit: Permit,
 }
 
+impl DbConn {
+    /// Calls the driver with another read timeout than [`READ_TIMEOUT`]; `None` waits for ever.
+    pub(crate) fn with_read_timeout<T>(
+        &mut self,
+        timeout: Option<Duration>,
+        call: impl FnOnce(&mut Conn) -> T,
+    ) -> T {
+        self.socket.set_read_timeout(timeout);
+        let outcome = call(&mut self.driver);
+        self.socket.set_read_timeout(Some(READ_TIMEOUT));
+        outcome
+    }
+}
+
 /// A counted place under [`MAX_CONNECTIONS`]; free again when dropped.
 pub(super) struct Permit(pub(super) Option<Arc<AtomicUsize>>);
 

@@ -8,7 +8,7 @@ use ring::rand::SystemRandom;
 use super::job::Job;
 use crate::http::ApiError;
 use crate::sqlweb::auth::token;
-use crate::sqlweb::output::export::Layout;
+use crate::sqlweb::output::Layout;
 use crate::sync::{Mutex, MutexGuard};
 
 /// How long a ticket can be redeemed.
@@ -82,8 +82,8 @@ impl Tickets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlweb::conn::owner::Owner;
-    use crate::sqlweb::output::export::Format;
+    use crate::sqlweb::conn::Owner;
+    use crate::sqlweb::output::Format;
 
     fn export(sql: usize) -> Export {
         Export {
