@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use super::api::{api_error, refused};
+use super::api::{api_error, checkout_error};
 use super::auth::Auth;
 use super::conn::{
     CheckoutRequest, Connector, Owner, RunningStatements, ServerInfo, SessionPool, readonly,
@@ -150,7 +150,7 @@ impl Service {
             enters: None,
             running: &entry.running,
         };
-        let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;
+        let mut lease = self.sessions.check_out(&wanted).map_err(checkout_error)?;
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
@@ -158,7 +158,7 @@ impl Service {
             }
             ask(&mut conn.driver)
         });
-        let outcome = readonly::told(outcome, "this look");
+        let outcome = readonly::explain(outcome, "this look");
         lease.give_back(&outcome, &entry.running);
         outcome.map_err(|error| api_error(&error))
     }

@@ -7,7 +7,7 @@ use crate::sqlweb::conn::CheckoutError;
 use crate::sqlweb::error::{DbError, INTERRUPTED};
 
 /// No connection could be had.
-pub(crate) fn refused(error: CheckoutError) -> ApiError {
+pub(crate) fn checkout_error(error: CheckoutError) -> ApiError {
     match error {
         CheckoutError::SessionBusy => ApiError::conflict(
             "another statement of this session is still running; wait for it or cancel it",

@@ -6,5 +6,5 @@ mod params;
 mod query;
 mod routes;
 
-pub(super) use error::{api_error, refused};
+pub(super) use error::{api_error, checkout_error};
 pub(super) use routes::Routes;

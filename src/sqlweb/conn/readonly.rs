@@ -128,7 +128,7 @@ pub(crate) fn would_write(error: &DbError) -> bool {
 }
 
 /// Tells the server's refusal to write in a read-only session as what it is.
-pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
+pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
     match outcome {
         Err(DbError::Statement(error)) if error.code == READ_ONLY_TRANSACTION => {
             let text = format!(

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::job::Job;
 use super::statement::{self, RunContext};
 use crate::http::{ApiError, CancelToken};
-use crate::sqlweb::api::{api_error, refused};
+use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, status, stoppable,
@@ -66,7 +66,10 @@ pub(crate) fn execute(
         enters: classified.enters(),
         running: &entry.running,
     };
-    let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
+    let mut lease = service
+        .sessions
+        .check_out(&wanted)
+        .map_err(checkout_error)?;
     let before = classified.moves.then(|| lease.lose_track());
     let outcome = run_on(service, job, sink, &entry, &classified, lease.conn());
     let outcome = outcome.map_err(|error| lease.explain(error));
@@ -171,7 +174,7 @@ fn read_only(
         StatementKind::Use(db) => change_database(conn, db, sink),
         _ => run(job, sink, context, conn, false),
     });
-    readonly::told(
+    readonly::explain(
         readonly::not_too_wide(outcome, &job.sql),
         passed.kind.name(),
     )
@@ -268,26 +271,16 @@ fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
 const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
 
 /// Further ones, as long as the text has no word of [`MOVING`].
+#[rustfmt::skip]
 const MOSTLY_STAYING: [&str; 13] = [
-    "ALTER",
-    "BEGIN",
-    "COMMIT",
-    "CREATE",
-    "DROP",
-    "LOCK",
-    "RELEASE",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "SET",
-    "START",
-    "TRUNCATE",
-    "UNLOCK",
+    "ALTER", "BEGIN", "COMMIT", "CREATE", "DROP", "LOCK", "RELEASE", "ROLLBACK", "SAVEPOINT", "SET", "START",
+    "TRUNCATE", "UNLOCK",
 ];
 
 /// What runs a text or another statement, and what `DROP` may take the current database by.
 const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
 
-/// Whether the session is in the same database after `sql`, which was refused as `statement`.
+/// Whether the session is in the same database after `sql`, which was checkout_error as `statement`.
 fn stays(statement: &str, sql: &str) -> bool {
     let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
     STAYING.contains(&statement)
@@ -318,7 +311,7 @@ fn check_with_mode(service: &Service, conn: &DbConn, sql: &str) -> Result<(), Db
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {
     ApiError::forbidden(format!(
-        "read-only mode: {} was refused: {} (layer: server gate)",
+        "read-only mode: {} was checkout_error: {} (layer: server gate)",
         refusal.statement, refusal.reason
     ))
     .with("statement", refusal.statement.clone())
