@@ -280,7 +280,7 @@ const MOSTLY_STAYING: [&str; 13] = [
 /// What runs a text or another statement, and what `DROP` may take the current database by.
 const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
 
-/// Whether the session is in the same database after `sql`, which was checkout_error as `statement`.
+/// Whether the session is in the same database after `sql`, which was refused as `statement`.
 fn stays(statement: &str, sql: &str) -> bool {
     let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
     STAYING.contains(&statement)
@@ -311,7 +311,7 @@ fn check_with_mode(service: &Service, conn: &DbConn, sql: &str) -> Result<(), Db
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {
     ApiError::forbidden(format!(
-        "read-only mode: {} was checkout_error: {} (layer: server gate)",
+        "read-only mode: {} was refused: {} (layer: server gate)",
         refusal.statement, refusal.reason
     ))
     .with("statement", refusal.statement.clone())
