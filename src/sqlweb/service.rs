@@ -171,7 +171,7 @@ impl Service {
         self.sessions.close_all();
     }
 
-    /// One look at everything that may have lasted too long.
+    /// Ends everything that has lasted too long.
     fn round(self: &Arc<Self>) {
         if let Some(limit) = self.options.query_timeout {
             for running in self.running.filter(|_, running| running.age() > limit) {
@@ -193,7 +193,7 @@ impl Service {
     }
 }
 
-/// Looks around until `stop` is closed.
+/// Does so once a second until `stop` is closed.
 pub(crate) fn watch(service: &Arc<Service>, stop: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(ROUND) {
         service.round();

@@ -8,7 +8,7 @@ use mysql::Conn;
 
 use super::socket_handle::SocketHandle;
 
-/// Longest silence of the server in answer to a statement of ours. A person's statement may take for ever.
+/// Longest silence of the server in answer to a statement of ours. A person's statement has no limit.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One database connection with its place under the cap.
@@ -31,7 +31,7 @@ pub(crate) struct DbConn {
 }
 
 impl DbConn {
-    /// Calls the driver with another read timeout than [`READ_TIMEOUT`]; `None` waits for ever.
+    /// Calls the driver with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
     pub(crate) fn with_read_timeout<T>(
         &mut self,
         timeout: Option<Duration>,

@@ -35,7 +35,7 @@ pub(crate) struct RunningStatement {
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
     pub(super) owner: Owner,
-    /// Whether a thread of [`stop_in_background`] is at it.
+    /// Whether a thread of [`stop_in_background`] is stopping it.
     pub(super) being_stopped: AtomicBool,
 }
 
@@ -157,7 +157,8 @@ impl RunningStatement {
     }
 
     /// Marks that a kill may be on its way, until the mark is dropped; none where the statement has ended. Another
-    /// thread's kill is waited for.
+    /// thread's kill is waited for. Once a stop is noted nothing more begins, so what is under way is what was to be
+    /// stopped.
     fn begin_kill(&self) -> Option<KillInFlight<'_>> {
         let mut state = self.wait_for_kill(self.state.lock());
         if !state.is_under_way() {

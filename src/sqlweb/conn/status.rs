@@ -27,7 +27,7 @@ pub(crate) fn in_transaction(conn: &mut Conn) -> bool {
     last_flag(conn).unwrap_or(false)
 }
 
-/// What the last packet told; `None` where it had no flags. The driver (mysql 28) keeps the flags and shows them in its
+/// The flag in the last packet; `None` where it had no flags. The driver (mysql 28) keeps the flags and shows them in its
 /// debugging text alone, so they are read there while it is written: of the text, which has the password too, nothing else
 /// is kept.
 fn last_flag(conn: &Conn) -> Option<bool> {

@@ -28,7 +28,7 @@ enum JsonPosition {
     Between(usize),
 }
 
-/// What is told of the statement when it has ended.
+/// What the document says of the statement after its rows.
 pub(crate) struct AnswerTail<'a> {
     /// The server's warnings.
     pub(crate) warnings: &'a [serde_json::Value],

@@ -18,7 +18,7 @@ use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
 use crate::sqlweb::output::{Done, RowSink};
 use crate::sqlweb::service::Service;
 
-/// What is told of a statement that succeeded, beside its rows.
+/// What a statement that succeeded returns beside its rows.
 pub(crate) struct Completed {
     /// The server's warnings.
     pub(crate) warnings: Vec<Value>,

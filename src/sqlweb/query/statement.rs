@@ -27,7 +27,7 @@ pub(crate) struct Ended {
     pub(crate) stopped: Option<StopCause>,
 }
 
-/// How a statement may be stopped while it runs.
+/// What a statement runs with: how it is stopped, and the budget of its rows.
 pub(crate) struct RunContext<'a> {
     /// For the connection that sends `KILL QUERY`.
     pub(crate) connector: &'a Arc<Connector>,
