@@ -1,6 +1,6 @@
 //! The trait that plugins fulfil, and the registry of those made available.
 //!
-//! Which plugins exist is one table, `cli::PLUGINS`: a plugin's command line
+//! Which plugins exist is one table, `cli::plugins::PLUGINS`: a plugin's command line
 //! belongs to the room above this one.
 
 mod registry;

@@ -3,9 +3,8 @@
 use mysql::{Conn, Row, Value as Cell};
 use serde_json::{Value, json};
 
+use super::conn::{readonly, rows};
 use super::error::DbError;
-use crate::sqlweb::conn::driver::rows;
-use crate::sqlweb::conn::readonly;
 
 /// The names of the databases, as the server sorts them.
 pub(crate) fn databases(conn: &mut Conn) -> Result<Value, DbError> {
@@ -148,7 +147,7 @@ fn column(row: &Row) -> Value {
 /// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null, Index_type;
 /// MySQL 8 has Expression as the 15th where Column_name is NULL.
 fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
-    let mut indexes: Vec<(String, Value, Vec<String>)> = Vec::new();
+    let mut indexes: Vec<(String, &Row, Vec<String>)> = Vec::new();
     for row in parts {
         let name = text(row, 2).unwrap_or_default();
         let part = match (text(row, 4), number(row, 7)) {
@@ -158,21 +157,18 @@ fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
         };
         match indexes.iter_mut().find(|(known, ..)| *known == name) {
             Some((.., columns)) => columns.push(part),
-            None => {
-                let about = json!({
-                    "name": name,
-                    "unique": text(row, 1).as_deref() == Some("0"),
-                    "type": text(row, 10),
-                });
-                indexes.push((name, about, vec![part]));
-            }
+            None => indexes.push((name, row, vec![part])),
         }
     }
-    let with_columns = |(_, mut about, columns): (String, Value, Vec<String>)| {
-        about["columns"] = json!(columns);
-        about
+    let one = |(name, first, columns): &(String, &Row, Vec<String>)| {
+        json!({
+            "name": name,
+            "unique": text(first, 1).as_deref() == Some("0"),
+            "type": text(first, 10),
+            "columns": columns,
+        })
     };
-    indexes.into_iter().map(with_columns).collect()
+    indexes.iter().map(one).collect()
 }
 
 /// Two look-ups with constants, each of which the server answers by opening this one table.

@@ -73,23 +73,3 @@ impl fmt::Display for Target {
         }
     }
 }
-
-/// Shows everything but the password.
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("target", &self.target)
-            .field("user", &self.user)
-            .field("password", &"***")
-            .field("database", &self.database)
-            .field("readonly", &self.readonly)
-            .field("invisible", &self.invisible)
-            .field("listen", &self.listen)
-            .field("allow_hosts", &self.allow_hosts)
-            .field("tls", &self.tls)
-            .field("query_timeout", &self.query_timeout)
-            .field("check_other_users", &self.check_other_users)
-            .field("run_dir", &self.run_dir)
-            .finish()
-    }
-}

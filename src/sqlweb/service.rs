@@ -1,26 +1,21 @@
 //! What all requests of one web client share, and the thread that ends what has lasted too long.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
+use super::api::{api_error, checkout_error};
 use super::auth::Auth;
+use super::conn::{
+    CheckoutRequest, Connector, Owner, RunningStatements, ServerInfo, SessionPool, readonly,
+    stop_in_background, stoppable, stopped_when_gone,
+};
 use super::error::{DbError, StopCause};
 use super::gate::Dialect;
-use super::options::{Options, Target};
+use super::options::Options;
+use super::query::{RowBudget, Tickets};
 use crate::http::{ApiError, CancelToken, Request, Response};
-use crate::sqlweb::api::error::{api_error, refused};
-use crate::sqlweb::conn::cancel::{stop_in_background, stoppable, stopped_when_gone};
-use crate::sqlweb::conn::connector::Connector;
-use crate::sqlweb::conn::owner::Owner;
-use crate::sqlweb::conn::readonly;
-use crate::sqlweb::conn::running_table::RunningStatements;
-use crate::sqlweb::conn::server_info::ServerInfo;
-use crate::sqlweb::conn::session_pool::{CheckoutRequest, SessionPool};
-use crate::sqlweb::query::budget::RowBudget;
-use crate::sqlweb::query::tickets::Tickets;
 use crate::sync::{Mutex, MutexGuard, Permits};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
@@ -35,12 +30,7 @@ const ROUND: Duration = Duration::from_secs(1);
 
 /// One running web client.
 pub(crate) struct Service {
-    pub(crate) target: Target,
-    pub(crate) user: String,
-    pub(crate) database: Option<String>,
-    pub(crate) readonly: bool,
-    pub(crate) query_timeout: Option<Duration>,
-    pub(crate) run_dir: PathBuf,
+    pub(crate) options: Arc<Options>,
     pub(crate) connector: Arc<Connector>,
     info: Mutex<Arc<ServerInfo>>,
     pub(crate) sessions: SessionPool,
@@ -54,7 +44,7 @@ pub(crate) struct Service {
 impl Service {
     /// With nothing running.
     pub(crate) fn new(
-        options: Options,
+        options: Arc<Options>,
         connector: Arc<Connector>,
         info: ServerInfo,
         access: Option<Auth>,
@@ -63,12 +53,7 @@ impl Service {
             sessions: SessionPool::new(connector.clone(), options.readonly),
             connector,
             info: Mutex::new(Arc::new(info)),
-            target: options.target,
-            user: options.user,
-            database: options.database,
-            readonly: options.readonly,
-            query_timeout: options.query_timeout,
-            run_dir: options.run_dir,
+            options,
             running: RunningStatements::default(),
             rows: RowBudget::default(),
             tickets: Tickets::default(),
@@ -162,15 +147,15 @@ impl Service {
             enters: None,
             running: &entry.running,
         };
-        let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;
+        let mut lease = self.sessions.check_out(&wanted).map_err(checkout_error)?;
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
-            if self.readonly {
+            if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
                 self.make_read_only(&mut conn.driver, &self.info(), &[])?;
             }
             ask(&mut conn.driver)
         });
-        let outcome = readonly::told(outcome, "this look");
+        let outcome = readonly::explain(outcome, "this look");
         lease.give_back(&outcome, &entry.running);
         outcome.map_err(|error| api_error(&error))
     }
@@ -183,9 +168,9 @@ impl Service {
         self.sessions.close_all();
     }
 
-    /// One look at everything that may have lasted too long.
+    /// Ends everything that has lasted too long.
     fn round(self: &Arc<Self>) {
-        if let Some(limit) = self.query_timeout {
+        if let Some(limit) = self.options.query_timeout {
             for running in self.running.filter(|_, running| running.age() > limit) {
                 stop_in_background(running, StopCause::TimedOut, self.connector.clone());
             }
@@ -205,7 +190,7 @@ impl Service {
     }
 }
 
-/// Looks around until `stop` is closed.
+/// Does so once a second until `stop` is closed.
 pub(crate) fn watch(service: &Arc<Service>, stop: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(ROUND) {
         service.round();

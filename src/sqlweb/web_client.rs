@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
+use super::api::Routes;
 use super::auth::Auth;
+use super::conn::{Connector, ServerInfo, readonly};
 use super::error::DbError;
 use super::options::Options;
 use super::service::{self, Service};
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
-use crate::sqlweb::api::routes::Routes;
-use crate::sqlweb::conn::connector::Connector;
-use crate::sqlweb::conn::readonly;
-use crate::sqlweb::conn::server_info::ServerInfo;
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
 pub const FIRST_PORT: u16 = 8306;
@@ -121,7 +119,8 @@ pub fn start(options: Options) -> Result<WebClient, StartError> {
 
 /// The same, listening by `bind`.
 pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClient, StartError> {
-    let connector = Arc::new(Connector::new(&options));
+    let options = Arc::new(options);
+    let connector = Arc::new(Connector::new(options.clone()));
     let info = ask_server_info(&connector, options.readonly)?;
     let listener = listen(options.listen, bind)?;
     let addr = listener.local_addr().map_err(system)?;

@@ -25,7 +25,7 @@ use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
 
-/// The server that applications are connected remote.
+/// The server that applications are connected through.
 #[derive(Default)]
 struct RemoteServer {
     server: Option<ServerUrl>,

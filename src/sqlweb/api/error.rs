@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::http::ApiError;
-use crate::sqlweb::conn::session_pool::CheckoutError;
+use crate::sqlweb::conn::CheckoutError;
 use crate::sqlweb::error::{DbError, INTERRUPTED};
 
 /// No connection could be had.
-pub(crate) fn refused(error: CheckoutError) -> ApiError {
+pub(crate) fn checkout_error(error: CheckoutError) -> ApiError {
     match error {
         CheckoutError::SessionBusy => ApiError::conflict(
             "another statement of this session is still running; wait for it or cancel it",

@@ -7,10 +7,8 @@ use serde_json::json;
 use super::params::Fields;
 use super::query::job;
 use crate::http::{ApiError, Method, Request, Response};
-use crate::sqlweb::output::export::{ExportSink, Format, Layout};
-use crate::sqlweb::output::lazy_stream::LazyStream;
-use crate::sqlweb::query::execute::execute;
-use crate::sqlweb::query::tickets::Export;
+use crate::sqlweb::output::{ExportSink, Format, Layout, LazyStream};
+use crate::sqlweb::query::{Export, execute};
 use crate::sqlweb::service::Service;
 
 /// Streams an export, or hands out a ticket for it.

@@ -1,7 +1,10 @@
 //! The HTTP API: which path is answered by what.
 
-pub(super) mod error;
-pub(super) mod export;
-pub(super) mod params;
-pub(super) mod query;
-pub(super) mod routes;
+mod error;
+mod export;
+mod params;
+mod query;
+mod routes;
+
+pub(super) use error::{api_error, checkout_error};
+pub(super) use routes::Routes;

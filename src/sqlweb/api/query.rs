@@ -7,15 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use crate::http::{ApiError, Request, Response, ResponseHead};
-use crate::sqlweb::conn::cancel::stop_in_background;
-use crate::sqlweb::conn::owner::Owner;
-use crate::sqlweb::conn::running_table::MAX_ID;
+use crate::sqlweb::conn::{MAX_ID, Owner, stop_in_background};
 use crate::sqlweb::error::StopCause;
 use crate::sqlweb::gate;
-use crate::sqlweb::output::json_answer::{AnswerTail, JsonAnswer};
-use crate::sqlweb::output::lazy_stream::LazyStream;
-use crate::sqlweb::query::execute::execute;
-use crate::sqlweb::query::job::Job;
+use crate::sqlweb::output::{AnswerTail, JsonAnswer, LazyStream};
+use crate::sqlweb::query::{Job, execute};
 use crate::sqlweb::service::Service;
 
 /// Reads the request and answers it on a thread of its own.
@@ -66,7 +62,8 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
         .header("Content-Type", "application/json")
         .header("Cache-Control", "no-store");
     let mut stream = LazyStream::new(request, head);
-    let several = may_return_several(service, &job.sql).then_some(service.run_dir.as_path());
+    let several =
+        may_return_several(service, &job.sql).then_some(service.options.run_dir.as_path());
     let mut answer = JsonAnswer::new(&mut stream, limit, several, started);
     let outcome = execute(service, job, &mut answer, &client);
     let sent = match outcome {
@@ -101,7 +98,7 @@ fn members(error: &ApiError) -> Map<String, Value> {
 
 /// Only a procedure or a compound statement returns several result sets, and those do not pass the gate.
 fn may_return_several(service: &Service, sql: &str) -> bool {
-    !service.readonly && gate::check(sql, &service.dialect(false)).is_err()
+    !service.options.readonly && gate::check(sql, &service.dialect(false)).is_err()
 }
 
 /// Stops the visitor's statement of the given id.

@@ -154,7 +154,7 @@ fn turn_down(request: Request, by_script: bool, status: u16, message: &str) {
 /// From memory alone, so that it answers at once whatever the database does.
 fn info(service: &Arc<Service>, request: Request) {
     let info = service.info();
-    let (host, port) = match &service.target {
+    let (host, port) = match &service.options.target {
         Target::Tcp { host, port } => (host.clone(), Some(*port)),
         Target::Unix(path) => (path.display().to_string(), None),
     };
@@ -162,10 +162,10 @@ fn info(service: &Arc<Service>, request: Request) {
         "version": info.version,
         "host": host,
         "port": port,
-        "user": service.user,
-        "database": service.database,
-        "readonly": service.readonly,
-        "mode": if service.readonly { "read-only" } else { "read-write" },
+        "user": service.options.user,
+        "database": service.options.database,
+        "readonly": service.options.readonly,
+        "mode": if service.options.readonly { "read-only" } else { "read-write" },
         "can_write": info.can_write,
         "time_zone": info.time_zone,
         "invisible": service.access.is_some(),

@@ -17,7 +17,7 @@ const LISTED_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// All of them.
+/// All connections that were given up and still count.
 #[derive(Default)]
 pub(crate) struct AbandonedConns {
     all: Mutex<Vec<AbandonedConn>>,
@@ -30,7 +30,7 @@ struct AbandonedConn {
     server: Option<Arc<str>>,
     since: Instant,
     next: Instant,
-    /// When it was last listed; at first, when it was cut.
+    /// When it was last listed; at first, when it was conn.
     seen: Instant,
     _permit: Option<Permit>,
 }
@@ -41,7 +41,7 @@ impl AbandonedConn {
         if over {
             let id = self.id;
             log::warn!(
-                "connection {id} was cut and may still be at work on its server, but counts no more"
+                "connection {id} was given up and may still be at work on its server, but counts no more"
             );
         }
         over
@@ -66,9 +66,9 @@ impl AbandonedConns {
     pub(super) fn due(&self) -> bool {
         let now = Instant::now();
         let mut all = self.all.lock();
-        all.retain(|cut| !cut.is_over());
+        all.retain(|conn| !conn.is_over());
         all.iter()
-            .any(|cut| cut.server.is_some() && cut.next <= now)
+            .any(|conn| conn.server.is_some() && conn.next <= now)
     }
 
     /// The ids of those on `server`.
@@ -76,25 +76,25 @@ impl AbandonedConns {
         let all = self.all.lock();
         let there = all
             .iter()
-            .filter(|cut| server.is_some() && cut.server.as_ref() == server);
-        there.map(|cut| cut.id).collect()
+            .filter(|conn| server.is_some() && conn.server.as_ref() == server);
+        there.map(|conn| conn.id).collect()
     }
 
     /// Notes that the connection is listed, or lets go of it.
     pub(super) fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
-        let is_it = |cut: &AbandonedConn| cut.id == id && cut.server.as_ref() == server;
+        let is_it = |conn: &AbandonedConn| conn.id == id && conn.server.as_ref() == server;
         let mut all = self.all.lock();
-        all.retain(|cut| is_listed || !is_it(cut));
-        for cut in all.iter_mut().filter(|cut| is_it(cut)) {
-            cut.seen = Instant::now();
+        all.retain(|conn| is_listed || !is_it(conn));
+        for conn in all.iter_mut().filter(|conn| is_it(conn)) {
+            conn.seen = Instant::now();
         }
     }
 
-    /// The longer it lasts, the seldomer it is looked for.
+    /// The longer one lasts, the less often it is looked for.
     pub(super) fn postpone(&self) {
         let now = Instant::now();
-        for cut in self.all.lock().iter_mut().filter(|cut| cut.next <= now) {
-            cut.next = now + LONGEST_PAUSE.min(cut.since.elapsed() / 10);
+        for conn in self.all.lock().iter_mut().filter(|conn| conn.next <= now) {
+            conn.next = now + LONGEST_PAUSE.min(conn.since.elapsed() / 10);
         }
     }
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
-use zeroize::Zeroizing;
 
 use super::abandoned::AbandonedConns;
 use super::db_conn::{DbConn, READ_TIMEOUT};
@@ -47,11 +46,7 @@ const STACK: usize = 512 << 10;
 
 /// Makes connections and counts them.
 pub(crate) struct Connector {
-    target: Target,
-    user: String,
-    password: Zeroizing<String>,
-    database: Option<String>,
-    tls: TlsMode,
+    options: Arc<Options>,
     /// Largest packet, in bytes.
     max_packet: usize,
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
@@ -73,18 +68,15 @@ const ABSENT: u8 = 2;
 
 impl Connector {
     /// A connector for the server and account that `options` name.
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: Arc<Options>) -> Self {
+        let is_shared = options.readonly || options.invisible;
         Self {
-            target: options.target.clone(),
-            user: options.user.clone(),
-            password: options.password.clone(),
-            database: options.database.clone(),
-            tls: options.tls,
-            max_packet: if options.readonly || options.invisible {
+            max_packet: if is_shared {
                 MAX_PACKET_SHARED
             } else {
                 MAX_PACKET
             },
+            options,
             offers_tls: AtomicU8::new(UNKNOWN),
             in_use: Permits::default(),
             missed: crossbeam_channel::bounded(1),
@@ -198,7 +190,7 @@ impl Connector {
     }
 
     fn sign_in(&self) -> Result<Conn, DbError> {
-        let Target::Tcp { host, port } = &self.target else {
+        let Target::Tcp { host, port } = &self.options.target else {
             return self.dial(None);
         };
         let addresses = self.resolve(host, *port)?;
@@ -214,12 +206,12 @@ impl Connector {
     fn dial(&self, address: Option<SocketAddr>) -> Result<Conn, DbError> {
         let known = self.offers_tls.load(Ordering::SeqCst);
         let with_tls = address.is_some()
-            && match self.tls {
+            && match self.options.tls {
                 TlsMode::Off => false,
                 TlsMode::Prefer => known != ABSENT,
                 TlsMode::Require | TlsMode::Verify => true,
             };
-        if with_tls && self.tls == TlsMode::Verify {
+        if with_tls && self.options.tls == TlsMode::Verify {
             readable_trust_store()?;
         }
         match Conn::new(self.opts(address, with_tls)) {
@@ -246,22 +238,22 @@ impl Connector {
         }
         Err(DbError::Tls(format!(
             "something on the way to {} answered in the server's place before TLS had begun",
-            self.target
+            self.options.target
         )))
     }
 
     /// `prefer` falls back when the server does not offer TLS, but never on a server that once did.
     fn without_tls(&self, address: Option<SocketAddr>, known: u8) -> Result<Conn, DbError> {
-        if self.tls != TlsMode::Prefer {
+        if self.options.tls != TlsMode::Prefer {
             return Err(DbError::Tls(format!(
                 "{} does not offer TLS, which --tls asks for",
-                self.target
+                self.options.target
             )));
         }
         if known == OFFERED {
             return Err(DbError::Tls(format!(
                 "{} offered TLS before and no longer does; restart postern to accept that",
-                self.target
+                self.options.target
             )));
         }
         self.offers_tls.store(ABSENT, Ordering::SeqCst);
@@ -275,9 +267,9 @@ impl Connector {
             ))
         });
         let builder = OptsBuilder::new()
-            .user(Some(&self.user))
-            .pass(Some(self.password.as_str()))
-            .db_name(self.database.as_deref())
+            .user(Some(&self.options.user))
+            .pass(Some(self.options.password.as_str()))
+            .db_name(self.options.database.as_deref())
             .prefer_socket(false)
             .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
             .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
@@ -291,7 +283,7 @@ impl Connector {
                 "postern",
             )])))
             .server_key_path(self.key_rule(address, with_tls));
-        let builder = match (&self.target, address) {
+        let builder = match (&self.options.target, address) {
             (Target::Unix(path), _) => builder.socket(Some(path.to_string_lossy())),
             (Target::Tcp { host, port }, Some(address)) => builder
                 .ip_or_hostname(Some(self.dialled_name(host, address.ip())))
@@ -306,7 +298,7 @@ impl Connector {
 
     /// A verified certificate is for the name; everything else takes the address that was resolved.
     fn dialled_name(&self, host: &str, ip: IpAddr) -> String {
-        if self.tls == TlsMode::Verify {
+        if self.options.tls == TlsMode::Verify {
             host.to_owned()
         } else {
             ip.to_string()
@@ -320,11 +312,11 @@ impl Connector {
             SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
-        (self.tls == TlsMode::Verify).then_some(SocketAddr::new(any, 0))
+        (self.options.tls == TlsMode::Verify).then_some(SocketAddr::new(any, 0))
     }
 
     fn ssl_opts(&self) -> SslOpts {
-        let verify = self.tls == TlsMode::Verify;
+        let verify = self.options.tls == TlsMode::Verify;
         SslOpts::default()
             .with_danger_accept_invalid_certs(!verify)
             .with_danger_skip_domain_validation(!verify)
@@ -334,7 +326,7 @@ impl Connector {
     /// The full exchange of `caching_sha2_password` without TLS would encrypt the password with a key that anybody on
     /// the way can replace. Naming a key file that cannot exist makes the driver stop before it sends anything.
     fn key_rule(&self, address: Option<SocketAddr>, with_tls: bool) -> Option<PathBuf> {
-        let allowed = with_tls || takes_any_key(self.tls, address.map(|a| a.ip()));
+        let allowed = with_tls || takes_any_key(self.options.tls, address.map(|a| a.ip()));
         (!allowed).then(|| PathBuf::from(NO_KEY))
     }
 
@@ -352,7 +344,7 @@ impl Connector {
             mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
                 DbError::Auth(format!(
                     "{} asks for the sign-in method '{name}', which is not supported",
-                    self.target
+                    self.options.target
                 ))
             }
             mysql::Error::DriverError(
@@ -360,15 +352,15 @@ impl Connector {
                 | DriverError::CleartextPluginDisabled),
             ) => DbError::Auth(format!(
                 "{} asks for an unsafe sign-in method: {error}",
-                self.target
+                self.options.target
             )),
             mysql::Error::TlsError(error) => {
-                DbError::Tls(format!("TLS with {} failed: {error}", self.target))
+                DbError::Tls(format!("TLS with {} failed: {error}", self.options.target))
             }
             mysql::Error::IoError(error) if self.key_was_refused(&error, address) => {
                 DbError::Auth(format!(
                     "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
-                    self.target
+                    self.options.target
                 ))
             }
             mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
@@ -394,14 +386,14 @@ impl Connector {
             ));
         }
         let is_invalid = error.kind() == std::io::ErrorKind::InvalidData;
-        if is_invalid && of_transport && self.tls != TlsMode::Off {
-            return DbError::Tls(format!("TLS with {} failed: {error}", self.target));
+        if is_invalid && of_transport && self.options.tls != TlsMode::Off {
+            return DbError::Tls(format!("TLS with {} failed: {error}", self.options.target));
         }
         self.unreachable(&io_sentence(error))
     }
 
     fn unreachable(&self, why: &str) -> DbError {
-        DbError::Unreachable(format!("cannot connect to {}: {why}", self.target))
+        DbError::Unreachable(format!("cannot connect to {}: {why}", self.options.target))
     }
 }
 

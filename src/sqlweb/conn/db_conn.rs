@@ -8,7 +8,7 @@ use mysql::Conn;
 use super::socket_handle::SocketHandle;
 use crate::sync::Permit;
 
-/// Longest silence of the server in answer to a statement of ours. A person's statement may take for ever.
+/// Longest silence of the server in answer to a statement of ours. A person's statement has no limit.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One database connection with its place under the cap.
@@ -29,4 +29,18 @@ pub(crate) struct DbConn {
     pub(crate) has_state: bool,
     /// Its permit under [`MAX_CONNECTIONS`](super::connector::MAX_CONNECTIONS); a control connection has none.
     pub(super) permit: Option<Permit>,
+}
+
+impl DbConn {
+    /// Calls the driver with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
+    pub(crate) fn with_read_timeout<T>(
+        &mut self,
+        timeout: Option<Duration>,
+        call: impl FnOnce(&mut Conn) -> T,
+    ) -> T {
+        self.socket.set_read_timeout(timeout);
+        let outcome = call(&mut self.driver);
+        self.socket.set_read_timeout(Some(READ_TIMEOUT));
+        outcome
+    }
 }

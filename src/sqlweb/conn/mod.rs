@@ -1,19 +1,30 @@
 //! Connections to the database: how they are made, pooled, made read-only, cancelled and given up.
 
-pub(super) mod abandoned;
-pub(super) mod cancel;
-pub(super) mod connector;
-pub(super) mod db_conn;
-pub(super) mod driver;
-pub(super) mod identity;
-pub(super) mod kill;
-pub(super) mod owner;
+mod abandoned;
+mod cancel;
+mod connector;
+mod db_conn;
+mod driver;
+mod identity;
+mod kill;
+mod owner;
 pub(super) mod readonly;
-pub(super) mod reaper;
-pub(super) mod running;
-pub(super) mod running_table;
-pub(super) mod server_info;
-pub(super) mod session_pool;
-pub(super) mod socket_handle;
+mod reaper;
+mod running;
+mod running_table;
+mod server_info;
+mod session_pool;
+mod socket_handle;
 pub(super) mod status;
-pub(super) mod stored_functions;
+mod stored_functions;
+
+pub(super) use cancel::{stop_in_background, stoppable, stopped_when_gone};
+pub(super) use connector::Connector;
+pub(super) use db_conn::DbConn;
+pub(super) use driver::{call_driver, has_set, rows};
+pub(super) use kill::SentStatement;
+pub(super) use owner::Owner;
+pub(super) use running::{RunningStatement, StopRequest};
+pub(super) use running_table::{Entry, MAX_ID, RunningStatements};
+pub(super) use server_info::ServerInfo;
+pub(super) use session_pool::{CheckoutError, CheckoutRequest, Lease, SessionPool};

@@ -1,9 +1,9 @@
 //! The third layer of the read-only mode: the connection itself.
 //!
 //! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only,
-//! a read-only transaction begins in it, and the server is asked whether all that is so, and whether somebody has made a function of a name that the statement calls
-//! ([`stored`](crate::sqlweb::conn::stored_functions)). Then the server prepares the statement, which refuses a second one in the
-//! same text, and only then it runs, in the text protocol.
+//! a read-only transaction begins in it, and the server is asked whether all that is so, and whether somebody has made
+//! a function of a name that the statement calls ([`stored_functions`]). Then the server prepares the statement, which
+//! refuses a second one in the same text, and only then it runs, in the text protocol.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -19,10 +19,8 @@ const UNSUPPORTED_PS: u16 = 1295;
 
 /// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
 /// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
-/// Fails unless the server confirms every part of it, is still
-/// the one that `info` tell of, and has no function of somebody's under a name that the statement `calls`.
-///
-/// [`DbError::Changed`] asks for new info.
+/// Fails unless the server confirms every part of it, is still the one that `info` describes, and has no function of
+/// somebody's under a name that the statement `calls`. [`DbError::Changed`] asks for new info.
 pub(crate) fn make_read_only(
     conn: &mut Conn,
     info: &ServerInfo,
@@ -127,8 +125,8 @@ pub(crate) fn would_write(error: &DbError) -> bool {
     matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
 }
 
-/// Tells the server's refusal to write in a read-only session as what it is.
-pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
+/// Makes the server's refusal to write in a read-only session an error that says so.
+pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
     match outcome {
         Err(DbError::Statement(error)) if error.code == READ_ONLY_TRANSACTION => {
             let text = format!(
@@ -141,9 +139,9 @@ pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T,
     }
 }
 
-/// Tells a result of more than 65,535 columns as what it is. The answer to COM_STMT_PREPARE counts columns in 16 bits, so
-/// the driver takes too few of them, and the next packet is none that it can expect. Of a text that cannot have so many
-/// it is the server's own nonsense.
+/// Makes the failure over a result of more than 65,535 columns an error that says so. The answer to COM_STMT_PREPARE
+/// counts columns in 16 bits, so the driver takes too few of them, and the next packet is not what it expects. A text
+/// that cannot have so many columns fails for another reason.
 pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>, sql: &str) -> Result<T, DbError> {
     let can_be_wide = || sql.contains('*') || sql.matches(',').count() >= usize::from(u16::MAX);
     match outcome {

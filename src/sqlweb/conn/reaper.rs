@@ -13,7 +13,7 @@ use crate::sqlweb::error::DbError;
 const STACK: usize = 256 << 10;
 
 impl Connector {
-    /// Looks, on a thread of its own, for what was cut; one look at a time.
+    /// Looks, on a thread of its own, for what was given up; one look at a time.
     pub(crate) fn reap_abandoned(self: &Arc<Self>) {
         if !self.abandoned.due() || self.abandoned.looking.swap(true, Ordering::SeqCst) {
             return;
@@ -62,7 +62,7 @@ fn is_listed(control: &mut DbConn, id: u64) -> Result<bool, DbError> {
     if control.is_dated && is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
         match run_silently(&mut control.driver, &format!("KILL {id}")) {
             Err(error) if !error.leaves_connection_usable() => return Err(error),
-            Err(error) => log::debug!("connection {id}, which was cut, is not ended: {error}"),
+            Err(error) => log::debug!("connection {id}, which was given up, is not ended: {error}"),
             Ok(()) => {}
         }
     }

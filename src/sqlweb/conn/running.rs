@@ -35,7 +35,7 @@ pub(crate) struct RunningStatement {
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
     pub(super) owner: Owner,
-    /// Whether a thread of [`stop_in_background`] is at it.
+    /// Whether a thread of [`stop_in_background`] is stopping it.
     pub(super) being_stopped: AtomicBool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct StopRequest {
     /// Why.
     pub(crate) cause: StopCause,
     /// Whether the server was told.
-    pub(crate) told: bool,
+    pub(crate) was_told: bool,
     since: Instant,
 }
 
@@ -83,7 +83,7 @@ impl StopRequest {
     pub(crate) fn explains(stop: Option<Self>, error: DbError) -> DbError {
         match (error, stop) {
             (DbError::Lost(_) | DbError::Endless, Some(stop)) => {
-                DbError::GivenUp(stop.cause, stop.told)
+                DbError::GivenUp(stop.cause, stop.was_told)
             }
             (error, _) => error,
         }
@@ -157,7 +157,8 @@ impl RunningStatement {
     }
 
     /// Marks that a kill may be on its way, until the mark is dropped; none where the statement has ended. Another
-    /// thread's kill is waited for.
+    /// thread's kill is waited for. Once a stop is noted nothing more begins, so what is under way is what was to be
+    /// stopped.
     fn begin_kill(&self) -> Option<KillInFlight<'_>> {
         let mut state = self.wait_for_kill(self.state.lock());
         if !state.is_under_way() {
@@ -196,8 +197,12 @@ impl RunningStatement {
             return false;
         }
         state.was_left |= cause == StopCause::ClientLeft;
-        let (since, told) = (Instant::now(), false);
-        let stop = state.stop.get_or_insert(StopRequest { cause, since, told });
+        let (since, was_told) = (Instant::now(), false);
+        let stop = state.stop.get_or_insert(StopRequest {
+            cause,
+            since,
+            was_told,
+        });
         if cause == StopCause::ClientLeft && stop.cause != StopCause::ShuttingDown {
             stop.cause = cause;
         }
@@ -221,7 +226,7 @@ impl RunningStatement {
         match kill(&sent) {
             Some(KillOutcome::Done) => {
                 if let Some(stop) = &mut self.state.lock().stop {
-                    stop.told = true;
+                    stop.was_told = true;
                 }
             }
             // Another server's connections are nobody's to touch; what is left is to end the statement's own.
@@ -361,7 +366,7 @@ mod tests {
         assert!(tell(false) && tell(true) && tell(true));
         assert_eq!(told, [7, 7, 7]);
         let stop = running.pause(true).unwrap();
-        assert!(stop.told && stop.cause == StopCause::Cancelled);
+        assert!(stop.was_told && stop.cause == StopCause::Cancelled);
         running.end();
         assert!(!running.stop_by(StopCause::TimedOut, |_| panic!("it has ended")));
     }
@@ -474,6 +479,6 @@ mod tests {
         running.begin(SentStatement::somewhere(7, socket)).unwrap();
         assert!(running.stop_by(StopCause::Cancelled, |_| Some(KillOutcome::Unproven)));
         assert_eq!(ours.read(&mut [0]).unwrap(), 0);
-        assert!(!running.pause(false).unwrap().told);
+        assert!(!running.pause(false).unwrap().was_told);
     }
 }

@@ -141,16 +141,10 @@ fn granted_role(grant: &str) -> Option<String> {
 }
 
 /// Privileges that change nothing in the server (MariaDB and MySQL, "GRANT").
+#[rustfmt::skip]
 const READING: [&str; 9] = [
-    "USAGE",
-    "SELECT",
-    "SHOW DATABASES",
-    "SHOW VIEW",
-    "SHOW CREATE ROUTINE",
-    "PROCESS",
-    "BINLOG MONITOR",
-    "REPLICATION CLIENT",
-    "SLAVE MONITOR",
+    "USAGE", "SELECT", "SHOW DATABASES", "SHOW VIEW", "SHOW CREATE ROUTINE", "PROCESS", "BINLOG MONITOR",
+    "REPLICATION CLIENT", "SLAVE MONITOR",
 ];
 
 /// Whether any grant goes beyond reading. What is not understood counts as writing.
@@ -197,18 +191,10 @@ fn masked(grant: &str) -> String {
 }
 
 /// Modes that change how a text is read (MariaDB and MySQL, "SQL modes"), without those that are only combinations.
+#[rustfmt::skip]
 const CHANGE_LEXING: [&str; 11] = [
-    "ANSI_QUOTES",
-    "NO_BACKSLASH_ESCAPES",
-    "IGNORE_SPACE",
-    "ANSI",
-    "DB2",
-    "MAXDB",
-    "MSSQL",
-    "ORACLE",
-    "POSTGRESQL",
-    "MYSQL323",
-    "MYSQL40",
+    "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "IGNORE_SPACE", "ANSI", "DB2", "MAXDB", "MSSQL", "ORACLE", "POSTGRESQL",
+    "MYSQL323", "MYSQL40",
 ];
 
 /// The server's mode without what changes how a text is read.

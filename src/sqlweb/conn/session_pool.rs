@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mysql::Conn;
+
 use super::connector::Connector;
-use super::db_conn::{DbConn, READ_TIMEOUT};
+use super::db_conn::DbConn;
 use super::driver::{call_driver, run_silently};
 use super::identity::CLEAN;
 use super::owner::Owner;
@@ -116,10 +118,8 @@ impl IdleConn {
             Peeked::Silence if self.since.elapsed() < TRUSTED_IDLE => return true,
             Peeked::Silence | Peeked::Data => {}
         }
-        self.conn.socket.set_read_timeout(Some(PING_TIMEOUT));
-        let answered = call_driver(|| self.conn.driver.ping());
-        self.conn.socket.set_read_timeout(Some(READ_TIMEOUT));
-        answered.is_ok()
+        let ping = |driver: &mut Conn| call_driver(|| driver.ping()).is_ok();
+        self.conn.with_read_timeout(Some(PING_TIMEOUT), ping)
     }
 }
 

@@ -85,7 +85,7 @@ impl SocketHandle {
         WeakSocketHandle(self.0.as_ref().map_or_else(Weak::new, Arc::downgrade))
     }
 
-    /// How long one read waits for the server; `None` is for ever.
+    /// How long one read waits for the server; `None` is without limit.
     pub(crate) fn set_read_timeout(&self, read_timeout: Option<Duration>) {
         use rustix::net::sockopt::{Timeout, set_socket_timeout};
         if let Some(fd) = &self.0

@@ -17,20 +17,20 @@ const QUESTIONS: usize = 2;
 /// connection is lost, and the transaction with it.
 pub(crate) fn in_transaction(conn: &mut Conn) -> bool {
     for _ in 0..QUESTIONS {
-        if let Some(told) = told(conn) {
-            return told;
+        if let Some(flag) = last_flag(conn) {
+            return flag;
         }
         if let Err(error) = run_silently(conn, "SHOW WARNINGS LIMIT 0") {
             log::debug!("the state of a session could not be asked for: {error}");
         }
     }
-    told(conn).unwrap_or(false)
+    last_flag(conn).unwrap_or(false)
 }
 
-/// What the last packet told; `None` where it had no flags. The driver (mysql 28) keeps the flags and shows them in its
+/// The flag in the last packet; `None` where it had no flags. The driver (mysql 28) keeps the flags and shows them in its
 /// debugging text alone, so they are read there while it is written: of the text, which has the password too, nothing else
 /// is kept.
-fn told(conn: &Conn) -> Option<bool> {
+fn last_flag(conn: &Conn) -> Option<bool> {
     call_driver(|| {
         let mut seeker = Seeker::default();
         // The seeker takes everything, so this does not fail.

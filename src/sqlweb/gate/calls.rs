@@ -162,13 +162,9 @@ pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
 /// A table, and not a call, only with `COLUMNS` in its parentheses.
 pub(super) const JSON_TABLE: &str = "JSON_TABLE";
 
+#[rustfmt::skip]
 const CONSTRUCTORS: &[&str] = &[
-    "GEOMETRYCOLLECTION",
-    "LINESTRING",
-    "MULTILINESTRING",
-    "MULTIPOINT",
-    "MULTIPOLYGON",
-    "POLYGON",
+    "GEOMETRYCOLLECTION", "LINESTRING", "MULTILINESTRING", "MULTIPOINT", "MULTIPOLYGON", "POLYGON",
 ];
 
 /// Takes one plain argument, `-1.5`, `t.x` or `@x`, and what ends it.

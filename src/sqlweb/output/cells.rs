@@ -81,53 +81,39 @@ fn is_string(kind: ColumnType) -> bool {
 pub(crate) fn type_name(column: &Column) -> String {
     use ColumnType as T;
     let binary = column.character_set() == BINARY;
-    let flags = column.flags();
+    // A YEAR and a TIMESTAMP have the flag too.
+    let number = |name: &str| {
+        if column.flags().contains(ColumnFlags::UNSIGNED_FLAG) {
+            format!("{name} UNSIGNED")
+        } else {
+            name.to_owned()
+        }
+    };
     let name = match column.column_type() {
-        T::MYSQL_TYPE_TINY => "TINYINT",
-        T::MYSQL_TYPE_SHORT => "SMALLINT",
-        T::MYSQL_TYPE_INT24 => "MEDIUMINT",
-        T::MYSQL_TYPE_LONG => "INT",
-        T::MYSQL_TYPE_LONGLONG => "BIGINT",
-        T::MYSQL_TYPE_FLOAT => "FLOAT",
-        T::MYSQL_TYPE_DOUBLE => "DOUBLE",
-        T::MYSQL_TYPE_DECIMAL | T::MYSQL_TYPE_NEWDECIMAL => "DECIMAL",
-        T::MYSQL_TYPE_YEAR => return "YEAR".into(),
+        T::MYSQL_TYPE_TINY => return number("TINYINT"),
+        T::MYSQL_TYPE_SHORT => return number("SMALLINT"),
+        T::MYSQL_TYPE_INT24 => return number("MEDIUMINT"),
+        T::MYSQL_TYPE_LONG => return number("INT"),
+        T::MYSQL_TYPE_LONGLONG => return number("BIGINT"),
+        T::MYSQL_TYPE_FLOAT => return number("FLOAT"),
+        T::MYSQL_TYPE_DOUBLE => return number("DOUBLE"),
+        T::MYSQL_TYPE_DECIMAL | T::MYSQL_TYPE_NEWDECIMAL => return number("DECIMAL"),
+        T::MYSQL_TYPE_YEAR => "YEAR",
         T::MYSQL_TYPE_DATE | T::MYSQL_TYPE_NEWDATE => "DATE",
         T::MYSQL_TYPE_TIME | T::MYSQL_TYPE_TIME2 => "TIME",
         T::MYSQL_TYPE_DATETIME | T::MYSQL_TYPE_DATETIME2 => "DATETIME",
         T::MYSQL_TYPE_TIMESTAMP | T::MYSQL_TYPE_TIMESTAMP2 => "TIMESTAMP",
-        T::MYSQL_TYPE_BIT => return "BIT".into(),
+        T::MYSQL_TYPE_BIT => "BIT",
         T::MYSQL_TYPE_JSON => "JSON",
         T::MYSQL_TYPE_GEOMETRY => "GEOMETRY",
         T::MYSQL_TYPE_VECTOR => "VECTOR",
         T::MYSQL_TYPE_NULL => "NULL",
         T::MYSQL_TYPE_ENUM => "ENUM",
         T::MYSQL_TYPE_SET => "SET",
-        other if is_string(other) => return string_type(column, binary).into(),
+        other if is_string(other) => string_type(column, binary),
         _ => "UNKNOWN",
     };
-    if flags.contains(ColumnFlags::UNSIGNED_FLAG) && is_number(column.column_type()) {
-        format!("{name} UNSIGNED")
-    } else {
-        name.to_owned()
-    }
-}
-
-/// A TIMESTAMP has the flag too.
-fn is_number(kind: ColumnType) -> bool {
-    use ColumnType as T;
-    matches!(
-        kind,
-        T::MYSQL_TYPE_TINY
-            | T::MYSQL_TYPE_SHORT
-            | T::MYSQL_TYPE_INT24
-            | T::MYSQL_TYPE_LONG
-            | T::MYSQL_TYPE_LONGLONG
-            | T::MYSQL_TYPE_FLOAT
-            | T::MYSQL_TYPE_DOUBLE
-            | T::MYSQL_TYPE_DECIMAL
-            | T::MYSQL_TYPE_NEWDECIMAL
-    )
+    name.to_owned()
 }
 
 fn string_type(column: &Column, binary: bool) -> &'static str {
@@ -287,17 +273,26 @@ fn json_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
         return Ok(());
     }
     out.push(b"\"");
+    in_valid_parts(out, bytes, escaped)?;
+    out.push(b"\"");
+    Ok(())
+}
+
+/// Writes what is UTF-8 with `write`, in one piece where all of it is, and U+FFFD for the rest.
+fn in_valid_parts(
+    out: &mut OutputBuffer<'_>,
+    bytes: &[u8],
+    write: impl Fn(&mut OutputBuffer<'_>, &[u8]) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     if std::str::from_utf8(bytes).is_ok() {
-        escaped(out, bytes)?;
-    } else {
-        for chunk in bytes.utf8_chunks() {
-            escaped(out, chunk.valid().as_bytes())?;
-            if !chunk.invalid().is_empty() {
-                out.push("\u{fffd}".as_bytes());
-            }
+        return write(out, bytes);
+    }
+    for chunk in bytes.utf8_chunks() {
+        write(out, chunk.valid().as_bytes())?;
+        if !chunk.invalid().is_empty() {
+            out.push("\u{fffd}".as_bytes());
         }
     }
-    out.push(b"\"");
     Ok(())
 }
 
@@ -379,24 +374,11 @@ pub(crate) fn csv_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Res
             .iter()
             .any(|b| matches!(b, b'"' | b',' | b'\r' | b'\n'));
     if plain {
-        return valid_pieces(out, bytes, false);
+        return in_valid_parts(out, bytes, |out, text| csv_pieces(out, text, false));
     }
     out.push(b"\"");
-    valid_pieces(out, bytes, true)?;
+    in_valid_parts(out, bytes, |out, text| csv_pieces(out, text, true))?;
     out.push(b"\"");
-    Ok(())
-}
-
-fn valid_pieces(out: &mut OutputBuffer<'_>, bytes: &[u8], doubled: bool) -> std::io::Result<()> {
-    if std::str::from_utf8(bytes).is_ok() {
-        return csv_pieces(out, bytes, doubled);
-    }
-    for chunk in bytes.utf8_chunks() {
-        csv_pieces(out, chunk.valid().as_bytes(), doubled)?;
-        if !chunk.invalid().is_empty() {
-            out.push("\u{fffd}".as_bytes());
-        }
-    }
     Ok(())
 }
 

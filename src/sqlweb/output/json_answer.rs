@@ -28,7 +28,7 @@ enum JsonPosition {
     Between(usize),
 }
 
-/// What is told of the statement when it has ended.
+/// What the document says of the statement after its rows.
 pub(crate) struct AnswerTail<'a> {
     /// The server's warnings.
     pub(crate) warnings: &'a [serde_json::Value],
@@ -103,7 +103,8 @@ impl<'a> JsonAnswer<'a> {
             "warnings": tail.warnings,
         });
         if let Some(in_transaction) = tail.in_transaction {
-            rest["in_transaction"] = json!(in_transaction);
+            let members = rest.as_object_mut().expect("it was made as an object");
+            members.insert("in_transaction".into(), json!(in_transaction));
         }
         self.out.push(b",");
         self.push_members(&rest);

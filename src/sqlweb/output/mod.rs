@@ -1,8 +1,13 @@
 //! Rows as they are sent: values as text, a JSON document, a file.
 
-pub(super) mod buffer;
-pub(super) mod cells;
-pub(super) mod export;
-pub(super) mod json_answer;
-pub(super) mod lazy_stream;
-pub(super) mod row_sink;
+mod buffer;
+mod cells;
+mod export;
+mod json_answer;
+mod lazy_stream;
+mod row_sink;
+
+pub(super) use export::{ExportSink, Format, Layout};
+pub(super) use json_answer::{AnswerTail, JsonAnswer};
+pub(super) use lazy_stream::LazyStream;
+pub(super) use row_sink::{Done, Flow, RowSink};

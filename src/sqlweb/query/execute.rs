@@ -7,22 +7,18 @@ use serde_json::{Value, json};
 use super::job::Job;
 use super::statement::{self, RunContext};
 use crate::http::{ApiError, CancelToken};
-use crate::sqlweb::api::error::{api_error, refused};
+use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
-use crate::sqlweb::conn::cancel::{stoppable, stopped_when_gone};
-use crate::sqlweb::conn::db_conn::{DbConn, READ_TIMEOUT};
-use crate::sqlweb::conn::driver::call_driver;
-use crate::sqlweb::conn::readonly;
-use crate::sqlweb::conn::running_table::Entry;
-use crate::sqlweb::conn::server_info::ServerInfo;
-use crate::sqlweb::conn::session_pool::{CheckoutRequest, Lease};
-use crate::sqlweb::conn::status;
+use crate::sqlweb::conn::{
+    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, status, stoppable,
+    stopped_when_gone,
+};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
-use crate::sqlweb::output::row_sink::{Done, RowSink};
+use crate::sqlweb::output::{Done, RowSink};
 use crate::sqlweb::service::Service;
 
-/// What is told of a statement that succeeded, beside its rows.
+/// What a statement that succeeded returns beside its rows.
 pub(crate) struct Completed {
     /// The server's warnings.
     pub(crate) warnings: Vec<Value>,
@@ -70,7 +66,10 @@ pub(crate) fn execute(
         enters: classified.enters(),
         running: &entry.running,
     };
-    let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
+    let mut lease = service
+        .sessions
+        .check_out(&wanted)
+        .map_err(checkout_error)?;
     let before = classified.moves.then(|| lease.lose_track());
     let outcome = run_on(service, job, sink, &entry, &classified, lease.conn());
     let outcome = outcome.map_err(|error| lease.explain(error));
@@ -99,7 +98,7 @@ fn leaves_transaction(
     lease: &mut Lease<'_>,
     error: Option<&DbError>,
 ) -> bool {
-    let lasts = !service.readonly && !job.owner.session.is_empty();
+    let lasts = !service.options.readonly && !job.owner.session.is_empty();
     let lives = error.is_none_or(DbError::leaves_connection_usable);
     if !lasts || !lives {
         return false;
@@ -125,7 +124,7 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
-    let stops = RunContext {
+    let context = RunContext {
         connector: &service.connector,
         running: &entry.running,
         harmless: classified.passed.is_some(),
@@ -133,9 +132,14 @@ fn run_on(
         reader: &job.reader,
     };
     match &classified.passed {
-        Some(passed) if service.readonly => {
-            read_only(service, job, sink, &stops, (passed, &classified.info), conn)
-        }
+        Some(passed) if service.options.readonly => read_only(
+            service,
+            job,
+            sink,
+            &context,
+            (passed, &classified.info),
+            conn,
+        ),
         _ => {
             if classified.ask_mode {
                 check_with_mode(service, conn, &job.sql)?;
@@ -143,7 +147,7 @@ fn run_on(
             conn.moved |= classified.moves;
             conn.has_state |= classified.passed.is_none();
             let several = PROGRAMS.contains(&classified.kind.as_str());
-            run(job, sink, &stops, conn, several)
+            run(job, sink, &context, conn, several)
         }
     }
 }
@@ -153,7 +157,7 @@ fn read_only(
     service: &Service,
     job: &Job,
     sink: &mut dyn RowSink,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
     (passed, info): (&Passed, &ServerInfo),
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
@@ -164,16 +168,13 @@ fn read_only(
         if let StatementKind::Use(_) = &passed.kind {
             return Ok(());
         }
-        conn.socket.set_read_timeout(None);
-        let prepared = readonly::prepare(&mut conn.driver, &job.sql);
-        conn.socket.set_read_timeout(Some(READ_TIMEOUT));
-        prepared
+        conn.with_read_timeout(None, |driver| readonly::prepare(driver, &job.sql))
     };
-    let outcome = stoppable(stops.running, conn, is_ready).and_then(|()| match &passed.kind {
+    let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(conn, db, sink),
-        _ => run(job, sink, stops, conn, false),
+        _ => run(job, sink, context, conn, false),
     });
-    readonly::told(
+    readonly::explain(
         readonly::not_too_wide(outcome, &job.sql),
         passed.kind.name(),
     )
@@ -183,11 +184,11 @@ fn read_only(
 fn run(
     job: &Job,
     sink: &mut dyn RowSink,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
     conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
-    let ended = statement::run(conn, &job.sql, sink, stops)?;
+    let ended = statement::run(conn, &job.sql, sink, context)?;
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
         _ => catalogue::warnings(&mut conn.driver)?,
@@ -241,7 +242,7 @@ fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
     let dialect = info.dialect.clone();
     let statements = gate::split(sql, &dialect).count();
     // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
-    let ask_mode = !service.readonly
+    let ask_mode = !service.options.readonly
         && sql.contains('\\')
         && gate::split(sql, &service.dialect(true)).count() != statements;
     if !ask_mode {
@@ -255,7 +256,7 @@ fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
             info,
             ask_mode,
         }),
-        Err(refusal) if service.readonly => Err(blocked(&refusal)),
+        Err(refusal) if service.options.readonly => Err(blocked(&refusal)),
         Err(refusal) => Ok(Classified {
             moves: !stays(&refusal.statement, sql),
             kind: refusal.statement,
@@ -270,20 +271,10 @@ fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
 const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
 
 /// Further ones, as long as the text has no word of [`MOVING`].
+#[rustfmt::skip]
 const MOSTLY_STAYING: [&str; 13] = [
-    "ALTER",
-    "BEGIN",
-    "COMMIT",
-    "CREATE",
-    "DROP",
-    "LOCK",
-    "RELEASE",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "SET",
-    "START",
-    "TRUNCATE",
-    "UNLOCK",
+    "ALTER", "BEGIN", "COMMIT", "CREATE", "DROP", "LOCK", "RELEASE", "ROLLBACK", "SAVEPOINT", "SET", "START",
+    "TRUNCATE", "UNLOCK",
 ];
 
 /// What runs a text or another statement, and what `DROP` may take the current database by.

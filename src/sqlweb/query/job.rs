@@ -1,7 +1,6 @@
 //! One statement as a request asks for it.
 
-use crate::sqlweb::conn::owner::Owner;
-
+use crate::sqlweb::conn::Owner;
 /// One statement as a request has it.
 pub(crate) struct Job {
     /// The text.

@@ -1,7 +1,12 @@
 //! The way of one statement from a request to its rows.
 
-pub(super) mod budget;
-pub(super) mod execute;
-pub(super) mod job;
-pub(super) mod statement;
-pub(super) mod tickets;
+mod budget;
+mod execute;
+mod job;
+mod statement;
+mod tickets;
+
+pub(super) use budget::RowBudget;
+pub(super) use execute::execute;
+pub(super) use job::Job;
+pub(super) use tickets::{Export, Tickets};

@@ -9,13 +9,11 @@ use mysql::{Conn, QueryResult, Text};
 
 use super::budget::{self, RowBudget};
 use crate::sqlweb::catch_panic::catch_panic;
-use crate::sqlweb::conn::connector::Connector;
-use crate::sqlweb::conn::db_conn::{DbConn, READ_TIMEOUT};
-use crate::sqlweb::conn::driver::has_set;
-use crate::sqlweb::conn::kill::SentStatement;
-use crate::sqlweb::conn::running::{RunningStatement, StopRequest};
+use crate::sqlweb::conn::{
+    Connector, DbConn, RunningStatement, SentStatement, StopRequest, has_set,
+};
 use crate::sqlweb::error::{DbError, StopCause};
-use crate::sqlweb::output::row_sink::{Done, Flow, RowSink};
+use crate::sqlweb::output::{Done, Flow, RowSink};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
@@ -29,7 +27,7 @@ pub(crate) struct Ended {
     pub(crate) stopped: Option<StopCause>,
 }
 
-/// How a statement may be stopped while it runs.
+/// What a statement runs with: how it is stopped, and the budget of its rows.
 pub(crate) struct RunContext<'a> {
     /// For the connection that sends `KILL QUERY`.
     pub(crate) connector: &'a Arc<Connector>,
@@ -49,23 +47,23 @@ pub(crate) fn run(
     conn: &mut DbConn,
     sql: &str,
     sink: &mut dyn RowSink,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
-    let sent = SentStatement::on(conn, Some(sql), stops.harmless);
-    stops.running.begin(sent)?;
-    conn.socket.set_read_timeout(None);
-    let outcome = catch_panic(|| copy_rows(&mut conn.driver, sql, sink, stops));
-    conn.socket.set_read_timeout(Some(READ_TIMEOUT));
-    let stop = stops.running.pause_after(&outcome);
+    let sent = SentStatement::on(conn, Some(sql), context.harmless);
+    context.running.begin(sent)?;
+    let outcome = conn.with_read_timeout(None, |driver| {
+        catch_panic(|| copy_rows(driver, sql, sink, context))
+    });
+    let stop = context.running.pause_after(&outcome);
     match (outcome, stop) {
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(stop.cause))
         }
         // It was read to its end.
-        (Err(DbError::NoRoom), _) if !stops.harmless => Err(DbError::Unshown),
+        (Err(DbError::NoRoom), _) if !context.harmless => Err(DbError::Unshown),
         (Err(DbError::NoRoom), Some(stop)) => Err(DbError::Stopped(stop.cause)),
         (Err(error), stop) => match StopRequest::explains(stop, error) {
-            lost @ DbError::Lost(_) if !stops.harmless => Err(lost.with_effect()),
+            lost @ DbError::Lost(_) if !context.harmless => Err(lost.with_effect()),
             error => Err(error),
         },
         (Ok(()), stop) => Ok(Ended {
@@ -86,22 +84,24 @@ fn copy_rows(
     conn: &mut Conn,
     sql: &str,
     sink: &mut dyn RowSink,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
 ) -> Result<(), DbError> {
     let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
     while has_set(&mut result) {
         let ended = if result.columns().as_ref().is_empty() {
             no_rows(&mut result, sink)
         } else {
-            one_set(&mut result, sink, stops)
+            one_set(&mut result, sink, context)
         };
         if let Err(error) = ended {
             let error = match error {
                 DbError::Client(_) => {
-                    stops.running.stop(StopCause::ClientLeft, stops.connector);
-                    drain(&mut result, stops).err().unwrap_or(error)
+                    context
+                        .running
+                        .stop(StopCause::ClientLeft, context.connector);
+                    drain(&mut result, context).err().unwrap_or(error)
                 }
-                DbError::NoRoom => decline_all(&mut result, stops).err().unwrap_or(error),
+                DbError::NoRoom => decline_all(&mut result, context).err().unwrap_or(error),
                 _ => error,
             };
             if error.leaves_connection_usable() {
@@ -134,25 +134,25 @@ fn no_rows(
 fn one_set(
     result: &mut QueryResult<'_, '_, '_, Text>,
     sink: &mut dyn RowSink,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
 ) -> Result<(), DbError> {
     let is_large = budget::may_be_large(result.columns().as_ref());
-    let wanted = || !stops.running.is_stopped();
+    let wanted = || !context.running.is_stopped();
     sink.begin(result.columns().as_ref())
         .map_err(DbError::Client)?;
     loop {
         if is_large {
-            stops.rows.wait_for_room(stops.reader, &wanted)?;
+            context.rows.wait_for_room(context.reader, &wanted)?;
         }
         let Some(row) = result.next() else { break };
         let row = row?;
         let counted = is_large.then(|| budget::counted(&row)).flatten();
         let permit = counted
-            .map(|n| stops.rows.acquire(stops.reader, n, &wanted))
+            .map(|n| context.rows.acquire(context.reader, n, &wanted))
             .transpose()?;
         if sink.row(&row).map_err(DbError::Client)? == Flow::Enough {
             drop((row, permit));
-            decline_rest(result, stops)?;
+            decline_rest(result, context)?;
             return sink.end(true).map_err(DbError::Client);
         }
     }
@@ -162,29 +162,29 @@ fn one_set(
 /// The same for all sets that follow.
 fn decline_all(
     result: &mut QueryResult<'_, '_, '_, Text>,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
 ) -> Result<(), DbError> {
     while has_set(result) {
-        decline_rest(result, stops)?;
+        decline_rest(result, context)?;
     }
     Ok(())
 }
 
 /// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped. So are
-/// those of a server that cannot be told, until somebody stops the statement.
+/// those of a server that cannot be told, until somebody context the statement.
 fn decline_rest(
     result: &mut QueryResult<'_, '_, '_, Text>,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
 ) -> Result<(), DbError> {
     // One that could not be told sends all there is, which is no fault of its own.
-    let told = stops.harmless && stops.running.enough(stops.connector);
+    let told = context.harmless && context.running.enough(context.connector);
     let deadline = told.then(|| Instant::now() + DECLINE_TIMEOUT);
     for row in result.by_ref() {
         match row {
             Err(mysql::Error::MySqlError(error))
-                if stops.harmless && was_interrupted(error.code) => {}
+                if context.harmless && was_interrupted(error.code) => {}
             Err(error) => return Err(error.into()),
-            Ok(_) => in_time(stops, deadline)?,
+            Ok(_) => in_time(context, deadline)?,
         }
     }
     Ok(())
@@ -193,12 +193,12 @@ fn decline_rest(
 /// After a failure of the client's side the statement was killed; the rest, which then is short, is read and dropped.
 fn drain(
     result: &mut QueryResult<'_, '_, '_, Text>,
-    stops: &RunContext<'_>,
+    context: &RunContext<'_>,
 ) -> Result<(), DbError> {
     while has_set(result) {
         for row in result.by_ref() {
             match row {
-                Ok(_) => in_time(stops, None)?,
+                Ok(_) => in_time(context, None)?,
                 Err(mysql::Error::MySqlError(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -209,9 +209,9 @@ fn drain(
 
 /// Fails where the server goes on sending after it was told to stop. The connection, in the middle of a result, is of
 /// no more use then.
-fn in_time(stops: &RunContext<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
+fn in_time(context: &RunContext<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
     let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
-    if late || stops.running.is_overdue() {
+    if late || context.running.is_overdue() {
         return Err(DbError::Endless);
     }
     Ok(())

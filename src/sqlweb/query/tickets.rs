@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::job::Job;
 use crate::http::ApiError;
-use crate::sqlweb::output::export::Layout;
+use crate::sqlweb::output::Layout;
 use crate::store::random;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -79,8 +79,8 @@ impl Tickets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlweb::conn::owner::Owner;
-    use crate::sqlweb::output::export::Format;
+    use crate::sqlweb::conn::Owner;
+    use crate::sqlweb::output::Format;
 
     fn export(sql: usize) -> Export {
         Export {
