@@ -61,9 +61,9 @@ pub fn holds_within(patience: Duration, mut condition: impl FnMut() -> bool) -> 
     }
 }
 
-/// A directory for what survives the test run (templates, screenshots), inside [`build_dir`].
+/// A directory for what survives the test run (templates, screenshots), beside [`build_dir`].
 pub fn target_dir(name: &str) -> PathBuf {
-    let dir = build_dir().join("tmp").join(name);
+    let dir = build_dir().with_file_name("tmp").join(name);
     std::fs::create_dir_all(&dir)
         .unwrap_or_else(|e| panic!("cannot create {}: {e}", dir.display()));
     dir
