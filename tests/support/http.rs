@@ -293,11 +293,6 @@ impl Conn {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Says that nothing more will be sent.
-    pub fn finish_sending(&self) -> io::Result<()> {
-        self.socket().shutdown(Shutdown::Write)
-    }
-
     /// Reads one answer to a request of that method and gives the connection back.
     pub fn receive(self, method: &str) -> io::Result<(Response, Option<Conn>)> {
         self.receive_head(method)?.finish()
@@ -312,17 +307,6 @@ impl Conn {
             conn: self,
             framing,
         })
-    }
-
-    /// Whether the server closes: true at the end of the stream or a reset, false when bytes come or time runs out.
-    pub fn closed_within(&mut self, patience: Duration) -> bool {
-        let _ = self.socket().set_read_timeout(Some(patience));
-        let closed = match self.stream.fill_buf() {
-            Ok(bytes) => bytes.is_empty(),
-            Err(e) => !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
-        };
-        let _ = self.socket().set_read_timeout(Some(READ_TIMEOUT));
-        closed
     }
 
     fn exchange(mut self, request: &[u8], method: &str) -> io::Result<Incoming> {

@@ -31,8 +31,10 @@ use std::time::{Duration, Instant};
 /// shared by many test binaries.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Pause between two looks at a condition.
-const POLL: Duration = Duration::from_millis(10);
+/// Pause between the first two looks at a condition, which doubles from look to look...
+const FIRST_POLL: Duration = Duration::from_millis(2);
+/// ... up to this one: a look may cost a query or a call to the browser.
+const LAST_POLL: Duration = Duration::from_millis(25);
 
 /// Waits until `condition` holds and panics with `what` when `patience` runs out.
 #[track_caller]
@@ -46,6 +48,7 @@ pub fn wait_until(patience: Duration, what: &str, condition: impl FnMut() -> boo
 /// Whether `condition` comes to hold before `patience` runs out.
 pub fn holds_within(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
+    let mut poll = FIRST_POLL;
     loop {
         if condition() {
             return true;
@@ -53,13 +56,14 @@ pub fn holds_within(patience: Duration, mut condition: impl FnMut() -> bool) -> 
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(poll);
+        poll = (poll * 2).min(LAST_POLL);
     }
 }
 
-/// A directory for what survives the test run (templates, screenshots), inside [`build_dir`].
+/// A directory for what survives the test run (templates, screenshots), beside [`build_dir`].
 pub fn target_dir(name: &str) -> PathBuf {
-    let dir = build_dir().join("tmp").join(name);
+    let dir = build_dir().with_file_name("tmp").join(name);
     std::fs::create_dir_all(&dir)
         .unwrap_or_else(|e| panic!("cannot create {}: {e}", dir.display()));
     dir

@@ -1,7 +1,8 @@
 //! Tests that need a process of their own: the test binary runs one test of it again.
 
 use std::any::type_name_of_val;
-use std::process::Command;
+use std::io::Read;
+use std::process::{Command, Stdio};
 
 /// Names the test that a process was started for.
 const ALONE: &str = "POSTERN_TEST_ALONE";
@@ -13,6 +14,7 @@ const ALONE: &str = "POSTERN_TEST_ALONE";
 pub fn ran_apart<T>(test: T) -> bool {
     let name = name_of(&test);
     if std::env::var_os(ALONE).is_some_and(|alone| alone == name) {
+        end_with_parent();
         return false;
     }
     print!("{}", run_apart(again(test).env(ALONE, name)));
@@ -30,7 +32,14 @@ pub fn again<T>(test: T) -> Command {
 /// Runs such a command to its end, which must be good, and answers what it printed.
 #[track_caller]
 pub fn run_apart(command: &mut Command) -> String {
-    let done = command.output().expect("the test binary is there");
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the test binary is there");
+    // Open until the child has ended: its end is how the child sees that of this process.
+    let _line = child.stdin.take();
+    let done = child.wait_with_output().expect("our child");
     let printed = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(
         done.status.success() && printed.contains("1 passed"),
@@ -38,6 +47,14 @@ pub fn run_apart(command: &mut Command) -> String {
         String::from_utf8_lossy(&done.stderr)
     );
     printed
+}
+
+/// Ends this process when the one that started it has ended, killed perhaps.
+fn end_with_parent() {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        std::process::exit(1);
+    });
 }
 
 /// As the test harness names it: the path below the crate.

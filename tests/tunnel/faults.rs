@@ -79,12 +79,16 @@ fn a_stop_ends_a_handshake_that_hangs() {
         assert_eq!(tunnel.snapshot().status, Status::Connecting);
         stops_at_once(&tunnel);
     }
-    // After the upgrade: the server's words get lost.
+    // After the upgrade: the server's words are long on their way.
     let server = serve(Users::default());
     let proxy = Proxy::start(server.address());
-    *proxy.faults.delay.lock().unwrap() = Duration::from_millis(400);
+    *proxy.faults.delay.lock().unwrap() = Duration::from_secs(1);
     let tunnel = Tunnel::start(settings_for(proxy.address, free_port(), 9)).unwrap();
-    assert!(!tunnel.wait(Duration::from_millis(1500)));
+    let sent = || proxy.faults.up_bytes.load(Ordering::SeqCst);
+    holds_within(WAIT, "the upgrade is asked for", || sent() > 0);
+    let asked = sent();
+    holds_within(WAIT, "more is said", || sent() > asked);
+    assert_eq!(tunnel.snapshot().status, Status::Connecting);
     stops_at_once(&tunnel);
 }
 

@@ -14,7 +14,7 @@ use tungstenite::{Message, WebSocket};
 /// How long the browser may take over one call.
 const CALL_PATIENCE: Duration = Duration::from_secs(90);
 
-/// Events are kept up to this many; far more than any test causes, and a bound for one that runs wild.
+/// Far more events than the tests that run at once cause, and a bound for one that runs wild.
 const EVENT_LIMIT: usize = 200_000;
 
 /// Something the browser told without being asked.
@@ -92,6 +92,11 @@ impl Cdp {
         locked(&self.events).iter().filter_map(choose).collect()
     }
 
+    /// Forgets the events of a page that is closed: the browser outlives many.
+    pub fn forget(&self, session: &str) {
+        locked(&self.events).retain(|event| event.session.as_deref() != Some(session));
+    }
+
     fn send(
         &self,
         id: u64,
@@ -138,8 +143,10 @@ impl Cdp {
             let _ = self.send(0, session, "Page.handleJavaScriptDialog", accept);
         }
         let mut events = locked(&self.events);
-        if events.len() < EVENT_LIMIT {
-            events.push(event);
+        events.push(event);
+        if events.len() >= EVENT_LIMIT {
+            // Every call fails from now on: better than a test that misses an error.
+            locked(&self.pending).take();
         }
     }
 }

@@ -29,6 +29,8 @@ const ARGUMENTS: &[&str] = &[
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
+    // On a busy machine it takes the drawing process for hung, and no page is drawn any more.
+    "--disable-gpu-watchdog",
     "--disable-quic",
     "--disable-dev-shm-usage",
     "--disable-extensions",

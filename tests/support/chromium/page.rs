@@ -468,6 +468,7 @@ impl Drop for Page {
             let context = json!({"browserContextId": self.context});
             let _ = self.cdp.call(None, "Target.disposeBrowserContext", context);
         }
+        self.cdp.forget(&self.session);
         assert!(
             failing || errors.is_empty(),
             "the page logged errors: {errors:#?}"
