@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
-use super::ssh::{self, ChannelId, Event, Reader, Refusal, RequestId, Session, Writer};
+use super::ssh::{self, ChannelId, ChannelOpenFailure, Event, Reader, RequestId, Session, Writer};
 use super::target::MayDial;
 use super::ws::{WsReader, WsWriter};
 use buffers::Buffers;
@@ -202,7 +202,7 @@ impl Mux {
     /// [`Mux::cut`] after [`FAREWELL`] makes it certain.
     pub(super) fn stop(&self) {
         self.session()
-            .disconnect(ssh::Reason::ByApplication, "stopped");
+            .disconnect(ssh::DisconnectReason::ByApplication, "stopped");
         self.end(End::Stopped);
     }
 
@@ -301,7 +301,7 @@ impl Mux {
 
     fn dispatch(self: &Arc<Self>, event: Event<'_>, handler: &mut dyn Handler) -> Result<(), End> {
         match event {
-            Event::Quiet => {}
+            Event::Handled => {}
             Event::Rekeyed => {
                 self.traffic.rekeys.fetch_add(1, Ordering::Relaxed);
             }
@@ -316,18 +316,20 @@ impl Mux {
                 None => self.release(channel),
             },
             Event::Writable { channel } => self.notify(channel, |stream| stream.writable()),
-            Event::Opened { channel } => self.notify(channel, |stream| stream.opened(self)),
-            Event::OpenRefused { channel, .. } => {
+            Event::ChannelOpenConfirmation { channel } => {
+                self.notify(channel, |stream| stream.opened(self))
+            }
+            Event::ChannelOpenFailure { channel, .. } => {
                 if let Some(stream) = self.streams().remove(&channel) {
                     stream.refused(self);
                 }
             }
-            Event::Request {
+            Event::GlobalRequest {
                 id: Some(id),
                 name: "ping",
                 ..
             } => self.answer(id, true, b"pong")?,
-            Event::Reply { id, round_trip, .. } if self.clock().answered(id) => {
+            Event::RequestReply { id, round_trip, .. } if self.clock().answered(id) => {
                 self.timed(round_trip);
                 // The writer thread sleeps until this answer is late; now the next ping counts.
                 self.wake.notify_all();
@@ -361,7 +363,12 @@ impl Mux {
     }
 
     /// Refuses a channel that was just offered.
-    pub(super) fn refuse(&self, channel: ChannelId, why: Refusal, text: &str) -> Result<(), End> {
+    pub(super) fn refuse(
+        &self,
+        channel: ChannelId,
+        why: ChannelOpenFailure,
+        text: &str,
+    ) -> Result<(), End> {
         self.session()
             .refuse(channel, why, text)
             .map_err(End::Protocol)

@@ -1,4 +1,4 @@
-//! What can go wrong, told apart so that a user knows what to try.
+//! What can go wrong, in kinds that differ in what a user can try.
 
 use std::fmt;
 use std::io;
@@ -35,7 +35,7 @@ impl fmt::Display for ConnectStage {
     }
 }
 
-/// Why [`dial`](super::dial) has no link.
+/// Why [`dial`](super::dial) has no WebSocket.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DialError {
@@ -275,7 +275,7 @@ impl std::error::Error for DialError {
     }
 }
 
-/// Why [`accept`](super::accept) gave up on a connection. Nobody needs to be told but the log.
+/// Why [`accept`](super::accept) gave up on a connection. Only the log hears of it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcceptError {

@@ -18,7 +18,7 @@ const PROTOCOL: &str = "chisel-v3";
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Bytes of a key before it is encoded (§4.1).
 const KEY: usize = 16;
-/// Bytes of a stranger's text in a message. Default 1 KiB: more than any status line says.
+/// Bytes of a peer's text in a message. Default 1 KiB: more than any status line says.
 const TEXT_CAP: usize = 1024;
 /// Headers that are the upgrade's own; a caller's may not stand in for them.
 const OWN: [&str; 5] = [
@@ -176,7 +176,7 @@ fn other_status(answer: &AnswerHead) -> DialError {
     }
 }
 
-/// A stranger's text, fit for a message; the mark at its end says that there was more.
+/// A peer's text, fit for a message; the mark at its end says that there was more.
 pub(super) fn printable(text: &[u8]) -> String {
     let short = text.get(..TEXT_CAP).unwrap_or(text);
     let mark = if short.len() < text.len() {

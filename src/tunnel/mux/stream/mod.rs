@@ -29,7 +29,7 @@ use super::queue::Queue;
 use super::socket::Socket;
 use super::waker::Waker;
 use super::{End, Mux, PortStats};
-use crate::tunnel::ssh::{ChannelId, Error, Refusal};
+use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Error};
 use crate::tunnel::target::{self, Begun};
 use pending::{Pending, StreamPermit};
 use socket::{close, write_now};
@@ -143,9 +143,11 @@ impl Mux {
             log::warn!("a stream is refused: no thread for it: {error}");
             self.streams().remove(&channel);
             self.count_down();
-            return self
-                .session()
-                .refuse(channel, Refusal::ResourceShortage, "no thread");
+            return self.session().refuse(
+                channel,
+                ChannelOpenFailure::ResourceShortage,
+                "no thread",
+            );
         }
         Ok(())
     }
@@ -403,8 +405,11 @@ impl Stream {
         line.streams().remove(&self.channel);
         self.leave(line);
         let reason = "not a target of this client";
-        line.session()
-            .refuse(self.channel, Refusal::Prohibited, reason)
+        line.session().refuse(
+            self.channel,
+            ChannelOpenFailure::AdministrativelyProhibited,
+            reason,
+        )
     }
 
     fn with_target(self: &Arc<Self>, line: &Arc<Mux>, outcome: std::io::Result<TcpStream>) {
