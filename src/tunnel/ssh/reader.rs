@@ -4,6 +4,7 @@
 //! is copied when first needed, and again when it seems used up. All else goes to the session.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::ops::{DerefMut, Range};
 use std::time::Instant;
 
@@ -106,12 +107,8 @@ impl Reader {
     }
 
     /// Copies bytes from the stream; answers how many there was room for.
-    pub fn feed(&mut self, bytes: &[u8]) -> usize {
-        let space = self.space();
-        let count = space.len().min(bytes.len());
-        if let (Some(to), Some(from)) = (space.get_mut(..count), bytes.get(..count)) {
-            to.copy_from_slice(from);
-        }
+    pub fn feed(&mut self, mut bytes: &[u8]) -> usize {
+        let count = bytes.read(self.space()).expect("a slice is read");
         self.filled(count);
         count
     }

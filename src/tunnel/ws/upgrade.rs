@@ -1,4 +1,9 @@
 //! The upgrade from HTTP to a WebSocket (RFC 6455 §4), both sides, without sockets.
+//!
+//! By hand: tungstenite's client refuses an answer that names no subprotocol, as a chisel server's does
+//! not, knows no interim answers, takes a `Connection` of one word only, and logs the request with its
+//! credentials. Its server looks at the first of several equal headers, where a second one is refused
+//! here. Both read a head without a deadline, up to a cap of their own.
 
 use std::fmt;
 
