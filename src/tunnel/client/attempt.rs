@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::failure::{Class, Failure};
+use super::permits::TargetPermit;
 use super::settings::{HostKeyCheck, Settings};
 use super::state::TunnelState;
-use super::streams::TargetPermit;
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;

@@ -5,6 +5,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use tungstenite::protocol::frame::coding::CloseCode;
+
 use super::address_class::AddressClass;
 
 /// What was being done.
@@ -340,11 +342,11 @@ pub enum FrameError {
 
 impl FrameError {
     /// The status code of the close frame that answers it (§7.4.1).
-    pub(super) fn code(self) -> u16 {
+    pub(super) fn code(self) -> CloseCode {
         match self {
-            Self::Text => 1003,
-            Self::TooLong => 1009,
-            _ => 1002,
+            Self::Text => CloseCode::Unsupported,
+            Self::TooLong => CloseCode::Size,
+            _ => CloseCode::Protocol,
         }
     }
 }

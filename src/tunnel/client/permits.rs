@@ -22,7 +22,7 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 /// How many there may be.
 static ROOM: OnceLock<usize> = OnceLock::new();
 
-/// One stream's room; it is free again when this is dropped.
+/// One stream's permit; dropping it gives it back.
 pub(super) struct TargetPermit;
 
 impl TargetPermit {
