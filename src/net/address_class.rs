@@ -1,5 +1,5 @@
-//! How far inside the network an address lies: whoever names a server for somebody else must not lead him further
-//! inside than it is itself.
+//! How far inside the network an address lies: a server that names another one must not lead its client further
+//! inside than it lies itself.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,13 +1,13 @@
 //! Tunnels: the protocol of both ends.
 //!
 //! ```text
-//! registry ── client ──┐            ┌── link      bytes between the ends
-//!                      ├── line ────┤
-//!             server ──┘            └── ssh       the protocol, without sockets
+//! registry ── client ──┐           ┌── ws        bytes between the ends
+//!                      ├── mux ────┤
+//!             server ──┘           └── ssh       the protocol, without sockets
 //! ```
 //!
-//! [`link`] carries bytes between the ends, [`ssh`] is the state machine, `line` the threads
-//! around it; [`client`] and [`server`] are its two users; [`remote`] says what is to be forwarded.
+//! [`ws`] carries bytes between the ends, [`ssh`] is the state machine, `mux` the threads
+//! around both; [`client`] and [`server`] are its two users; [`remote`] says what is to be forwarded.
 
 pub mod client;
 pub mod known_servers;

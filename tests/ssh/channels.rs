@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::fixture::{MIB, Numbers, Pair, Told, assert_clean, pattern, pump, transfer};
-use postern::tunnel::ssh::{Cipher, Config, Error, KeyKind, Reason, Refusal};
+use postern::tunnel::ssh::{ChannelOpenFailure, Cipher, Config, DisconnectReason, Error, KeyKind};
 
 #[test]
 fn data_arrives_whole_both_ways_in_pieces_of_any_size() {
@@ -183,7 +183,7 @@ fn a_refused_channel_leaves_nothing_behind() {
     let Some(Told::Open(up, ..)) = pair.client.told().pop() else {
         panic!();
     };
-    let refused = Refusal::Prohibited;
+    let refused = ChannelOpenFailure::AdministrativelyProhibited;
     pair.client
         .session
         .borrow_mut()
@@ -336,7 +336,7 @@ fn the_end_is_told_and_nothing_works_after_it() {
     pair.client
         .session
         .borrow_mut()
-        .disconnect(Reason::ByApplication, "bye\u{1b}[2J");
+        .disconnect(DisconnectReason::ByApplication, "bye\u{1b}[2J");
     pair.run(usize::MAX);
     let Some(Error::Disconnected { code: 11, text }) = pair.server.failure() else {
         panic!("{:?}", pair.server.told);

@@ -139,21 +139,21 @@ impl End {
 fn note(event: Event<'_>) -> Option<Told> {
     Some(match event {
         Event::HostKey(key) => Told::HostKey(key.fingerprint()),
-        Event::LoginRefused => Told::LoginRefused,
-        Event::Password { user, password } => Told::Password(user.into(), password.into()),
-        Event::LoggedIn => Told::LoggedIn,
+        Event::AuthFailure => Told::LoginRefused,
+        Event::PasswordAuth { user, password } => Told::Password(user.into(), password.into()),
+        Event::AuthSuccess => Told::LoggedIn,
         Event::Rekeyed => Told::Rekeyed,
-        Event::Request { id, name, data } => Told::Request(id, name.into(), data.into()),
-        Event::Reply {
+        Event::GlobalRequest { id, name, data } => Told::Request(id, name.into(), data.into()),
+        Event::RequestReply {
             id, success, data, ..
         } => Told::Reply(id, success, data.into()),
-        Event::Open {
+        Event::ChannelOpen {
             channel,
             kind,
             extra,
         } => Told::Open(channel, kind.into(), extra.into()),
-        Event::Opened { channel } => Told::Opened(channel),
-        Event::OpenRefused { channel, code, .. } => Told::OpenRefused(channel, code),
+        Event::ChannelOpenConfirmation { channel } => Told::Opened(channel),
+        Event::ChannelOpenFailure { channel, code, .. } => Told::OpenRefused(channel, code),
         Event::Data { channel, data } => Told::Data(channel, data.into()),
         Event::Eof { channel } => Told::Eof(channel),
         Event::Closed { channel } => Told::Closed(channel),
@@ -206,14 +206,14 @@ impl Pair {
         self.client
             .session
             .borrow_mut()
-            .login("me", "secret")
+            .authenticate("me", "secret")
             .unwrap();
         self.run(piece);
         assert_eq!(
             self.server.told(),
             [Told::Password("me".into(), "secret".into())]
         );
-        self.server.session.borrow_mut().verdict(true).unwrap();
+        self.server.session.borrow_mut().answer_auth(true).unwrap();
         self.run(piece);
         assert_eq!(self.client.told(), [Told::LoggedIn]);
     }

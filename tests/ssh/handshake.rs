@@ -1,7 +1,7 @@
 //! Key exchange and login between two ends, however the bytes are cut.
 
 use crate::fixture::{Pair, Told};
-use postern::tunnel::ssh::{Cipher, Config, Error, HostKeyAlgorithm, KeyKind, Reason};
+use postern::tunnel::ssh::{Cipher, Config, DisconnectReason, Error, HostKeyAlgorithm, KeyKind};
 
 fn config(cipher: Cipher) -> Config {
     let mut config = Config::default();
@@ -60,14 +60,14 @@ fn a_wrong_password_may_be_mended_five_times() {
         pair.client
             .session
             .borrow_mut()
-            .login("me", "wrong")
+            .authenticate("me", "wrong")
             .unwrap();
         pair.run(usize::MAX);
         assert!(matches!(
             pair.server.told().last(),
             Some(Told::Password(..))
         ));
-        pair.server.session.borrow_mut().verdict(false).unwrap();
+        pair.server.session.borrow_mut().answer_auth(false).unwrap();
         pair.run(usize::MAX);
         let told = pair.client.told();
         match (attempt, told.last().unwrap()) {
@@ -76,7 +76,7 @@ fn a_wrong_password_may_be_mended_five_times() {
             other => panic!("{other:?}"),
         }
     }
-    assert!(pair.server.session.borrow_mut().verdict(true).is_err());
+    assert!(pair.server.session.borrow_mut().answer_auth(true).is_err());
 }
 
 #[test]
@@ -84,9 +84,13 @@ fn a_right_password_after_a_wrong_one_logs_in() {
     let mut pair = Pair::new(&Config::default(), &Config::default(), KeyKind::EcdsaP256);
     pair.run(usize::MAX);
     for right in [false, true] {
-        pair.client.session.borrow_mut().login("me", "x").unwrap();
+        pair.client
+            .session
+            .borrow_mut()
+            .authenticate("me", "x")
+            .unwrap();
         pair.run(usize::MAX);
-        pair.server.session.borrow_mut().verdict(right).unwrap();
+        pair.server.session.borrow_mut().answer_auth(right).unwrap();
         pair.run(usize::MAX);
     }
     assert_eq!(pair.client.told().pop(), Some(Told::LoggedIn));
@@ -95,7 +99,11 @@ fn a_right_password_after_a_wrong_one_logs_in() {
 #[test]
 fn nothing_is_sent_to_log_in_before_the_host_key_is_proved() {
     let mut pair = Pair::new(&Config::default(), &Config::default(), KeyKind::Ed25519);
-    let early = pair.client.session.borrow_mut().login("me", "secret");
+    let early = pair
+        .client
+        .session
+        .borrow_mut()
+        .authenticate("me", "secret");
     assert!(matches!(early, Err(Error::Misuse(_))));
     pair.run(usize::MAX);
     // The key is shown, and nobody has said yes: the client is silent.
@@ -105,7 +113,7 @@ fn nothing_is_sent_to_log_in_before_the_host_key_is_proved() {
     pair.client
         .session
         .borrow_mut()
-        .disconnect(Reason::HostKeyNotVerifiable, "unknown key");
+        .disconnect(DisconnectReason::HostKeyNotVerifiable, "unknown key");
     pair.run(usize::MAX);
     assert!(matches!(
         pair.server.failure(),
@@ -121,8 +129,14 @@ fn ends_without_a_common_algorithm_part_with_a_reason() {
         KeyKind::Ed25519,
     );
     pair.run(usize::MAX);
-    assert_eq!(pair.server.failure(), Some(&Error::NoCommon("cipher")));
-    assert_eq!(pair.client.failure(), Some(&Error::NoCommon("cipher")));
+    assert_eq!(
+        pair.server.failure(),
+        Some(&Error::NoCommonAlgorithm("cipher"))
+    );
+    assert_eq!(
+        pair.client.failure(),
+        Some(&Error::NoCommonAlgorithm("cipher"))
+    );
 
     let mut rsa = Config::default();
     rsa.host_keys = vec![HostKeyAlgorithm::RsaSha512];
@@ -130,7 +144,7 @@ fn ends_without_a_common_algorithm_part_with_a_reason() {
     pair.run(usize::MAX);
     assert_eq!(
         pair.client.failure(),
-        Some(&Error::NoCommon("host key algorithm"))
+        Some(&Error::NoCommonAlgorithm("host key algorithm"))
     );
 }
 

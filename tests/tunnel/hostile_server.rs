@@ -58,8 +58,10 @@ fn serve(
         reader.filled(count);
         loop {
             match reader.next(Instant::now(), || session.borrow_mut()) {
-                Ok(Some(Event::Password { .. })) => session.borrow_mut().verdict(true).unwrap(),
-                Ok(Some(Event::Request {
+                Ok(Some(Event::PasswordAuth { .. })) => {
+                    session.borrow_mut().answer_auth(true).unwrap()
+                }
+                Ok(Some(Event::GlobalRequest {
                     id: Some(id),
                     name: "config",
                     ..
@@ -70,8 +72,8 @@ fn serve(
                         session.open("chisel", target.as_bytes()).unwrap();
                     }
                 }
-                Ok(Some(Event::Opened { .. })) => told.send(0).unwrap(),
-                Ok(Some(Event::OpenRefused { code, .. })) => told.send(code).unwrap(),
+                Ok(Some(Event::ChannelOpenConfirmation { .. })) => told.send(0).unwrap(),
+                Ok(Some(Event::ChannelOpenFailure { code, .. })) => told.send(code).unwrap(),
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(_) => return,

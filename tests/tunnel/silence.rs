@@ -281,8 +281,8 @@ fn act(does: Does, from: &mut WsReader, to: &WsWriter) {
                 .unwrap()
             {
                 Some(Event::HostKey(_)) if does == Does::ExchangesKeys => return,
-                Some(Event::HostKey(_)) => session.borrow_mut().login("", "").unwrap(),
-                Some(Event::LoggedIn) => return,
+                Some(Event::HostKey(_)) => session.borrow_mut().authenticate("", "").unwrap(),
+                Some(Event::AuthSuccess) => return,
                 Some(_) => {}
                 None => break,
             }

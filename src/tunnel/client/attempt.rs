@@ -9,13 +9,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::failure::{Class, Failure};
+use super::permits;
 use super::settings::{HostKeyCheck, Settings};
 use super::state::TunnelState;
-use super::streams;
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;
-use crate::tunnel::ssh::{self, ChannelId, Event, HostKey, HostKeyAlgorithm, Refusal, RequestId};
+use crate::tunnel::ssh::{
+    self, ChannelId, ChannelOpenFailure, Event, HostKey, HostKeyAlgorithm, RequestId,
+};
 use crate::tunnel::ws;
 
 /// Connects, and serves streams until the connection ends; answers why it did.
@@ -97,20 +99,20 @@ impl Handler for Client<'_> {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
             Event::HostKey(key) => self.host_key(mux, &key),
-            Event::LoginRefused => Err(self.fail(Failure::new(
+            Event::AuthFailure => Err(self.fail(Failure::new(
                 Class::WrongPassword,
                 "the server refused the user name or password",
             ))),
-            Event::LoggedIn => self.logged_in(mux),
-            Event::Reply {
+            Event::AuthSuccess => self.logged_in(mux),
+            Event::RequestReply {
                 id,
                 success,
                 data,
                 round_trip,
             } => self.replied(mux, id, (success, data), round_trip),
             // A chisel server asks for nothing but pings.
-            Event::Request { id: Some(id), .. } => mux.answer(id, false, b""),
-            Event::Open {
+            Event::GlobalRequest { id: Some(id), .. } => mux.answer(id, false, b""),
+            Event::ChannelOpen {
                 channel,
                 kind,
                 extra,
@@ -130,7 +132,7 @@ impl Client<'_> {
     fn host_key(&mut self, mux: &Mux, key: &HostKey) -> Result<(), End> {
         if let Err(failure) = check(self.settings, key) {
             mux.session().disconnect(
-                ssh::Reason::HostKeyNotVerifiable,
+                ssh::DisconnectReason::HostKeyNotVerifiable,
                 "the host key is not the known one",
             );
             return Err(self.fail(failure));
@@ -138,7 +140,7 @@ impl Client<'_> {
         self.phase = HandshakePhase::Login;
         let login = mux
             .session()
-            .login(&self.settings.user, &self.settings.password);
+            .authenticate(&self.settings.user, &self.settings.password);
         login.map_err(|error| self.fail(Failure::new(Class::Local, error.to_string())))
     }
 
@@ -164,8 +166,10 @@ impl Client<'_> {
             return Ok(());
         }
         if !success || !data.is_empty() {
-            mux.session()
-                .disconnect(ssh::Reason::ByApplication, "the remotes were refused");
+            mux.session().disconnect(
+                ssh::DisconnectReason::ByApplication,
+                "the remotes were refused",
+            );
             return Err(self.fail(Failure::of_config(data)));
         }
         self.phase = HandshakePhase::Up;
@@ -187,7 +191,11 @@ impl Client<'_> {
         extra: &[u8],
     ) -> Result<(), End> {
         if kind != "chisel" {
-            return mux.refuse(channel, Refusal::UnknownType, "unknown channel type");
+            return mux.refuse(
+                channel,
+                ChannelOpenFailure::UnknownChannelType,
+                "unknown channel type",
+            );
         }
         let wanted = self
             .settings
@@ -198,14 +206,22 @@ impl Client<'_> {
             if !std::mem::replace(&mut self.has_warned, true) {
                 log::warn!("the server asked for a target that was not offered: refused");
             }
-            return mux.refuse(channel, Refusal::Prohibited, "not a target of this client");
+            return mux.refuse(
+                channel,
+                ChannelOpenFailure::AdministrativelyProhibited,
+                "not a target of this client",
+            );
         };
         let open = self.state.traffic.streams.load(Ordering::Relaxed);
-        let Some(permit) = streams::permit(open) else {
+        let Some(permit) = permits::permit(open) else {
             if !std::mem::replace(&mut self.is_crowded, true) {
                 log::warn!("{open} streams of this tunnel are open: no further one is accepted");
             }
-            return mux.refuse(channel, Refusal::ResourceShortage, "too many streams");
+            return mux.refuse(
+                channel,
+                ChannelOpenFailure::ResourceShortage,
+                "too many streams",
+            );
         };
         self.is_crowded = false;
         let host = &remote.remote_host;

@@ -1,4 +1,4 @@
-//! Why a tunnel is not connected, told apart by what a user can do about it.
+//! Why a tunnel is not connected, by what a user can do about it.
 
 use std::fmt;
 
@@ -89,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// The host key is not the known one; `advice` is for who knows that it had to change.
+    /// The host key is not the known one; `advice` is for a user who knows why it has changed.
     pub(super) fn of_host_key(server: String, known: &str, offered: String, advice: &str) -> Self {
         let message = format!(
             "the server's host key is not the known one: known {known}, now {offered}; no password was sent; \
@@ -185,7 +185,7 @@ impl From<End> for Failure {
 fn of_protocol(error: &ssh::Error) -> Class {
     match error {
         ssh::Error::NotSsh => Class::NotATunnelServer,
-        ssh::Error::NoPasswordLogin => Class::WrongPassword,
+        ssh::Error::NoPasswordAuth => Class::WrongPassword,
         ssh::Error::HostKeyChanged | ssh::Error::BadSignature => Class::HostKeyChanged,
         ssh::Error::Disconnected { .. } => Class::Network,
         _ => Class::Protocol,

@@ -10,9 +10,9 @@
 mod attempt;
 mod backoff;
 mod failure;
+mod permits;
 mod settings;
 mod state;
-mod streams;
 mod timing;
 mod tunnel;
 

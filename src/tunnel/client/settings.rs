@@ -46,7 +46,7 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The other times of retrying.
     pub retries: Retries,
-    /// Is told, as far as there is room, when a stream found nobody at its target.
+    /// Gets a message, as far as there is room, when nothing listens at the target of a stream.
     pub target_missed: Option<Sender<()>>,
     /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
     /// is refused.

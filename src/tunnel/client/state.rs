@@ -122,7 +122,7 @@ impl TunnelState {
         }
     }
 
-    /// Ends the connection politely, and what is on the way to one at once.
+    /// Ends the connection with DISCONNECT, and an attempt at one at once.
     pub(super) fn begin_stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.cancel.cancel();

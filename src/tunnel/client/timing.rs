@@ -9,7 +9,7 @@ pub const READY_WITHIN: Duration = Duration::from_secs(30);
 /// The first pause before another attempt. Default 100 ms.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 /// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
-/// servers lock out those who hammer.
+/// servers lock out clients that retry fast.
 const REFUSED_RETRY: Duration = Duration::from_secs(10);
 /// Life of a connection after which the pauses begin at the shortest again. Default 5 s: a
 /// chisel server finds that it cannot bind a port only after it has said yes.

@@ -14,7 +14,7 @@ use super::stream::Stream;
 use super::thread_pool::ThreadPool;
 use super::timers::Timers;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::tunnel::ssh::{self, ChannelId, Refusal, RequestId, Session, Writer};
+use crate::tunnel::ssh::{self, ChannelId, ChannelOpenFailure, RequestId, Session, Writer};
 use crate::tunnel::ws::WsWriter;
 
 /// A connection that carries many streams.
@@ -62,7 +62,7 @@ impl Mux {
     /// [`Mux::cut`] after [`FAREWELL`](super::FAREWELL) makes it certain.
     pub(in crate::tunnel) fn stop(&self) {
         self.session()
-            .disconnect(ssh::Reason::ByApplication, "stopped");
+            .disconnect(ssh::DisconnectReason::ByApplication, "stopped");
         self.end(End::Stopped);
     }
 
@@ -157,7 +157,7 @@ impl Mux {
     pub(in crate::tunnel) fn refuse(
         &self,
         channel: ChannelId,
-        why: Refusal,
+        why: ChannelOpenFailure,
         text: &str,
     ) -> Result<(), End> {
         self.session()

@@ -10,7 +10,7 @@ use super::socket::Socket;
 use super::stats::{PortStats, StreamPermit};
 use super::stream::Stream;
 use super::stream_state::StreamState;
-use crate::tunnel::ssh::{ChannelId, Error, Refusal};
+use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Error};
 use crate::tunnel::target::{self, Begun};
 
 // Client: to a target.
@@ -43,7 +43,7 @@ impl Mux {
         let job = move || mux.reach_target(&own, begun, &host, port);
         if let Err(error) = self.threads.run(job) {
             log::warn!("a stream is refused: no thread for it: {error}");
-            return self.refuse_offered(&stream, Refusal::ResourceShortage, "no thread");
+            return self.refuse_offered(&stream, ChannelOpenFailure::ResourceShortage, "no thread");
         }
         Ok(())
     }
@@ -95,13 +95,17 @@ impl Mux {
     fn forbid(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<(), Error> {
         log::debug!("a stream is refused: its target is this program itself");
         self.target_missed();
-        self.refuse_offered(stream, Refusal::Prohibited, "not a target of this client")
+        self.refuse_offered(
+            stream,
+            ChannelOpenFailure::AdministrativelyProhibited,
+            "not a target of this client",
+        )
     }
 
     fn refuse_offered(
         self: &Arc<Self>,
         stream: &Arc<Stream>,
-        why: Refusal,
+        why: ChannelOpenFailure,
         text: &str,
     ) -> Result<(), Error> {
         self.update(stream, StreamState::failed);

@@ -92,7 +92,7 @@ impl Mux {
 
     fn dispatch(self: &Arc<Self>, event: Event<'_>, handler: &mut dyn Handler) -> Result<(), End> {
         match event {
-            Event::Quiet => {}
+            Event::Handled => {}
             Event::Rekeyed => {
                 let rekeys = &self.options.traffic.rekeys;
                 rekeys.fetch_add(1, Ordering::Relaxed);
@@ -108,23 +108,23 @@ impl Mux {
                     stream.writable();
                 }
             }
-            Event::Opened { channel } => {
+            Event::ChannelOpenConfirmation { channel } => {
                 if let Some(stream) = self.stream(channel) {
                     self.opened(&stream);
                 }
             }
-            Event::OpenRefused { channel, .. } => {
+            Event::ChannelOpenFailure { channel, .. } => {
                 let stream = self.streams().remove(&channel);
                 if let Some(stream) = stream {
                     self.update(&stream, StreamState::refused);
                 }
             }
-            Event::Request {
+            Event::GlobalRequest {
                 id: Some(id),
                 name: "ping",
                 ..
             } => self.answer(id, true, b"pong")?,
-            Event::Reply { id, round_trip, .. } if self.timers().answered(id) => {
+            Event::RequestReply { id, round_trip, .. } if self.timers().answered(id) => {
                 self.timed(round_trip);
                 // The writer thread sleeps until this answer is late; now the next ping counts.
                 self.timers_changed.notify_all();

@@ -1,4 +1,5 @@
-//! Who is connected: a permit for each client, whose it is, and which one is evicted when there is no room.
+//! The clients that are connected, each with its permit and its login, and which one is evicted when
+//! there are too many.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -58,7 +59,7 @@ impl Clients {
     }
 
     /// A permit for a client that came from `address`; none where there are too many. A newer
-    /// client evicts one that has not logged in: who only comes to be in the way keeps nobody out.
+    /// client evicts one that has not logged in, so that idle connections keep nobody out.
     pub(super) fn take(&self, address: IpAddr) -> Option<ClientPermit> {
         let source = source_of(address);
         let (permit, evicted) = {
@@ -92,7 +93,7 @@ impl Clients {
         }
     }
 
-    /// The connections of those who have logged in as `holder`.
+    /// The connections that have logged in as `holder`.
     pub(super) fn connections(&self, holder: &str) -> Vec<Arc<Mux>> {
         let mux = |client: &Client| match &client.login {
             ClientLogin::Done(name, mux) if name == holder => Some(Arc::clone(mux)),

@@ -14,7 +14,7 @@ use super::policy::Grant;
 use super::state::ServerState;
 use crate::tunnel::mux::{ANSWER_WITHIN, End, Handler, Mux, Options};
 use crate::tunnel::remote::{Remote, decode_config};
-use crate::tunnel::ssh::{self, Event, Refusal, RequestId};
+use crate::tunnel::ssh::{self, ChannelOpenFailure, Event, RequestId};
 use crate::tunnel::ws::{self, Accepted};
 
 /// Pause after a refused password; at most six come in a connection. Default 1 s.
@@ -100,17 +100,17 @@ struct Client<'a> {
 impl Handler for Client<'_> {
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
-            Event::Password { user, password } => self.login(mux, user, password),
-            Event::Request {
+            Event::PasswordAuth { user, password } => self.login(mux, user, password),
+            Event::GlobalRequest {
                 id,
                 name: "config",
                 data,
             } => self.config(mux, id, data),
-            Event::Request { id: Some(id), .. } => mux.answer(id, false, b""),
+            Event::GlobalRequest { id: Some(id), .. } => mux.answer(id, false, b""),
             // Forward streams are not served.
-            Event::Open { channel, .. } => mux.refuse(
+            Event::ChannelOpen { channel, .. } => mux.refuse(
                 channel,
-                Refusal::Prohibited,
+                ChannelOpenFailure::AdministrativelyProhibited,
                 "this server opens the streams",
             ),
             _ => Ok(()),
@@ -130,7 +130,7 @@ impl Client<'_> {
             log::info!("{}: login refused", self.peer);
             mux.pause(AFTER_REFUSAL);
         }
-        mux.session().verdict(admitted).map_err(End::Protocol)
+        mux.session().answer_auth(admitted).map_err(End::Protocol)
     }
 
     fn config(&mut self, mux: &Arc<Mux>, id: Option<RequestId>, data: &[u8]) -> Result<(), End> {

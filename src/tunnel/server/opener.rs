@@ -27,7 +27,7 @@ impl Opener {
         self.0.ports.free(holder, port);
     }
 
-    /// Ends the connections of `holder`, politely and then surely.
+    /// Ends the connections of `holder`: with DISCONNECT, and at once.
     pub fn disconnect(&self, holder: &str) {
         for mux in self.0.clients.connections(holder) {
             mux.stop();

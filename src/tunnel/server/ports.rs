@@ -1,5 +1,5 @@
-//! What a server holds for its clients, and whose it is: ports, and names for streams that are
-//! opened in this process.
+//! The ports that a server holds, each for one client: those it listens on, and numbers for streams
+//! that are opened in this process.
 
 use crate::net::Acceptor;
 use crate::net::resolve::resolve;
@@ -131,7 +131,7 @@ impl Ports {
 
     /// Frees what a connection held.
     pub(super) fn release(&self, mux: &Arc<Mux>) {
-        // Under the lock until the listeners are closed: who finds a port free here can bind it.
+        // Under the lock until the listeners are closed: a port that is not held can be bound.
         // Their threads do not take it.
         self.held().retain(|_, held| !Arc::ptr_eq(&held.mux, mux));
     }

@@ -22,7 +22,8 @@ pub(super) struct ServerState {
     pub(super) traffic: Arc<Traffic>,
     pub(super) ports: Ports,
     pub(super) clients: Clients,
-    /// Ends connections politely, and those that do not follow at once.
+    /// Ends connections with DISCONNECT.
     pub(super) cancel: Cancel,
+    /// Ends at once those that have not ended.
     pub(super) cut: Cancel,
 }

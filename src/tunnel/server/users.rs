@@ -51,7 +51,7 @@ struct Secret {
 impl Secret {
     fn new(password: &str) -> Self {
         let mut random = [0; 32];
-        // The key only has to be unknown to who measures; without random bytes the tag is still no password.
+        // The key only has to be unknown to whoever measures; without random bytes the tag is still no password.
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
         let key = hmac::Key::new(hmac::HMAC_SHA256, &random);
         let tag = hmac::sign(

@@ -92,7 +92,7 @@ impl Auth {
         matches!(self, Self::Done)
     }
 
-    pub(super) fn awaits_verdict(&self) -> bool {
+    pub(super) fn awaits_answer(&self) -> bool {
         matches!(self, Self::Deciding(_))
     }
 
@@ -106,21 +106,21 @@ impl Auth {
             (Self::Service(request), msg::SERVICE_ACCEPT) => {
                 out.urgent(&[request]);
                 *self = Self::Asked;
-                Ok(Event::Quiet)
+                Ok(Event::Handled)
             }
             (Self::Asked, msg::USERAUTH_SUCCESS) => {
                 fields.end()?;
                 *self = Self::Done;
-                Ok(Event::LoggedIn)
+                Ok(Event::AuthSuccess)
             }
             (Self::Asked, msg::USERAUTH_FAILURE) => self.refused(fields),
             // RFC 4252 §8: the server wants another password; there is nobody to ask for one.
-            (Self::Asked, msg::USERAUTH_PASSWD_CHANGEREQ) => Err(Error::NoPasswordLogin),
+            (Self::Asked, msg::USERAUTH_PASSWD_CHANGEREQ) => Err(Error::NoPasswordAuth),
             // RFC 4252 §5.4: a banner may come at any time before success; nobody would see it.
             (
                 Self::Service(_) | Self::Asked | Self::Refused | Self::Undecided,
                 msg::USERAUTH_BANNER,
-            ) => Ok(Event::Quiet),
+            ) => Ok(Event::Handled),
             // Some clients ask for the service again before every attempt.
             (Self::Waiting | Self::Failed(_), msg::SERVICE_REQUEST) => self.serve(fields, out),
             (Self::Failed(tries), msg::USERAUTH_REQUEST) => {
@@ -128,7 +128,7 @@ impl Auth {
                 self.attempt(tries, fields, out)
             }
             // RFC 4252 §5.1: requests after success are ignored.
-            (Self::Done, msg::USERAUTH_REQUEST) => Ok(Event::Quiet),
+            (Self::Done, msg::USERAUTH_REQUEST) => Ok(Event::Handled),
             _ => Err(Error::Protocol("a login message came out of order")),
         }
     }
@@ -137,16 +137,16 @@ impl Auth {
         let password_helps = fields.names()?.any(|name| name == PASSWORD);
         let partial = fields.boolean()?;
         if partial || !password_helps {
-            return Err(Error::NoPasswordLogin);
+            return Err(Error::NoPasswordAuth);
         }
         *self = Self::Refused;
-        Ok(Event::LoginRefused)
+        Ok(Event::AuthFailure)
     }
 
     /// RFC 4253 §10: a service that is not offered ends the connection.
     fn serve(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Result<Event<'static>, Error> {
         if fields.string()? != USERAUTH_SERVICE.as_bytes() {
-            return Err(Error::NoService);
+            return Err(Error::UnknownService);
         }
         let mut accept = vec![msg::SERVICE_ACCEPT];
         accept.put_string(USERAUTH_SERVICE.as_bytes());
@@ -154,7 +154,7 @@ impl Auth {
         if matches!(self, Self::Waiting) {
             *self = Self::Failed(Tries::default());
         }
-        Ok(Event::Quiet)
+        Ok(Event::Handled)
     }
 
     /// RFC 4252 §5: user, service, method; §8: the password.
@@ -166,26 +166,26 @@ impl Auth {
     ) -> Result<Event<'a>, Error> {
         let user = fields.text()?;
         if fields.string()? != CONNECTION_SERVICE.as_bytes() {
-            return Err(Error::NoService);
+            return Err(Error::UnknownService);
         }
         let method = fields.name(limits::MAX_NAME)?;
         if method == NONE && !std::mem::replace(&mut tries.none, true) {
             refuse(out);
             *self = Self::Failed(tries);
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
         if method != PASSWORD || fields.boolean()? {
             *self = tries.fail(out)?;
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
         let password = fields.text()?;
         fields.end()?;
         if user.len().max(password.len()) > limits::MAX_CREDENTIAL {
             *self = tries.fail(out)?;
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
         *self = Self::Deciding(tries);
-        Ok(Event::Password { user, password })
+        Ok(Event::PasswordAuth { user, password })
     }
 }
 
@@ -193,7 +193,7 @@ impl Tries {
     fn fail(mut self, out: &mut Output) -> Result<Auth, Error> {
         self.failed += 1;
         if self.failed >= limits::MAX_LOGIN_TRIES {
-            return Err(Error::TooManyTries);
+            return Err(Error::TooManyAuthTries);
         }
         refuse(out);
         Ok(Auth::Failed(self))

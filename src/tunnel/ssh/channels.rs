@@ -13,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::channel::{Channel, ChannelStage, WriteWait};
-use super::error::{Error, Refusal};
+use super::error::{ChannelOpenFailure, Error};
 use super::event::Event;
 use super::ids::ChannelId;
 use super::limits::{self, ChannelLimits};
@@ -79,7 +79,7 @@ impl Channels {
     pub(super) fn refuse(
         &mut self,
         channel: ChannelId,
-        why: Refusal,
+        why: ChannelOpenFailure,
         text: &str,
         out: &mut Output,
     ) -> Result<(), Error> {
@@ -273,14 +273,14 @@ impl Channels {
         let id = fields.uint32()?;
         match kind {
             msg::CHANNEL_WINDOW_ADJUST | msg::CHANNEL_REQUEST if self.is_past(id) => {
-                Ok(Event::Quiet)
+                Ok(Event::Handled)
             }
             msg::CHANNEL_OPEN_CONFIRMATION => self.confirmed(id, fields, out),
             msg::CHANNEL_OPEN_FAILURE => self.refused(id, fields),
             msg::CHANNEL_WINDOW_ADJUST => self.adjusted(id, fields),
             msg::CHANNEL_REQUEST => self.requested(id, fields, out),
             // This side sends no channel requests; a stray answer does no harm.
-            msg::CHANNEL_SUCCESS | msg::CHANNEL_FAILURE => Ok(Event::Quiet),
+            msg::CHANNEL_SUCCESS | msg::CHANNEL_FAILURE => Ok(Event::Handled),
             _ => Err(Error::Protocol("a channel message has an unknown number")),
         }
     }
@@ -295,11 +295,16 @@ impl Channels {
         let remote = fields.uint32()?;
         let (window, max_data) = (fields.uint32()?, fields.uint32()?);
         let Ok((id, _)) = self.add(ChannelStage::Offered) else {
-            refuse(out, remote, Refusal::ResourceShortage, "too many channels");
-            return Ok(Event::Quiet);
+            refuse(
+                out,
+                remote,
+                ChannelOpenFailure::ResourceShortage,
+                "too many channels",
+            );
+            return Ok(Event::Handled);
         };
         self.live(id)?.set_remote(remote, window, max_data)?;
-        Ok(Event::Open {
+        Ok(Event::ChannelOpen {
             channel: ChannelId(id),
             kind,
             extra: fields.rest(),
@@ -321,9 +326,9 @@ impl Channels {
         entry.set_remote(remote, fields.uint32()?, fields.uint32()?)?;
         if entry.released {
             entry.send_close(id, out);
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
-        Ok(Event::Opened {
+        Ok(Event::ChannelOpenConfirmation {
             channel: ChannelId(id),
         })
     }
@@ -337,10 +342,10 @@ impl Channels {
         self.remove(id);
         let (code, text) = (fields.uint32()?, fields.string().unwrap_or_default());
         if released {
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
         let channel = ChannelId(id);
-        Ok(Event::OpenRefused {
+        Ok(Event::ChannelOpenFailure {
             channel,
             code,
             text,
@@ -359,7 +364,7 @@ impl Channels {
             .checked_add(more)
             .ok_or(Error::Protocol("a window is wider than 4 GiB"))?;
         if entry.wait != WriteWait::Window || more == 0 || !entry.is_writable() {
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
         entry.wait = WriteWait::No;
         Ok(Event::Writable {
@@ -382,7 +387,7 @@ impl Channels {
             failure.put_u32(entry.remote);
             out.urgent(&[&failure]);
         }
-        Ok(Event::Quiet)
+        Ok(Event::Handled)
     }
 
     /// Whether the peer has closed this channel. Some peers go on speaking of one for a
@@ -413,11 +418,11 @@ impl Channels {
         received: u64,
     ) -> Result<Event<'static>, Error> {
         let Some(entry) = receiving(&mut self.table, self.next, channel)? else {
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         };
         entry.receive.end(received, &mut self.budget);
         if entry.released {
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
         let channel = ChannelId(channel);
         Ok(Event::Eof { channel })
@@ -432,14 +437,14 @@ impl Channels {
         out: &mut Output,
     ) -> Result<Event<'static>, Error> {
         let Some(entry) = receiving(&mut self.table, self.next, channel)? else {
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         };
         entry.close_received = true;
         entry.send_close(channel, out);
         entry.receive.end(received, &mut self.budget);
         if entry.released {
             self.remove(channel);
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
         let channel = ChannelId(channel);
         Ok(Event::Closed { channel })
@@ -475,7 +480,7 @@ fn receiving(
     }
 }
 
-fn refuse(out: &mut Output, remote: u32, why: Refusal, text: &str) {
+fn refuse(out: &mut Output, remote: u32, why: ChannelOpenFailure, text: &str) {
     let mut message = vec![msg::CHANNEL_OPEN_FAILURE];
     message.put_u32(remote);
     message.put_u32(why.code());

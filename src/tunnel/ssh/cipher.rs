@@ -65,12 +65,12 @@ fn has_aes() -> bool {
 }
 
 /// Seals packets in one direction, in order.
-pub(super) enum Seal {
+pub(super) enum SealingKey {
     Gcm(Box<LessSafeKey>, Invocation),
     Chacha(chacha::SealingKey),
 }
 
-impl Seal {
+impl SealingKey {
     pub(super) fn new(cipher: Cipher, key: &[u8], iv: &[u8; 12]) -> Result<Self, Error> {
         Ok(match cipher {
             Cipher::Chacha20Poly1305 => Self::Chacha(chacha::SealingKey::new(pair(key)?)),
@@ -98,12 +98,12 @@ impl Seal {
 }
 
 /// Opens packets of one direction, in order.
-pub(super) enum Open {
+pub(super) enum OpeningKey {
     Gcm(Box<LessSafeKey>, Invocation),
     Chacha(chacha::OpeningKey),
 }
 
-impl Open {
+impl OpeningKey {
     pub(super) fn new(cipher: Cipher, key: &[u8], iv: &[u8; 12]) -> Result<Self, Error> {
         Ok(match cipher {
             Cipher::Chacha20Poly1305 => Self::Chacha(chacha::OpeningKey::new(pair(key)?)),
@@ -111,7 +111,7 @@ impl Open {
         })
     }
 
-    /// `packet_length`, which nobody vouches for before [`Open::open`].
+    /// `packet_length`, which nobody vouches for before [`OpeningKey::open`].
     pub(super) fn length(&self, sequence: u32, bytes: [u8; LENGTH]) -> u32 {
         match self {
             Self::Chacha(key) => u32::from_be_bytes(key.decrypt_packet_length(sequence, bytes)),
@@ -201,10 +201,10 @@ mod tests {
         packet
     }
 
-    fn halves(cipher: Cipher) -> (Seal, Open) {
+    fn halves(cipher: Cipher) -> (SealingKey, OpeningKey) {
         let key = vec![7; cipher.key_length()];
-        let seal = Seal::new(cipher, &key, &[0xff; 12]).unwrap();
-        (seal, Open::new(cipher, &key, &[0xff; 12]).unwrap())
+        let seal = SealingKey::new(cipher, &key, &[0xff; 12]).unwrap();
+        (seal, OpeningKey::new(cipher, &key, &[0xff; 12]).unwrap())
     }
 
     #[test]

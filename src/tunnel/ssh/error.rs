@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ids::ChannelId;
 
-/// A failure of the protocol, of its peer, or of a call.
+/// A failure of the protocol, of the peer, or of a call.
 ///
 /// Those that [`Reader::next`](super::Reader::next) answers are final: a DISCONNECT is queued where the
 /// peer should be told; write out what waits, then close.
@@ -14,7 +14,7 @@ pub enum Error {
     /// The first line is no identification: the other end does not speak SSH.
     NotSsh,
     /// The two sides share no algorithm of this kind.
-    NoCommon(&'static str),
+    NoCommonAlgorithm(&'static str),
     /// The peer broke a rule of the protocol.
     Protocol(&'static str),
     /// A packet was changed on its way, or the keys differ.
@@ -24,11 +24,11 @@ pub enum Error {
     /// The server showed another host key at a re-key.
     HostKeyChanged,
     /// The server does not offer authentication by password, or wants the password changed.
-    NoPasswordLogin,
+    NoPasswordAuth,
     /// The peer asked for a service other than logging in and channels.
-    NoService,
+    UnknownService,
     /// The peer of a server failed to log in too often.
-    TooManyTries,
+    TooManyAuthTries,
     /// The peer goes on asking without reading the answers.
     Flooded,
     /// The peer ended the connection (RFC 4253 §11.1).
@@ -54,14 +54,20 @@ pub enum Error {
 
 impl Error {
     /// The reason code of RFC 4253 §11.1 that the peer is told, where it is told at all.
-    pub(super) fn reason(&self) -> Option<Reason> {
+    pub(super) fn reason(&self) -> Option<DisconnectReason> {
         match self {
-            Self::NoCommon(_) | Self::NoRandom | Self::BadKey => Some(Reason::KeyExchangeFailed),
-            Self::Protocol(_) | Self::Flooded => Some(Reason::ProtocolError),
-            Self::Corrupt => Some(Reason::MacError),
-            Self::NoService => Some(Reason::ServiceNotAvailable),
-            Self::BadSignature | Self::HostKeyChanged => Some(Reason::HostKeyNotVerifiable),
-            Self::NoPasswordLogin | Self::TooManyTries => Some(Reason::NoMoreAuthMethods),
+            Self::NoCommonAlgorithm(_) | Self::NoRandom | Self::BadKey => {
+                Some(DisconnectReason::KeyExchangeFailed)
+            }
+            Self::Protocol(_) | Self::Flooded => Some(DisconnectReason::ProtocolError),
+            Self::Corrupt => Some(DisconnectReason::MacError),
+            Self::UnknownService => Some(DisconnectReason::ServiceNotAvailable),
+            Self::BadSignature | Self::HostKeyChanged => {
+                Some(DisconnectReason::HostKeyNotVerifiable)
+            }
+            Self::NoPasswordAuth | Self::TooManyAuthTries => {
+                Some(DisconnectReason::NoMoreAuthMethods)
+            }
             _ => None,
         }
     }
@@ -71,14 +77,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSsh => write!(f, "the other end does not speak SSH"),
-            Self::NoCommon(kind) => write!(f, "no {kind} in common with the other end"),
+            Self::NoCommonAlgorithm(kind) => write!(f, "no {kind} in common with the other end"),
             Self::Protocol(what) => write!(f, "protocol error: {what}"),
             Self::Corrupt => write!(f, "a packet was damaged on its way"),
             Self::BadSignature => write!(f, "the server's host key signature is wrong"),
             Self::HostKeyChanged => write!(f, "the server changed its host key while connected"),
-            Self::NoPasswordLogin => write!(f, "the server takes no password"),
-            Self::NoService => write!(f, "the other end asks for an unknown service"),
-            Self::TooManyTries => write!(f, "too many failed attempts to log in"),
+            Self::NoPasswordAuth => write!(f, "the server takes no password"),
+            Self::UnknownService => write!(f, "the other end asks for an unknown service"),
+            Self::TooManyAuthTries => write!(f, "too many failed attempts to log in"),
             Self::Flooded => write!(f, "the other end sends without reading the answers"),
             Self::Disconnected { code, text } => {
                 write!(f, "the other end disconnected ({code}): {text}")
@@ -98,7 +104,7 @@ impl std::error::Error for Error {}
 /// Why a connection is ended: reason codes of RFC 4253 §11.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum DisconnectReason {
     /// 2: the peer broke a rule.
     ProtocolError,
     /// 3: no algorithm in common.
@@ -115,7 +121,7 @@ pub enum Reason {
     NoMoreAuthMethods,
 }
 
-impl Reason {
+impl DisconnectReason {
     pub(super) fn code(self) -> u32 {
         match self {
             Self::ProtocolError => 2,
@@ -132,23 +138,23 @@ impl Reason {
 /// Why a channel is not opened: reason codes of RFC 4254 §5.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum ChannelOpenFailure {
     /// 1: the target or type is not allowed.
-    Prohibited,
+    AdministrativelyProhibited,
     /// 2: the target does not answer.
     ConnectFailed,
     /// 3: the channel type is not known.
-    UnknownType,
+    UnknownChannelType,
     /// 4: too many channels.
     ResourceShortage,
 }
 
-impl Refusal {
+impl ChannelOpenFailure {
     pub(super) fn code(self) -> u32 {
         match self {
-            Self::Prohibited => 1,
+            Self::AdministrativelyProhibited => 1,
             Self::ConnectFailed => 2,
-            Self::UnknownType => 3,
+            Self::UnknownChannelType => 3,
             Self::ResourceShortage => 4,
         }
     }

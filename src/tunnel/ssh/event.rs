@@ -11,28 +11,28 @@ use super::ids::{ChannelId, RequestId};
 #[non_exhaustive]
 pub enum Event<'a> {
     /// The protocol dealt with a packet itself; there may be more, and output may wait.
-    Quiet,
+    Handled,
     /// Client: the server has proved that it owns this key. Compare it with what is known; then either
-    /// [`Session::login`](super::Session::login), which means trust, or
+    /// [`Session::authenticate`](super::Session::authenticate), which means trust, or
     /// [`Session::disconnect`](super::Session::disconnect).
     HostKey(HostKey),
     /// Client: the server has refused user name or password. It may be tried again with
-    /// [`Session::login`](super::Session::login).
-    LoginRefused,
-    /// Server: somebody wants to log in. Answer with [`Session::verdict`](super::Session::verdict);
+    /// [`Session::authenticate`](super::Session::authenticate).
+    AuthFailure,
+    /// Server: somebody wants to log in. Answer with [`Session::answer_auth`](super::Session::answer_auth);
     /// [`Reader::next`](super::Reader::next) stands still until then.
-    Password {
+    PasswordAuth {
         /// The user name, as sent.
         user: &'a str,
         /// The password, as sent. Wiped from the buffer afterwards.
         password: &'a str,
     },
     /// Client: logged in; requests and channels may be opened from now on.
-    LoggedIn,
+    AuthSuccess,
     /// New keys are in use in both directions.
     Rekeyed,
     /// The peer's global request (RFC 4254 §4).
-    Request {
+    GlobalRequest {
         /// For [`Session::reply`](super::Session::reply); absent when no reply is wanted.
         id: Option<RequestId>,
         /// Its name.
@@ -41,7 +41,7 @@ pub enum Event<'a> {
         data: &'a [u8],
     },
     /// The answer to this side's global request.
-    Reply {
+    RequestReply {
         /// Which one.
         id: RequestId,
         /// Success or failure.
@@ -53,7 +53,7 @@ pub enum Event<'a> {
     },
     /// The peer wants to open a channel: answer with [`Session::accept`](super::Session::accept) or
     /// [`Session::refuse`](super::Session::refuse).
-    Open {
+    ChannelOpen {
         /// This side's number for it.
         channel: ChannelId,
         /// Its type.
@@ -62,12 +62,12 @@ pub enum Event<'a> {
         extra: &'a [u8],
     },
     /// The peer has confirmed this side's channel.
-    Opened {
+    ChannelOpenConfirmation {
         /// Which one.
         channel: ChannelId,
     },
     /// The peer has refused this side's channel, which exists no more.
-    OpenRefused {
+    ChannelOpenFailure {
         /// Which one.
         channel: ChannelId,
         /// The reason code of RFC 4254 §5.1.
@@ -105,17 +105,25 @@ impl fmt::Debug for Event<'_> {
     /// Sizes in place of contents: data and passwords stay out of every log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Quiet => write!(f, "Quiet"),
+            Self::Handled => write!(f, "Handled"),
             Self::HostKey(key) => write!(f, "HostKey({})", key.fingerprint()),
-            Self::LoginRefused => write!(f, "LoginRefused"),
-            Self::Password { .. } => write!(f, "Password(***)"),
-            Self::LoggedIn => write!(f, "LoggedIn"),
+            Self::AuthFailure => write!(f, "AuthFailure"),
+            Self::PasswordAuth { .. } => write!(f, "PasswordAuth(***)"),
+            Self::AuthSuccess => write!(f, "AuthSuccess"),
             Self::Rekeyed => write!(f, "Rekeyed"),
-            Self::Request { name, data, .. } => write!(f, "Request({name}, {} B)", data.len()),
-            Self::Reply { success, data, .. } => write!(f, "Reply({success}, {} B)", data.len()),
-            Self::Open { channel, kind, .. } => write!(f, "Open({channel}, {kind})"),
-            Self::Opened { channel } => write!(f, "Opened({channel})"),
-            Self::OpenRefused { channel, code, .. } => write!(f, "OpenRefused({channel}, {code})"),
+            Self::GlobalRequest { name, data, .. } => {
+                write!(f, "GlobalRequest({name}, {} B)", data.len())
+            }
+            Self::RequestReply { success, data, .. } => {
+                write!(f, "RequestReply({success}, {} B)", data.len())
+            }
+            Self::ChannelOpen { channel, kind, .. } => write!(f, "ChannelOpen({channel}, {kind})"),
+            Self::ChannelOpenConfirmation { channel } => {
+                write!(f, "ChannelOpenConfirmation({channel})")
+            }
+            Self::ChannelOpenFailure { channel, code, .. } => {
+                write!(f, "ChannelOpenFailure({channel}, {code})")
+            }
             Self::Data { channel, data } => write!(f, "Data({channel}, {} B)", data.len()),
             Self::Eof { channel } => write!(f, "Eof({channel})"),
             Self::Closed { channel } => write!(f, "Closed({channel})"),

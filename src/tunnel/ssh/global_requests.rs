@@ -96,7 +96,7 @@ impl GlobalRequests {
         let id = wants_reply.then(|| self.id());
         self.theirs.extend(id.map(|id| (id, None)));
         let data = fields.rest();
-        Ok(Event::Request { id, name, data })
+        Ok(Event::GlobalRequest { id, name, data })
     }
 
     /// The peer answers. RFC 4254 §4: in the order of the requests.
@@ -114,7 +114,7 @@ impl GlobalRequests {
         let next = self.answers % self.round_trips.len();
         *self.round_trips.get_mut(next).expect("below its length") = Some(round_trip);
         self.answers = next + 1;
-        Ok(Event::Reply {
+        Ok(Event::RequestReply {
             id,
             success,
             data,

@@ -1,28 +1,28 @@
 //! One key exchange after another (RFC 4253 §7 to §9), on either side.
 //!
 //! ```text
-//!          start: KEXINIT >           < KEXINIT               ECDH both ways, NEWKEYS >
-//! idle ────────────────────> offered ────────────> sharing ───────────────────────────> ending
-//!   │                                                 ^                                   │
-//!   └────────────── < KEXINIT, KEXINIT > ─────────────┘          < NEWKEYS: idle ─────────┘
+//!         start: KEXINIT >             < KEXINIT        ECDH both ways, NEWKEYS >
+//! Idle ───────────────────> KexInitSent ─────────> Ecdh ──────────────────────> NewKeysSent
+//!   │                                               ^                                │
+//!   └───────────── < KEXINIT, KEXINIT > ────────────┘        < NEWKEYS: Idle ────────┘
 //! ```
 
 use std::sync::Arc;
 
-use super::cipher::Open;
+use super::cipher::OpeningKey;
 use super::error::Error;
 use super::event::Event;
 use super::hostkey::{HostKey, ServerKey};
 use super::kex_crypto::{EphemeralKey, Hash, Keys, Secret, Transcript};
 use super::names::msg;
-use super::negotiate::{Agreed, Offer};
+use super::negotiate::{Algorithms, Proposal};
 use super::output::{Output, SealKeys};
 use super::role::Role;
 use super::wire::{Fields, Put};
 
 /// Keys for the direction inward.
 pub(super) struct OpenKeys {
-    pub(super) open: Open,
+    pub(super) open: OpeningKey,
     /// Strict key exchange: count from zero again.
     pub(super) restart: bool,
     /// These are not the connection's first.
@@ -31,30 +31,31 @@ pub(super) struct OpenKeys {
 
 /// The key exchanges of a connection.
 pub(super) struct KeyExchange {
-    offer: Offer,
+    proposal: Proposal,
     server_keys: Arc<[ServerKey]>,
     peer_ident: Vec<u8>,
     /// The first exchange hash (RFC 4253 §7.2); absent before there is one.
-    session: Option<Hash>,
+    session_id: Option<Hash>,
     /// Strict key exchange was agreed in the first exchange, for good.
     strict: bool,
     /// Client: the key that the server has shown first.
     host_key: Option<HostKey>,
-    stage: Stage,
+    state: KexState,
 }
 
-enum Stage {
+enum KexState {
     Idle,
-    Offered { ours: Vec<u8> },
-    Sharing(Sharing),
-    Ending { open: Open },
+    KexInitSent { our_kexinit: Vec<u8> },
+    Ecdh(Ecdh),
+    NewKeysSent { open: OpeningKey },
 }
 
-struct Sharing {
-    ours: Vec<u8>,
-    theirs: Vec<u8>,
-    agreed: Agreed,
-    share: EphemeralKey,
+/// What the exchange hash will cover.
+struct Ecdh {
+    our_kexinit: Vec<u8>,
+    peer_kexinit: Vec<u8>,
+    algorithms: Algorithms,
+    key: EphemeralKey,
     /// The next message is a wrong guess.
     skip: bool,
 }
@@ -62,18 +63,18 @@ struct Sharing {
 impl KeyExchange {
     /// The first exchange: KEXINIT follows the identification at once (RFC 4253 §7.1).
     pub(super) fn begin(
-        offer: Offer,
+        proposal: Proposal,
         server_keys: Arc<[ServerKey]>,
         out: &mut Output,
     ) -> Result<Self, Error> {
         let mut exchange = Self {
-            offer,
+            proposal,
             server_keys,
             peer_ident: Vec::new(),
-            session: None,
+            session_id: None,
             strict: false,
             host_key: None,
-            stage: Stage::Idle,
+            state: KexState::Idle,
         };
         exchange.start(out)?;
         Ok(exchange)
@@ -94,11 +95,11 @@ impl KeyExchange {
 
     /// Sends KEXINIT, unless an exchange is under way.
     pub(super) fn start(&mut self, out: &mut Output) -> Result<(), Error> {
-        if matches!(self.stage, Stage::Idle) {
-            let ours = self.offer.message(self.session.is_none())?;
-            out.transport(&ours);
+        if matches!(self.state, KexState::Idle) {
+            let our_kexinit = self.proposal.message(self.session_id.is_none())?;
+            out.transport(&our_kexinit);
             out.hold();
-            self.stage = Stage::Offered { ours };
+            self.state = KexState::KexInitSent { our_kexinit };
         }
         Ok(())
     }
@@ -110,48 +111,50 @@ impl KeyExchange {
     ) -> Result<Event<'static>, Error> {
         match payload.first() {
             Some(&msg::KEXINIT) => self.kexinit(payload, out),
-            _ => self.shared(payload, out),
+            _ => self.ecdh(payload, out),
         }
     }
 
-    fn kexinit(&mut self, theirs: &[u8], out: &mut Output) -> Result<Event<'static>, Error> {
+    fn kexinit(&mut self, peer_kexinit: &[u8], out: &mut Output) -> Result<Event<'static>, Error> {
         self.start(out)?;
-        let Stage::Offered { ours } = std::mem::replace(&mut self.stage, Stage::Idle) else {
+        let KexState::KexInitSent { our_kexinit } =
+            std::mem::replace(&mut self.state, KexState::Idle)
+        else {
             return Err(Error::Protocol("KEXINIT came during a key exchange"));
         };
-        let agreed = self.offer.agree(theirs)?;
-        if self.session.is_none() {
-            self.strict = agreed.strict;
+        let algorithms = self.proposal.agree(peer_kexinit)?;
+        if self.session_id.is_none() {
+            self.strict = algorithms.strict;
         }
-        let share = EphemeralKey::new()?;
-        if self.offer.role == Role::Client {
+        let key = EphemeralKey::new()?;
+        if self.proposal.role == Role::Client {
             let mut init = vec![msg::ECDH_INIT];
-            init.put_string(share.public());
+            init.put_string(key.public());
             out.transport(&init);
         }
-        self.stage = Stage::Sharing(Sharing {
-            ours,
-            theirs: theirs.to_vec(),
-            agreed,
-            share,
-            skip: agreed.wrong_guess,
+        self.state = KexState::Ecdh(Ecdh {
+            our_kexinit,
+            peer_kexinit: peer_kexinit.to_vec(),
+            skip: algorithms.wrong_guess,
+            algorithms,
+            key,
         });
-        Ok(Event::Quiet)
+        Ok(Event::Handled)
     }
 
     /// ECDH_INIT at the server, ECDH_REPLY at the client (RFC 5656 §4).
-    fn shared(&mut self, payload: &[u8], out: &mut Output) -> Result<Event<'static>, Error> {
-        let mut sharing = match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Sharing(sharing) => sharing,
+    fn ecdh(&mut self, payload: &[u8], out: &mut Output) -> Result<Event<'static>, Error> {
+        let mut ecdh = match std::mem::replace(&mut self.state, KexState::Idle) {
+            KexState::Ecdh(ecdh) => ecdh,
             _ => return Err(OUT_OF_ORDER),
         };
-        if std::mem::take(&mut sharing.skip) {
-            self.stage = Stage::Sharing(sharing);
-            return Ok(Event::Quiet);
+        if std::mem::take(&mut ecdh.skip) {
+            self.state = KexState::Ecdh(ecdh);
+            return Ok(Event::Handled);
         }
-        match (self.offer.role, payload.first()) {
-            (Role::Server, Some(&msg::ECDH_INIT)) => self.init(sharing, payload, out),
-            (Role::Client, Some(&msg::ECDH_REPLY)) => self.reply(sharing, payload, out),
+        match (self.proposal.role, payload.first()) {
+            (Role::Server, Some(&msg::ECDH_INIT)) => self.init(ecdh, payload, out),
+            (Role::Client, Some(&msg::ECDH_REPLY)) => self.reply(ecdh, payload, out),
             _ => Err(OUT_OF_ORDER),
         }
     }
@@ -159,7 +162,7 @@ impl KeyExchange {
     /// Server: proves its host key, and is done but for NEWKEYS.
     fn init(
         &mut self,
-        sharing: Sharing,
+        ecdh: Ecdh,
         payload: &[u8],
         out: &mut Output,
     ) -> Result<Event<'static>, Error> {
@@ -169,19 +172,19 @@ impl KeyExchange {
         let keys = Arc::clone(&self.server_keys);
         let key = keys
             .iter()
-            .find(|key| key.algorithm() == sharing.agreed.host_key)
-            .ok_or(Error::NoCommon("host key algorithm"))?;
+            .find(|key| key.algorithm() == ecdh.algorithms.host_key)
+            .ok_or(Error::NoCommonAlgorithm("host key algorithm"))?;
         let public = key.public();
-        let ours = sharing.share.public().to_vec();
-        let secret = sharing.share.agree(theirs)?;
+        let ours = ecdh.key.public().to_vec();
+        let secret = ecdh.key.agree(theirs)?;
         let hash = Transcript {
             client_ident: &self.peer_ident,
-            server_ident: self.offer.role.ident().as_bytes(),
-            client_kexinit: &sharing.theirs,
-            server_kexinit: &sharing.ours,
+            server_ident: self.proposal.role.ident().as_bytes(),
+            client_kexinit: &ecdh.peer_kexinit,
+            server_kexinit: &ecdh.our_kexinit,
             host_key: public.blob(),
-            client_share: theirs,
-            server_share: &ours,
+            client_key: theirs,
+            server_key: &ours,
         }
         .hash(&secret);
         let mut reply = vec![msg::ECDH_REPLY];
@@ -189,43 +192,43 @@ impl KeyExchange {
         reply.put_string(&ours);
         reply.put_string(&key.sign(&hash)?);
         out.transport(&reply);
-        self.switch(&sharing.agreed, &secret, &hash, out)?;
-        Ok(Event::Quiet)
+        self.switch(&ecdh.algorithms, &secret, &hash, out)?;
+        Ok(Event::Handled)
     }
 
     /// Client: has the server prove its host key.
     fn reply(
         &mut self,
-        sharing: Sharing,
+        ecdh: Ecdh,
         payload: &[u8],
         out: &mut Output,
     ) -> Result<Event<'static>, Error> {
         let mut fields = Fields::after_kind(payload);
         let (blob, theirs, signature) = (fields.string()?, fields.string()?, fields.string()?);
         fields.end()?;
-        let ours = sharing.share.public().to_vec();
-        let secret = sharing.share.agree(theirs)?;
+        let ours = ecdh.key.public().to_vec();
+        let secret = ecdh.key.agree(theirs)?;
         let hash = Transcript {
-            client_ident: self.offer.role.ident().as_bytes(),
+            client_ident: self.proposal.role.ident().as_bytes(),
             server_ident: &self.peer_ident,
-            client_kexinit: &sharing.ours,
-            server_kexinit: &sharing.theirs,
+            client_kexinit: &ecdh.our_kexinit,
+            server_kexinit: &ecdh.peer_kexinit,
             host_key: blob,
-            client_share: &ours,
-            server_share: theirs,
+            client_key: &ours,
+            server_key: theirs,
         }
         .hash(&secret);
         let key = HostKey::new(blob);
-        key.verify(sharing.agreed.host_key, &hash, signature)?;
+        key.verify(ecdh.algorithms.host_key, &hash, signature)?;
         let event = self.shown(key)?;
-        self.switch(&sharing.agreed, &secret, &hash, out)?;
+        self.switch(&ecdh.algorithms, &secret, &hash, out)?;
         Ok(event)
     }
 
     fn shown(&mut self, key: HostKey) -> Result<Event<'static>, Error> {
         match &self.host_key {
             Some(first) if *first != key => Err(Error::HostKeyChanged),
-            Some(_) => Ok(Event::Quiet),
+            Some(_) => Ok(Event::Handled),
             None => {
                 self.host_key = Some(key.clone());
                 Ok(Event::HostKey(key))
@@ -236,26 +239,26 @@ impl KeyExchange {
     /// Sends NEWKEYS; what follows is sealed with the new keys (RFC 4253 §7.3).
     fn switch(
         &mut self,
-        agreed: &Agreed,
+        algorithms: &Algorithms,
         secret: &Secret,
         hash: &Hash,
         out: &mut Output,
     ) -> Result<(), Error> {
-        let session = *self.session.get_or_insert(*hash);
-        let keys = Keys::derive(self.offer.role, agreed, secret, hash, &session)?;
+        let session_id = *self.session_id.get_or_insert(*hash);
+        let keys = Keys::derive(self.proposal.role, algorithms, secret, hash, &session_id)?;
         let seal = SealKeys {
             seal: keys.seal,
             restart: self.strict,
         };
         out.switch(&[msg::NEWKEYS], seal);
-        self.stage = Stage::Ending { open: keys.open };
+        self.state = KexState::NewKeysSent { open: keys.open };
         Ok(())
     }
 
     /// The peer has sent NEWKEYS.
     pub(super) fn finish(&mut self, again: bool) -> Result<OpenKeys, Error> {
-        match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Ending { open } => Ok(OpenKeys {
+        match std::mem::replace(&mut self.state, KexState::Idle) {
+            KexState::NewKeysSent { open } => Ok(OpenKeys {
                 open,
                 restart: self.strict,
                 again,

@@ -5,13 +5,13 @@ use ring::digest::{Context, SHA256};
 use ring::rand::SystemRandom;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::cipher::{Cipher, Open, Seal};
+use super::cipher::{Cipher, OpeningKey, SealingKey};
 use super::error::Error;
-use super::negotiate::Agreed;
+use super::negotiate::Algorithms;
 use super::role::Role;
 use super::wire::Put;
 
-/// This side's share of one exchange.
+/// This side's key pair of one exchange.
 pub(super) struct EphemeralKey {
     private: EphemeralPrivateKey,
     public: Vec<u8>,
@@ -55,8 +55,8 @@ pub(super) struct Transcript<'a> {
     pub(super) client_kexinit: &'a [u8],
     pub(super) server_kexinit: &'a [u8],
     pub(super) host_key: &'a [u8],
-    pub(super) client_share: &'a [u8],
-    pub(super) server_share: &'a [u8],
+    pub(super) client_key: &'a [u8],
+    pub(super) server_key: &'a [u8],
 }
 
 /// A SHA-256 value: the exchange hash, or the first of them, the session's identifier.
@@ -72,8 +72,8 @@ impl Transcript<'_> {
             self.client_kexinit,
             self.server_kexinit,
             self.host_key,
-            self.client_share,
-            self.server_share,
+            self.client_key,
+            self.server_key,
         ] {
             context.put_string(part);
         }
@@ -84,40 +84,40 @@ impl Transcript<'_> {
 
 /// The keys of both directions, as seen from one side.
 pub(super) struct Keys {
-    pub(super) seal: Seal,
-    pub(super) open: Open,
+    pub(super) seal: SealingKey,
+    pub(super) open: OpeningKey,
 }
 
 impl Keys {
     /// RFC 4253 §7.2: letters A, C for client to server and B, D for server to client.
     pub(super) fn derive(
         role: Role,
-        agreed: &Agreed,
+        algorithms: &Algorithms,
         secret: &Secret,
         hash: &Hash,
-        session: &Hash,
+        session_id: &Hash,
     ) -> Result<Self, Error> {
         let parts = |cipher: Cipher, iv: u8, key: u8| {
-            let stream = |letter, length| expand(secret, hash, session, letter, length);
+            let stream = |letter, length| expand(secret, hash, session_id, letter, length);
             let mut start = [0; 12];
             start.copy_from_slice(stream(iv, 12).as_slice());
             (start, stream(key, cipher.key_length()))
         };
-        let up = parts(agreed.client_to_server, b'A', b'C');
-        let down = parts(agreed.server_to_client, b'B', b'D');
+        let up = parts(algorithms.client_to_server, b'A', b'C');
+        let down = parts(algorithms.server_to_client, b'B', b'D');
         let (ours, theirs) = match role {
             Role::Client => (
-                (agreed.client_to_server, &up),
-                (agreed.server_to_client, &down),
+                (algorithms.client_to_server, &up),
+                (algorithms.server_to_client, &down),
             ),
             Role::Server => (
-                (agreed.server_to_client, &down),
-                (agreed.client_to_server, &up),
+                (algorithms.server_to_client, &down),
+                (algorithms.client_to_server, &up),
             ),
         };
         Ok(Self {
-            seal: Seal::new(ours.0, &ours.1.1, &ours.1.0)?,
-            open: Open::new(theirs.0, &theirs.1.1, &theirs.1.0)?,
+            seal: SealingKey::new(ours.0, &ours.1.1, &ours.1.0)?,
+            open: OpeningKey::new(theirs.0, &theirs.1.1, &theirs.1.0)?,
         })
     }
 }
@@ -126,7 +126,7 @@ impl Keys {
 fn expand(
     secret: &Secret,
     hash: &Hash,
-    session: &Hash,
+    session_id: &Hash,
     letter: u8,
     length: usize,
 ) -> Zeroizing<Vec<u8>> {
@@ -137,7 +137,7 @@ fn expand(
         context.put(hash);
         if stream.is_empty() {
             context.put_byte(letter);
-            context.put(session);
+            context.put(session_id);
         } else {
             context.put(&stream);
         }

@@ -17,9 +17,9 @@ pub(super) const MAX_PREFACE_LINES: usize = 32;
 /// `IGNORE` and `DEBUG` of a peer without strict key exchange.
 pub(super) const MAX_PACKETS_BEFORE_KEYS: u32 = 16;
 /// Packets accepted between the first NEWKEYS and the end of authentication. Default 256: a
-/// login takes ten; bounds what a stranger can make this side compute.
+/// login takes ten; bounds what a peer without a login can make this side compute.
 pub(super) const MAX_PACKETS_BEFORE_LOGIN: u32 = 256;
-/// Attempts to log in before the server disconnects. Default 6, as the wire page has it.
+/// Attempts to log in before the server disconnects. Default 6, as OpenSSH has it.
 pub(super) const MAX_LOGIN_TRIES: u32 = 6;
 /// Bytes of user name or password. Default 1 KiB each: longer than any in use.
 pub(super) const MAX_CREDENTIAL: usize = KIB;

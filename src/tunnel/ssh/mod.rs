@@ -68,7 +68,7 @@ mod tests;
 pub use cipher::Cipher;
 pub use config::Config;
 pub use ends::{client, server};
-pub use error::{Error, Reason, Refusal};
+pub use error::{ChannelOpenFailure, DisconnectReason, Error};
 pub use event::Event;
 pub use hostkey::{HostKey, HostKeyAlgorithm, KeyKind, ServerKey};
 pub use ids::{ChannelId, RequestId};

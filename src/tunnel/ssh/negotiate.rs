@@ -12,7 +12,7 @@ use super::wire::{Fields, Put};
 
 /// What this side offers.
 #[derive(Debug, Clone)]
-pub(super) struct Offer {
+pub(super) struct Proposal {
     pub(super) role: Role,
     pub(super) ciphers: Vec<Cipher>,
     pub(super) host_keys: Vec<HostKeyAlgorithm>,
@@ -20,7 +20,7 @@ pub(super) struct Offer {
 
 /// What both sides agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Agreed {
+pub(super) struct Algorithms {
     pub(super) host_key: HostKeyAlgorithm,
     pub(super) client_to_server: Cipher,
     pub(super) server_to_client: Cipher,
@@ -30,7 +30,7 @@ pub(super) struct Agreed {
     pub(super) wrong_guess: bool,
 }
 
-impl Offer {
+impl Proposal {
     /// The KEXINIT message. `first`: strict key exchange is offered in the first only.
     pub(super) fn message(&self, first: bool) -> Result<Vec<u8>, Error> {
         let mut cookie = [0; 16];
@@ -61,7 +61,7 @@ impl Offer {
     }
 
     /// Reads the peer's KEXINIT and chooses (RFC 4253 §7.1: the client's order decides).
-    pub(super) fn agree(&self, theirs: &[u8]) -> Result<Agreed, Error> {
+    pub(super) fn agree(&self, theirs: &[u8]) -> Result<Algorithms, Error> {
         let mut fields = Fields::new(theirs);
         fields.bytes(1 + 16)?;
         let kex = fields.names()?;
@@ -79,7 +79,7 @@ impl Offer {
 
         for mut compression in compressions {
             if !compression.any(|name| name == names::NO_COMPRESSION) {
-                return Err(Error::NoCommon("compression"));
+                return Err(Error::NoCommonAlgorithm("compression"));
             }
         }
         let our_keys = || self.host_keys.iter().map(|key| key.name());
@@ -90,7 +90,7 @@ impl Offer {
             && names::KEX.first() == Some(&chosen_kex)
             && host_keys.clone().next() == Some(chosen_key)
             && our_keys().next() == Some(chosen_key);
-        Ok(Agreed {
+        Ok(Algorithms {
             host_key: find(&self.host_keys, |key| key.name() == chosen_key)?,
             client_to_server: self.cipher(up)?,
             server_to_client: self.cipher(down)?,
@@ -121,7 +121,7 @@ impl Offer {
                 .clone()
                 .find_map(|name| ours.clone().find(|own| *own == name)),
         };
-        chosen.ok_or(Error::NoCommon(kind))
+        chosen.ok_or(Error::NoCommonAlgorithm(kind))
     }
 }
 
@@ -129,15 +129,15 @@ fn find<T: Copy>(list: &[T], is: impl Fn(&T) -> bool) -> Result<T, Error> {
     list.iter()
         .copied()
         .find(is)
-        .ok_or(Error::NoCommon("algorithm"))
+        .ok_or(Error::NoCommonAlgorithm("algorithm"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn offer(role: Role) -> Offer {
-        Offer {
+    fn offer(role: Role) -> Proposal {
+        Proposal {
             role,
             ciphers: Cipher::preferred(),
             host_keys: HostKeyAlgorithm::ALL.to_vec(),
@@ -218,7 +218,10 @@ mod tests {
                 let mut lists = good;
                 lists[at] = name;
                 let theirs = kexinit(lists[0], lists[1], lists[2], lists[3], false);
-                assert_eq!(offer(role).agree(&theirs), Err(Error::NoCommon(kind)));
+                assert_eq!(
+                    offer(role).agree(&theirs),
+                    Err(Error::NoCommonAlgorithm(kind))
+                );
             }
         }
     }

@@ -13,13 +13,13 @@
 
 use std::collections::VecDeque;
 
-use super::cipher::Seal;
+use super::cipher::SealingKey;
 use super::frame::{Form, Framer, OVERHEAD};
 use super::limits;
 
 /// New keys for the direction outward, from the packet after NEWKEYS on.
 pub(super) struct SealKeys {
-    pub(super) seal: Seal,
+    pub(super) seal: SealingKey,
     /// Strict key exchange: count from zero again.
     pub(super) restart: bool,
 }
@@ -56,7 +56,7 @@ pub(super) struct Output {
     held: bool,
     /// DISCONNECT is queued: nothing follows it.
     ended: bool,
-    bulk_has_turn: bool,
+    bulk_is_next: bool,
 }
 
 impl Output {
@@ -77,7 +77,7 @@ impl Output {
             spare: Vec::new(),
             held: true,
             ended: false,
-            bulk_has_turn: false,
+            bulk_is_next: false,
         }
     }
 
@@ -196,7 +196,7 @@ impl Output {
         if self.held || self.ended {
             return false;
         }
-        let bulk_first = std::mem::take(&mut self.bulk_has_turn) && !self.bulk.is_empty();
+        let bulk_first = std::mem::take(&mut self.bulk_is_next) && !self.bulk.is_empty();
         if !bulk_first && !self.urgent.is_empty() {
             return self.take_urgent(batch);
         }
@@ -206,7 +206,7 @@ impl Output {
     fn take_urgent(&mut self, batch: &mut Batch) -> bool {
         std::mem::swap(&mut batch.bytes, &mut self.urgent);
         self.interactive = 0;
-        self.bulk_has_turn = batch.bytes.len() > limits::URGENT_SHARE;
+        self.bulk_is_next = batch.bytes.len() > limits::URGENT_SHARE;
         true
     }
 

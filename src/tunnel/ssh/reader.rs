@@ -4,12 +4,13 @@
 //! is copied when first needed, and again when it seems used up. All else goes to the session.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::ops::{DerefMut, Range};
 use std::time::Instant;
 
 use zeroize::Zeroize;
 
-use super::cipher::{LENGTH, Open, TAG};
+use super::cipher::{LENGTH, OpeningKey, TAG};
 use super::error::Error;
 use super::event::Event;
 use super::ids::ChannelId;
@@ -20,12 +21,23 @@ use super::session::{Message, Session};
 use super::wire::{Fields, wide};
 use super::{frame, ident, limits};
 
+/// What a caller of [`Reader::next`] locks the session with.
+trait SessionLock {
+    fn session(&mut self) -> impl DerefMut<Target = Session>;
+}
+
+impl<S: DerefMut<Target = Session>, F: FnMut() -> S> SessionLock for F {
+    fn session(&mut self) -> impl DerefMut<Target = Session> {
+        self()
+    }
+}
+
 /// Opens input. Owned by whoever reads the stream.
 pub struct Reader {
     role: Role,
     input: Input,
-    stage: Stage,
-    open: Option<Open>,
+    state: ReaderState,
+    open: Option<OpeningKey>,
     /// Of the next packet (RFC 4253 §6.4).
     sequence: u32,
     /// The next packet's length, once known.
@@ -47,7 +59,7 @@ pub struct Reader {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ReaderState {
     /// So many lines came before the identification.
     Ident(usize),
     Packets,
@@ -67,7 +79,7 @@ impl Reader {
         Self {
             role,
             input: Input::new(),
-            stage: Stage::Ident(0),
+            state: ReaderState::Ident(0),
             open: None,
             sequence: 0,
             length: None,
@@ -95,12 +107,8 @@ impl Reader {
     }
 
     /// Copies bytes from the stream; answers how many there was room for.
-    pub fn feed(&mut self, bytes: &[u8]) -> usize {
-        let space = self.space();
-        let count = space.len().min(bytes.len());
-        if let (Some(to), Some(from)) = (space.get_mut(..count), bytes.get(..count)) {
-            to.copy_from_slice(from);
-        }
+    pub fn feed(&mut self, mut bytes: &[u8]) -> usize {
+        let count = bytes.read(self.space()).expect("a slice is read");
         self.filled(count);
         count
     }
@@ -115,61 +123,57 @@ impl Reader {
         mut lock: impl FnMut() -> S,
     ) -> Result<Option<Event<'_>>, Error> {
         self.wipe();
-        if self.stage == Stage::Failed {
+        if self.state == ReaderState::Failed {
             return Err(Error::Closed);
         }
         let step = self.step(now, &mut lock);
         if let Err(error) = &step {
-            lock().fail(error);
+            lock.session().fail(error);
         }
         step
     }
 }
 
 impl Reader {
-    fn step<S: DerefMut<Target = Session>>(
+    fn step(
         &mut self,
         now: Instant,
-        lock: &mut impl FnMut() -> S,
+        lock: &mut impl SessionLock,
     ) -> Result<Option<Event<'_>>, Error> {
         // Restored when this step has gone well.
-        let stage = std::mem::replace(&mut self.stage, Stage::Failed);
-        if let Stage::Ident(lines) = stage {
+        let state = std::mem::replace(&mut self.state, ReaderState::Failed);
+        if let ReaderState::Ident(lines) = state {
             let found = self.ident(lines, lock)?;
-            return Ok(found.then_some(Event::Quiet));
+            return Ok(found.then_some(Event::Handled));
         }
-        if self.waiting && lock().awaits_verdict() {
-            self.stage = stage;
+        if self.waiting && lock.session().awaits_answer() {
+            self.state = state;
             return Ok(None);
         }
         self.waiting = false;
         match self.packet()? {
             Some(payload) => self.sort(payload, now, lock).map(Some),
             None => {
-                self.stage = stage;
+                self.state = state;
                 Ok(None)
             }
         }
     }
 
     /// RFC 4253 §4.2; whether a line was dealt with.
-    fn ident<S: DerefMut<Target = Session>>(
-        &mut self,
-        lines: usize,
-        lock: &mut impl FnMut() -> S,
-    ) -> Result<bool, Error> {
-        let (stage, length) = match ident::line(self.input.pending(), self.role)? {
-            ident::Line::Partial => (Stage::Ident(lines), 0),
+    fn ident(&mut self, lines: usize, lock: &mut impl SessionLock) -> Result<bool, Error> {
+        let (state, length) = match ident::line(self.input.pending(), self.role)? {
+            ident::Line::Partial => (ReaderState::Ident(lines), 0),
             ident::Line::Preface(_) if lines >= limits::MAX_PREFACE_LINES => {
                 return Err(Error::NotSsh);
             }
-            ident::Line::Preface(length) => (Stage::Ident(lines + 1), length),
+            ident::Line::Preface(length) => (ReaderState::Ident(lines + 1), length),
             ident::Line::Ident(text, length) => {
-                lock().peer_ident(text);
-                (Stage::Packets, length)
+                lock.session().kex.peer_ident(text);
+                (ReaderState::Packets, length)
             }
         };
-        self.stage = stage;
+        self.state = state;
         self.input.skip(length);
         Ok(length > 0)
     }
@@ -219,11 +223,11 @@ impl Reader {
         Ok(self.length)
     }
 
-    fn sort<S: DerefMut<Target = Session>>(
+    fn sort(
         &mut self,
         payload: Range<usize>,
         now: Instant,
-        lock: &mut impl FnMut() -> S,
+        lock: &mut impl SessionLock,
     ) -> Result<Event<'_>, Error> {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
@@ -234,7 +238,7 @@ impl Reader {
         let event = match kind {
             msg::CHANNEL_DATA => {
                 let (channel, data) = self.data(payload, 0, lock)?;
-                self.stage = Stage::Packets;
+                self.state = ReaderState::Packets;
                 let data = self.input.at(data);
                 return Ok(Event::Data { channel, data });
             }
@@ -243,7 +247,7 @@ impl Reader {
             msg::NEWKEYS => self.new_keys(payload, now, lock)?,
             _ => return self.other(kind, payload, sequence, now, lock),
         };
-        self.stage = Stage::Packets;
+        self.state = ReaderState::Packets;
         Ok(event)
     }
 
@@ -275,23 +279,20 @@ impl Reader {
         Ok(())
     }
 
-    fn rekey_when_due<S: DerefMut<Target = Session>>(
-        &mut self,
-        lock: &mut impl FnMut() -> S,
-    ) -> Result<(), Error> {
+    fn rekey_when_due(&mut self, lock: &mut impl SessionLock) -> Result<(), Error> {
         if self.received >= self.rekey_bytes && self.open.is_some() && !self.exchanging {
             self.received = 0;
-            lock().rekey_if_alive()?;
+            lock.session().rekey_if_alive()?;
         }
         Ok(())
     }
 
     /// Where a message's data lies, which is its last field; counts it (RFC 4254 §5.2).
-    fn data<S: DerefMut<Target = Session>>(
+    fn data(
         &mut self,
         payload: Range<usize>,
         between: usize,
-        lock: &mut impl FnMut() -> S,
+        lock: &mut impl SessionLock,
     ) -> Result<(ChannelId, Range<usize>), Error> {
         let mut fields = Fields::after_kind(self.input.at(payload.clone()));
         let id = fields.uint32()?;
@@ -304,7 +305,11 @@ impl Reader {
         let flow = self.flows.entry(id).or_default();
         flow.received += wide(size);
         if flow.allowed == 0 || flow.received > flow.allowed {
-            flow.allowed = lock().receivable(id).ok_or(UNKNOWN_CHANNEL)?;
+            flow.allowed = lock
+                .session()
+                .channels
+                .receivable(id)
+                .ok_or(UNKNOWN_CHANNEL)?;
         }
         if flow.ended || flow.received > flow.allowed {
             return Err(Error::Protocol(
@@ -315,52 +320,52 @@ impl Reader {
     }
 
     /// Data of another kind (RFC 4254 §5.2): nobody wants it.
-    fn extended<S: DerefMut<Target = Session>>(
+    fn extended(
         &mut self,
         payload: Range<usize>,
         now: Instant,
-        lock: &mut impl FnMut() -> S,
+        lock: &mut impl SessionLock,
     ) -> Result<Event<'static>, Error> {
         let (channel, data) = self.data(payload, 4, lock)?;
-        match lock().consumed(channel, data.len(), now) {
+        match lock.session().consumed(channel, data.len(), now) {
             Err(Error::Flooded) => Err(Error::Flooded),
             // A channel closed here meanwhile needs no more window.
-            _ => Ok(Event::Quiet),
+            _ => Ok(Event::Handled),
         }
     }
 
     /// EOF or CLOSE (RFC 4254 §5.3).
-    fn ended<S: DerefMut<Target = Session>>(
+    fn ended(
         &mut self,
         kind: u8,
         payload: Range<usize>,
-        lock: &mut impl FnMut() -> S,
+        lock: &mut impl SessionLock,
     ) -> Result<Event<'static>, Error> {
         let mut fields = Fields::after_kind(self.input.at(payload));
         let id = fields.uint32()?;
         fields.end()?;
-        let mut session = lock();
+        let mut session = lock.session();
         if kind == msg::CHANNEL_CLOSE {
             let flow = self.flows.remove(&id).unwrap_or_default();
             return session.peer_close(id, flow.received);
         }
-        if session.receivable(id).is_none() {
-            return session.peer_eof(id, 0);
+        if session.channels.receivable(id).is_none() {
+            return session.channels.peer_eof(id, 0);
         }
         let flow = self.flows.entry(id).or_default();
         if std::mem::replace(&mut flow.ended, true) {
-            return Ok(Event::Quiet);
+            return Ok(Event::Handled);
         }
-        session.peer_eof(id, flow.received)
+        session.channels.peer_eof(id, flow.received)
     }
 
-    fn new_keys<S: DerefMut<Target = Session>>(
+    fn new_keys(
         &mut self,
         payload: Range<usize>,
         now: Instant,
-        lock: &mut impl FnMut() -> S,
+        lock: &mut impl SessionLock,
     ) -> Result<Event<'static>, Error> {
-        let keys = lock().new_keys(self.input.at(payload), now)?;
+        let keys = lock.session().new_keys(self.input.at(payload), now)?;
         self.open = Some(keys.open);
         self.exchanging = false;
         self.received = 0;
@@ -371,22 +376,22 @@ impl Reader {
             return Ok(Event::Rekeyed);
         }
         self.early = 0;
-        Ok(Event::Quiet)
+        Ok(Event::Handled)
     }
 
-    fn other<S: DerefMut<Target = Session>>(
+    fn other(
         &mut self,
         kind: u8,
         payload: Range<usize>,
         sequence: u32,
         now: Instant,
-        lock: &mut impl FnMut() -> S,
+        lock: &mut impl SessionLock,
     ) -> Result<Event<'_>, Error> {
         if kind == msg::USERAUTH_REQUEST {
             self.secret = Some(payload.clone());
         }
         let payload = self.input.at(payload);
-        let mut session = lock();
+        let mut session = lock.session();
         let event = session.handle(Message {
             payload,
             sequence,
@@ -394,15 +399,15 @@ impl Reader {
         })?;
         if kind == msg::KEXINIT {
             self.exchanging = true;
-            self.strict = session.is_strict();
+            self.strict = session.kex.is_strict();
             // OpenSSH PROTOCOL §1.10: KEXINIT must have been the very first packet.
             if self.strict && self.open.is_none() && sequence != 0 {
                 return Err(Error::Protocol("a stray packet came before key exchange"));
             }
         }
-        self.logged_in = session.logged_in();
-        self.waiting = session.awaits_verdict();
-        self.stage = Stage::Packets;
+        self.logged_in = session.auth.is_done();
+        self.waiting = session.awaits_answer();
+        self.state = ReaderState::Packets;
         Ok(event)
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::auth::Auth;
 use super::channels::Channels;
 use super::config::Config;
-use super::error::{Error, Reason, Refusal};
+use super::error::{ChannelOpenFailure, DisconnectReason, Error};
 use super::event::Event;
 use super::global_requests::GlobalRequests;
 use super::hostkey::ServerKey;
@@ -21,7 +21,7 @@ use super::ids::{ChannelId, RequestId};
 use super::kex::{KeyExchange, OpenKeys};
 use super::limits;
 use super::names::msg;
-use super::negotiate::Offer;
+use super::negotiate::Proposal;
 use super::output::{Batch, Output};
 use super::role::Role;
 use super::wire::{Fields, Put, capped, printable, wide};
@@ -31,10 +31,10 @@ use super::wire::{Fields, Put, capped, printable, wide};
 /// No method blocks, encrypts or does more than copy what it is given.
 pub struct Session {
     out: Output,
-    kex: KeyExchange,
-    auth: Auth,
+    pub(super) kex: KeyExchange,
+    pub(super) auth: Auth,
     requests: GlobalRequests,
-    channels: Channels,
+    pub(super) channels: Channels,
     rekey_bytes: u64,
     rekey_time: Duration,
     /// Bytes taken by the writer under the present keys.
@@ -55,7 +55,7 @@ pub(super) struct Message<'a> {
 
 impl Session {
     pub(super) fn new(role: Role, config: &Config, keys: Arc<[ServerKey]>) -> Result<Self, Error> {
-        let offer = Offer {
+        let proposal = Proposal {
             role,
             ciphers: config.ciphers.clone(),
             host_keys: match role {
@@ -64,7 +64,7 @@ impl Session {
             },
         };
         let mut out = Output::new(role.ident());
-        let kex = KeyExchange::begin(offer, keys, &mut out)?;
+        let kex = KeyExchange::begin(proposal, keys, &mut out)?;
         Ok(Self {
             out,
             kex,
@@ -119,7 +119,7 @@ impl Session {
 
     /// Ends the connection (RFC 4253 §11.1). What waited is dropped; write out the rest, then
     /// close the stream.
-    pub fn disconnect(&mut self, reason: Reason, text: &str) {
+    pub fn disconnect(&mut self, reason: DisconnectReason, text: &str) {
         if self.ended {
             return;
         }
@@ -158,20 +158,20 @@ impl Session {
 // Authentication.
 impl Session {
     /// Client: trusts the key of [`Event::HostKey`], and logs in; also after
-    /// [`Event::LoginRefused`]. The answer is an event.
-    pub fn login(&mut self, user: &str, password: &str) -> Result<(), Error> {
+    /// [`Event::AuthFailure`]. The answer is an event.
+    pub fn authenticate(&mut self, user: &str, password: &str) -> Result<(), Error> {
         self.check_alive()?;
         let has_host_key = self.kex.has_host_key();
         self.auth
             .authenticate(has_host_key, user, password, &mut self.out)
     }
 
-    /// Server: answers [`Event::Password`]. Call [`Reader::next`](super::Reader::next) afterwards:
+    /// Server: answers [`Event::PasswordAuth`]. Call [`Reader::next`](super::Reader::next) afterwards:
     /// what came meanwhile has waited.
-    pub fn verdict(&mut self, accepted: bool) -> Result<(), Error> {
+    pub fn answer_auth(&mut self, accepted: bool) -> Result<(), Error> {
         self.check_alive()?;
         match self.auth.decide(accepted, &mut self.out) {
-            Err(error @ Error::TooManyTries) => {
+            Err(error @ Error::TooManyAuthTries) => {
                 self.fail(&error);
                 Ok(())
             }
@@ -182,13 +182,13 @@ impl Session {
 
 // Global requests.
 impl Session {
-    /// Sends a global request that wants a reply: [`Event::Reply`].
+    /// Sends a global request that wants a reply: [`Event::RequestReply`].
     pub fn request(&mut self, name: &str, data: &[u8], now: Instant) -> Result<RequestId, Error> {
         self.check_open()?;
         self.requests.request(name, data, now, &mut self.out)
     }
 
-    /// Answers [`Event::Request`]. Answers may come in any order; they are sent in the order
+    /// Answers [`Event::GlobalRequest`]. Answers may come in any order; they are sent in the order
     /// of the requests.
     pub fn reply(&mut self, id: RequestId, success: bool, data: &[u8]) -> Result<(), Error> {
         self.check_open()?;
@@ -204,20 +204,25 @@ impl Session {
 // Channels.
 impl Session {
     /// Opens a channel; `extra` is what follows the standard fields. The answer is
-    /// [`Event::Opened`] or [`Event::OpenRefused`].
+    /// [`Event::ChannelOpenConfirmation`] or [`Event::ChannelOpenFailure`].
     pub fn open(&mut self, kind: &str, extra: &[u8]) -> Result<ChannelId, Error> {
         self.check_open()?;
         self.channels.open(kind, extra, &mut self.out)
     }
 
-    /// Accepts the channel of [`Event::Open`].
+    /// Accepts the channel of [`Event::ChannelOpen`].
     pub fn accept(&mut self, channel: ChannelId) -> Result<(), Error> {
         self.check_alive()?;
         self.channels.accept(channel, &mut self.out)
     }
 
-    /// Refuses the channel of [`Event::Open`], which exists no more.
-    pub fn refuse(&mut self, channel: ChannelId, why: Refusal, text: &str) -> Result<(), Error> {
+    /// Refuses the channel of [`Event::ChannelOpen`], which exists no more.
+    pub fn refuse(
+        &mut self,
+        channel: ChannelId,
+        why: ChannelOpenFailure,
+        text: &str,
+    ) -> Result<(), Error> {
         self.check_alive()?;
         self.channels.refuse(channel, why, text, &mut self.out)
     }
@@ -312,14 +317,6 @@ impl Session {
 
 // What the reader calls.
 impl Session {
-    pub(super) fn logged_in(&self) -> bool {
-        self.auth.is_done()
-    }
-
-    pub(super) fn peer_ident(&mut self, line: &[u8]) {
-        self.kex.peer_ident(line);
-    }
-
     /// The peer has sent NEWKEYS (RFC 4253 §7.3).
     pub(super) fn new_keys(&mut self, payload: &[u8], now: Instant) -> Result<OpenKeys, Error> {
         Fields::after_kind(payload).end()?;
@@ -327,24 +324,9 @@ impl Session {
         self.kex.finish(again)
     }
 
-    /// Whether strict key exchange was agreed; known after the first KEXINIT.
-    pub(super) fn is_strict(&self) -> bool {
-        self.kex.is_strict()
-    }
-
     /// Whether the reader must stand still until the server's owner has decided.
-    pub(super) fn awaits_verdict(&self) -> bool {
-        self.auth.awaits_verdict() && !self.ended
-    }
-
-    /// What the peer may send on this channel in all, were it to send now.
-    pub(super) fn receivable(&self, channel: u32) -> Option<u64> {
-        self.channels.receivable(channel)
-    }
-
-    /// The peer has sent EOF, after so many bytes of data.
-    pub(super) fn peer_eof(&mut self, channel: u32, sent: u64) -> Result<Event<'static>, Error> {
-        self.channels.peer_eof(channel, sent)
+    pub(super) fn awaits_answer(&self) -> bool {
+        self.auth.awaits_answer() && !self.ended
     }
 
     /// The peer has sent CLOSE, after so many bytes of data.
@@ -362,7 +344,7 @@ impl Session {
         let event = match kind {
             msg::DISCONNECT => disconnected(fields),
             // RFC 4253 §11.2, §11.3, §11.4; RFC 8308 §2.3: nothing here depends on them.
-            msg::IGNORE | msg::DEBUG | msg::UNIMPLEMENTED | msg::EXT_INFO => Ok(Event::Quiet),
+            msg::IGNORE | msg::DEBUG | msg::UNIMPLEMENTED | msg::EXT_INFO => Ok(Event::Handled),
             msg::KEXINIT | msg::ECDH_INIT | msg::ECDH_REPLY => {
                 self.kex.handle(message.payload, &mut self.out)
             }
@@ -413,7 +395,7 @@ impl Session {
         message.put_u32(sequence);
         // While keys change this too must pass (RFC 4253 §7.1).
         self.out.transport(&message);
-        Event::Quiet
+        Event::Handled
     }
 }
 

@@ -44,7 +44,7 @@ impl End {
             let fed = self.reader.feed(bytes);
             bytes = &bytes[fed..];
             match self.reader.next(now, || self.session.borrow_mut()) {
-                Ok(Some(Event::Quiet)) => {}
+                Ok(Some(Event::Handled)) => {}
                 Ok(Some(event)) => self.told.push(format!("{event:?}")),
                 Ok(None) if bytes.is_empty() => break,
                 Ok(None) => {}
@@ -65,9 +65,13 @@ fn ready() -> (End, End) {
 
 fn logged_in((mut client, mut server): (End, End)) -> (End, End) {
     run(&mut client, &mut server);
-    client.session.borrow_mut().login("me", "secret").unwrap();
+    client
+        .session
+        .borrow_mut()
+        .authenticate("me", "secret")
+        .unwrap();
     run(&mut client, &mut server);
-    server.session.borrow_mut().verdict(true).unwrap();
+    server.session.borrow_mut().answer_auth(true).unwrap();
     run(&mut client, &mut server);
     let down = server.session.borrow_mut().open("chisel", b"x:1").unwrap();
     run(&mut client, &mut server);
@@ -305,7 +309,11 @@ fn nobody_is_served_before_the_login() {
 fn a_pipelined_second_attempt_waits_for_the_first_verdict() {
     let (mut client, mut server) = fresh();
     run(&mut client, &mut server);
-    client.session.borrow_mut().login("me", "first").unwrap();
+    client
+        .session
+        .borrow_mut()
+        .authenticate("me", "first")
+        .unwrap();
     client.send_to(&mut server);
     let mut second = vec![50];
     for text in ["me", "ssh-connection", "password"] {
@@ -316,11 +324,11 @@ fn a_pipelined_second_attempt_waits_for_the_first_verdict() {
     server.send_to(&mut client);
     client.session.borrow_mut().inject(&second);
     run(&mut client, &mut server);
-    assert_eq!(server.told, ["Password(***)"]);
-    server.session.borrow_mut().verdict(false).unwrap();
+    assert_eq!(server.told, ["PasswordAuth(***)"]);
+    server.session.borrow_mut().answer_auth(false).unwrap();
     server.receive(&[]);
     assert_eq!(server.told.len(), 2);
-    server.session.borrow_mut().verdict(true).unwrap();
+    server.session.borrow_mut().answer_auth(true).unwrap();
     assert!(server.session.borrow().is_open());
 }
 
@@ -342,10 +350,10 @@ fn passwords_do_not_stay_in_the_input() {
     client
         .session
         .borrow_mut()
-        .login("me", "correct horse")
+        .authenticate("me", "correct horse")
         .unwrap();
     run(&mut client, &mut server);
-    server.session.borrow_mut().verdict(true).unwrap();
+    server.session.borrow_mut().answer_auth(true).unwrap();
     server.receive(&[]);
     let whole = server.reader.input().windows(13);
     assert_eq!(whole.filter(|bytes| *bytes == b"correct horse").count(), 0);

@@ -2,7 +2,7 @@
 
 use std::ops::DerefMut;
 
-use super::cipher::Seal;
+use super::cipher::SealingKey;
 use super::error::Error;
 use super::frame::{self, Form};
 use super::ids::ChannelId;
@@ -14,7 +14,7 @@ pub struct Writer {
     batch: Batch,
     /// Bytes of the batch that have been written.
     written: usize,
-    seal: Option<Seal>,
+    seal: Option<SealingKey>,
     sequence: u32,
     woken: Vec<ChannelId>,
 }

@@ -1,9 +1,11 @@
-//! What can go wrong, told apart so that a user knows what to try.
+//! What can go wrong, in kinds that differ in what a user can try.
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+
+use tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::net::AddressClass;
 
@@ -35,7 +37,7 @@ impl fmt::Display for ConnectStage {
     }
 }
 
-/// Why [`dial`](super::dial) has no link.
+/// Why [`dial`](super::dial) has no WebSocket.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DialError {
@@ -275,7 +277,7 @@ impl std::error::Error for DialError {
     }
 }
 
-/// Why [`accept`](super::accept) gave up on a connection. Nobody needs to be told but the log.
+/// Why [`accept`](super::accept) gave up on a connection. Only the log hears of it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcceptError {
@@ -340,11 +342,11 @@ pub enum FrameError {
 
 impl FrameError {
     /// The status code of the close frame that answers it (§7.4.1).
-    pub(super) fn code(self) -> u16 {
+    pub(super) fn code(self) -> CloseCode {
         match self {
-            Self::Text => 1003,
-            Self::TooLong => 1009,
-            _ => 1002,
+            Self::Text => CloseCode::Unsupported,
+            Self::TooLong => CloseCode::Size,
+            _ => CloseCode::Protocol,
         }
     }
 }

@@ -229,8 +229,8 @@ impl WsReader {
 
     /// Tells the peer which rule it broke (RFC 6455 §7.1.7).
     fn broken(&mut self, error: FrameError) -> io::Error {
-        let code = error.code().to_be_bytes().to_vec();
-        self.source.shared.queue_close(code);
+        let code = u16::from(error.code());
+        self.source.shared.queue_close(code.to_be_bytes().to_vec());
         self.source.has_pending = true;
         error.into()
     }

@@ -200,7 +200,7 @@ pub(in crate::tunnel) fn send_now(socket: &TcpStream, bytes: &[u8]) -> io::Resul
 
 #[cfg(target_os = "linux")]
 const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
-/// Elsewhere the standard library has told the socket or the process.
+/// Elsewhere the standard library has set that for the socket or the process.
 #[cfg(not(target_os = "linux"))]
 const NO_SIGNAL: SendFlags = SendFlags::empty();
 

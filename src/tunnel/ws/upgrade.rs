@@ -1,4 +1,9 @@
 //! The upgrade from HTTP to a WebSocket (RFC 6455 §4), both sides, without sockets.
+//!
+//! By hand: tungstenite's client refuses an answer that names no subprotocol, as a chisel server's does
+//! not, knows no interim answers, takes a `Connection` of one word only, and logs the request with its
+//! credentials. Its server looks at the first of several equal headers, where a second one is refused
+//! here. Both read a head without a deadline, up to a cap of their own.
 
 use std::fmt;
 
@@ -18,7 +23,7 @@ const PROTOCOL: &str = "chisel-v3";
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Bytes of a key before it is encoded (§4.1).
 const KEY: usize = 16;
-/// Bytes of a stranger's text in a message. Default 1 KiB: more than any status line says.
+/// Bytes of a peer's text in a message. Default 1 KiB: more than any status line says.
 const TEXT_CAP: usize = 1024;
 /// Headers that are the upgrade's own; a caller's may not stand in for them.
 const OWN: [&str; 5] = [
@@ -176,7 +181,7 @@ fn other_status(answer: &AnswerHead) -> DialError {
     }
 }
 
-/// A stranger's text, fit for a message; the mark at its end says that there was more.
+/// A peer's text, fit for a message; the mark at its end says that there was more.
 pub(super) fn printable(text: &[u8]) -> String {
     let short = text.get(..TEXT_CAP).unwrap_or(text);
     let mark = if short.len() < text.len() {

@@ -62,16 +62,16 @@ impl End {
 fn answer(session: &RefCell<Session>, event: Event<'_>, now: Instant) {
     let mut session = session.borrow_mut();
     let _ = match event {
-        Event::HostKey(_) => session.login("me", "secret"),
-        Event::Password { password, .. } => session.verdict(password == "secret"),
-        Event::Open { channel, .. } => session.accept(channel),
+        Event::HostKey(_) => session.authenticate("me", "secret"),
+        Event::PasswordAuth { password, .. } => session.answer_auth(password == "secret"),
+        Event::ChannelOpen { channel, .. } => session.accept(channel),
         Event::Data { channel, data } => {
             let _ = session.write(channel, data);
             session.consumed(channel, data.len(), now)
         }
         Event::Eof { channel } => session.eof(channel),
         Event::Closed { channel } => session.close(channel),
-        Event::Request { id: Some(id), .. } => session.reply(id, false, b"no"),
+        Event::GlobalRequest { id: Some(id), .. } => session.reply(id, false, b"no"),
         _ => Ok(()),
     };
 }
