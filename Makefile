@@ -13,7 +13,7 @@ STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
 DEBIAN_PACKAGES := rustc-web cargo-web rust-web-src
 DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 
-.PHONY: all static static-rustup static-debian test fuzz bench demo lint fmt clean
+.PHONY: all static static-rustup static-debian test fuzz bench bench-pairs demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -70,6 +70,11 @@ bench:
 	$(CARGO) bench --locked --profile release --bench tunnel
 	$(CARGO) bench --locked --profile release --bench gateway
 	$(CARGO) test --locked --profile release --test perf figures -- --nocapture --test-threads=1
+
+# The tunnel of this build beside that of another one, POSTERN_OLD, by turns.
+bench-pairs:
+	@test -x "$(POSTERN_OLD)" || { echo "bench-pairs: POSTERN_OLD names no program" >&2; exit 1; }
+	POSTERN_OLD=$(POSTERN_OLD) $(CARGO) bench --locked --profile release --bench tunnel
 
 # A private MariaDB with sample data and a small web site, shared through a relay on this machine, until Ctrl-C.
 # ARGS go to postern start.

@@ -19,15 +19,14 @@ import os
 import re
 import sys
 import tempfile
-from collections import deque
+from collections import deque, namedtuple
 
 # Sets of files that may import each other, with the reason as a comment. Nothing so far.
 EXCEPTIONS = []
 
 TOKEN = re.compile(
     r"""
-      (?P<skip> \s+ | //[^\n]* )
-    | (?P<block> /\* )
+      (?P<skip> \s+ | //[^\n]* | /\* .*? \*/ )
     | (?P<string> [bc]?" (?: [^"\\] | \\. )* " )
     | (?P<raw> [bc]?r(?P<hashes>\#*)" )
     | (?P<char> b?' (?: [^'\\\n] | \\ (?: u\{[0-9a-fA-F_]+\} | x[0-9a-fA-F]{2} | . ) ) ' )
@@ -44,13 +43,7 @@ ITEM_WORDS = {"fn", "struct", "enum", "union", "trait", "type", "const", "static
 KEYWORDS = ITEM_WORDS | {"pub", "use", "mod", "impl", "unsafe", "extern", "async", "mut", "let", "for", "where"}
 
 
-class Token:
-    """A token with its kind and its line, from 1."""
-
-    __slots__ = ("kind", "text", "line")
-
-    def __init__(self, kind, text, line):
-        self.kind, self.text, self.line = kind, text, line
+Token = namedtuple("Token", "kind text line")  # line from 1
 
 
 def tokens_of(source):
@@ -64,26 +57,11 @@ def tokens_of(source):
             closing = '"' + match.group("hashes")
             end = source.find(closing, end) + len(closing)
             text = source[at:end]
-        elif kind == "block":
-            end = end_of_block_comment(source, end)
-            kind, text = "skip", source[at:end]
         if kind != "skip":
             found.append(Token(kind, text.removeprefix("r#") if kind == "name" else text, line))
         line += source.count("\n", at, end)
         at = end
     return found
-
-
-def end_of_block_comment(source, at):
-    depth = 1
-    while depth and at < len(source):
-        if source.startswith("/*", at):
-            depth, at = depth + 1, at + 2
-        elif source.startswith("*/", at):
-            depth, at = depth - 1, at + 2
-        else:
-            at += 1
-    return at
 
 
 class Module:
@@ -384,58 +362,44 @@ def broken_layer(importer, imported):
 
 
 def circles(graph):
-    """The strongly connected components of more than one file, the largest first (Tarjan, without recursion)."""
-    index, low, on_stack, stack, found = {}, {}, set(), [], []
-    for start in sorted(graph):
-        if start in index:
-            continue
-        work = [(start, iter(sorted(graph[start])))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        on_stack.add(start)
-        while work:
-            node, ahead = work[-1]
-            step = next((n for n in ahead if n not in index or n in on_stack), None)
-            if step is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    component = set()
-                    while node not in component:
-                        component.add(stack.pop())
-                    on_stack -= component
-                    if len(component) > 1:
-                        found.append(component)
-            elif step in index:
+    """The strongly connected components of more than one file, the largest first (Tarjan)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for step in sorted(graph[node]):
+            if step not in index:
+                visit(step)
+                low[node] = min(low[node], low[step])
+            elif step in stack:
                 low[node] = min(low[node], index[step])
-            else:
-                index[step] = low[step] = len(index)
-                stack.append(step)
-                on_stack.add(step)
-                work.append((step, iter(sorted(graph[step]))))
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(set(stack[at:]))
+            del stack[at:]
+
+    sys.setrecursionlimit(10_000)
+    for start in sorted(graph):
+        if start not in index:
+            visit(start)
     return sorted(found, key=lambda component: (-len(component), sorted(component)))
 
 
 def shortest_circle(graph, component):
     """The files of a shortest circle inside a component; the first is not repeated at the end."""
-    best = None
-    for start in sorted(component):
-        came_from, queue = {start: None}, deque([start])
-        while queue:
+
+    def circle_from(start):
+        paths, queue = {start: [start]}, deque([start])
+        while start not in graph[queue[0]]:
             node = queue.popleft()
-            if start in graph[node]:
-                path = []
-                while node is not None:
-                    path.insert(0, node)
-                    node = came_from[node]
-                if best is None or len(path) < len(best):
-                    best = path
-                break
-            for step in sorted(set(graph[node]) & component - set(came_from)):
-                came_from[step] = node
+            for step in sorted(set(graph[node]) & component - set(paths)):
+                paths[step] = [*paths[node], step]
                 queue.append(step)
-    return best
+        return paths[queue[0]]
+
+    return min((circle_from(start) for start in sorted(component)), key=len)
 
 
 def describe(graph, component, with_edges):

@@ -48,6 +48,7 @@ check() {
     need 'Python 3.11' python3 python3 -c 'import tomllib'
     need 'the module venv of Python 3' python3-venv python3 -c 'import ensurepip, venv'
     need 'Node.js' nodejs has node
+    need 'npm (for the TypeScript compiler)' npm has npm
     need 'prlimit and setpriv' util-linux has prlimit
 }
 

@@ -13,7 +13,7 @@ fail() {
 
 if [ "$("$tsc" --version 2>/dev/null)" != "Version $version" ]; then
 	command -v npm >/dev/null ||
-		fail 'npm is missing; install Node.js 20 or newer with npm' 'on Debian or Ubuntu: sudo apt-get install nodejs npm'
+		fail 'npm is missing; install Node.js 16.20 or newer with npm' 'on Debian or Ubuntu: sudo apt-get install nodejs npm'
 	echo "typescript: fetching TypeScript $version into target/tsc"
 	npm install --prefix target/tsc "typescript@$version" --no-audit --no-fund --silent ||
 		fail 'it could not be fetched; with a network, run:' "npm install --prefix target/tsc typescript@$version"

@@ -29,7 +29,7 @@ function apply(element, key, value) {
   else element.setAttribute(key, value === true ? '' : String(value));
 }
 
-/** Creates an element of a drawing. @param {string} tag @param {Record<string, string|number>} [attributes] @param {...SVGElement} children @returns {SVGElement} */
+/** Creates an element of a drawing. @param {string} tag @param {Record<string, string|number>} [attributes] @param {...(Node|string)} children @returns {SVGElement} */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));

@@ -4,12 +4,13 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Time for the other process to take a connection. Default 2 s: it is on this machine.
-const CONNECT_WAIT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for an answer. Default 15 s: a change waits up to 10 s for another writer.
-const ANSWER_WAIT: Duration = Duration::from_secs(15);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// Bytes of an answer. Default 64 MiB: a relay with every connector it takes.
 const ANSWER_CAP: u64 = 64 * 1024 * 1024;
 
@@ -22,11 +23,21 @@ pub(super) struct Call<'a> {
     pub(super) body: Option<&'a Value>,
 }
 
-/// The envelope of the answer; null where it is none.
-pub(super) fn call(address: SocketAddr, call: &Call<'_>) -> std::io::Result<Value> {
-    let mut stream = TcpStream::connect_timeout(&address, CONNECT_WAIT)?;
-    stream.set_read_timeout(Some(ANSWER_WAIT))?;
-    stream.set_write_timeout(Some(ANSWER_WAIT))?;
+/// An answer, as far as it is in the envelope that our APIs use.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Answer {
+    /// The status; none where the answer is no envelope.
+    pub(super) code: Option<u64>,
+    pub(super) message: Option<String>,
+    pub(super) data: Value,
+}
+
+/// Makes the call and reads the answer.
+pub(super) fn call(address: SocketAddr, call: &Call<'_>) -> std::io::Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     let body = call.body.map(ToString::to_string).unwrap_or_default();
     let authorization = call
         .authorization

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::settings::PASSWORD_VARIABLE;
+use super::args::values::PASSWORD_VARIABLE;
 
 /// The stack of the thread that waits for the opener, in bytes.
 const STACK: usize = 64 * 1024;

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use crate::store;
+
 /// The longest text from elsewhere that is printed, in characters. Default 16 Ki: far above every message that is one,
 /// and less than would bury what stands around it.
 const TEXT_CAP: usize = 16 * 1024;
@@ -72,6 +74,15 @@ impl Failure {
         self
     }
 
+    /// Adds what to try, where there is something.
+    #[must_use]
+    pub(crate) fn hint_if(self, hint: Option<impl Into<String>>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
     /// Ends with another exit status.
     #[must_use]
     pub(crate) fn exit_status(mut self, status: u8) -> Self {
@@ -81,16 +92,9 @@ impl Failure {
 
     /// Prints the lines and gives the exit status. A failing stderr leaves nowhere to say so.
     pub(crate) fn report(&self) -> ExitCode {
-        let mut text = String::new();
-        for line in [Some(&self.message), self.hint.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            if !line.is_empty() {
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
+        let lines = [Some(&self.message), self.hint.as_ref()];
+        let lines = lines.into_iter().flatten().filter(|line| !line.is_empty());
+        let text: String = lines.map(|line| format!("{line}\n")).collect();
         let _ = io::stderr().lock().write_all(text.as_bytes());
         ExitCode::from(self.status)
     }
@@ -98,6 +102,13 @@ impl Failure {
     #[cfg(test)]
     pub(crate) fn parts(&self) -> (u8, &str, Option<&str>) {
         (self.status, &self.message, self.hint.as_deref())
+    }
+}
+
+/// A file of the per-user directory.
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        Self::operation(error.to_string()).hint(error.hint())
     }
 }
 

@@ -1,53 +1,28 @@
-//! The command line: one file a command, each with its flags in one table.
+//! The command line: commands, each with its flags in one table, and what they share.
 
 mod api_client;
-mod app;
+mod args;
 mod browser;
-mod command;
+mod commands;
 mod failure;
 mod logging;
-mod mysql;
+mod manager_client;
 mod output;
-mod plugin;
+mod plugins;
 mod port_holder;
-mod prompt;
-mod relay;
-mod settings;
-mod share;
-mod shutdown;
+mod serve;
 mod signals;
-mod start;
 mod suggest;
 mod systemd;
 mod target;
-mod tunnel_client;
-mod tunnel_server;
 
 use std::process::ExitCode;
 
-use crate::plugin::{Database, NotServed, Plugin, Served, WebClients};
+use commands::{app, plugin, relay, start, tunnel_client, tunnel_server};
 use failure::{Failure, quoted};
 use output::print;
+use plugins::{BuiltIn, PLUGINS, speaking};
 use suggest::nearest;
-
-/// A plugin that is part of this executable.
-type BuiltIn = dyn Plugin<Failure = Failure>;
-
-/// Every plugin that exists.
-static PLUGINS: &[&BuiltIn] = &[&mysql::MySql];
-
-/// The plugins, for who knows a protocol's name only.
-struct BuiltIns;
-
-impl WebClients for BuiltIns {
-    fn serve(
-        &self,
-        protocol: &str,
-        database: Database,
-    ) -> Option<Result<Box<dyn Served>, NotServed>> {
-        serving(protocol).map(|plugin| plugin.serve(database))
-    }
-}
 
 const USAGE: &str = "\
 A web SQL client for MySQL-protocol databases, and a manager that shares local
@@ -110,7 +85,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         // For operators and tests; not in the list above.
         "tunnel-client" => tunnel_client::run(rest),
         "tunnel-server" => tunnel_server::run(rest),
-        protocol => match serving(protocol) {
+        protocol => match speaking(protocol) {
             Some(plugin) => run_plugin(plugin, protocol, rest),
             None => Err(unknown(word)),
         },
@@ -123,11 +98,6 @@ fn help(words: &[String]) -> Result<(), Failure> {
         None | Some("help" | "--help" | "-h") => print(USAGE),
         Some(_) => run(&[words, &["--help".to_owned()]].concat()),
     }
-}
-
-fn serving(protocol: &str) -> Option<&'static BuiltIn> {
-    let serves = |plugin: &&&BuiltIn| plugin.protocols().contains(&protocol);
-    PLUGINS.iter().find(serves).copied()
 }
 
 /// Help is there before the plugin is added.

@@ -18,11 +18,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use super::failure::Failure;
+
 /// The stack of the thread, in bytes; it does next to nothing.
 const STACK: usize = 64 * 1024;
 
 /// The watch over the signals.
-pub(crate) struct Watch {
+pub(crate) struct SignalWatch {
     phase: Arc<Mutex<Phase>>,
 }
 
@@ -37,9 +39,14 @@ enum Phase {
     Stopping,
 }
 
-impl Watch {
+impl SignalWatch {
     /// Begins with the phase `starting`.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(crate) fn start() -> Result<Self, Failure> {
+        Self::spawn()
+            .map_err(|error| Failure::operation(format!("cannot watch for signals: {error}")))
+    }
+
+    fn spawn() -> io::Result<Self> {
         let phase = Arc::new(Mutex::new(Phase::Starting {
             terminal: terminal_settings(),
             run_dir: None,

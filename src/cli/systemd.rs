@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Who runs the service.
-pub(super) enum Kind {
+pub(super) enum Manager {
     /// The system, as a user that exists only while it runs.
     System {
         /// The directory below `/var/lib` that is the service's own.
@@ -16,7 +16,7 @@ pub(super) enum Kind {
 /// What a unit is made from.
 pub(super) struct Unit<'a> {
     pub(super) description: &'a str,
-    pub(super) kind: Kind,
+    pub(super) manager: Manager,
     /// The program and its arguments. `%S` stands for the parent of the state directory.
     pub(super) command: Vec<String>,
     /// The most memory, as systemd writes it.
@@ -80,15 +80,15 @@ impl Unit<'_> {
             command.join(" "),
             self.memory,
         );
-        let target = match self.kind {
-            Kind::System { state } => {
+        let target = match self.manager {
+            Manager::System { state } => {
                 let _ = write!(
                     text,
                     "{SYSTEM_HARDENING}StateDirectory={state}\nStateDirectoryMode=0700\n"
                 );
                 "multi-user.target"
             }
-            Kind::User => "default.target",
+            Manager::User => "default.target",
         };
         let _ = write!(text, "\n[Install]\nWantedBy={target}\n");
         text
@@ -97,7 +97,7 @@ impl Unit<'_> {
     /// Whether the hardening hides the program from its own service.
     fn is_out_of_sight(&self) -> bool {
         let program = self.command.first().map_or("", String::as_str);
-        matches!(self.kind, Kind::System { .. })
+        matches!(self.manager, Manager::System { .. })
             && HIDDEN.iter().any(|place| program.starts_with(place))
     }
 }
@@ -116,13 +116,11 @@ pub(super) fn escaped(word: &str) -> String {
 
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=%$@,+[]{}".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => {
-            let inner = word.replace('\\', "\\\\").replace('"', "\\\"");
-            format!("\"{inner}\"")
-        }
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
     }
+    let inner = word.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{inner}\"")
 }
 
 #[cfg(test)]
@@ -142,7 +140,7 @@ mod tests {
     fn a_system_unit_keeps_its_state_and_is_confined() {
         let unit = Unit {
             description: "d",
-            kind: Kind::System { state: "s" },
+            manager: Manager::System { state: "s" },
             command: vec!["postern".into(), "relay".into()],
             memory: "1G",
             how: &["first"],

@@ -4,8 +4,8 @@ use mysql::{Conn, Row, Value as Cell};
 use serde_json::{Value, json};
 
 use super::error::DbError;
-use super::readonly;
-use super::statement::rows;
+use crate::sqlweb::conn::driver::rows;
+use crate::sqlweb::conn::readonly;
 
 /// The names of the databases, as the server sorts them.
 pub(crate) fn databases(conn: &mut Conn) -> Result<Value, DbError> {
@@ -169,9 +169,7 @@ fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
         }
     }
     let with_columns = |(_, mut about, columns): (String, Value, Vec<String>)| {
-        if let Some(object) = about.as_object_mut() {
-            object.insert("columns".into(), json!(columns));
-        }
+        about["columns"] = json!(columns);
         about
     };
     indexes.into_iter().map(with_columns).collect()

@@ -1,4 +1,5 @@
-//! Containment of the driver: a rogue server's packets can make it panic, which must end one request and nothing else.
+//! Panics contained: the driver's, since a rogue server's packets can make it panic, which must end one request and
+//! nothing else; and the gate's, which must refuse a statement and not pass it.
 //!
 //! Known limit, mysql 28: for a result set the driver reserves 24 bytes for each column that the server announces. A
 //! number that no address space holds (3.8e17 and more) panics and is contained, and one that memory may hold ends when
@@ -11,24 +12,28 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use super::error::{DbError, NOT_MYSQL};
-
 thread_local! {
-    /// How many calls of [`contained`] the thread is in.
+    /// How many calls of [`catch_panic`] the thread is in.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `work`, turning a panic into [`DbError::Lost`]. What `work` borrowed mutably must be thrown away by the caller
-/// after that error, which is what every caller does with a lost connection.
-pub(crate) fn catch_panic<T>(work: impl FnOnce() -> Result<T, DbError>) -> Result<T, DbError> {
+/// Some work panicked.
+#[derive(Debug)]
+pub(crate) struct Panicked;
+
+/// Runs `work`, turning a panic into an error. What `work` borrowed mutably must be thrown away by the caller after
+/// that error, which is what every caller does with a lost connection.
+pub(crate) fn catch_panic<T, E: From<Panicked>>(
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     quieten();
     DEPTH.set(DEPTH.get() + 1);
     let outcome = catch_unwind(AssertUnwindSafe(work));
-    DEPTH.set(DEPTH.get().saturating_sub(1));
-    outcome.unwrap_or_else(|_| Err(DbError::Lost(NOT_MYSQL.into())))
+    DEPTH.set(DEPTH.get() - 1);
+    outcome.unwrap_or_else(|_| Err(Panicked.into()))
 }
 
-/// A contained panic is a server's fault and already told as one: it is logged with its place, and not printed.
+/// A contained panic is told as the error it becomes: it is logged with its place, and not printed.
 fn quieten() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -38,8 +43,8 @@ fn quieten() {
                 return usual(panic);
             }
             match panic.location() {
-                Some(place) => log::debug!("the driver gave up at {place}"),
-                None => log::debug!("the driver gave up"),
+                Some(place) => log::debug!("a panic was contained, at {place}"),
+                None => log::debug!("a panic was contained"),
             }
         }));
     });
@@ -52,9 +57,9 @@ mod tests {
     #[test]
     fn a_panic_ends_the_call_alone() {
         let outer = catch_panic(|| {
-            let inner = catch_panic(|| -> Result<(), DbError> { panic!("inner") });
-            assert!(matches!(inner, Err(DbError::Lost(_))));
-            Ok(DEPTH.get())
+            let inner = catch_panic(|| -> Result<(), Panicked> { panic!("inner") });
+            assert!(inner.is_err());
+            Ok::<_, Panicked>(DEPTH.get())
         });
         assert_eq!(outer.unwrap(), 1);
         assert_eq!(DEPTH.get(), 0);

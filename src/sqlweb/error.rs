@@ -4,6 +4,11 @@ use std::fmt;
 
 use mysql::MySqlError;
 
+use super::catch_panic::Panicked;
+use super::limits::{
+    MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER, ROWS_IN_FLIGHT,
+};
+
 /// A failure on the database's side of a request.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -33,7 +38,7 @@ pub(crate) enum DbError {
     Endless,
     /// The statement was stopped, the server went on with it all the same, and its connection was closed; with whether
     /// the server could be told.
-    GivenUp(Cause, bool),
+    GivenUp(StopCause, bool),
     /// The server answered a statement with an error.
     Statement(MySqlError),
     /// All connections that this program may hold are in use.
@@ -49,7 +54,7 @@ pub(crate) enum DbError {
     /// More columns than a prepared statement can count, after which the connection is of no use.
     TooWide,
     /// The statement was stopped: by the person, by the time limit, or since its client left.
-    Stopped(Cause),
+    Stopped(StopCause),
     /// The request was wrong in a way that only the session could tell.
     Request(String),
     /// The client's side of an answer failed while it was written.
@@ -58,7 +63,7 @@ pub(crate) enum DbError {
 
 /// Why a statement was stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum StopCause {
     /// `POST /api/cancel`.
     Cancelled,
     /// The client closed its connection, or its tab.
@@ -69,7 +74,7 @@ pub(crate) enum Cause {
     ShuttingDown,
 }
 
-impl Cause {
+impl StopCause {
     /// One sentence for the person.
     pub(crate) fn sentence(self) -> &'static str {
         match self {
@@ -81,9 +86,7 @@ impl Cause {
             Self::ShuttingDown => "the statement was stopped because postern is ending",
         }
     }
-}
 
-impl Cause {
     /// Why the server was told to stop, where it cannot be said that it did.
     fn reason(self) -> &'static str {
         match self {
@@ -94,6 +97,9 @@ impl Cause {
         }
     }
 }
+
+/// `ER_QUERY_INTERRUPTED`.
+pub(crate) const INTERRUPTED: u16 = 1317;
 
 /// Wrong name or password, no right to the database, no password where one is needed, and accounts that are locked
 /// (3118 and 3955 of MySQL, 4151 of MariaDB).
@@ -121,13 +127,10 @@ impl fmt::Display for DbError {
             ),
             Self::GivenUp(cause, told) => {
                 let reason = cause.reason();
-                let how = match told {
-                    true => {
-                        format!("was told to stop, {reason}, but the server did not obey")
-                    }
-                    false => {
-                        format!("was to be stopped, {reason}, but its server could not be told to, or refused")
-                    }
+                let how = if *told {
+                    format!("was told to stop, {reason}, but the server did not obey")
+                } else {
+                    format!("was to be stopped, {reason}, but its server could not be told to, or refused")
                 };
                 write!(
                     f,
@@ -137,7 +140,7 @@ impl fmt::Display for DbError {
             Self::Busy => write!(
                 f,
                 "all {} database connections are in use; close a query tab or wait for a statement to end",
-                super::connect::MAX_CONNECTIONS
+                MAX_CONNECTIONS
             ),
             Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
             Self::NoRoom => write!(f, "{}; read them faster, or select fewer at once", no_room()),
@@ -180,12 +183,12 @@ impl DbError {
             Self::Statement(_)
             | Self::TooWide
             | Self::Request(_)
-            | Self::Stopped(Cause::Cancelled | Cause::ClientLeft) => 400,
+            | Self::Stopped(StopCause::Cancelled | StopCause::ClientLeft) => 400,
             Self::ReadOnly(..) | Self::Changed(_) => 403,
             Self::Busy => 429,
             Self::NoRoom => 503,
-            Self::Stopped(Cause::TimedOut) => 504,
-            Self::Stopped(Cause::ShuttingDown) => 502,
+            Self::Stopped(StopCause::TimedOut) => 504,
+            Self::Stopped(StopCause::ShuttingDown) => 502,
             Self::Client(_) | Self::Unshown => 500,
         }
     }
@@ -245,8 +248,8 @@ impl DbError {
 fn no_room() -> String {
     format!(
         "the large rows that are being sent take more than {} MiB together, or more than {} MiB for one reader",
-        super::budget::ROWS_IN_FLIGHT >> 20,
-        super::budget::OF_ONE_READER >> 20
+        ROWS_IN_FLIGHT >> 20,
+        OF_ONE_READER >> 20
     )
 }
 
@@ -262,6 +265,13 @@ const SESSION_LOST: &str = "the session's database connection has ended since it
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
+
+/// The driver panics over packets that no server of sound mind sends.
+impl From<Panicked> for DbError {
+    fn from(_: Panicked) -> Self {
+        Self::Lost(NOT_MYSQL.into())
+    }
+}
 
 /// An error of the driver that came while a connection was in use.
 impl From<mysql::Error> for DbError {
@@ -279,10 +289,7 @@ impl From<mysql::Error> for DbError {
 /// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
-        let (most, shared) = (
-            super::connect::MAX_PACKET,
-            super::connect::MAX_PACKET_SHARED,
-        );
+        let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
         return format!(
             "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
             most >> 20,

@@ -1,6 +1,5 @@
 //! What all requests of one web client share, and the thread that ends what has lasted too long.
 
-use crate::sync::{Mutex, MutexGuard, Permits};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +7,21 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use super::auth::Auth;
-use super::budget::RowBudget;
-use super::connect::Connector;
-use super::error::{Cause, DbError};
-use super::execute::{api_error, refused, stoppable, stopped_when_gone};
-use super::export::Tickets;
+use super::error::{DbError, StopCause};
 use super::gate::Dialect;
 use super::options::{Options, Target};
-use super::readonly;
-use super::running::{Owner, RunningMap, stop_apart};
-use super::server_info::ServerInfo;
-use super::sessions::{Sessions, Wanted};
 use crate::http::{ApiError, CancelToken, Request, Response};
+use crate::sqlweb::api::error::{api_error, refused};
+use crate::sqlweb::conn::cancel::{stop_in_background, stoppable, stopped_when_gone};
+use crate::sqlweb::conn::connector::Connector;
+use crate::sqlweb::conn::owner::Owner;
+use crate::sqlweb::conn::readonly;
+use crate::sqlweb::conn::running_table::RunningStatements;
+use crate::sqlweb::conn::server_info::ServerInfo;
+use crate::sqlweb::conn::session_pool::{CheckoutRequest, SessionPool};
+use crate::sqlweb::query::budget::RowBudget;
+use crate::sqlweb::query::tickets::Tickets;
+use crate::sync::{Mutex, MutexGuard, Permits};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.
@@ -41,8 +43,8 @@ pub(crate) struct Service {
     pub(crate) run_dir: PathBuf,
     pub(crate) connector: Arc<Connector>,
     info: Mutex<Arc<ServerInfo>>,
-    pub(crate) sessions: Sessions,
-    pub(crate) running: RunningMap,
+    pub(crate) sessions: SessionPool,
+    pub(crate) running: RunningStatements,
     pub(crate) rows: RowBudget,
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
@@ -58,7 +60,7 @@ impl Service {
         access: Option<Auth>,
     ) -> Service {
         Service {
-            sessions: Sessions::new(connector.clone(), options.readonly),
+            sessions: SessionPool::new(connector.clone(), options.readonly),
             connector,
             info: Mutex::new(Arc::new(info)),
             target: options.target,
@@ -67,7 +69,7 @@ impl Service {
             readonly: options.readonly,
             query_timeout: options.query_timeout,
             run_dir: options.run_dir,
-            running: RunningMap::default(),
+            running: RunningStatements::default(),
             rows: RowBudget::default(),
             tickets: Tickets::default(),
             access,
@@ -121,7 +123,7 @@ impl Service {
     }
 
     /// Does slow work for `request` on a thread of its own, which ends with the answer. The workers stay free.
-    pub(crate) fn apart(
+    pub(crate) fn spawn(
         self: &Arc<Self>,
         request: Request,
         work: impl FnOnce(Request) + Send + 'static,
@@ -145,7 +147,7 @@ impl Service {
     }
 
     /// Runs `ask` on a connection that holds no session, while `client` is there to be told.
-    pub(crate) fn on_spare<T>(
+    pub(crate) fn with_spare_conn<T>(
         &self,
         client: &CancelToken,
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
@@ -154,21 +156,19 @@ impl Service {
         // What waits for a lock in the database, as the look at a table may, can be stopped like a statement.
         let entry = self.running.enter_unnamed(nobody.clone());
         let _leaving = stopped_when_gone(client, &entry.running, &self.connector);
-        let wanted = Wanted {
+        let wanted = CheckoutRequest {
             owner: &nobody,
             database: None,
             enters: None,
             running: &entry.running,
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(refused)?;
-        let outcome = lease.link().and_then(|link| {
-            stoppable(&entry.running, link, |link| {
-                if self.readonly {
-                    // A look at a view runs its functions (MariaDB).
-                    self.make_read_only(&mut link.conn, &self.info(), &[])?;
-                }
-                ask(&mut link.conn)
-            })
+        let outcome = stoppable(&entry.running, lease.conn(), |conn| {
+            if self.readonly {
+                // A look at a view runs its functions (MariaDB).
+                self.make_read_only(&mut conn.driver, &self.info(), &[])?;
+            }
+            ask(&mut conn.driver)
         });
         let outcome = readonly::told(outcome, "this look");
         lease.give_back(&outcome, &entry.running);
@@ -178,7 +178,7 @@ impl Service {
     /// Ends all statements and connections.
     pub(crate) fn shut_down(self: &Arc<Self>) {
         for running in self.running.filter(|_, _| true) {
-            stop_apart(running, Cause::ShuttingDown, self.connector.clone());
+            stop_in_background(running, StopCause::ShuttingDown, self.connector.clone());
         }
         self.sessions.close_all();
     }
@@ -187,19 +187,19 @@ impl Service {
     fn round(self: &Arc<Self>) {
         if let Some(limit) = self.query_timeout {
             for running in self.running.filter(|_, running| running.age() > limit) {
-                stop_apart(running, Cause::TimedOut, self.connector.clone());
+                stop_in_background(running, StopCause::TimedOut, self.connector.clone());
             }
         }
         for running in self.running.filter(|_, _| true) {
             if let Some(cause) = running.goes_on() {
-                stop_apart(running, cause, self.connector.clone());
+                stop_in_background(running, cause, self.connector.clone());
             }
         }
         for running in self.running.filter(|_, running| running.is_overdue()) {
-            running.sever_if_overdue();
+            running.shut_down_if_overdue();
         }
-        self.connector.end_short();
-        self.connector.look_for_cut();
+        self.connector.end_overdue_controls();
+        self.connector.reap_abandoned();
         self.sessions.expire();
         self.tickets.expire();
     }

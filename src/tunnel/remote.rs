@@ -261,8 +261,7 @@ pub fn encode_config(remotes: &[Remote]) -> Vec<u8> {
         version: VERSION.to_owned(),
         remotes: Some(remotes.iter().map(Wire::from).collect()),
     };
-    // Strings and booleans: there is nothing in it that could fail.
-    serde_json::to_vec(&config).unwrap_or_default()
+    serde_json::to_vec(&config).expect("strings and booleans are always JSON")
 }
 
 /// Reads a client's `config` request. The first remote of another kind than reverse TCP makes
@@ -282,20 +281,20 @@ pub fn decode_config(data: &[u8]) -> Result<Vec<Remote>, RemoteError> {
 fn check_shape(config: &Value) -> Result<(), RemoteError> {
     let remotes = config.get("Remotes").and_then(Value::as_array);
     let all_objects = |remotes: &Vec<Value>| remotes.iter().all(Value::is_object);
-    match config.is_object() && remotes.is_none_or(all_objects) {
-        true => Ok(()),
-        false => Err(RemoteError::Json("a list in place of an object".to_owned())),
+    if !config.is_object() || !remotes.is_none_or(all_objects) {
+        let reason = "a list in place of an object";
+        return Err(RemoteError::Json(reason.to_owned()));
     }
+    Ok(())
 }
 
 impl From<&Remote> for Wire {
     fn from(remote: &Remote) -> Self {
-        let bracketed = |host| bracketed(host).into_owned();
         Self {
-            local_host: bracketed(&remote.local_host),
+            local_host: bracketed(&remote.local_host).into_owned(),
             local_port: remote.local_port.to_string(),
             local_proto: "tcp".to_owned(),
-            remote_host: bracketed(&remote.remote_host),
+            remote_host: bracketed(&remote.remote_host).into_owned(),
             remote_port: remote.remote_port.to_string(),
             remote_proto: "tcp".to_owned(),
             socks: false,

@@ -55,10 +55,10 @@ fn permitted(
     may_dial: Option<&MayDial>,
 ) -> io::Result<Vec<SocketAddr>> {
     addresses.retain(|address| may(may_dial, *address));
-    match addresses.is_empty() {
-        true => Err(forbidden()),
-        false => Ok(addresses),
+    if addresses.is_empty() {
+        return Err(forbidden());
     }
+    Ok(addresses)
 }
 
 fn may(may_dial: Option<&MayDial>, address: SocketAddr) -> bool {
@@ -83,11 +83,10 @@ pub(super) fn still_permitted(
     may_dial: Option<&MayDial>,
 ) -> io::Result<TcpStream> {
     // One that is closed already leads nowhere.
-    let is_permitted = socket.peer_addr().map_or(true, |peer| may(may_dial, peer));
-    match is_permitted {
-        true => Ok(socket),
-        false => Err(forbidden()),
+    if socket.peer_addr().is_ok_and(|peer| !may(may_dial, peer)) {
+        return Err(forbidden());
     }
+    Ok(socket)
 }
 
 /// Connects to the first of the addresses that takes it.

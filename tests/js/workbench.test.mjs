@@ -195,3 +195,10 @@ test('scripts are split as the shared vectors say', async () => {
     assert.deepEqual(splitScript(sql).map((part) => part.sql), statements, sql);
   }
 });
+
+test('what an editor holds while it is typed is lexed to its end', () => {
+  const lexed = (sql) => tokens(sql).map(({ type, start, end }) => `${type} ${sql.slice(start, end)}`);
+  assert.deepEqual(lexed('\\N, @@`a`, @`b`, ?'), ['operator \\N', 'punct ,', 'variable @@`a`', 'punct ,', 'variable @`b`', 'punct ,', 'operator ?']);
+  assert.deepEqual(lexed("1e+ x'4z @ $a"), ['identifier 1e', 'operator +', "number x'4", 'identifier z', 'operator @', 'identifier $a']);
+  for (const open of ["'a", '"a', '`a', '/* a', "@'a"]) assert.deepEqual(lexed(`1 ${open}\nb;`).slice(1).map((text) => text.replace(/^\w+ /, '')), [`${open}\nb;`]);
+});

@@ -27,7 +27,7 @@ fn hostile(script: Script) -> (SocketAddr, Receiver<u32>) {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let options = AcceptOptions::default();
-            if let Ok(Accepted::Link(from, to)) = accept(stream, &options, &Cancel::new()) {
+            if let Ok(Accepted::WebSocket(from, to)) = accept(stream, &options, &Cancel::new()) {
                 serve(script, from, &to, &sender);
             }
         }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::ws_fixture::*;
 use postern::tunnel::ws::{
-    AcceptError, AcceptOptions, Accepted, Cancel, DialError, DialOptions, Endpoint, Header, Proxy,
-    ProxyChoice, Stage, accept, dial,
+    AcceptError, AcceptOptions, Accepted, Cancel, ConnectStage, DialError, DialOptions, Endpoint,
+    Header, Proxy, ProxyChoice, accept, dial,
 };
 use support::free_port;
 use support::own_process::{again, ran_apart, run_apart};
@@ -66,7 +66,7 @@ fn servers_that_are_no_tunnels_are_told_apart() {
             matches!(
                 error,
                 DialError::Broken {
-                    stage: Stage::Upgrade,
+                    stage: ConnectStage::Upgrade,
                     ..
                 }
             ),
@@ -295,7 +295,7 @@ fn every_stage_has_its_limit() {
     let error = dialled(false, address, &short).unwrap_err().to_string();
     assert!(error.contains("timed out"), "{error}");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    for (secure, stage) in [(false, Stage::Upgrade), (true, Stage::Tls)] {
+    for (secure, stage) in [(false, ConnectStage::Upgrade), (true, ConnectStage::Tls)] {
         let error = dialled(secure, silent.local_addr().unwrap(), &short).unwrap_err();
         assert!(
             matches!(error, DialError::TimedOut { stage: found, .. } if found == stage),
@@ -316,7 +316,7 @@ fn every_stage_has_its_limit() {
         matches!(
             error,
             DialError::TimedOut {
-                stage: Stage::Upgrade,
+                stage: ConnectStage::Upgrade,
                 ..
             }
         ),
@@ -418,7 +418,7 @@ fn a_client_that_says_nothing_is_given_up() {
     let (_client, socket) = pair();
     let ended = accept(socket, &short, &Cancel::new());
     assert!(
-        matches!(ended, Err(AcceptError::TimedOut(Stage::Upgrade))),
+        matches!(ended, Err(AcceptError::TimedOut(ConnectStage::Upgrade))),
         "{ended:?}"
     );
     let (client, socket) = pair();

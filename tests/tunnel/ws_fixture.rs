@@ -103,7 +103,7 @@ pub fn link(secure: bool) -> (Link, Link) {
     accepting.tls = secure.then(|| server_tls(&CERTIFICATES.good));
     let socket = listener.accept().unwrap().0;
     match accept(socket, &accepting, &Cancel::new()).unwrap() {
-        Accepted::Link(reader, writer) => (client.join().unwrap(), (reader, writer)),
+        Accepted::WebSocket(reader, writer) => (client.join().unwrap(), (reader, writer)),
         other => panic!("{other:?}"),
     }
 }
@@ -177,7 +177,7 @@ pub fn with_raw_client() -> (Link, TcpStream) {
         &AcceptOptions::default(),
         &Cancel::new(),
     );
-    let Ok(Accepted::Link(reader, writer)) = accepted else {
+    let Ok(Accepted::WebSocket(reader, writer)) = accepted else {
         panic!("{accepted:?}");
     };
     assert!(read_head(&mut socket).starts_with("HTTP/1.1 101 "));

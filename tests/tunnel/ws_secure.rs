@@ -6,8 +6,8 @@ use std::thread;
 
 use crate::ws_fixture::*;
 use postern::tunnel::ws::{
-    AcceptOptions, Accepted, Cancel, CertificateProblem, DialError, DialOptions, Endpoint, Proxy,
-    ProxyChoice, Stage, Tls, accept, dial,
+    AcceptOptions, Accepted, Cancel, CertificateProblem, ConnectStage, DialError, DialOptions,
+    Endpoint, Proxy, ProxyChoice, Tls, accept, dial,
 };
 
 fn dialled(secure: bool, address: SocketAddr, options: &DialOptions) -> Result<Link, DialError> {
@@ -55,7 +55,7 @@ fn a_proxy_is_gone_through() {
         let mut through = options();
         through.proxy = ProxyChoice::Fixed(fixed);
         let (mut reader, writer) = dial(&target, &through, &Cancel::new()).unwrap();
-        let Accepted::Link(mut from_client, to_client) = serving.join().unwrap() else {
+        let Accepted::WebSocket(mut from_client, to_client) = serving.join().unwrap() else {
             panic!("no link");
         };
         writer.write(&mut vec![1; 1000]).unwrap();
@@ -228,7 +228,7 @@ fn a_goodbye_of_tls_in_place_of_an_answer_ends_the_dial() {
         matches!(
             error,
             DialError::Broken {
-                stage: Stage::Upgrade,
+                stage: ConnectStage::Upgrade,
                 ..
             }
         ),

@@ -114,7 +114,7 @@ impl<'e> Exchange<'e> {
         let was_whole = self.request.is_whole();
         let up = self.push()?;
         if !was_whole && self.request.is_whole() {
-            self.is_at_work();
+            self.mark_at_work();
         }
         let down = self.pull()?;
         if self.answer.is_done() {
@@ -130,9 +130,9 @@ impl<'e> Exchange<'e> {
     }
 
     /// The upstream has the whole request.
-    fn is_at_work(&self) {
-        if self.rules.is_sent() {
-            self.client.is_busy();
+    fn mark_at_work(&self) {
+        if self.rules.on_sent() {
+            self.client.mark_busy();
         }
     }
 
@@ -245,7 +245,7 @@ impl<'e> Exchange<'e> {
         let to_client = self.answer.has_piece();
         let is_stalled = to_client && self.rules.gives_way();
         if is_stalled {
-            self.client.is_stalled();
+            self.client.mark_stalled();
         }
         // The end of a body that is still coming is found by reading.
         let watches = self.gone.is_none() && self.request.body.is_done();
@@ -259,7 +259,7 @@ impl<'e> Exchange<'e> {
         let waited = wait((self.client.socket(), client), upstream, until);
         let (ready, is_ready) = waited.map_err(|_| Outcome::Gone)?;
         if is_stalled && self.request.is_whole() {
-            self.is_at_work();
+            self.mark_at_work();
         }
         if ready.intersects(BROKEN) {
             return Err(Outcome::Gone);
@@ -290,7 +290,7 @@ impl<'e> Exchange<'e> {
         }
         if has_left {
             self.gone = Some(Instant::now());
-            self.rules.client_left();
+            self.rules.on_client_left();
         }
     }
 

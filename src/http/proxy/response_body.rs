@@ -165,10 +165,11 @@ impl<'e> ResponseBody<'e> {
     /// code is compiled for size.
     fn enlarge(&mut self) {
         let mut large = vec![0; LARGE_BUFFER];
-        if let Some(front) = large.get_mut(..self.buffer.len()) {
-            front.copy_from_slice(&self.buffer);
-            self.buffer = large;
-        }
+        let front = large.get_mut(..self.buffer.len());
+        front
+            .expect("no buffer is larger")
+            .copy_from_slice(&self.buffer);
+        self.buffer = large;
     }
 
     /// The upstream's bytes have come to their end.
@@ -176,6 +177,7 @@ impl<'e> ResponseBody<'e> {
         if !self.received {
             return Err(Outcome::Unanswered(None));
         }
+        self.moved = Instant::now();
         self.before = self.head.end().map_err(|why| self.not_http(why))?;
         self.before_sent = 0;
         Ok(())

@@ -21,10 +21,10 @@ pub trait Client {
     fn is_stopping(&self) -> bool;
 
     /// The request is whole and at work: the connection is not given up for another.
-    fn is_busy(&self);
+    fn mark_busy(&self);
 
     /// The client does not take what it is sent: it is given up when there is no room for others.
-    fn is_stalled(&self);
+    fn mark_stalled(&self);
 }
 
 /// What differs between an answer of a worker of ours and one of an application.
@@ -48,7 +48,7 @@ pub(crate) trait Rules {
     fn answer_time(&self) -> Option<Duration>;
 
     /// The upstream has the whole request. Whether the client's connection is busy from here on.
-    fn is_sent(&self) -> bool {
+    fn on_sent(&self) -> bool {
         true
     }
 
@@ -58,7 +58,7 @@ pub(crate) trait Rules {
     }
 
     /// The client sends nothing more, and has perhaps gone.
-    fn client_left(&self) {}
+    fn on_client_left(&self) {}
 
     /// Bytes that the upstream took.
     fn count_up(&self, _bytes: usize) {}

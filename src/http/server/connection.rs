@@ -379,11 +379,11 @@ impl Client for Connection<'_> {
         self.state.is_stopping()
     }
 
-    fn is_busy(&self) {
+    fn mark_busy(&self) {
         self.entry.enter(Phase::Busy);
     }
 
-    fn is_stalled(&self) {
+    fn mark_stalled(&self) {
         self.entry.enter(Phase::Stalled);
     }
 }

@@ -37,7 +37,7 @@ impl Rules for WorkerRules<'_> {
         (!self.pending.is_taken()).then_some(self.state.limits.upstream_timeout)
     }
 
-    fn client_left(&self) {
+    fn on_client_left(&self) {
         self.cancel.fire();
     }
 }

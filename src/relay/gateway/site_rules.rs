@@ -70,7 +70,7 @@ impl Rules for SiteRules<'_> {
     }
 
     /// From here on it is not given up for others, unless too many such came while its body did.
-    fn is_sent(&self) -> bool {
+    fn on_sent(&self) -> bool {
         self.permit.take().is_ok()
     }
 

@@ -7,14 +7,15 @@
 //!   call can follow neither, since a type follows `AS` in a cast and an
 //!   operator or an alias follows a closing parenthesis.
 
-use super::functions::{Standing, standing};
-use super::lexer::{Kind, Lexer, Token};
+use super::dialect::Dialect;
+use super::functions::{FunctionStatus, status_of};
+use super::lexer::{Lexer, Token, TokenKind};
+use super::verdict::Refusal;
 use super::words::{self, RESERVED};
-use super::{Dialect, Refusal};
 
 /// What stands before a name.
 #[derive(Clone, Copy)]
-pub(super) struct Before {
+pub(super) struct Preceding {
     pub(super) token: Option<Token>,
     /// Whether only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
@@ -25,22 +26,22 @@ pub(super) struct Before {
 pub(super) fn check(
     lexer: &Lexer<'_>,
     token: Token,
-    before: Before,
+    before: Preceding,
     dialect: &Dialect,
 ) -> Result<Option<&'static str>, Refusal> {
-    let Some(open) = lexer.peek().filter(|next| next.kind == Kind::Open) else {
+    let Some(open) = lexer.peek().filter(|next| next.kind == TokenKind::Open) else {
         return Ok(None);
     };
     let previous = before.token;
     let name = lexer.text(token);
     let refuse = |reason: &str| Err(refusal(name, reason, token.start));
-    if previous.is_some_and(|p| p.kind == Kind::Dot) {
+    if previous.is_some_and(|p| p.kind == TokenKind::Dot) {
         return refuse("a qualified name is a stored function, which may write");
     }
     if is_column_list(lexer, previous) {
         return Ok(None);
     }
-    if token.kind != Kind::Word {
+    if token.kind != TokenKind::Word {
         return refuse(
             "a quoted name may be a stored function; write a built-in one without quotes",
         );
@@ -56,18 +57,18 @@ pub(super) fn check(
         );
     }
     let adjacent = open.start == token.end || dialect.ignore_space;
-    match standing(name, dialect) {
-        Standing::Harmless(name) if words::contains(RESERVED, name) => Ok(None),
-        Standing::Harmless(name) => Ok(Some(name)),
-        Standing::HarmlessWhenAdjacent(name) if adjacent => Ok(Some(name)),
-        Standing::HarmlessWhenAdjacent(_) => {
+    match status_of(name, dialect) {
+        FunctionStatus::Harmless(name) if words::contains(RESERVED, name) => Ok(None),
+        FunctionStatus::Harmless(name) => Ok(Some(name)),
+        FunctionStatus::HarmlessWhenAdjacent(name) if adjacent => Ok(Some(name)),
+        FunctionStatus::HarmlessWhenAdjacent(_) => {
             refuse("with a space before ( it is a stored function; remove the space")
         }
-        Standing::NotOnThisServer => {
+        FunctionStatus::NotOnThisServer => {
             refuse("not built into this server, so it may be a stored function, which may write")
         }
-        Standing::Refused(reason) => refuse(reason),
-        Standing::Unknown => refuse("not a built-in function known to be harmless"),
+        FunctionStatus::Refused(reason) => refuse(reason),
+        FunctionStatus::Unknown => refuse("not a built-in function known to be harmless"),
     }
 }
 
@@ -75,24 +76,27 @@ pub(super) fn check(
 const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
 
 /// Whether a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
-fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Before, dialect: &Dialect) -> bool {
+fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Dialect) -> bool {
     let after = |list: &[&str]| {
-        let word = before.token.filter(|token| token.kind == Kind::Word);
+        let word = before.token.filter(|token| token.kind == TokenKind::Word);
         word.is_some_and(|word| words::contains(list, lexer.text(word)))
     };
     let kind = before.token.map(|token| token.kind);
     match name.to_ascii_uppercase().as_str() {
-        "AGAINST" => matches!(kind, Some(Kind::Close | Kind::Name | Kind::Quoted)),
-        "COLUMNS" => kind == Some(Kind::Text),
+        "AGAINST" => matches!(
+            kind,
+            Some(TokenKind::Close | TokenKind::Name | TokenKind::Quoted)
+        ),
+        "COLUMNS" => kind == Some(TokenKind::Text),
         "ESCAPE" => matches!(
             kind,
             Some(
-                Kind::Close
-                    | Kind::Name
-                    | Kind::Quoted
-                    | Kind::Text
-                    | Kind::Number
-                    | Kind::Variable
+                TokenKind::Close
+                    | TokenKind::Name
+                    | TokenKind::Quoted
+                    | TokenKind::Text
+                    | TokenKind::Number
+                    | TokenKind::Variable
             )
         ),
         "OF" => after(&["AS", "MEMBER"]),
@@ -104,12 +108,9 @@ fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Before, dialect: &Dialect)
 }
 
 fn refusal(name: &str, reason: &str, offset: usize) -> Refusal {
-    let end = name.char_indices().nth(64).map_or(name.len(), |(at, _)| at);
+    let shown: String = name.chars().take(64).collect();
     Refusal {
-        statement: format!(
-            "function {}",
-            name.get(..end).unwrap_or_default().to_lowercase()
-        ),
+        statement: format!("function {}", shown.to_lowercase()),
         reason: reason.into(),
         offset,
     }
@@ -121,8 +122,8 @@ fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
     if !take_name_list(&mut ahead) {
         return false;
     }
-    let after_as = previous.is_some_and(|p| p.kind == Kind::Word && is_as(lexer.text(p)));
-    let after_close = previous.is_some_and(|p| p.kind == Kind::Close);
+    let after_as = previous.is_some_and(|p| p.kind == TokenKind::Word && is_as(lexer.text(p)));
+    let after_close = previous.is_some_and(|p| p.kind == TokenKind::Close);
     after_as || after_close || defines_table(&mut ahead)
 }
 
@@ -133,10 +134,14 @@ fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
     let mut ahead = lexer.clone();
     ahead.next();
     if name.eq_ignore_ascii_case("POINT") {
-        return take_plain(&mut ahead, Kind::Comma) && take_plain(&mut ahead, Kind::Close);
+        return take_plain(&mut ahead, TokenKind::Comma)
+            && take_plain(&mut ahead, TokenKind::Close);
     }
     let constructor = words::contains(CONSTRUCTORS, name);
-    !constructor || ahead.next().is_some_and(|token| token.kind != Kind::Close)
+    !constructor
+        || ahead
+            .next()
+            .is_some_and(|token| token.kind != TokenKind::Close)
 }
 
 /// Functions whose second argument is a path. MariaDB's parser of paths goes deeper with each sign, up to a stack
@@ -150,8 +155,8 @@ const MAX_PATH: usize = 1_000;
 pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
     let mut ahead = lexer.clone();
     let (path, end) = (ahead.next(), ahead.next());
-    path.is_some_and(|p| p.kind == Kind::Text && p.end - p.start <= MAX_PATH)
-        && end.is_some_and(|e| matches!(e.kind, Kind::Comma | Kind::Close))
+    path.is_some_and(|p| p.kind == TokenKind::Text && p.end - p.start <= MAX_PATH)
+        && end.is_some_and(|e| matches!(e.kind, TokenKind::Comma | TokenKind::Close))
 }
 
 /// A table, and not a call, only with `COLUMNS` in its parentheses.
@@ -167,7 +172,7 @@ const CONSTRUCTORS: &[&str] = &[
 ];
 
 /// Takes one plain argument, `-1.5`, `t.x` or `@x`, and what ends it.
-fn take_plain(ahead: &mut Lexer<'_>, end: Kind) -> bool {
+fn take_plain(ahead: &mut Lexer<'_>, end: TokenKind) -> bool {
     let mut token = ahead.next();
     if token.is_some_and(|sign| matches!(ahead.text(sign), "-" | "+")) {
         token = ahead.next();
@@ -175,12 +180,18 @@ fn take_plain(ahead: &mut Lexer<'_>, end: Kind) -> bool {
     for _ in 0..2 {
         if !matches!(
             token.map(|t| t.kind),
-            Some(Kind::Word | Kind::Name | Kind::Quoted | Kind::Number | Kind::Variable)
+            Some(
+                TokenKind::Word
+                    | TokenKind::Name
+                    | TokenKind::Quoted
+                    | TokenKind::Number
+                    | TokenKind::Variable
+            )
         ) {
             return false;
         }
         match ahead.next().map(|t| t.kind) {
-            Some(Kind::Dot) => token = ahead.next(),
+            Some(TokenKind::Dot) => token = ahead.next(),
             next => return next == Some(end),
         }
     }
@@ -189,8 +200,8 @@ fn take_plain(ahead: &mut Lexer<'_>, end: Kind) -> bool {
 
 fn defines_table(ahead: &mut Lexer<'_>) -> bool {
     let (word, open) = (ahead.next(), ahead.next());
-    word.is_some_and(|w| w.kind == Kind::Word && is_as(ahead.text(w)))
-        && open.is_some_and(|o| o.kind == Kind::Open)
+    word.is_some_and(|w| w.kind == TokenKind::Word && is_as(ahead.text(w)))
+        && open.is_some_and(|o| o.kind == TokenKind::Open)
 }
 
 fn is_as(word: &str) -> bool {
@@ -202,12 +213,15 @@ fn take_name_list(ahead: &mut Lexer<'_>) -> bool {
     ahead.next();
     loop {
         let name = ahead.next().map(|token| token.kind);
-        if !matches!(name, Some(Kind::Word | Kind::Name | Kind::Quoted)) {
+        if !matches!(
+            name,
+            Some(TokenKind::Word | TokenKind::Name | TokenKind::Quoted)
+        ) {
             return false;
         }
         match ahead.next().map(|token| token.kind) {
-            Some(Kind::Comma) => {}
-            Some(Kind::Close) => return true,
+            Some(TokenKind::Comma) => {}
+            Some(TokenKind::Close) => return true,
             _ => return false,
         }
     }

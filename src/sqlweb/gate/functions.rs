@@ -5,39 +5,13 @@
 //! can be a stored function of somebody's, and `NVL`, `TO_CHAR` or
 //! `FORMAT_BYTES` often are. A wrong version here must err towards the later one.
 
-use std::fmt::Write as _;
-
-use super::{Dialect, geometry, spatial, words};
-
-type Since = Option<(u16, u16, u16)>;
-
-/// Names that came with the same versions.
-pub(super) struct Group {
-    pub(super) mariadb: Since,
-    pub(super) mysql: Since,
-    /// The first MySQL without them; a stored function can have the name there.
-    pub(super) until: Since,
-    /// A keyword only where the parenthesis follows without space; with space
-    /// between, the server looks for a stored function of that name.
-    pub(super) adjacent: bool,
-    /// Sorted, in upper case.
-    pub(super) names: &'static [&'static str],
-}
-
-impl Group {
-    fn on(&self, dialect: &Dialect) -> bool {
-        let (since, until) = match dialect.mariadb {
-            true => (self.mariadb, None),
-            false => (self.mysql, self.until),
-        };
-        since.is_some_and(|since| dialect.version >= since)
-            && until.is_none_or(|until| dialect.version < until)
-    }
-}
+use super::dialect::Dialect;
+use super::group::Group;
+use super::{spatial, words};
 
 /// What a name before a parenthesis is to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum FunctionStatus {
     /// Harmless, also with space before the parenthesis; with the name in upper case.
     Harmless(&'static str),
     /// Harmless when the parenthesis follows directly; with the name in upper case.
@@ -51,15 +25,15 @@ pub(super) enum Standing {
 }
 
 /// What `name` is to the server of that dialect.
-pub(super) fn standing(name: &str, dialect: &Dialect) -> Standing {
+pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     let mut elsewhere = false;
     for group in groups() {
         let Some(name) = words::find(group.names, name) else {
             continue;
         };
         match (group.on(dialect), group.adjacent) {
-            (true, true) => return Standing::HarmlessWhenAdjacent(name),
-            (true, false) => return Standing::Harmless(name),
+            (true, true) => return FunctionStatus::HarmlessWhenAdjacent(name),
+            (true, false) => return FunctionStatus::Harmless(name),
             (false, _) => elsewhere = true,
         }
     }
@@ -67,9 +41,9 @@ pub(super) fn standing(name: &str, dialect: &Dialect) -> Standing {
         .iter()
         .find(|(refused, _)| refused.eq_ignore_ascii_case(name));
     match refused {
-        Some((_, reason)) => Standing::Refused(reason),
-        None if elsewhere => Standing::NotOnThisServer,
-        None => Standing::Unknown,
+        Some((_, reason)) => FunctionStatus::Refused(reason),
+        None if elsewhere => FunctionStatus::NotOnThisServer,
+        None => FunctionStatus::Unknown,
     }
 }
 
@@ -82,61 +56,6 @@ pub(super) fn groups() -> impl Iterator<Item = &'static Group> {
 pub(super) fn passed(dialect: &Dialect) -> Vec<&'static str> {
     let on = groups().filter(|group| group.on(dialect));
     on.flat_map(|group| group.names.iter().copied()).collect()
-}
-
-/// The list as a JavaScript module.
-pub(super) fn as_javascript() -> String {
-    let mut out = String::from(HEADER);
-    for group in groups() {
-        let (mariadb, mysql) = (version(group.mariadb), version(group.mysql));
-        let until = version(group.until);
-        let adjacent = group.adjacent;
-        let names = group.names.join(" ");
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            out,
-            "  {{ mariadb: {mariadb}, mysql: {mysql}, until: {until}, adjacent: {adjacent}, names: \"{names}\" }},"
-        );
-    }
-    out.push_str(
-        "];\n\n/** Built-in functions that are refused, and why. */\nexport const REFUSED = {\n",
-    );
-    for (name, reason) in REFUSED {
-        let _ = writeln!(out, "  {name}: {reason:?},");
-    }
-    out.push_str("};\n");
-    let spatial = geometry::spatial_names();
-    let lists = [
-        ("SPATIAL", spatial.as_slice()),
-        ("BESIDE_SPATIAL", geometry::BESIDE),
-        ("RESERVED", words::RESERVED),
-        ("DENIED", words::DENIED),
-        ("SELECT_OPTIONS", words::SELECT_OPTIONS),
-        ("OPERATORS", words::OPERATORS),
-        ("CLAUSES", words::CLAUSES),
-        ("RESETTING", words::RESETTING),
-        ("SHOWN", words::SHOWN),
-        ("SHOWN_CREATE", words::SHOWN_CREATE),
-    ];
-    for (name, list) in lists {
-        let _ = write!(
-            out,
-            "\n/** See src/sqlweb/gate. */\nexport const {name} = {:?};\n",
-            list.join(" ")
-        );
-    }
-    out
-}
-
-const HEADER: &str = "\
-// Generated from src/sqlweb/gate; `POSTERN_BLESS=1 cargo test --test gate_vectors` writes it.
-
-/** Names that may stand before a parenthesis, with the versions that have them built in. */
-export const GROUPS = [
-";
-
-fn version(version: Since) -> String {
-    version.map_or_else(|| "null".into(), |(a, b, c)| format!("[{a}, {b}, {c}]"))
 }
 
 const LOCKS: &str = "it touches locks that other connections see";
@@ -396,19 +315,25 @@ mod tests {
     #[test]
     fn versions_decide() {
         let (maria, mysql) = (Dialect::mariadb((10, 11, 0)), Dialect::mysql((8, 0, 36)));
-        assert_eq!(standing("nvl", &maria), Standing::Harmless("NVL"));
-        assert_eq!(standing("nvl", &mysql), Standing::NotOnThisServer);
-        assert_eq!(standing("format_bytes", &maria), Standing::NotOnThisServer);
+        assert_eq!(status_of("nvl", &maria), FunctionStatus::Harmless("NVL"));
+        assert_eq!(status_of("nvl", &mysql), FunctionStatus::NotOnThisServer);
         assert_eq!(
-            standing("Count", &mysql),
-            Standing::HarmlessWhenAdjacent("COUNT")
+            status_of("format_bytes", &maria),
+            FunctionStatus::NotOnThisServer
         );
-        assert_eq!(standing("md5", &mysql), Standing::Harmless("MD5"));
+        assert_eq!(
+            status_of("Count", &mysql),
+            FunctionStatus::HarmlessWhenAdjacent("COUNT")
+        );
+        assert_eq!(status_of("md5", &mysql), FunctionStatus::Harmless("MD5"));
         for version in [(9, 6, 0), (9, 7, 4), (10, 0, 0)] {
-            let standing = standing("md5", &Dialect::mysql(version));
-            assert_eq!(standing, Standing::NotOnThisServer);
+            let status_of = status_of("md5", &Dialect::mysql(version));
+            assert_eq!(status_of, FunctionStatus::NotOnThisServer);
         }
-        assert_eq!(standing("pay_all", &mysql), Standing::Unknown);
-        assert!(matches!(standing("nextval", &maria), Standing::Refused(_)));
+        assert_eq!(status_of("pay_all", &mysql), FunctionStatus::Unknown);
+        assert!(matches!(
+            status_of("nextval", &maria),
+            FunctionStatus::Refused(_)
+        ));
     }
 }

@@ -5,8 +5,9 @@
 //! stack. So a statement that calls a spatial function may not make long byte strings where they could reach it.
 
 use super::functions;
-use super::lexer::{Kind, Token};
-use super::{Refusal, spatial, words};
+use super::lexer::{Token, TokenKind};
+use super::verdict::Refusal;
+use super::{spatial, words};
 
 /// Longest literal beside a spatial function, in bytes: 910 collections.
 const MAX_LITERAL: usize = 8 << 10;
@@ -103,19 +104,21 @@ impl Geometry {
     /// Takes one token, which has `depth` parentheses around it; `opens` where a parenthesis follows.
     pub(super) fn take(&mut self, token: Token, text: &str, depth: usize, opens: bool) {
         let reads_text = self.open.last().is_some_and(|call| call.reads_text);
-        let is_literal = matches!(token.kind, Kind::Text | Kind::Number);
+        let is_literal = matches!(token.kind, TokenKind::Text | TokenKind::Number);
         self.literal = if is_literal { self.literal } else { 0 };
         match token.kind {
-            Kind::Close => while self.open.pop_if(|call| call.depth >= depth).is_some() {},
-            Kind::Word => self.word(token, &text.to_ascii_uppercase(), depth, opens),
-            Kind::Operator if text == ":=" => self.assigned = self.assigned.or(Some(token.start)),
-            Kind::Operator if text == "|" => {
+            TokenKind::Close => while self.open.pop_if(|call| call.depth >= depth).is_some() {},
+            TokenKind::Word => self.word(token, &text.to_ascii_uppercase(), depth, opens),
+            TokenKind::Operator if text == ":=" => {
+                self.assigned = self.assigned.or(Some(token.start))
+            }
+            TokenKind::Operator if text == "|" => {
                 if self.pipe_end == Some(token.start) {
                     self.build("||", token.start);
                 }
                 self.pipe_end = Some(token.end);
             }
-            Kind::Text | Kind::Number => {
+            TokenKind::Text | TokenKind::Number => {
                 self.literal += text.len();
                 if self.literal > MAX_LITERAL && !reads_text {
                     self.long = self.long.or(Some(token.start));
@@ -123,7 +126,7 @@ impl Geometry {
             }
             _ => {}
         }
-        self.after_as = token.kind == Kind::Word && text.eq_ignore_ascii_case("AS");
+        self.after_as = token.kind == TokenKind::Word && text.eq_ignore_ascii_case("AS");
     }
 
     fn word(&mut self, token: Token, word: &str, depth: usize, opens: bool) {

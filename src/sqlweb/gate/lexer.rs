@@ -5,11 +5,11 @@
 //! `1.into` and `'a'into` hold the keyword `INTO`, `t.into`, `1into` and
 //! `@a.into` do not.
 
-use super::{Dialect, contains_ignoring_case};
+use super::dialect::{Dialect, contains_ignoring_case};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// An unquoted word: a keyword or an identifier.
     Word,
     /// An unquoted word that cannot be a keyword: it touches a dot or starts with a digit.
@@ -41,12 +41,12 @@ pub(super) enum Kind {
     /// Any other sign.
     Operator,
     /// Something the server would not read either, or that must not be guessed.
-    Bad(Fault),
+    Bad(LexError),
 }
 
-/// What is wrong with a [`Kind::Bad`] token.
+/// What is wrong with a [`TokenKind::Bad`] token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum LexError {
     Comment,
     Text,
     Identifier,
@@ -59,7 +59,7 @@ pub(super) enum Fault {
     Character,
 }
 
-impl Fault {
+impl LexError {
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Comment => "the comment is not closed; end it with */",
@@ -79,7 +79,7 @@ impl Fault {
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -88,6 +88,7 @@ pub(super) struct Token {
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     sql: &'a str,
+    /// Bytes taken; never more than there are.
     at: usize,
     ansi_quotes: bool,
     backslash_escapes: bool,
@@ -116,7 +117,8 @@ impl<'a> Lexer<'a> {
 
     /// The text of a token.
     pub(super) fn text(&self, token: Token) -> &'a str {
-        self.sql.get(token.start..token.end).unwrap_or_default()
+        let text = self.sql.get(token.start..token.end);
+        text.expect("a token begins and ends between characters")
     }
 
     /// The next token, without taking it.
@@ -129,7 +131,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn rest(&self) -> &'a [u8] {
-        self.sql.as_bytes().get(self.at..).unwrap_or_default()
+        let rest = self.sql.as_bytes().get(self.at..);
+        rest.expect("no more is taken than there is")
     }
 
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
@@ -138,7 +141,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Skips space and comments; a fault is a comment that must not be skipped.
-    fn skip_blank(&mut self) -> Result<(), Fault> {
+    fn skip_blank(&mut self) -> Result<(), LexError> {
         loop {
             self.skip_while(is_space);
             match (self.byte(0), self.byte(1)) {
@@ -162,35 +165,33 @@ impl<'a> Lexer<'a> {
         rest.starts_with(b"/*!") || rest.starts_with(b"/*M!")
     }
 
-    fn skip_comment(&mut self) -> Result<(), Fault> {
-        let body = self.sql.get(self.at + 2..).unwrap_or_default();
-        let Some(length) = body.find("*/") else {
-            return Err(Fault::Comment);
-        };
-        let body = body.get(..length).unwrap_or_default();
+    fn skip_comment(&mut self) -> Result<(), LexError> {
+        let rest = self.sql.get(self.at + 2..);
+        let rest = rest.expect("the two signs that open a comment are ASCII");
+        let (body, _) = rest.split_once("*/").ok_or(LexError::Comment)?;
         if body.starts_with('+') && is_doubtful_hint(body) {
-            return Err(Fault::Hint);
+            return Err(LexError::Hint);
         }
-        self.at += 2 + length + 2;
+        self.at += 2 + body.len() + 2;
         Ok(())
     }
 
-    fn bad(&mut self, fault: Fault) -> Kind {
+    fn bad(&mut self, fault: LexError) -> TokenKind {
         self.at = self.sql.len();
-        Kind::Bad(fault)
+        TokenKind::Bad(fault)
     }
 
-    fn take(&mut self, bytes: usize, kind: Kind) -> Kind {
+    fn take(&mut self, bytes: usize, kind: TokenKind) -> TokenKind {
         self.at += bytes;
         kind
     }
 
-    fn kind_at(&mut self, first: u8) -> Kind {
+    fn kind_at(&mut self, first: u8) -> TokenKind {
         match first {
-            b'(' => self.take(1, Kind::Open),
-            b')' => self.take(1, Kind::Close),
-            b',' => self.take(1, Kind::Comma),
-            b';' => self.take(1, Kind::Semicolon),
+            b'(' => self.take(1, TokenKind::Open),
+            b')' => self.take(1, TokenKind::Close),
+            b',' => self.take(1, TokenKind::Comma),
+            b';' => self.take(1, TokenKind::Semicolon),
             b'.' => self.dot(),
             b'\'' => self.quoted(b'\''),
             b'"' => self.quoted(b'"'),
@@ -202,44 +203,46 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn sign(&mut self, first: u8) -> Kind {
+    fn sign(&mut self, first: u8) -> TokenKind {
         match (first, self.byte(1)) {
             (b'/', Some(b'*')) => self.executable(),
             (b'*', Some(b'/')) if self.in_executable => {
                 self.in_executable = false;
-                self.take(2, Kind::ExecutableClose)
+                self.take(2, TokenKind::ExecutableClose)
             }
-            (b':', Some(b'=')) | (b'\\', Some(b'N')) => self.take(2, Kind::Operator),
-            (b':', _) => self.take(1, Kind::Colon),
-            (b'?', _) => self.bad(Fault::Placeholder),
-            (b'!' | b'%' | b'&' | b'*' | b'+' | b'-' | b'/', _) => self.take(1, Kind::Operator),
+            (b':', Some(b'=')) | (b'\\', Some(b'N')) => self.take(2, TokenKind::Operator),
+            (b':', _) => self.take(1, TokenKind::Colon),
+            (b'?', _) => self.bad(LexError::Placeholder),
+            (b'!' | b'%' | b'&' | b'*' | b'+' | b'-' | b'/', _) => {
+                self.take(1, TokenKind::Operator)
+            }
             (b'<' | b'=' | b'>' | b'^' | b'|' | b'~' | b'{' | b'}', _) => {
-                self.take(1, Kind::Operator)
+                self.take(1, TokenKind::Operator)
             }
-            _ => self.bad(Fault::Character),
+            _ => self.bad(LexError::Character),
         }
     }
 
     /// The version number belongs to the opening; the rest is lexed as code.
-    fn executable(&mut self) -> Kind {
+    fn executable(&mut self) -> TokenKind {
         self.in_executable = true;
         self.skip_while(|b| b != b'!');
         self.at += 1;
         self.skip_while(|b| b.is_ascii_digit());
-        Kind::ExecutableOpen
+        TokenKind::ExecutableOpen
     }
 
-    fn dot(&mut self) -> Kind {
+    fn dot(&mut self) -> TokenKind {
         let after_word = self.word_end == Some(self.at) && self.byte(1).is_some_and(is_word);
         if !after_word && self.byte(1).is_some_and(|b| b.is_ascii_digit()) {
             return self.fraction();
         }
         self.at += 1;
         self.dot_end = Some(self.at);
-        Kind::Dot
+        TokenKind::Dot
     }
 
-    fn word(&mut self, first: u8) -> Kind {
+    fn word(&mut self, first: u8) -> TokenKind {
         if self.byte(1) == Some(b'\'') && self.dot_end != Some(self.at) {
             match first {
                 b'n' | b'N' => {
@@ -252,49 +255,49 @@ impl<'a> Lexer<'a> {
             }
         }
         if first == b'$' && self.dollar_quotes {
-            return self.bad(Fault::Dollar);
+            return self.bad(LexError::Dollar);
         }
         self.name_from(self.at)
     }
 
     /// Takes the rest of an unquoted word that started at `start`.
-    fn name_from(&mut self, start: usize) -> Kind {
+    fn name_from(&mut self, start: usize) -> TokenKind {
         self.skip_while(is_word);
         self.word_end = Some(self.at);
         let before_dot = self.byte(0) == Some(b'.') && self.byte(1).is_some_and(is_word);
         if before_dot || self.dot_end == Some(start) {
-            Kind::Name
+            TokenKind::Name
         } else {
-            Kind::Word
+            TokenKind::Word
         }
     }
 
-    fn literal(&mut self, digit: fn(u8) -> bool) -> Kind {
+    fn literal(&mut self, digit: fn(u8) -> bool) -> TokenKind {
         self.at += 2;
         self.skip_while(digit);
         if self.byte(0) != Some(b'\'') {
-            return self.bad(Fault::Literal);
+            return self.bad(LexError::Literal);
         }
-        self.take(1, Kind::Text)
+        self.take(1, TokenKind::Text)
     }
 
-    fn number_or_name(&mut self) -> Kind {
+    fn number_or_name(&mut self) -> TokenKind {
         let start = self.at;
         if self.dot_end == Some(start) {
             return self.name_from(start);
         }
         if self.prefixed_number() {
-            return Kind::Number;
+            return TokenKind::Number;
         }
         self.skip_while(|b| b.is_ascii_digit());
         match self.byte(0) {
             Some(b'.') => self.fraction(),
-            Some(b'e' | b'E') if self.exponent() => Kind::Number,
+            Some(b'e' | b'E') if self.exponent() => TokenKind::Number,
             Some(b) if is_word(b) => {
                 self.name_from(start);
-                Kind::Name
+                TokenKind::Name
             }
-            _ => Kind::Number,
+            _ => TokenKind::Number,
         }
     }
 
@@ -330,24 +333,28 @@ impl<'a> Lexer<'a> {
     }
 
     /// Takes `.5`, `.5e3` and the bare `.` of `1.`.
-    fn fraction(&mut self) -> Kind {
+    fn fraction(&mut self) -> TokenKind {
         self.at += 1;
         self.skip_while(|b| b.is_ascii_digit());
         if matches!(self.byte(0), Some(b'e' | b'E')) && !self.exponent() {
-            return self.bad(Fault::Number);
+            return self.bad(LexError::Number);
         }
-        Kind::Number
+        TokenKind::Number
     }
 
-    fn quoted(&mut self, quote: u8) -> Kind {
+    fn quoted(&mut self, quote: u8) -> TokenKind {
         let identifier = quote == b'`' || (quote == b'"' && self.ansi_quotes);
         let escapes = !identifier && self.backslash_escapes;
         if self.skip_quoted(quote, escapes) {
-            if identifier { Kind::Quoted } else { Kind::Text }
+            if identifier {
+                TokenKind::Quoted
+            } else {
+                TokenKind::Text
+            }
         } else if identifier {
-            self.bad(Fault::Identifier)
+            self.bad(LexError::Identifier)
         } else {
-            self.bad(Fault::Text)
+            self.bad(LexError::Text)
         }
     }
 
@@ -358,7 +365,8 @@ impl<'a> Lexer<'a> {
             self.skip_while(|b| b != quote && !(escapes && b == b'\\'));
             match self.byte(0) {
                 None => return false,
-                Some(b'\\') if escapes => self.at += 2,
+                // An escape at the very end of a text escapes nothing.
+                Some(b'\\') if escapes => self.at = (self.at + 2).min(self.sql.len()),
                 Some(_) if self.byte(1) == Some(quote) => self.at += 2,
                 Some(_) => {
                     self.at += 1;
@@ -368,7 +376,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn variable(&mut self) -> Kind {
+    fn variable(&mut self) -> TokenKind {
         match (self.byte(1), self.byte(2)) {
             (Some(quote @ (b'\'' | b'"' | b'`')), _) => self.quoted_variable(1, quote),
             (Some(b'@'), Some(b'`')) => self.quoted_variable(2, b'`'),
@@ -379,26 +387,26 @@ impl<'a> Lexer<'a> {
             (Some(b), _) if is_variable(b) => {
                 self.at += 1;
                 self.skip_while(is_variable);
-                Kind::Variable
+                TokenKind::Variable
             }
-            _ => self.bad(Fault::Variable),
+            _ => self.bad(LexError::Variable),
         }
     }
 
-    fn quoted_variable(&mut self, signs: usize, quote: u8) -> Kind {
+    fn quoted_variable(&mut self, signs: usize, quote: u8) -> TokenKind {
         self.at += signs;
         match self.quoted(quote) {
-            Kind::Bad(fault) => Kind::Bad(fault),
-            _ => Kind::Variable,
+            TokenKind::Bad(fault) => TokenKind::Bad(fault),
+            _ => TokenKind::Variable,
         }
     }
 
     /// `@@x`, `@@global.x`, `@@global.cache.x`: names joined by dots that touch them.
-    fn system_variable(&mut self) -> Kind {
+    fn system_variable(&mut self) -> TokenKind {
         loop {
             self.skip_while(is_word);
             if self.byte(0) != Some(b'.') || !self.byte(1).is_some_and(is_word) {
-                return Kind::Variable;
+                return TokenKind::Variable;
             }
             self.at += 1;
         }
@@ -416,8 +424,6 @@ impl Iterator for Lexer<'_> {
             Ok(()) => self.kind_at(first),
             Err(fault) => self.bad(fault),
         };
-        // An escape at the very end of a text must not point behind it.
-        self.at = self.at.min(self.sql.len());
         Some(Token {
             kind,
             start,
@@ -455,7 +461,7 @@ fn is_doubtful_hint(hint: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn lex(sql: &str) -> Vec<(Kind, &str)> {
+    fn lex(sql: &str) -> Vec<(TokenKind, &str)> {
         let lexer = Lexer::new(sql, &Dialect::mariadb((10, 11, 0)));
         lexer
             .clone()
@@ -464,7 +470,9 @@ mod tests {
     }
 
     fn words(sql: &str) -> Vec<&str> {
-        let words = lex(sql).into_iter().filter(|(kind, _)| *kind == Kind::Word);
+        let words = lex(sql)
+            .into_iter()
+            .filter(|(kind, _)| *kind == TokenKind::Word);
         words.map(|(_, text)| text).collect()
     }
 
@@ -496,8 +504,8 @@ mod tests {
         ] {
             assert!(words(sql).is_empty(), "{sql}");
         }
-        assert_eq!(lex("into.x").first(), Some(&(Kind::Name, "into")));
-        assert_eq!(lex("t.1e1into").last(), Some(&(Kind::Name, "1e1into")));
+        assert_eq!(lex("into.x").first(), Some(&(TokenKind::Name, "into")));
+        assert_eq!(lex("t.1e1into").last(), Some(&(TokenKind::Name, "1e1into")));
     }
 
     #[test]
@@ -512,7 +520,7 @@ mod tests {
         assert_eq!(words("a/**/b"), ["a", "b"]);
         assert_eq!(
             lex("/* x").first().map(|t| t.0),
-            Some(Kind::Bad(Fault::Comment))
+            Some(TokenKind::Bad(LexError::Comment))
         );
     }
 
@@ -522,15 +530,15 @@ mod tests {
         assert_eq!(
             kinds,
             [
-                Kind::ExecutableOpen,
-                Kind::Word,
-                Kind::ExecutableClose,
-                Kind::Word
+                TokenKind::ExecutableOpen,
+                TokenKind::Word,
+                TokenKind::ExecutableClose,
+                TokenKind::Word
             ]
         );
         assert_eq!(
             lex("/*M!100000 a").first(),
-            Some(&(Kind::ExecutableOpen, "/*M!100000"))
+            Some(&(TokenKind::ExecutableOpen, "/*M!100000"))
         );
     }
 
@@ -545,14 +553,17 @@ mod tests {
             "b'01'",
             r"'a\\'",
         ] {
-            assert_eq!(lex(sql), [(Kind::Text, sql)]);
+            assert_eq!(lex(sql), [(TokenKind::Text, sql)]);
         }
-        assert_eq!(lex("`a``b`"), [(Kind::Quoted, "`a``b`")]);
+        assert_eq!(lex("`a``b`"), [(TokenKind::Quoted, "`a``b`")]);
         for sql in [
             "'a", r"'a\", r"'a\'", "`a", "\"a", "x'0", "x'zz'", "@'a", "?", "[", "\\x", "@ a",
             "1.e", "\u{1}",
         ] {
-            assert!(matches!(lex(sql).last(), Some((Kind::Bad(_), _))), "{sql}");
+            assert!(
+                matches!(lex(sql).last(), Some((TokenKind::Bad(_), _))),
+                "{sql}"
+            );
         }
     }
 
@@ -564,8 +575,8 @@ mod tests {
         let kinds: Vec<_> = Lexer::new(r#""a" 'b\'"#, &dialect)
             .map(|t| t.kind)
             .collect();
-        assert_eq!(kinds, [Kind::Quoted, Kind::Text]);
+        assert_eq!(kinds, [TokenKind::Quoted, TokenKind::Text]);
         let kinds: Vec<_> = Lexer::new("$$ a $$", &dialect).map(|t| t.kind).collect();
-        assert_eq!(kinds, [Kind::Bad(Fault::Dollar)]);
+        assert_eq!(kinds, [TokenKind::Bad(LexError::Dollar)]);
     }
 }

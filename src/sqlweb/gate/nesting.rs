@@ -7,7 +7,7 @@
 //! operators, `(a + b) + c` as deep as the deepest operand and the operators after it. Lists, and what `AND` and `OR`
 //! join, are flat to the servers.
 
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
 use super::words;
 
 /// Most levels within each other.
@@ -60,17 +60,17 @@ impl Nesting {
     /// Takes one token; false when it is too deep.
     pub(super) fn take(&mut self, token: Token, text: &str) -> bool {
         match token.kind {
-            Kind::Open => self.open(false),
-            Kind::Close => {
+            TokenKind::Open => self.open(false),
+            TokenKind::Close => {
                 while self.level.is_case {
                     self.close();
                 }
                 self.close();
             }
-            Kind::Comma => self.level.end_expression(),
-            Kind::Operator if text == ":=" => self.level.loose += 1,
-            Kind::Operator => self.level.depth += 1,
-            Kind::Word => self.word(&text.to_ascii_uppercase()),
+            TokenKind::Comma => self.level.end_expression(),
+            TokenKind::Operator if text == ":=" => self.level.loose += 1,
+            TokenKind::Operator => self.level.depth += 1,
+            TokenKind::Word => self.word(&text.to_ascii_uppercase()),
             _ => {}
         }
         self.levels.len() <= MAX_LEVELS && self.level.depth + self.level.loose <= MAX_DEPTH
@@ -106,6 +106,7 @@ impl Nesting {
     fn close(&mut self) {
         self.level.end_expression();
         let inner = self.level.deepest;
+        // One parenthesis too many closes the statement's own level; servers refuse such a text.
         self.level = self.levels.pop().unwrap_or_default();
         self.level.depth = self.level.depth.max(inner + 1);
     }

@@ -1,6 +1,6 @@
 //! The spatial part of the list of harmless built-in functions.
 
-use super::functions::Group;
+use super::group::Group;
 
 #[rustfmt::skip]
 pub(super) const GROUPS: &[Group] = &[

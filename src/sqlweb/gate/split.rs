@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use super::Dialect;
-use super::lexer::{Kind, Lexer, Token};
+use super::dialect::Dialect;
+use super::lexer::{Lexer, Token, TokenKind};
 
 /// The statements of a text, as byte ranges without the semicolon that ends
 /// them. Empty statements do not count. Lazy, so that asking for the second
@@ -29,12 +29,14 @@ impl Iterator for Statements<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {
-        let first = self.lexer.find(|token| token.kind != Kind::Semicolon)?;
+        let first = self
+            .lexer
+            .find(|token| token.kind != TokenKind::Semicolon)?;
         let mut compound = Compound::default();
         compound.take(first, &self.lexer);
         let mut end = first.end;
         while let Some(token) = self.lexer.next() {
-            if token.kind == Kind::Semicolon && !compound.is_open() {
+            if token.kind == TokenKind::Semicolon && !compound.is_open() {
                 break;
             }
             compound.take(token, &self.lexer);
@@ -46,7 +48,7 @@ impl Iterator for Statements<'_> {
 
 /// How far a statement is understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum SplitStage {
     /// Its first word, or the label before it.
     #[default]
     Start,
@@ -72,7 +74,7 @@ enum Block {
 /// Follows one statement and knows which blocks are open.
 #[derive(Default)]
 struct Compound {
-    stage: Stage,
+    stage: SplitStage,
     blocks: Vec<Block>,
     parentheses: usize,
     /// A statement can start here.
@@ -134,7 +136,7 @@ const WORDS: &[&str] = &[
 ];
 
 fn known(token: Token, lexer: &Lexer<'_>) -> &'static str {
-    if token.kind != Kind::Word {
+    if token.kind != TokenKind::Word {
         return "";
     }
     let text = lexer.text(token);
@@ -148,49 +150,53 @@ impl Compound {
     }
 
     fn take(&mut self, token: Token, lexer: &Lexer<'_>) {
-        if matches!(token.kind, Kind::ExecutableOpen | Kind::ExecutableClose) {
+        if matches!(
+            token.kind,
+            TokenKind::ExecutableOpen | TokenKind::ExecutableClose
+        ) {
             return;
         }
         match token.kind {
-            Kind::Open => self.parentheses += 1,
-            Kind::Close => self.parentheses = self.parentheses.saturating_sub(1),
+            TokenKind::Open => self.parentheses += 1,
+            TokenKind::Close => self.parentheses = self.parentheses.saturating_sub(1),
             _ => {}
         }
         let word = known(token, lexer);
         match self.stage {
-            Stage::Start => self.start(token, word, lexer),
-            Stage::Create => self.create(word),
-            Stage::Head => self.head(word, lexer),
-            Stage::Body => self.body(token, word, lexer),
-            Stage::Plain => {}
+            SplitStage::Start => self.start(token, word, lexer),
+            SplitStage::Create => self.create(word),
+            SplitStage::Head => self.head(word, lexer),
+            SplitStage::Body => self.body(token, word, lexer),
+            SplitStage::Plain => {}
         }
         self.last = word;
     }
 
     fn start(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
         let next = lexer.peek();
-        if token.kind == Kind::Colon || next.is_some_and(|next| next.kind == Kind::Colon) {
+        if token.kind == TokenKind::Colon || next.is_some_and(|next| next.kind == TokenKind::Colon)
+        {
             return;
         }
         match word {
-            "CREATE" | "ALTER" => self.stage = Stage::Create,
+            "CREATE" | "ALTER" => self.stage = SplitStage::Create,
             "BEGIN" if next.map(|next| known(next, lexer)) != Some("NOT") => {
-                self.stage = Stage::Plain
+                self.stage = SplitStage::Plain
             }
             "BEGIN" | "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR" => self.open_body(word),
-            _ => self.stage = Stage::Plain,
+            _ => self.stage = SplitStage::Plain,
         }
     }
 
     fn create(&mut self, word: &str) {
         match word {
-            "FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT" => self.stage = Stage::Head,
+            "FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT" => self.stage = SplitStage::Head,
             "PACKAGE" => self.open_body(word),
             "DATABASE" | "FULLTEXT" | "INDEX" | "ROLE" | "SCHEMA" | "SEQUENCE" | "SERVER" => {
-                self.stage = Stage::Plain
+                self.stage = SplitStage::Plain
             }
             "SPATIAL" | "TABLE" | "TEMPORARY" | "UNIQUE" | "USER" | "VIEW" => {
-                self.stage = Stage::Plain
+                self.stage = SplitStage::Plain
             }
             _ => {}
         }
@@ -208,14 +214,14 @@ impl Compound {
             "SET" if self.last == "CHARACTER" => {}
             "INSERT" | "UPDATE" | "DELETE" if matches!(self.last, "BEFORE" | "AFTER" | "OR") => {}
             "BEGIN" | "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR" => self.open_body(word),
-            "CALL" | "DELETE" | "INSERT" | "REPLACE" | "RETURN" => self.stage = Stage::Body,
-            "SELECT" | "SET" | "SIGNAL" | "UPDATE" | "WITH" => self.stage = Stage::Body,
+            "CALL" | "DELETE" | "INSERT" | "REPLACE" | "RETURN" => self.stage = SplitStage::Body,
+            "SELECT" | "SET" | "SIGNAL" | "UPDATE" | "WITH" => self.stage = SplitStage::Body,
             _ => {}
         }
     }
 
     fn open_body(&mut self, word: &str) {
-        self.stage = Stage::Body;
+        self.stage = SplitStage::Body;
         self.open(word);
     }
 
@@ -227,7 +233,7 @@ impl Compound {
 
     fn body(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
         let starts = std::mem::replace(&mut self.at_statement, false);
-        if matches!(token.kind, Kind::Semicolon | Kind::Colon) {
+        if matches!(token.kind, TokenKind::Semicolon | TokenKind::Colon) {
             self.at_statement = true;
             return;
         }
@@ -257,7 +263,7 @@ fn is_handler_body(next: Option<Token>) -> bool {
     next.is_none_or(|token| {
         !matches!(
             token.kind,
-            Kind::Comma | Kind::Operator | Kind::Close | Kind::Dot
+            TokenKind::Comma | TokenKind::Operator | TokenKind::Close | TokenKind::Dot
         )
     })
 }

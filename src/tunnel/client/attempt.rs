@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::failure::{Class, Failure};
+use super::settings::{HostKeyCheck, Settings};
+use super::state::TunnelState;
 use super::streams;
-use super::{HostKeyCheck, Settings, Shared};
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;
@@ -18,17 +19,17 @@ use crate::tunnel::ssh::{self, ChannelId, Event, HostKey, HostKeyAlgorithm, Refu
 use crate::tunnel::ws;
 
 /// Connects, and serves streams until the connection ends; answers why it did.
-pub(super) fn run(shared: &Arc<Shared>, settings: &Settings) -> Failure {
-    match connect(shared, settings) {
+pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
+    match connect(state, settings) {
         Ok(end) | Err(end) => end,
     }
 }
 
-fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure> {
-    let (from, to) = ws::dial(&settings.endpoint, &settings.dial, &shared.cancel)?;
+fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure> {
+    let (from, to) = ws::dial(&settings.endpoint, &settings.dial, &state.cancel)?;
     let local = |error: ssh::Error| Failure::new(Class::Local, error.to_string());
     let (session, reader, writer) = ssh::client(&config(settings)).map_err(local)?;
-    let line = Mux::new(
+    let mux = Mux::new(
         session,
         writer,
         to,
@@ -39,21 +40,21 @@ fn connect(shared: &Arc<Shared>, settings: &Settings) -> Result<Failure, Failure
             target_within: settings.timeouts.target,
             target_missed: settings.target_missed.clone(),
             may_dial: settings.may_dial.clone(),
-            traffic: Arc::clone(&shared.traffic),
+            traffic: Arc::clone(&state.traffic),
         },
     );
-    shared.state().line = Some(Arc::clone(&line));
-    let stopped = Arc::clone(&line);
-    let _watch = shared.cancel.watch(move || stopped.stop());
+    state.connecting(&mux);
+    let stopped = Arc::clone(&mux);
+    let _watch = state.cancel.watch(move || stopped.stop());
     let mut client = Client {
-        shared,
+        state,
         settings,
-        stage: Stage::HostKey,
+        phase: HandshakePhase::HostKey,
         has_warned: false,
         is_crowded: false,
         failure: None,
     };
-    let end = line.run(reader, from, &mut client);
+    let end = mux.run(reader, from, &mut client);
     Ok(client.failure.take().unwrap_or_else(|| Failure::from(end)))
 }
 
@@ -73,7 +74,8 @@ fn config(settings: &Settings) -> ssh::Config {
     config
 }
 
-enum Stage {
+/// What the server is to do next.
+enum HandshakePhase {
     HostKey,
     Login,
     Config(RequestId),
@@ -81,9 +83,9 @@ enum Stage {
 }
 
 struct Client<'a> {
-    shared: &'a Shared,
+    state: &'a TunnelState,
     settings: &'a Settings,
-    stage: Stage,
+    phase: HandshakePhase,
     /// Of a target that was not offered: a server may ask without end.
     has_warned: bool,
     /// The last stream was one too many.
@@ -92,27 +94,27 @@ struct Client<'a> {
 }
 
 impl Handler for Client<'_> {
-    fn event(&mut self, line: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
+    fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
-            Event::HostKey(key) => self.host_key(line, &key),
+            Event::HostKey(key) => self.host_key(mux, &key),
             Event::LoginRefused => Err(self.fail(Failure::new(
                 Class::WrongPassword,
                 "the server refused the user name or password",
             ))),
-            Event::LoggedIn => self.logged_in(line),
+            Event::LoggedIn => self.logged_in(mux),
             Event::Reply {
                 id,
                 success,
                 data,
                 round_trip,
-            } => self.replied(line, id, (success, data), round_trip),
+            } => self.replied(mux, id, (success, data), round_trip),
             // A chisel server asks for nothing but pings.
-            Event::Request { id: Some(id), .. } => line.answer(id, false, b""),
+            Event::Request { id: Some(id), .. } => mux.answer(id, false, b""),
             Event::Open {
                 channel,
                 kind,
                 extra,
-            } => self.opened(line, channel, kind, extra),
+            } => self.opened(mux, channel, kind, extra),
             _ => Ok(()),
         }
     }
@@ -125,53 +127,53 @@ impl Client<'_> {
     }
 
     /// No password leaves before this has gone well.
-    fn host_key(&mut self, line: &Mux, key: &HostKey) -> Result<(), End> {
+    fn host_key(&mut self, mux: &Mux, key: &HostKey) -> Result<(), End> {
         if let Err(failure) = check(self.settings, key) {
-            line.session().disconnect(
+            mux.session().disconnect(
                 ssh::Reason::HostKeyNotVerifiable,
                 "the host key is not the known one",
             );
             return Err(self.fail(failure));
         }
-        self.stage = Stage::Login;
-        let login = line
+        self.phase = HandshakePhase::Login;
+        let login = mux
             .session()
             .login(&self.settings.user, &self.settings.password);
         login.map_err(|error| self.fail(Failure::new(Class::Local, error.to_string())))
     }
 
-    fn logged_in(&mut self, line: &Mux) -> Result<(), End> {
+    fn logged_in(&mut self, mux: &Mux) -> Result<(), End> {
         let config = encode_config(&self.settings.remotes);
-        let id = line
+        let id = mux
             .session()
             .request("config", &config, Instant::now())
             .map_err(End::Protocol)?;
-        self.stage = Stage::Config(id);
+        self.phase = HandshakePhase::Config(id);
         Ok(())
     }
 
     /// A text is a failure, also under success.
     fn replied(
         &mut self,
-        line: &Mux,
+        mux: &Mux,
         id: RequestId,
         (success, data): (bool, &[u8]),
         trip: Duration,
     ) -> Result<(), End> {
-        if !matches!(self.stage, Stage::Config(config) if config == id) {
+        if !matches!(self.phase, HandshakePhase::Config(config) if config == id) {
             return Ok(());
         }
         if !success || !data.is_empty() {
-            line.session()
+            mux.session()
                 .disconnect(ssh::Reason::ByApplication, "the remotes were refused");
             return Err(self.fail(Failure::of_config(data)));
         }
-        self.stage = Stage::Up;
-        line.timed(trip);
-        line.ready();
-        self.shared.connected(trip);
-        if let Some(tell) = &self.settings.on_connected {
-            tell();
+        self.phase = HandshakePhase::Up;
+        mux.timed(trip);
+        mux.ready();
+        self.state.connected(trip);
+        if let Some(on_connected) = &self.settings.on_connected {
+            on_connected();
         }
         Ok(())
     }
@@ -179,31 +181,31 @@ impl Client<'_> {
     /// The server is not trusted with the rest of the network: only what was configured is reached.
     fn opened(
         &mut self,
-        line: &Arc<Mux>,
+        mux: &Arc<Mux>,
         channel: ChannelId,
         kind: &str,
         extra: &[u8],
     ) -> Result<(), End> {
         if kind != "chisel" {
-            return line.refuse(channel, Refusal::UnknownType, "unknown channel type");
+            return mux.refuse(channel, Refusal::UnknownType, "unknown channel type");
         }
         let wanted = self
             .settings
             .remotes
             .iter()
             .find(|remote| remote.target().as_bytes() == extra);
-        let Some(remote) = wanted.filter(|_| matches!(self.stage, Stage::Up)) else {
+        let Some(remote) = wanted.filter(|_| matches!(self.phase, HandshakePhase::Up)) else {
             if !std::mem::replace(&mut self.has_warned, true) {
                 log::warn!("the server asked for a target that was not offered: refused");
             }
-            return line.refuse(channel, Refusal::Prohibited, "not a target of this client");
+            return mux.refuse(channel, Refusal::Prohibited, "not a target of this client");
         };
-        let open = self.shared.traffic.streams.load(Ordering::Relaxed);
+        let open = self.state.traffic.streams.load(Ordering::Relaxed);
         let Some(permit) = streams::permit(open) else {
             if !std::mem::replace(&mut self.is_crowded, true) {
                 log::warn!("{open} streams of this tunnel are open: no further one is accepted");
             }
-            return line.refuse(channel, Refusal::ResourceShortage, "too many streams");
+            return mux.refuse(channel, Refusal::ResourceShortage, "too many streams");
         };
         self.is_crowded = false;
         let host = &remote.remote_host;
@@ -211,7 +213,7 @@ impl Client<'_> {
         let host = local
             .filter(|_| host.eq_ignore_ascii_case("localhost"))
             .unwrap_or_else(|| host.clone());
-        line.serve_target(channel, &host, remote.remote_port, permit)
+        mux.serve_target(channel, &host, remote.remote_port, permit)
             .map_err(End::Protocol)
     }
 }

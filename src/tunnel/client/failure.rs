@@ -121,10 +121,10 @@ impl Failure {
             text if text.contains("cannot listen") => Class::PortHeld,
             _ => Class::Refused,
         };
-        match text.is_empty() {
-            true => Self::new(class, "the server refused the remotes and gave no reason"),
-            false => Self::new(class, text),
+        if text.is_empty() {
+            text.push_str("the server refused the remotes and gave no reason");
         }
+        Self::new(class, text)
     }
 }
 

@@ -2,62 +2,61 @@
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// Bytes of a buffer. Default 64 KiB: two of the largest packets.
+/// Bytes of a buffer, 64 KiB: two of the largest packets.
 const SIZE: usize = 64 * 1024;
-/// Unused buffers that are kept, 512 KiB. Default 8: as many streams as a small machine
-/// serves at the same moment.
+/// Unused buffers that are kept, 8 of 512 KiB together: as many streams as a small machine serves at
+/// the same moment.
 const KEPT: usize = 8;
-/// Buffers in use. Default 64, 4 MiB: more streams than that find no room in the output at the
+/// Buffers in use, 64 of 4 MiB together: more streams than that find no room in the output at the
 /// same moment, and wait just as well for a buffer.
 const MOST: usize = 64;
 
-/// A store of buffers that all streams of a connection share, so that idle ones have none.
+/// Buffers that all streams of a connection share, so that idle ones have none.
 #[derive(Default)]
-pub(super) struct Buffers {
-    store: Mutex<Store>,
+pub(super) struct BufferPool {
+    buffers: Mutex<Buffers>,
     returned: Condvar,
 }
 
 #[derive(Default)]
-struct Store {
+struct Buffers {
     kept: Vec<Box<[u8]>>,
     used: usize,
     waiting: usize,
 }
 
-impl Buffers {
+impl BufferPool {
     /// Waits while [`MOST`] are in use. Who holds one waits for the WebSocket at most, whose end comes
     /// by a time limit of its own, and never for one stream's window.
     pub(super) fn take(&self) -> Box<[u8]> {
-        let all_used = |store: &mut Store| store.used >= MOST;
-        let mut store = self.store();
-        if all_used(&mut store) {
-            store.waiting += 1;
-            let waited = self.returned.wait_while(store, all_used);
-            store = waited;
-            store.waiting -= 1;
+        let all_used = |buffers: &mut Buffers| buffers.used >= MOST;
+        let mut buffers = self.buffers();
+        if all_used(&mut buffers) {
+            buffers.waiting += 1;
+            buffers = self.returned.wait_while(buffers, all_used);
+            buffers.waiting -= 1;
         }
-        store.used += 1;
-        let kept = store.kept.pop();
-        drop(store);
+        buffers.used += 1;
+        let kept = buffers.kept.pop();
+        drop(buffers);
         kept.unwrap_or_else(|| vec![0; SIZE].into_boxed_slice())
     }
 
     pub(super) fn give_back(&self, buffer: Box<[u8]>) {
-        let mut store = self.store();
-        store.used = store.used.saturating_sub(1);
-        if store.kept.len() < KEPT {
-            store.kept.push(buffer);
+        let mut buffers = self.buffers();
+        buffers.used = buffers.used.saturating_sub(1);
+        if buffers.kept.len() < KEPT {
+            buffers.kept.push(buffer);
         }
-        let is_wanted = store.waiting > 0;
-        drop(store);
+        let is_wanted = buffers.waiting > 0;
+        drop(buffers);
         if is_wanted {
             self.returned.notify_one();
         }
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock()
+    fn buffers(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock()
     }
 }
 
@@ -69,7 +68,7 @@ mod tests {
 
     #[test]
     fn who_finds_none_waits_for_the_next_that_is_returned() {
-        let buffers = Buffers::default();
+        let buffers = BufferPool::default();
         let mut used: Vec<_> = (0..MOST).map(|_| buffers.take()).collect();
         let (tell, told) = crossbeam_channel::bounded(1);
         std::thread::scope(|scope| {
@@ -80,7 +79,7 @@ mod tests {
             used.push(last);
         });
         used.into_iter().for_each(|one| buffers.give_back(one));
-        let store = buffers.store();
-        assert_eq!((store.used, store.kept.len()), (0, KEPT));
+        let left = buffers.buffers();
+        assert_eq!((left.used, left.kept.len()), (0, KEPT));
     }
 }

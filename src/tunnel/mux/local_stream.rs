@@ -1,26 +1,29 @@
-//! A stream whose visitor is in this process: no port, and no thread of its own.
+//! A stream whose visitor is in this process: no port, no socket, and no thread of its own.
 //!
 //! Bytes down wait in the stream's queue, with a waker that can be waited for beside sockets; bytes
 //! up go straight into the channel.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use super::Mux;
-use super::stream::{Stream, add};
+use super::connection::Mux;
+use super::stats::{StreamPermit, add};
+use super::stream::Stream;
+use super::stream_state::StreamState;
 use super::waker::Waker;
 use crate::tunnel::ssh::Error;
 
 /// One stream through a tunnel to what its client forwards to. Nothing here waits for the peer,
 /// but for the WebSocket to take what is written. Dropping it closes the stream at once.
 pub struct LocalStream {
-    line: Arc<Mux>,
+    mux: Arc<Mux>,
     stream: Arc<Stream>,
-    /// Readable when the channel takes more; made when it first did not.
-    woken: Option<UnixStream>,
+    readable: Arc<Waker>,
+    /// Woken when the channel takes more; made when it first did not.
+    writable: Option<Arc<Waker>>,
+    _permit: StreamPermit,
 }
 
 /// Why there is no stream.
@@ -53,28 +56,28 @@ impl Mux {
         self: &Arc<Self>,
         target: &str,
     ) -> Result<LocalStream, OpenError> {
-        let waker = Waker::new().map_err(|_| OpenError::Tunnel)?;
-        let stream = {
-            let mut session = self.session();
-            let channel = session
-                .open("chisel", target.as_bytes())
-                .map_err(|_| OpenError::Tunnel)?;
-            // Under the session's lock: the answer must find it.
-            self.add(channel, None, Some(waker))
-        };
-        let visitor = LocalStream {
-            line: Arc::clone(self),
+        let readable = Arc::new(Waker::new().map_err(|_| OpenError::Tunnel)?);
+        let state = StreamState::asked_for_local(Arc::clone(&readable));
+        let stream = self
+            .open_channel(target, None, state)
+            .map_err(|_| OpenError::Tunnel)?;
+        let local = LocalStream {
+            mux: Arc::clone(self),
             stream,
-            woken: None,
+            readable,
+            writable: None,
+            _permit: StreamPermit::new(&self.options.traffic, None, ()),
         };
         self.flush();
         if self.has_ended() {
-            visitor.stream.abort(self);
+            self.update(&local.stream, StreamState::abort);
         }
-        match visitor.stream.wait_opened() {
-            true => Ok(visitor),
-            false if self.has_ended() => Err(OpenError::Tunnel),
-            false => Err(OpenError::Refused),
+        if local.stream.wait_opened() {
+            Ok(local)
+        } else if self.has_ended() {
+            Err(OpenError::Tunnel)
+        } else {
+            Err(OpenError::Refused)
         }
     }
 }
@@ -86,37 +89,24 @@ impl LocalStream {
         if buffer.is_empty() {
             return Ok(0);
         }
-        let mut state = self.stream.state();
-        if state.rung
-            && let Some(waker) = &self.stream.waker
-        {
-            // One that is only about to be rung is cleared the next time.
-            state.rung = !waker.clear();
+        let (outcome, effects) = self.stream.state().read(buffer);
+        self.mux.apply(&self.stream, effects);
+        if matches!(outcome, Ok(1..)) {
+            self.mux.flush();
         }
-        let count = state.queue.read(buffer);
-        if count == 0 {
-            state.listens = true;
-            return state.nothing_to_read();
-        }
-        match state.queue.is_empty() && state.has_peer_ended() {
-            true => self.stream.advance(&self.line, state),
-            false => drop(state),
-        }
-        self.line.consumed(&self.stream, count);
-        self.line.flush();
-        Ok(count)
+        outcome
     }
 
     /// Takes as much as the channel's window has room for.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
-            let taken = self.line.session().write(self.stream.channel, bytes);
-            self.line.flush();
+            let taken = self.mux.session().write(self.stream.channel, bytes);
+            self.mux.flush();
             match taken {
                 Ok(0) if bytes.is_empty() => return Ok(0),
-                Ok(0) => self.wait_by_polling()?,
+                Ok(0) => self.check_writable()?,
                 Ok(taken) => {
-                    add(&self.line.traffic.sent, taken);
+                    add(&self.mux.options.traffic.sent, taken);
                     return Ok(taken);
                 }
                 Err(Error::NoChannel(_)) => return Err(io::ErrorKind::BrokenPipe.into()),
@@ -128,49 +118,42 @@ impl LocalStream {
     /// The target gets no more bytes.
     pub fn end_write(&mut self) {
         // A channel that is gone needs no EOF.
-        let _ = self.line.session().eof(self.stream.channel);
-        self.line.flush();
-        let mut state = self.stream.state();
-        state.up_done = true;
-        self.stream.advance(&self.line, state);
+        let _ = self.mux.session().eof(self.stream.channel);
+        self.mux.flush();
+        self.mux.update(&self.stream, |state| state.finished(true));
     }
 
     /// Becomes readable when [`LocalStream::read`] has something to tell.
     pub fn readable(&self) -> BorrowedFd<'_> {
-        // Made with a waker; without one this would be a descriptor that never wakes.
-        self.stream.waker.as_ref().expect("it has a waker").as_fd()
+        self.readable.as_fd()
     }
 
     /// Becomes readable when a write that would have waited may go on.
     pub fn writable(&self) -> BorrowedFd<'_> {
-        match &self.woken {
-            Some(woken) => woken.as_fd(),
-            None => self.readable(),
-        }
+        self.writable.as_ref().unwrap_or(&self.readable).as_fd()
     }
 
     /// Fails with `WouldBlock` unless the channel has become writable meanwhile.
-    fn wait_by_polling(&mut self) -> io::Result<()> {
-        if let Some(woken) = &mut self.woken {
-            // What it holds is told by the flag below.
-            let _ = woken.read(&mut [0; 64]);
+    fn check_writable(&mut self) -> io::Result<()> {
+        if let Some(waker) = &self.writable {
+            // What it had to tell is in the state as well.
+            waker.clear();
         } else {
-            let (woken, waker) = pair()?;
-            self.stream.state().waker = Some(waker);
-            self.woken = Some(woken);
+            let waker = self.writable.insert(Arc::new(Waker::new()?));
+            self.stream.state().wake_when_writable(waker);
         }
-        match std::mem::take(&mut self.stream.state().writable) {
-            true => Ok(()),
-            false => Err(io::ErrorKind::WouldBlock.into()),
+        if self.stream.state().take_writable() {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
         }
     }
 }
 
 impl Drop for LocalStream {
     fn drop(&mut self) {
-        self.stream.broken(&self.line, self.stream.state());
-        self.line.flush();
-        self.line.count_down();
+        self.mux.update(&self.stream, StreamState::broken);
+        self.mux.flush();
     }
 }
 
@@ -178,11 +161,4 @@ impl fmt::Debug for LocalStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalStream").finish_non_exhaustive()
     }
-}
-
-fn pair() -> io::Result<(UnixStream, UnixStream)> {
-    let (one, other) = UnixStream::pair()?;
-    one.set_nonblocking(true)?;
-    other.set_nonblocking(true)?;
-    Ok((one, other))
 }

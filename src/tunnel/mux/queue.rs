@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 
-/// Bytes up to which a chunk is filled. Default 32 KiB: a packet; small packets share one.
+/// Bytes up to which a chunk is filled, 32 KiB: a packet; small packets share one.
 const CHUNK: usize = 32 * 1024;
-/// Bytes that a chunk is made with at least. Default 1 KiB: a small packet seldom comes alone.
+/// Bytes that a chunk is made with at least, 1 KiB: a small packet seldom comes alone.
 const LEAST: usize = 1024;
 
 #[derive(Default)]
@@ -63,10 +63,8 @@ impl Queue {
             && let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty())
         {
             let count = rest.len().min(room.len());
-            let (Some(room), Some(rest)) = (room.get_mut(..count), rest.get(..count)) else {
-                break;
-            };
-            room.copy_from_slice(rest);
+            let room = room.get_mut(..count).expect("the smaller of both");
+            room.copy_from_slice(rest.get(..count).expect("the smaller of both"));
             filled += count;
             self.advance(count);
         }
@@ -80,16 +78,14 @@ impl Queue {
 
     /// What comes next; never empty.
     fn first(&self) -> Option<&[u8]> {
-        self.chunks.front()?.get(self.used..)
+        let chunk = self.chunks.front()?;
+        Some(chunk.get(self.used..).expect("a chunk is not used up"))
     }
 
     fn advance(&mut self, count: usize) {
         self.used += count;
-        if self
-            .chunks
-            .front()
-            .is_some_and(|chunk| self.used >= chunk.len())
-        {
+        let chunk = self.chunks.front().map_or(0, Vec::len);
+        if self.used >= chunk {
             self.chunks.pop_front();
             self.used = 0;
         }
@@ -128,6 +124,7 @@ mod tests {
         }
         assert_eq!(all, bytes);
     }
+
     #[test]
     fn what_is_read_in_pieces_of_any_size_is_what_was_pushed() {
         let bytes: Vec<u8> = (0..200_000_u32).map(|at| at.to_le_bytes()[1]).collect();

@@ -1,42 +1,42 @@
 //! Threads for streams. Most streams are short, and a new thread costs more than a short stream:
 //! a few that have finished wait for the next.
 
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard, Permits};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a thread's stack. Default 256 KiB: the resolver's need; only what is touched takes
-/// memory, some 12 KiB.
+/// Bytes of a thread's stack, 256 KiB: the resolver's need; only what is touched takes memory, some
+/// 12 KiB.
 const STACK: usize = 256 * 1024;
-/// Threads that wait for work, a connection. Default 16: as many as finish at the same moment
-/// and are needed again the next.
+/// Threads of a connection that wait for work, 16: as many as finish at the same moment and are
+/// needed again the next.
 const KEPT: usize = 16;
-/// Threads at work or waiting for it, a connection. Default 8192: two for each channel. Streams
-/// outlive their channels by a while, and a peer may open and close those as fast as it likes.
+/// Threads of a connection at work or waiting for it, 8192: two for each channel. Streams outlive
+/// their channels by a while, and a peer may open and close those as fast as it likes.
 const MOST: usize = 8192;
-/// Time that a thread waits for work. Default 1 s.
+/// Time that a thread waits for work, 1 s.
 const IDLE: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads of one connection.
 #[derive(Default)]
-pub(super) struct ThreadPool(Arc<Shared>);
+pub(super) struct ThreadPool(Arc<Pool>);
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Pool {
+    threads: Permits,
+    jobs: Mutex<Jobs>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct Jobs {
     /// Never more than `waiting`: each of them has a thread that is about to take it.
-    jobs: VecDeque<Job>,
+    queue: VecDeque<Job>,
     waiting: usize,
-    threads: usize,
     closed: bool,
 }
 
@@ -44,44 +44,37 @@ impl ThreadPool {
     /// Runs `job` on a thread of its own. Never waits.
     pub(super) fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let job: Job = Box::new(job);
-        let mut state = self.0.state();
-        if state.waiting > state.jobs.len() {
-            state.jobs.push_back(job);
-            drop(state);
+        let mut jobs = self.0.jobs();
+        if jobs.waiting > jobs.queue.len() {
+            jobs.queue.push_back(job);
+            drop(jobs);
             self.0.wake.notify_one();
             return Ok(());
         }
-        if state.threads >= MOST {
-            return Err(io::Error::other("a connection has all the threads it may"));
-        }
-        state.threads += 1;
-        drop(state);
-        let place = Place(Arc::clone(&self.0));
+        drop(jobs);
+        let permit = self.0.threads.take(MOST);
+        let permit =
+            permit.ok_or_else(|| io::Error::other("a connection has all the threads it may"))?;
+        let pool = Arc::clone(&self.0);
         // A thread because a stream waits for its socket; ends when it has had no work for a while.
         std::thread::Builder::new()
             .name("tunnel-stream".into())
             .stack_size(STACK)
-            .spawn(move || place.0.work(job))
+            .spawn(move || {
+                pool.work(job);
+                drop(permit);
+            })
             .map(drop)
     }
 
     /// Threads end when they have finished, from now on.
     pub(super) fn close(&self) {
-        self.0.state().closed = true;
+        self.0.jobs().closed = true;
         self.0.wake.notify_all();
     }
 }
 
-/// One of [`MOST`]: given back when the thread ends, or was never made.
-struct Place(Arc<Shared>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.state().threads -= 1;
-    }
-}
-
-impl Shared {
+impl Pool {
     fn work(&self, first: Job) {
         let mut next = Some(first);
         while let Some(job) = next {
@@ -91,20 +84,19 @@ impl Shared {
     }
 
     fn next(&self) -> Option<Job> {
-        let mut state = self.state();
-        if state.closed || state.waiting >= KEPT {
+        let mut jobs = self.jobs();
+        if jobs.closed || jobs.waiting >= KEPT {
             return None;
         }
-        state.waiting += 1;
-        let idle = |state: &mut State| state.jobs.is_empty() && !state.closed;
-        let waited = self.wake.wait_timeout_while(state, IDLE, idle);
-        let mut state = waited;
-        state.waiting -= 1;
-        state.jobs.pop_front()
+        jobs.waiting += 1;
+        let idle = |jobs: &mut Jobs| jobs.queue.is_empty() && !jobs.closed;
+        jobs = self.wake.wait_timeout_while(jobs, IDLE, idle);
+        jobs.waiting -= 1;
+        jobs.queue.pop_front()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock()
     }
 }
 
@@ -121,8 +113,8 @@ mod tests {
     /// Waits until so many threads have nothing to do.
     fn wait_idle(workers: &ThreadPool, count: usize) {
         let until = Instant::now() + TIMEOUT;
-        while workers.0.state().waiting != count {
-            assert!(Instant::now() < until, "{}", workers.0.state().waiting);
+        while workers.0.jobs().waiting != count {
+            assert!(Instant::now() < until, "{}", workers.0.jobs().waiting);
             std::thread::yield_now();
         }
     }

@@ -3,26 +3,28 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::end::End;
+use super::options::Options;
 use super::stream::Stream;
-use super::{End, Options};
 use crate::tunnel::ssh::RequestId;
 
-/// Time for a keep-alive's answer, in which nothing at all comes. Default 15 s: with the pause
-/// of 25 s a peer that vanished is noticed within 40 s. Data counts as an answer: on a slow line it stands before it.
+/// Time for a keep-alive's answer, in which nothing at all comes, 15 s: with the pause of 25 s a
+/// peer that vanished is noticed within 40 s. Data counts as an answer: on a slow line it comes
+/// before it.
 pub(in crate::tunnel) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
-/// Time for a visitor to close its end after the target has closed. Default 2 s; what it
-/// sends meanwhile is dropped, as closing at once would take back what it has not read yet.
+/// Time for a visitor to close its end after the target has closed, 2 s; what it sends meanwhile
+/// is dropped, as closing at once would take back what it has not read yet.
 const LINGER: Duration = Duration::from_secs(2);
-/// The longest sleep. Default 5 s: that soon after a suspend the peer is asked for a sign of life.
-const LOOK: Duration = Duration::from_secs(5);
-/// Difference between both clocks that means a suspend or a set clock. Default 2 s.
-const JUMP: Duration = Duration::from_secs(2);
+/// The longest sleep, 5 s: that soon after a suspend the peer is asked for a sign of life.
+const LONGEST_SLEEP: Duration = Duration::from_secs(5);
+/// Difference between both clocks that means a suspend or a set clock, 2 s.
+const CLOCK_JUMP: Duration = Duration::from_secs(2);
 
 pub(super) struct Timers {
     /// The writer thread has work.
-    pub(super) woken: bool,
+    pub(super) is_writer_woken: bool,
     /// Somebody waits to hear from the peer.
-    pub(super) watched: bool,
+    pub(super) is_probed: bool,
     keepalive: Option<Duration>,
     answer_within: Duration,
     ready_by: Option<(Instant, Duration)>,
@@ -34,7 +36,7 @@ pub(super) struct Timers {
     compared: (Instant, SystemTime),
     lingering: Vec<(Instant, Arc<Stream>)>,
     /// When all streams are next looked at.
-    look_at: Instant,
+    sweep_at: Instant,
 }
 
 /// What is to be done now.
@@ -42,15 +44,15 @@ pub(super) struct Due {
     pub(super) ping: bool,
     pub(super) tick: bool,
     /// All streams are to be looked at.
-    pub(super) look: bool,
+    pub(super) sweep: bool,
     pub(super) lingered: Vec<Arc<Stream>>,
 }
 
 impl Timers {
     pub(super) fn new(options: &Options, now: Instant) -> Self {
         Self {
-            woken: false,
-            watched: false,
+            is_writer_woken: false,
+            is_probed: false,
             keepalive: options.keepalive,
             answer_within: options.answer_within,
             ready_by: Some((now + options.ready_within, options.ready_within)),
@@ -59,7 +61,7 @@ impl Timers {
             heard: now,
             compared: (now, SystemTime::now()),
             lingering: Vec::new(),
-            look_at: now + LOOK,
+            sweep_at: now + LONGEST_SLEEP,
         }
     }
 
@@ -116,9 +118,9 @@ impl Timers {
         if ping {
             self.ping_at = self.keepalive.map(|pause| now + pause);
         }
-        let look = self.look_at <= now;
-        if look {
-            self.look_at = now + LOOK;
+        let sweep = self.sweep_at <= now;
+        if sweep {
+            self.sweep_at = now + LONGEST_SLEEP;
         }
         let over = |(at, _): &mut (Instant, Arc<Stream>)| *at <= now;
         let lingered = self
@@ -129,7 +131,7 @@ impl Timers {
         Ok(Due {
             ping,
             tick: self.ready_by.is_none(),
-            look,
+            sweep,
             lingered,
         })
     }
@@ -139,11 +141,11 @@ impl Timers {
         let ping = self.ping_at.filter(|_| self.asked.is_none());
         let ready = self.ready_by.map(|(by, _)| by);
         let linger = self.lingering.first().map(|(at, _)| *at);
-        let look = self.compared.0 + LOOK;
+        let longest = self.compared.0 + LONGEST_SLEEP;
         [ping, ready, linger, self.answer_by()]
             .into_iter()
             .flatten()
-            .fold(look, Instant::min)
+            .fold(longest, Instant::min)
     }
 
     fn answer_by(&self) -> Option<Instant> {
@@ -156,8 +158,8 @@ impl Timers {
         let (last, last_wall) = std::mem::replace(&mut self.compared, (now, wall));
         let passed = now.saturating_duration_since(last);
         match wall.duration_since(last_wall) {
-            Ok(wall_passed) => wall_passed.abs_diff(passed) > JUMP,
-            Err(back) => back.duration() + passed > JUMP,
+            Ok(wall_passed) => wall_passed.abs_diff(passed) > CLOCK_JUMP,
+            Err(back) => back.duration() + passed > CLOCK_JUMP,
         }
     }
 }

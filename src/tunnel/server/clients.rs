@@ -1,4 +1,4 @@
-//! Who is connected: a place for each client, whose it is, and who gives way when there is no room.
+//! Who is connected: a permit for each client, whose it is, and which one is evicted when there is no room.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -19,11 +19,11 @@ const MAX_OF_ONE_SOURCE: usize = 128;
 #[derive(Clone)]
 pub(super) struct Clients {
     most: usize,
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<ClientTable>>,
 }
 
 #[derive(Default)]
-struct Table {
+struct ClientTable {
     next: u64,
     /// In the order in which they came.
     all: BTreeMap<u64, Client>,
@@ -31,21 +31,21 @@ struct Table {
 
 struct Client {
     source: IpAddr,
-    stage: Stage,
+    login: ClientLogin,
 }
 
-enum Stage {
+enum ClientLogin {
     /// It has not logged in. This signal ends it.
-    Stranger(Cancel),
+    Pending(Cancel),
     /// It has, under this name.
-    Known(String, Arc<Mux>),
+    Done(String, Arc<Mux>),
 }
 
-/// A client's place; it is free when this is dropped.
+/// A client's permit; dropping it gives it back.
 pub(super) struct ClientPermit {
     clients: Clients,
     id: u64,
-    given_up: Cancel,
+    evicted: Cancel,
 }
 
 impl Clients {
@@ -57,66 +57,67 @@ impl Clients {
         }
     }
 
-    /// A place for a client that came from `address`; none where there are too many. A client that
-    /// has not logged in gives way to a newer one: who only comes to be in the way keeps nobody out.
+    /// A permit for a client that came from `address`; none where there are too many. A newer
+    /// client evicts one that has not logged in: who only comes to be in the way keeps nobody out.
     pub(super) fn take(&self, address: IpAddr) -> Option<ClientPermit> {
         let source = source_of(address);
-        let (place, stranger) = {
+        let (permit, evicted) = {
             let mut table = self.table();
             let is_crowded = !source.is_loopback() && table.count_of(source) >= MAX_OF_ONE_SOURCE;
             if is_crowded {
                 return None;
             }
-            let stranger = match table.all.len() >= self.most {
-                true => Some(table.give_up_stranger()?),
-                false => None,
+            let evicted = if table.all.len() >= self.most {
+                Some(table.evict_pending()?)
+            } else {
+                None
             };
-            (self.place(&mut table, source), stranger)
+            (self.insert(&mut table, source), evicted)
         };
-        if let Some(stranger) = stranger {
-            stranger.cancel();
+        if let Some(evicted) = evicted {
+            evicted.cancel();
         }
-        Some(place)
+        Some(permit)
     }
 
-    fn place(&self, table: &mut Table, source: IpAddr) -> ClientPermit {
-        let (id, given_up) = (table.next, Cancel::new());
-        let stage = Stage::Stranger(given_up.clone());
+    fn insert(&self, table: &mut ClientTable, source: IpAddr) -> ClientPermit {
+        let (id, evicted) = (table.next, Cancel::new());
+        let login = ClientLogin::Pending(evicted.clone());
         table.next += 1;
-        table.all.insert(id, Client { source, stage });
+        table.all.insert(id, Client { source, login });
         ClientPermit {
             clients: self.clone(),
             id,
-            given_up,
+            evicted,
         }
     }
 
     /// The connections of those who have logged in as `holder`.
-    pub(super) fn lines(&self, holder: &str) -> Vec<Arc<Mux>> {
-        let line = |client: &Client| match &client.stage {
-            Stage::Known(name, line) if name == holder => Some(Arc::clone(line)),
+    pub(super) fn connections(&self, holder: &str) -> Vec<Arc<Mux>> {
+        let mux = |client: &Client| match &client.login {
+            ClientLogin::Done(name, mux) if name == holder => Some(Arc::clone(mux)),
             _ => None,
         };
-        self.table().all.values().filter_map(line).collect()
+        self.table().all.values().filter_map(mux).collect()
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ClientTable> {
         self.table.lock()
     }
 }
 
-impl Table {
+impl ClientTable {
     fn count_of(&self, source: IpAddr) -> usize {
         let all = self.all.values();
         all.filter(|client| client.source == source).count()
     }
 
     /// Takes out the oldest client that has not logged in: the signal that ends it.
-    fn give_up_stranger(&mut self) -> Option<Cancel> {
+    fn evict_pending(&mut self) -> Option<Cancel> {
         let mut all = self.all.iter();
-        let (id, signal) = all.find_map(|(id, client)| match &client.stage {
-            Stage::Stranger(signal) => Some((*id, signal.clone())),
-            Stage::Known(..) => None,
+        let (id, signal) = all.find_map(|(id, client)| match &client.login {
+            ClientLogin::Pending(signal) => Some((*id, signal.clone())),
+            ClientLogin::Done(..) => None,
         })?;
         self.all.remove(&id);
         Some(signal)
@@ -124,15 +125,15 @@ impl Table {
 }
 
 impl ClientPermit {
-    /// Given when the client has to make room.
-    pub(super) fn given_up(&self) -> &Cancel {
-        &self.given_up
+    /// Given when the client is evicted.
+    pub(super) fn evicted(&self) -> &Cancel {
+        &self.evicted
     }
 
-    /// The client has logged in as `holder`: it gives way to nobody any more.
-    pub(super) fn admit(&self, holder: &str, line: &Arc<Mux>) {
+    /// The client has logged in as `holder`: it is not evicted any more.
+    pub(super) fn admit(&self, holder: &str, mux: &Arc<Mux>) {
         if let Some(client) = self.clients.table().all.get_mut(&self.id) {
-            client.stage = Stage::Known(holder.to_owned(), Arc::clone(line));
+            client.login = ClientLogin::Done(holder.to_owned(), Arc::clone(mux));
         }
     }
 }
@@ -170,20 +171,20 @@ mod tests {
 
     /// Eight addresses that connected and said nothing kept everybody else out.
     #[test]
-    fn the_oldest_stranger_gives_way_and_nothing_is_kept_of_him() {
+    fn the_oldest_without_a_login_is_evicted_and_nothing_is_kept_of_it() {
         let clients = Clients::new(3);
-        let places = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|from| take(&clients, from));
-        let given_up = || {
-            let place =
-                |place: &Option<ClientPermit>| place.as_ref().unwrap().given_up().is_cancelled();
-            places.each_ref().map(place)
+        let permits = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|from| take(&clients, from));
+        let are_evicted = || {
+            let is_evicted =
+                |permit: &Option<ClientPermit>| permit.as_ref().unwrap().evicted().is_cancelled();
+            permits.each_ref().map(is_evicted)
         };
-        assert_eq!(given_up(), [false, false, false]);
+        assert_eq!(are_evicted(), [false, false, false]);
         let late = take(&clients, "192.0.2.4");
         assert!(late.is_some());
-        assert_eq!(given_up(), [true, false, false]);
+        assert_eq!(are_evicted(), [true, false, false]);
         assert_eq!(clients.table().all.len(), 3);
-        drop((places, late));
+        drop((permits, late));
         assert!(clients.table().all.is_empty());
     }
 }

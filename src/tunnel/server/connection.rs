@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clients::ClientPermit;
-use super::{Grant, Shared};
+use super::policy::Grant;
+use super::state::ServerState;
 use crate::tunnel::mux::{ANSWER_WITHIN, End, Handler, Mux, Options};
 use crate::tunnel::remote::{Remote, decode_config};
 use crate::tunnel::ssh::{self, Event, Refusal, RequestId};
@@ -20,63 +21,69 @@ use crate::tunnel::ws::{self, Accepted};
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends.
-pub(super) fn run(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr, place: &ClientPermit) {
-    let given_up = place.given_up();
+pub(super) fn run(
+    state: &Arc<ServerState>,
+    socket: TcpStream,
+    peer: SocketAddr,
+    permit: &ClientPermit,
+) {
+    let evicted = permit.evicted();
     let accepted = {
-        let signal = given_up.clone();
-        let _stop = shared.cancel.watch(move || signal.cancel());
-        ws::accept(socket, &shared.accept, given_up)
+        let signal = evicted.clone();
+        let _stop = state.cancel.watch(move || signal.cancel());
+        ws::accept(socket, &state.accept, evicted)
     };
     match accepted {
-        Ok(Accepted::Link(from, to)) => serve(shared, peer, place, (from, to)),
+        Ok(Accepted::WebSocket(from, to)) => serve(state, peer, permit, (from, to)),
         Ok(Accepted::Answered(status)) => log::debug!("{peer}: answered with {status}"),
         Err(error) => log::debug!("{peer}: {error}"),
     }
 }
 
 fn serve(
-    shared: &Arc<Shared>,
+    state: &Arc<ServerState>,
     peer: SocketAddr,
-    place: &ClientPermit,
+    permit: &ClientPermit,
     (from, to): (ws::WsReader, ws::WsWriter),
 ) {
-    let (session, reader, writer) = match ssh::server(&shared.ssh, Arc::clone(&shared.keys)) {
+    let (session, reader, writer) = match ssh::server(&state.ssh, Arc::clone(&state.keys)) {
         Ok(ends) => ends,
         Err(error) => return log::warn!("{peer}: {error}"),
     };
-    let line = Mux::new(
+    let mux = Mux::new(
         session,
         writer,
         to,
         Options {
-            keepalive: shared.keepalive,
-            ready_within: shared.timeouts.login,
+            keepalive: state.keepalive,
+            ready_within: state.timeouts.login,
             answer_within: ANSWER_WITHIN,
             // A server connects to no targets.
             target_within: Duration::ZERO,
             target_missed: None,
             may_dial: None,
-            traffic: Arc::clone(&shared.traffic),
+            traffic: Arc::clone(&state.traffic),
         },
     );
-    let stopped = Arc::clone(&line);
-    let _watch = shared.cancel.watch(move || stopped.stop());
-    let cut = Arc::clone(&line);
-    let _cut = shared.cut.watch(move || cut.cut());
-    let given_up = Arc::clone(&line);
-    let _given_up = place.given_up().watch(move || given_up.cut());
+    let stopped = Arc::clone(&mux);
+    let _watch = state.cancel.watch(move || stopped.stop());
+    let cut = Arc::clone(&mux);
+    let _cut = state.cut.watch(move || cut.cut());
+    let evicted = Arc::clone(&mux);
+    let _evicted = permit.evicted().watch(move || evicted.cut());
     let mut client = Client {
-        shared,
+        state,
         peer,
-        place,
-        stage: Stage::Login,
+        permit,
+        phase: HandshakePhase::Login,
     };
-    let end = line.run(reader, from, &mut client);
-    shared.ports.release(&line);
+    let end = mux.run(reader, from, &mut client);
+    state.ports.release(&mux);
     log::debug!("{peer}: ended: {end:?}");
 }
 
-enum Stage {
+/// What the client is to do next.
+enum HandshakePhase {
     Login,
     /// The name that what the client gets is held under.
     Config(String),
@@ -84,24 +91,24 @@ enum Stage {
 }
 
 struct Client<'a> {
-    shared: &'a Shared,
+    state: &'a ServerState,
     peer: SocketAddr,
-    place: &'a ClientPermit,
-    stage: Stage,
+    permit: &'a ClientPermit,
+    phase: HandshakePhase,
 }
 
 impl Handler for Client<'_> {
-    fn event(&mut self, line: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
+    fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End> {
         match event {
-            Event::Password { user, password } => self.login(line, user, password),
+            Event::Password { user, password } => self.login(mux, user, password),
             Event::Request {
                 id,
                 name: "config",
                 data,
-            } => self.config(line, id, data),
-            Event::Request { id: Some(id), .. } => line.answer(id, false, b""),
+            } => self.config(mux, id, data),
+            Event::Request { id: Some(id), .. } => mux.answer(id, false, b""),
             // Forward streams are not served.
-            Event::Open { channel, .. } => line.refuse(
+            Event::Open { channel, .. } => mux.refuse(
                 channel,
                 Refusal::Prohibited,
                 "this server opens the streams",
@@ -112,50 +119,50 @@ impl Handler for Client<'_> {
 }
 
 impl Client<'_> {
-    fn login(&mut self, line: &Arc<Mux>, user: &str, password: &str) -> Result<(), End> {
-        let holder = self.shared.policy.login(user, password, self.peer);
+    fn login(&mut self, mux: &Arc<Mux>, user: &str, password: &str) -> Result<(), End> {
+        let holder = self.state.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
         if let Some(holder) = holder {
-            self.place.admit(&holder, line);
-            self.stage = Stage::Config(holder);
-            line.allow(self.shared.timeouts.config);
+            self.permit.admit(&holder, mux);
+            self.phase = HandshakePhase::Config(holder);
+            mux.allow(self.state.timeouts.config);
         } else {
             log::info!("{}: login refused", self.peer);
-            line.pause(AFTER_REFUSAL);
+            mux.pause(AFTER_REFUSAL);
         }
-        line.session().verdict(admitted).map_err(End::Protocol)
+        mux.session().verdict(admitted).map_err(End::Protocol)
     }
 
-    fn config(&mut self, line: &Arc<Mux>, id: Option<RequestId>, data: &[u8]) -> Result<(), End> {
-        let Stage::Config(holder) = &self.stage else {
+    fn config(&mut self, mux: &Arc<Mux>, id: Option<RequestId>, data: &[u8]) -> Result<(), End> {
+        let HandshakePhase::Config(holder) = &self.phase else {
             return match id {
-                Some(id) => line.answer(id, false, b"already configured"),
+                Some(id) => mux.answer(id, false, b"already configured"),
                 None => Ok(()),
             };
         };
-        let outcome = self.listen(line, holder, data);
+        let outcome = self.listen(mux, holder, data);
         match (&outcome, id) {
-            (Ok(()), Some(id)) => line.answer(id, true, b"")?,
-            (Err(text), Some(id)) => line.answer(id, false, text.as_bytes())?,
+            (Ok(()), Some(id)) => mux.answer(id, true, b"")?,
+            (Err(text), Some(id)) => mux.answer(id, false, text.as_bytes())?,
             (_, None) => {}
         }
         match outcome {
             Ok(()) => {
-                self.stage = Stage::Up;
-                line.ready();
+                self.phase = HandshakePhase::Up;
+                mux.ready();
             }
             // The client is the one to leave; it has until the deadline.
             Err(text) => {
                 log::info!("{}: {text}", self.peer);
-                self.shared.ports.release(line);
+                self.state.ports.release(mux);
             }
         }
         Ok(())
     }
 
     /// All or none.
-    fn listen(&self, line: &Arc<Mux>, holder: &str, data: &[u8]) -> Result<(), String> {
-        let policy = self.shared.policy.as_ref();
+    fn listen(&self, mux: &Arc<Mux>, holder: &str, data: &[u8]) -> Result<(), String> {
+        let policy = self.state.policy.as_ref();
         let remotes = decode_config(data).map_err(|error| error.to_string())?;
         let grants: Vec<Grant> = remotes.iter().map(|r| policy.grant(holder, r)).collect();
         if let Some(denied) = grants.iter().position(|grant| *grant == Grant::Denied)
@@ -165,7 +172,7 @@ impl Client<'_> {
             return Err(format!("server: access to '{denied}' denied"));
         }
         for (remote, grant) in remotes.iter().zip(grants) {
-            self.take(line, holder, remote, grant).map_err(|error| {
+            self.take(mux, holder, remote, grant).map_err(|error| {
                 log::debug!("{}: {}: {error}", self.peer, remote.local());
                 format!("Server cannot listen on {}", remote.permission())
             })?;
@@ -173,14 +180,14 @@ impl Client<'_> {
         Ok(())
     }
 
-    fn take(&self, line: &Arc<Mux>, holder: &str, remote: &Remote, grant: Grant) -> io::Result<()> {
-        let ports = &self.shared.ports;
-        let visits = || self.shared.policy.visits(holder, remote);
+    fn take(&self, mux: &Arc<Mux>, holder: &str, remote: &Remote, grant: Grant) -> io::Result<()> {
+        let ports = &self.state.ports;
+        let visits = || self.state.policy.visits(holder, remote);
         match grant {
             Grant::Denied => Err(io::ErrorKind::PermissionDenied.into()),
-            Grant::Listen => ports.bind(remote, holder, visits(), line),
-            Grant::ListenAt(address) => ports.bind_at(address, remote, (holder, visits()), line),
-            Grant::Held => ports.hold(remote, holder, line),
+            Grant::Listen => ports.bind(remote, holder, visits(), mux),
+            Grant::ListenAt(address) => ports.bind_at(address, remote, (holder, visits()), mux),
+            Grant::Held => ports.hold(remote, holder, mux),
         }
     }
 }

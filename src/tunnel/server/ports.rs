@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::visitors::Visitors;
+use super::permits::StreamPermits;
 use crate::tunnel::mux::{LocalStream, Mux, OpenError, PortStats};
 use crate::tunnel::remote::Remote;
 
@@ -26,91 +26,91 @@ const PROOF_WITHIN: Duration = Duration::from_secs(1);
 
 /// All that a server holds.
 pub(super) struct Ports {
-    held: Mutex<BTreeMap<Spot, Held>>,
-    visitors: Visitors,
+    held: Mutex<BTreeMap<PortKey, HeldPort>>,
+    permits: StreamPermits,
 }
 
 /// What can be held by one connection at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Spot {
+enum PortKey {
     /// A port of this machine.
     Address(SocketAddr),
     /// A number that means something for one holder only.
     Number(String, u16),
 }
 
-struct Held {
+struct HeldPort {
     owner: String,
-    line: Arc<Mux>,
+    mux: Arc<Mux>,
     target: Arc<str>,
-    _listening: Option<Acceptor>,
+    _acceptor: Option<Acceptor>,
 }
 
 impl Ports {
-    /// Nothing is held; these are the seats for visitors.
-    pub(super) fn new(visitors: Visitors) -> Self {
+    /// Nothing is held; these are the permits for their streams.
+    pub(super) fn new(permits: StreamPermits) -> Self {
         Self {
             held: Mutex::default(),
-            visitors,
+            permits,
         }
     }
 
-    /// Listens where the remote says for `line`.
+    /// Listens where the remote says for `mux`.
     pub(super) fn bind(
         &self,
         remote: &Remote,
         owner: &str,
-        visits: Arc<PortStats>,
-        line: &Arc<Mux>,
+        stats: Arc<PortStats>,
+        mux: &Arc<Mux>,
     ) -> io::Result<()> {
         let addresses = resolve(&remote.local_host, remote.local_port)?;
         let address = *addresses.first().expect("a resolved host has an address");
-        self.bind_at(address, remote, (owner, visits), line)
+        self.bind_at(address, remote, (owner, stats), mux)
     }
 
-    /// Listens on `address` for `line`. A port that its owner's dead connection still holds is
+    /// Listens on `address` for `mux`. A port that its owner's dead connection still holds is
     /// freed first.
     pub(super) fn bind_at(
         &self,
         address: SocketAddr,
         remote: &Remote,
-        (owner, visits): (&str, Arc<PortStats>),
-        line: &Arc<Mux>,
+        (owner, stats): (&str, Arc<PortStats>),
+        mux: &Arc<Mux>,
     ) -> io::Result<()> {
-        let spot = Spot::Address(address);
-        self.evict_dead(&spot, owner, line);
+        let key = PortKey::Address(address);
+        self.evict_dead(&key, owner, mux);
         let listener = TcpListener::bind(address)?;
         let target: Arc<str> = remote.target().into();
-        let door = Door {
-            line: Arc::clone(line),
+        let visitors = PortListener {
+            mux: Arc::clone(mux),
             target: Arc::clone(&target),
             owner: owner.to_owned(),
-            visits,
-            visitors: self.visitors.clone(),
+            stats,
+            permits: self.permits.clone(),
         };
-        let listening = door.open(listener)?;
-        let held = Held {
+        let acceptor = visitors.start(listener)?;
+        let held = HeldPort {
             owner: owner.to_owned(),
-            line: Arc::clone(line),
+            mux: Arc::clone(mux),
             target,
-            _listening: Some(listening),
+            _acceptor: Some(acceptor),
         };
-        self.held().insert(spot, held);
+        self.held().insert(key, held);
         Ok(())
     }
 
-    /// Holds the remote's port number for `line` without listening anywhere.
-    pub(super) fn hold(&self, remote: &Remote, owner: &str, line: &Arc<Mux>) -> io::Result<()> {
-        let spot = Spot::Number(owner.to_owned(), remote.local_port);
-        self.evict_dead(&spot, owner, line);
-        match self.held().entry(spot) {
+    /// Holds the remote's port number for `mux` without listening anywhere.
+    pub(super) fn hold(&self, remote: &Remote, owner: &str, mux: &Arc<Mux>) -> io::Result<()> {
+        let key = PortKey::Number(owner.to_owned(), remote.local_port);
+        self.evict_dead(&key, owner, mux);
+        match self.held().entry(key) {
             Entry::Occupied(_) => Err(io::ErrorKind::AddrInUse.into()),
-            Entry::Vacant(place) => {
-                place.insert(Held {
+            Entry::Vacant(entry) => {
+                entry.insert(HeldPort {
                     owner: owner.to_owned(),
-                    line: Arc::clone(line),
+                    mux: Arc::clone(mux),
                     target: remote.target().into(),
-                    _listening: None,
+                    _acceptor: None,
                 });
                 Ok(())
             }
@@ -119,63 +119,63 @@ impl Ports {
 
     /// Opens a stream to what `owner` holds this number for.
     pub(super) fn open(&self, owner: &str, port: u16) -> Result<LocalStream, OpenError> {
-        let (line, target) = self.find(owner, port).ok_or(OpenError::NotHeld)?;
-        line.open_stream(&target)
+        let (mux, target) = self.find(owner, port).ok_or(OpenError::NotHeld)?;
+        mux.open_stream(&target)
     }
 
     pub(super) fn find(&self, owner: &str, port: u16) -> Option<(Arc<Mux>, Arc<str>)> {
         let held = self.held();
-        let found = held.get(&Spot::Number(owner.to_owned(), port))?;
-        Some((Arc::clone(&found.line), Arc::clone(&found.target)))
+        let found = held.get(&PortKey::Number(owner.to_owned(), port))?;
+        Some((Arc::clone(&found.mux), Arc::clone(&found.target)))
     }
 
     /// Frees what a connection held.
-    pub(super) fn release(&self, line: &Arc<Mux>) {
+    pub(super) fn release(&self, mux: &Arc<Mux>) {
         // Under the lock until the listeners are closed: who finds a port free here can bind it.
         // Their threads do not take it.
-        self.held().retain(|_, held| !Arc::ptr_eq(&held.line, line));
+        self.held().retain(|_, held| !Arc::ptr_eq(&held.mux, mux));
     }
 
     /// Whether `owner` holds this port, as a number or listening.
     pub(super) fn is_held(&self, owner: &str, port: u16) -> bool {
         let held = self.held();
         held.iter()
-            .any(|(spot, held)| held.is_of(owner) && spot.port() == port)
+            .any(|(key, held)| held.is_of(owner) && key.port() == port)
     }
 
     /// Takes this port from `owner`.
     pub(super) fn free(&self, owner: &str, port: u16) {
         self.held()
-            .retain(|spot, held| !held.is_of(owner) || spot.port() != port);
+            .retain(|key, held| !held.is_of(owner) || key.port() != port);
     }
 
-    fn evict_dead(&self, spot: &Spot, owner: &str, newcomer: &Arc<Mux>) {
-        let holder = match self.held().get(spot) {
-            Some(held) if held.owner == owner && !Arc::ptr_eq(&held.line, newcomer) => {
-                Arc::clone(&held.line)
+    fn evict_dead(&self, key: &PortKey, owner: &str, newcomer: &Arc<Mux>) {
+        let holder = match self.held().get(key) {
+            Some(held) if held.owner == owner && !Arc::ptr_eq(&held.mux, newcomer) => {
+                Arc::clone(&held.mux)
             }
             _ => return,
         };
         if !holder.probe(PROOF_WITHIN) {
-            log::info!("{spot} is taken from a connection that is dead");
+            log::info!("{key} is taken from a connection that is dead");
             holder.stop();
             holder.cut();
             self.release(&holder);
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<Spot, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<PortKey, HeldPort>> {
         self.held.lock()
     }
 }
 
-impl Held {
+impl HeldPort {
     fn is_of(&self, owner: &str) -> bool {
         self.owner == owner
     }
 }
 
-impl Spot {
+impl PortKey {
     fn port(&self) -> u16 {
         match self {
             Self::Address(address) => address.port(),
@@ -184,7 +184,7 @@ impl Spot {
     }
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for PortKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(address) => address.fmt(f),
@@ -194,21 +194,21 @@ impl fmt::Display for Spot {
 }
 
 /// What a listening thread works with.
-struct Door {
-    line: Arc<Mux>,
+struct PortListener {
+    mux: Arc<Mux>,
     target: Arc<str>,
     owner: String,
-    visits: Arc<PortStats>,
-    visitors: Visitors,
+    stats: Arc<PortStats>,
+    permits: StreamPermits,
 }
 
-impl Door {
+impl PortListener {
     /// Accepts until the answer is dropped, which closes the port.
-    fn open(self, listener: TcpListener) -> io::Result<Acceptor> {
+    fn start(self, listener: TcpListener) -> io::Result<Acceptor> {
         let thread = ("tunnel-listen", LISTENER_STACK);
         Acceptor::start(listener, thread, move |accepted| match accepted {
             Ok((visitor, peer)) => {
-                self.let_in(visitor, peer.ip());
+                self.serve(visitor, peer.ip());
                 None
             }
             Err(error) => {
@@ -218,11 +218,11 @@ impl Door {
         })
     }
 
-    fn let_in(&self, visitor: TcpStream, address: IpAddr) {
-        match self.visitors.seat(&self.owner, address) {
-            Some(seat) => self
-                .line
-                .serve_visitor(visitor, &self.target, &self.visits, seat),
+    fn serve(&self, visitor: TcpStream, address: IpAddr) {
+        match self.permits.take(&self.owner, address) {
+            Some(permit) => self
+                .mux
+                .serve_visitor(visitor, &self.target, &self.stats, permit),
             None => log::debug!("a visitor from {address} is turned away: too many visitors"),
         }
     }

@@ -8,7 +8,7 @@ use regex::Regex;
 use ring::{digest, hmac};
 use zeroize::Zeroizing;
 
-use super::{Grant, Policy};
+use super::policy::{Grant, Policy};
 use crate::tunnel::remote::Remote;
 
 /// Bytes of a compiled expression. Default 1 MiB: an address pattern takes some kilobytes.
@@ -42,7 +42,7 @@ enum Pattern {
     Matching(Regex),
 }
 
-/// A password's keyed digest: comparing it tells neither length nor grant of a difference by its time.
+/// A password's keyed digest: comparing it tells neither its length nor where a difference lies by the time it takes.
 struct Secret {
     key: hmac::Key,
     tag: hmac::Tag,
@@ -70,17 +70,21 @@ impl Secret {
 impl Policy for Users {
     /// Without users, a source address is the best name there is.
     fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String> {
-        let name = || match self.is_empty() {
-            true => format!("@{}", peer.ip()),
-            false => user.to_owned(),
+        let name = || {
+            if self.is_empty() {
+                format!("@{}", peer.ip())
+            } else {
+                user.to_owned()
+            }
         };
         self.admits(user, password).then(name)
     }
 
     fn grant(&self, holder: &str, remote: &Remote) -> Grant {
-        match self.allows(holder, &remote.permission()) {
-            true => Grant::Listen,
-            false => Grant::Denied,
+        if self.allows(holder, &remote.permission()) {
+            Grant::Listen
+        } else {
+            Grant::Denied
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ChannelId;
+use super::ids::ChannelId;
 
 /// A failure of the protocol, of its peer, or of a call.
 ///

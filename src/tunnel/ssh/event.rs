@@ -3,21 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::HostKey;
-
-/// A channel, by this side's number. Numbers are not used again within 2^32 channels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ChannelId(pub(super) u32);
-
-impl fmt::Display for ChannelId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "channel {}", self.0)
-    }
-}
-
-/// A global request that awaits its answer, the peer's or this side's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(pub(super) u64);
+use super::hostkey::HostKey;
+use super::ids::{ChannelId, RequestId};
 
 /// One thing that happened. What it borrows lies in the reader's buffer.
 #[derive(PartialEq, Eq)]

@@ -65,7 +65,9 @@ impl Framer {
         }
         let start = self.at;
         self.at += count;
-        self.pool.get(start..self.at).unwrap_or_default()
+        self.pool
+            .get(start..self.at)
+            .expect("the pool holds any padding")
     }
 }
 
@@ -90,7 +92,7 @@ pub(super) fn next_packet(batch: &mut [u8], form: Form) -> Result<(&mut [u8], &m
 
 /// Where the payload lies in an opened packet of `length`, counted from the packet's start.
 pub(super) fn payload(packet: &[u8], length: usize) -> Result<std::ops::Range<usize>, Error> {
-    let padding = usize::from(packet.get(LENGTH).copied().unwrap_or_default());
+    let padding = usize::from(*packet.get(LENGTH).expect("of eight bytes at least"));
     if padding < LEAST_PADDING {
         return Err(Error::Protocol("a packet has too little padding"));
     }

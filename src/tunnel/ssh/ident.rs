@@ -1,7 +1,8 @@
 //! The identification lines (RFC 4253 §4.2).
 
 use super::error::Error;
-use super::{Role, limits};
+use super::limits;
+use super::role::Role;
 
 /// A line of the input.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,12 +20,12 @@ pub(super) fn line(input: &[u8], role: Role) -> Result<Line<'_>, Error> {
     let head = input.get(..limits::MAX_IDENT).unwrap_or(input);
     let Some(end) = head.iter().position(|byte| *byte == b'\n') else {
         let is_other = role == Role::Server && !could_be_ident(head);
-        return match head.len() < limits::MAX_IDENT && !is_other {
-            true => Ok(Line::Partial),
-            false => Err(Error::NotSsh),
-        };
+        if is_other || head.len() == limits::MAX_IDENT {
+            return Err(Error::NotSsh);
+        }
+        return Ok(Line::Partial);
     };
-    let text = head.get(..end).unwrap_or_default();
+    let text = head.get(..end).expect("a position in it");
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     if text.starts_with(PREFIX) {
         return Ok(Line::Ident(text, end + 1));

@@ -31,7 +31,9 @@ impl Input {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
-        self.bytes.get_mut(self.end..).unwrap_or_default()
+        self.bytes
+            .get_mut(self.end..)
+            .expect("the end lies in the buffer")
     }
 
     pub(super) fn filled(&mut self, bytes: usize) {
@@ -45,12 +47,9 @@ impl Input {
 
     /// The first `count` bytes that wait, and where they are; none when there are fewer.
     pub(super) fn front(&mut self, count: usize) -> Option<(&mut [u8], usize)> {
-        let end = self
-            .start
-            .checked_add(count)
-            .filter(|end| *end <= self.end)?;
-        let bytes = self.bytes.get_mut(self.start..end)?;
-        Some((bytes, self.start))
+        let start = self.start;
+        let bytes = self.at_mut(start..self.end).get_mut(..count)?;
+        Some((bytes, start))
     }
 
     /// The first `count` bytes have been dealt with; they stay where they are until
@@ -60,10 +59,10 @@ impl Input {
     }
 
     pub(super) fn at(&self, range: Range<usize>) -> &[u8] {
-        self.bytes.get(range).unwrap_or_default()
+        self.bytes.get(range).expect("a range of the buffer")
     }
 
     pub(super) fn at_mut(&mut self, range: Range<usize>) -> &mut [u8] {
-        self.bytes.get_mut(range).unwrap_or_default()
+        self.bytes.get_mut(range).expect("a range of the buffer")
     }
 }

@@ -5,10 +5,10 @@ use ring::digest::{Context, SHA256};
 use ring::rand::SystemRandom;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Role;
 use super::cipher::{Cipher, Open, Seal};
 use super::error::Error;
 use super::negotiate::Agreed;
+use super::role::Role;
 use super::wire::Put;
 
 /// This side's share of one exchange.

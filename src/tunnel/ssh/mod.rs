@@ -33,19 +33,28 @@
 //! - `lock` arguments are closures that answer a guard: of a mutex, or, where there is one
 //!   thread, `|| session.borrow_mut()` of a `RefCell`.
 
+mod auth;
+mod channel;
+mod channels;
 mod cipher;
+mod config;
+mod ends;
 mod error;
 mod event;
 mod frame;
+mod global_requests;
 mod hostkey;
 mod ident;
+mod ids;
 mod input;
+mod kex;
 mod kex_crypto;
 mod limits;
 mod names;
 mod negotiate;
 mod output;
 mod reader;
+mod role;
 mod session;
 mod window;
 mod wire;
@@ -56,71 +65,14 @@ mod corpus_tests;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 pub use cipher::Cipher;
+pub use config::Config;
+pub use ends::{client, server};
 pub use error::{Error, Reason, Refusal};
-pub use event::{ChannelId, Event, RequestId};
+pub use event::Event;
 pub use hostkey::{HostKey, HostKeyAlgorithm, KeyKind, ServerKey};
+pub use ids::{ChannelId, RequestId};
 pub use limits::ChannelLimits;
 pub use reader::Reader;
 pub use session::Session;
 pub use writer::Writer;
-
-/// One end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    Client,
-    Server,
-}
-
-/// What one end offers and allows; `Config::default()` is what the program uses.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Config {
-    /// Ciphers, the preferred first. Default: all, by what the machine is fast at.
-    pub ciphers: Vec<Cipher>,
-    /// Host key algorithms that a client takes, the preferred first. Default: all. Put the
-    /// kind of a known key first, so that a server with several keys shows that one.
-    pub host_keys: Vec<HostKeyAlgorithm>,
-    /// Bytes sent or received under one set of keys before a re-key. Default 1 GiB.
-    pub rekey_bytes: u64,
-    /// Time under one set of keys before a re-key. Default 1 h; seen at the next
-    /// [`Session::tick`].
-    pub rekey_time: Duration,
-    /// Limits of the channels.
-    pub channels: ChannelLimits,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            ciphers: Cipher::preferred(),
-            host_keys: HostKeyAlgorithm::ALL.to_vec(),
-            rekey_bytes: limits::REKEY_BYTES,
-            rekey_time: limits::REKEY_TIME,
-            channels: ChannelLimits::default(),
-        }
-    }
-}
-
-/// The client's end of a new connection. Its first output waits already.
-pub fn client(config: &Config) -> Result<(Session, Reader, Writer), Error> {
-    ends(Role::Client, config, Arc::from([]))
-}
-
-/// The server's end of a new connection. `keys` holds one host key of each kind.
-pub fn server(config: &Config, keys: Arc<[ServerKey]>) -> Result<(Session, Reader, Writer), Error> {
-    ends(Role::Server, config, keys)
-}
-
-fn ends(
-    role: Role,
-    config: &Config,
-    keys: Arc<[ServerKey]>,
-) -> Result<(Session, Reader, Writer), Error> {
-    let session = Session::new(role, config, keys)?;
-    let reader = Reader::new(role, config.rekey_bytes);
-    Ok((session, reader, Writer::new()))
-}

@@ -2,12 +2,12 @@
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::Role;
 use super::cipher::Cipher;
 use super::error::Error;
 use super::hostkey::HostKeyAlgorithm;
 use super::names;
 use super::names::msg;
+use super::role::Role;
 use super::wire::{Fields, Put};
 
 /// What this side offers.
@@ -43,7 +43,7 @@ impl Offer {
         out.put_names(
             names::KEX
                 .into_iter()
-                .chain(first.then(|| self.strict_name())),
+                .chain(first.then(|| self.role.strict_kex())),
         );
         out.put_names(self.host_keys.iter().map(|key| key.name()));
         for _ in 0..2 {
@@ -58,20 +58,6 @@ impl Offer {
         // No languages, no guessed packet, the reserved number.
         out.put(&[0; 4 + 4 + 1 + 4]);
         Ok(out)
-    }
-
-    fn strict_name(&self) -> &'static str {
-        match self.role {
-            Role::Client => names::STRICT_CLIENT,
-            Role::Server => names::STRICT_SERVER,
-        }
-    }
-
-    fn peers_strict_name(&self) -> &'static str {
-        match self.role {
-            Role::Client => names::STRICT_SERVER,
-            Role::Server => names::STRICT_CLIENT,
-        }
     }
 
     /// Reads the peer's KEXINIT and chooses (RFC 4253 §7.1: the client's order decides).
@@ -108,7 +94,9 @@ impl Offer {
             host_key: find(&self.host_keys, |key| key.name() == chosen_key)?,
             client_to_server: self.cipher(up)?,
             server_to_client: self.cipher(down)?,
-            strict: kex.clone().any(|name| name == self.peers_strict_name()),
+            strict: kex
+                .clone()
+                .any(|name| name == self.role.peer().strict_kex()),
             wrong_guess: guessed && !right,
         })
     }

@@ -93,9 +93,8 @@ impl Output {
         if !appendable {
             self.transport.push_back(Batch::default());
         }
-        if let Some(last) = self.transport.back_mut() {
-            self.framer.frame(&mut last.bytes, self.form, &[message]);
-        }
+        let last = self.transport.back_mut().expect("one to append to");
+        self.framer.frame(&mut last.bytes, self.form, &[message]);
     }
 
     /// From now on only messages of the key exchange pass (RFC 4253 §7.1).
@@ -156,9 +155,7 @@ impl Output {
             let chunk = self.spare.pop().unwrap_or_else(Chunk::roomy);
             self.bulk.push_back(chunk);
         }
-        let Some(chunk) = self.bulk.back_mut() else {
-            return 0;
-        };
+        let chunk = self.bulk.back_mut().expect("one with room is there");
         let before = chunk.bytes.len();
         self.framer.frame(&mut chunk.bytes, Form::Sealed, parts);
         let size = chunk.bytes.len() - before;

@@ -11,12 +11,14 @@ use zeroize::Zeroize;
 
 use super::cipher::{LENGTH, Open, TAG};
 use super::error::Error;
-use super::event::{ChannelId, Event};
+use super::event::Event;
+use super::ids::ChannelId;
 use super::input::Input;
 use super::names::msg;
+use super::role::Role;
 use super::session::{Message, Session};
 use super::wire::{Fields, wide};
-use super::{Role, frame, ident, limits};
+use super::{frame, ident, limits};
 
 /// Opens input. Owned by whoever reads the stream.
 pub struct Reader {
@@ -225,8 +227,8 @@ impl Reader {
     ) -> Result<Event<'_>, Error> {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
-        let kind = self.input.at(payload.clone()).first().copied();
-        let kind = kind.unwrap_or_default();
+        let kind = self.input.at(payload.clone()).first();
+        let kind = *kind.expect("an empty payload was refused");
         self.admit(kind)?;
         self.rekey_when_due(lock)?;
         let event = match kind {
@@ -262,14 +264,15 @@ impl Reader {
             return Ok(());
         }
         self.early += 1;
-        let cap = match first {
-            true => limits::MAX_PACKETS_BEFORE_KEYS,
-            false => limits::MAX_PACKETS_BEFORE_LOGIN,
+        let cap = if first {
+            limits::MAX_PACKETS_BEFORE_KEYS
+        } else {
+            limits::MAX_PACKETS_BEFORE_LOGIN
         };
-        match self.early > cap {
-            true => Err(Error::Protocol("too many packets came before login")),
-            false => Ok(()),
+        if self.early > cap {
+            return Err(Error::Protocol("too many packets came before login"));
         }
+        Ok(())
     }
 
     fn rekey_when_due<S: DerefMut<Target = Session>>(
@@ -345,10 +348,10 @@ impl Reader {
             return session.peer_eof(id, 0);
         }
         let flow = self.flows.entry(id).or_default();
-        match std::mem::replace(&mut flow.ended, true) {
-            true => Ok(Event::Quiet),
-            false => session.peer_eof(id, flow.received),
+        if std::mem::replace(&mut flow.ended, true) {
+            return Ok(Event::Quiet);
         }
+        session.peer_eof(id, flow.received)
     }
 
     fn new_keys<S: DerefMut<Target = Session>>(

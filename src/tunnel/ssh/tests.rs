@@ -1,6 +1,7 @@
-//! What a broken or hostile peer may send under good keys. (Good peers: `tests/ssh_*.rs`.)
+//! What a broken or hostile peer may send under good keys. (Good peers: `tests/ssh`.)
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::wire::Put;

@@ -134,10 +134,10 @@ impl Window {
             self.mark = Some((now, self.consumed));
         }
         let open = self.granted - self.consumed;
-        match open > self.size - self.size / GRANT_AFTER {
-            true => None,
-            false => self.grant(open, budget),
+        if open > self.size - self.size / GRANT_AFTER {
+            return None;
         }
+        self.grant(open, budget)
     }
 
     fn resize(&self, wanted: u64, budget: &Budget) -> u64 {

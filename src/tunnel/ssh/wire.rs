@@ -15,7 +15,7 @@ impl<'a> Fields<'a> {
 
     /// The fields of a message, after its number.
     pub(super) fn after_kind(payload: &'a [u8]) -> Self {
-        Self::new(payload.get(1..).unwrap_or_default())
+        Self::new(payload.get(1..).expect("a message has its number"))
     }
 
     /// What has not been read yet.
@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
             return Err(Error::Protocol("a number is negative"));
         }
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-        Ok(bytes.get(zeros..).unwrap_or_default())
+        Ok(bytes.get(zeros..).expect("counted in it"))
     }
 
     /// Nothing may follow.
@@ -128,7 +128,7 @@ pub(super) trait Put {
     /// An mpint from big-endian bytes that mean a non-negative number.
     fn put_unsigned(&mut self, bytes: &[u8]) {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-        let digits = bytes.get(zeros..).unwrap_or_default();
+        let digits = bytes.get(zeros..).expect("counted in it");
         let sign = digits.first().is_some_and(|byte| byte & 0x80 != 0);
         self.put_u32(length(digits).saturating_add(u32::from(sign)));
         if sign {
@@ -157,7 +157,13 @@ fn length(bytes: &[u8]) -> u32 {
 
 /// A count of bytes as a number that cannot overflow when summed.
 pub(super) fn wide(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
+    u64::try_from(count).expect("a length has at most 64 bits")
+}
+
+/// The beginning of a text that is sent.
+pub(super) fn capped(text: &str, cap: usize) -> &str {
+    text.get(..text.floor_char_boundary(cap))
+        .expect("cut between two characters")
 }
 
 /// A peer's text, cut to `cap` bytes, with a mark where it was, and without control characters (RFC 4251 §9.2).

@@ -4,8 +4,8 @@ use std::ops::DerefMut;
 
 use super::cipher::Seal;
 use super::error::Error;
-use super::event::ChannelId;
 use super::frame::{self, Form};
+use super::ids::ChannelId;
 use super::output::Batch;
 use super::session::Session;
 
@@ -51,7 +51,10 @@ impl Writer {
 
     /// What is to be written now. It may be changed in place (masked, say) by the caller.
     pub fn output(&mut self) -> &mut [u8] {
-        self.batch.bytes.get_mut(self.written..).unwrap_or_default()
+        self.batch
+            .bytes
+            .get_mut(self.written..)
+            .expect("written so far")
     }
 
     /// So many bytes of [`Writer::output`] have been written.

@@ -4,15 +4,16 @@ use std::io;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use tungstenite::protocol::Role;
+
 use super::cancel::{Cancel, Wake};
-use super::error::{AcceptError, Stage};
-use super::handshake::{Failure, Handshake};
+use super::error::{AcceptError, ConnectStage};
+use super::handshake::{HandshakeError, HandshakeStream};
 use super::limits::HANDSHAKE_TIMEOUT;
 use super::reader::WsReader;
-use super::socket::Halt;
+use super::socket::WaitError;
 use super::tls::ServerTls;
-use super::upgrade::{self, Reply};
-use super::websocket::Role;
+use super::upgrade::{self, UpgradeReply};
 use super::writer::WsWriter;
 use crate::http::Limits;
 use crate::http::h1::head::Head;
@@ -42,8 +43,8 @@ impl Default for AcceptOptions {
 /// What became of a connection.
 #[derive(Debug)]
 pub enum Accepted {
-    /// A link.
-    Link(WsReader, WsWriter),
+    /// A WebSocket, in its two halves.
+    WebSocket(WsReader, WsWriter),
     /// It was answered with this status (a health check, say) and is closed.
     Answered(u16),
 }
@@ -57,58 +58,62 @@ pub fn accept(
 ) -> Result<Accepted, AcceptError> {
     let wake = Wake::new(cancel).map_err(AcceptError::Io)?;
     let deadline = Instant::now() + options.timeout;
-    let mut stream = Handshake::new(socket, &wake, deadline).map_err(AcceptError::Io)?;
+    let mut stream = HandshakeStream::new(socket, &wake, deadline).map_err(AcceptError::Io)?;
     if let Some(tls) = &options.tls {
         let connection = tls
             .connection()
             .map_err(|error| AcceptError::Tls(error.to_string()))?;
-        stream.secure(connection).map_err(explained(Stage::Tls))?;
+        stream
+            .secure(connection)
+            .map_err(explained(ConnectStage::Tls))?;
     }
     match request(&mut stream) {
         Ok(head) => reply(stream, &head),
-        Err(Failure::Head(refusal)) => {
+        Err(HandshakeError::Head(refusal)) => {
             let answer = upgrade::refusal(refusal.status);
             if stream.send(answer.as_bytes()).is_ok() {
                 stream.linger(LINGER);
             }
-            Err(explained(Stage::Upgrade)(Failure::Head(refusal)))
+            Err(explained(ConnectStage::Upgrade)(HandshakeError::Head(
+                refusal,
+            )))
         }
-        Err(failure) => Err(explained(Stage::Upgrade)(failure)),
+        Err(failure) => Err(explained(ConnectStage::Upgrade)(failure)),
     }
 }
 
-fn request(stream: &mut Handshake<'_>) -> Result<Head, Failure> {
+fn request(stream: &mut HandshakeStream<'_>) -> Result<Head, HandshakeError> {
     let bytes = stream.receive_head()?;
-    Head::parse(&bytes, Limits::default().headers).map_err(Failure::Head)
+    Head::parse(&bytes, Limits::default().headers).map_err(HandshakeError::Head)
 }
 
-fn reply(mut stream: Handshake<'_>, head: &Head) -> Result<Accepted, AcceptError> {
-    match upgrade::decide(head) {
-        Reply::Upgrade(answer) => {
+fn reply(mut stream: HandshakeStream<'_>, head: &Head) -> Result<Accepted, AcceptError> {
+    match upgrade::reply_to(head) {
+        UpgradeReply::Upgrade(answer) => {
             stream
                 .send(answer.as_bytes())
-                .map_err(explained(Stage::Upgrade))?;
-            let (reader, writer) = stream.into_link(Role::Server).map_err(AcceptError::Io)?;
-            Ok(Accepted::Link(reader, writer))
+                .map_err(explained(ConnectStage::Upgrade))?;
+            let (reader, writer) = stream.into_halves(Role::Server).map_err(AcceptError::Io)?;
+            Ok(Accepted::WebSocket(reader, writer))
         }
-        Reply::Answer(status, answer) => {
+        UpgradeReply::Answer(status, answer) => {
             stream
                 .send(answer.as_bytes())
-                .map_err(explained(Stage::Upgrade))?;
+                .map_err(explained(ConnectStage::Upgrade))?;
             stream.linger(LINGER);
             Ok(Accepted::Answered(status))
         }
     }
 }
 
-fn explained(stage: Stage) -> impl Fn(Failure) -> AcceptError {
+fn explained(stage: ConnectStage) -> impl Fn(HandshakeError) -> AcceptError {
     move |failure| match failure {
-        Failure::Halt(Halt::Cancelled) => AcceptError::Cancelled,
-        Failure::Halt(Halt::TimedOut) => AcceptError::TimedOut(stage),
-        Failure::Halt(Halt::Io(error)) => AcceptError::Io(error),
-        Failure::Tls(error) => AcceptError::Tls(error.to_string()),
-        Failure::Ended => AcceptError::Io(io::ErrorKind::UnexpectedEof.into()),
-        Failure::Head(refusal) => AcceptError::Malformed {
+        HandshakeError::Wait(WaitError::Cancelled) => AcceptError::Cancelled,
+        HandshakeError::Wait(WaitError::TimedOut) => AcceptError::TimedOut(stage),
+        HandshakeError::Wait(WaitError::Io(error)) => AcceptError::Io(error),
+        HandshakeError::Tls(error) => AcceptError::Tls(error.to_string()),
+        HandshakeError::Ended => AcceptError::Io(io::ErrorKind::UnexpectedEof.into()),
+        HandshakeError::Head(refusal) => AcceptError::Malformed {
             status: refusal.status,
             reason: refusal.message.into_owned(),
         },

@@ -12,10 +12,10 @@ use std::sync::Arc;
 /// It holds no descriptors: those that [`dial`](super::dial) needs to be woken live as long as
 /// the call.
 #[derive(Clone, Default)]
-pub struct Cancel(Arc<Mutex<State>>);
+pub struct Cancel(Arc<Mutex<CancelState>>);
 
 #[derive(Default)]
-struct State {
+struct CancelState {
     cancelled: bool,
     next: u64,
     watchers: BTreeMap<u64, Box<dyn FnOnce() + Send>>,
@@ -62,7 +62,7 @@ impl Cancel {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CancelState> {
         self.0.lock()
     }
 }

@@ -4,18 +4,19 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use tungstenite::protocol::Role;
+
 use super::cancel::{Cancel, Wake};
 use super::endpoint::Endpoint;
-use super::error::{DialError, Stage};
-use super::handshake::{Failure, Handshake};
+use super::error::{ConnectStage, DialError};
+use super::handshake::{HandshakeError, HandshakeStream};
 use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, RESOLVE_TIMEOUT};
-use super::proxy::{self, Proxy};
+use super::proxy::{self, Proxy, ProxyChoice};
 use super::reader::WsReader;
 use super::resolve::resolve;
-use super::socket::{self, Halt};
+use super::socket::{self, WaitError};
 use super::tls::{self, Tls};
-use super::upgrade::{self, Header, Verdict};
-use super::websocket::Role;
+use super::upgrade::{self, Header, UpgradeAnswer};
 use super::writer::WsWriter;
 use crate::net::AddressClass;
 use crate::net::authority::authority;
@@ -36,19 +37,6 @@ pub struct DialOptions {
     /// How far inside the network the server may lie, where somebody else than the user has named it; none for
     /// anywhere.
     pub innermost: Option<AddressClass>,
-}
-
-/// Which proxy is used.
-#[derive(Debug, Clone, Default)]
-pub enum ProxyChoice {
-    /// `HTTPS_PROXY` for `wss`, `HTTP_PROXY` for `ws`, else `ALL_PROXY`, unless `NO_PROXY` names
-    /// the server; never for this machine itself.
-    #[default]
-    Environment,
-    /// None.
-    Direct,
-    /// This one, always.
-    Fixed(Proxy),
 }
 
 /// How long each stage may take.
@@ -95,11 +83,11 @@ pub fn dial(
     }
     let to = authority(host, port);
     let socket = connect(&to, &addresses, options.timeouts.connect, &wake)?;
-    let link = shake_hands(target, options, proxy.as_ref(), socket, &wake)?;
-    match cancel.is_cancelled() {
-        true => Err(DialError::Cancelled),
-        false => Ok(link),
+    let ends = handshake(target, options, proxy.as_ref(), socket, &wake)?;
+    if cancel.is_cancelled() {
+        return Err(DialError::Cancelled);
     }
+    Ok(ends)
 }
 
 fn judge_literal(host: &str, innermost: AddressClass) -> Result<(), DialError> {
@@ -147,10 +135,12 @@ fn connect(
         let share = end.saturating_duration_since(now) / to_come;
         match socket::connect(*address, wake, now + share) {
             Ok(socket) => return Ok(socket),
-            Err(Halt::Cancelled) => return Err(DialError::Cancelled),
-            Err(Halt::TimedOut) => tried.push((*address, io::ErrorKind::TimedOut.into())),
-            Err(Halt::Io(error)) if is_shortage(&error) => return Err(DialError::Resources(error)),
-            Err(Halt::Io(error)) => tried.push((*address, error)),
+            Err(WaitError::Cancelled) => return Err(DialError::Cancelled),
+            Err(WaitError::TimedOut) => tried.push((*address, io::ErrorKind::TimedOut.into())),
+            Err(WaitError::Io(error)) if is_shortage(&error) => {
+                return Err(DialError::Resources(error));
+            }
+            Err(WaitError::Io(error)) => tried.push((*address, error)),
         }
     }
     Err(DialError::Connect {
@@ -167,7 +157,7 @@ fn is_shortage(error: &io::Error) -> bool {
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-fn shake_hands(
+fn handshake(
     target: &Endpoint,
     options: &DialOptions,
     proxy: Option<&Proxy>,
@@ -176,20 +166,21 @@ fn shake_hands(
 ) -> Result<(WsReader, WsWriter), DialError> {
     let timeout = options.timeouts.handshake;
     let explain = |stage| move |failure| explained(failure, stage, timeout);
-    let mut stream = Handshake::new(socket, wake, Instant::now() + timeout).map_err(|error| {
-        DialError::Broken {
-            stage: Stage::Connect,
-            error,
-        }
-    })?;
+    let mut stream =
+        HandshakeStream::new(socket, wake, Instant::now() + timeout).map_err(|error| {
+            DialError::Broken {
+                stage: ConnectStage::Connect,
+                error,
+            }
+        })?;
     if let Some(proxy) = proxy {
         let answer = stream
             .send(&proxy.request(target))
             .and_then(|()| stream.receive_head());
         match answer {
-            Ok(head) => proxy.judge(&head)?,
-            Err(Failure::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
-            Err(failure) => return Err(explained(failure, Stage::Proxy, timeout)),
+            Ok(head) => proxy.check_answer(&head)?,
+            Err(HandshakeError::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
+            Err(failure) => return Err(explained(failure, ConnectStage::Proxy, timeout)),
         }
         // The server never speaks first: these bytes are the proxy's.
         if stream.has_input() {
@@ -199,24 +190,26 @@ fn shake_hands(
     if target.secure {
         let connection = options.tls.connection(&target.host)?;
         stream.secure(connection).map_err(|failure| match failure {
-            Failure::Tls(error) => tls::failure(&target.host, error),
-            failure => explained(failure, Stage::Tls, timeout),
+            HandshakeError::Tls(error) => tls::failure(&target.host, error),
+            failure => explained(failure, ConnectStage::Tls, timeout),
         })?;
     }
     upgrade(
         &mut stream,
         target,
         &options.headers,
-        explain(Stage::Upgrade),
+        explain(ConnectStage::Upgrade),
     )?;
-    stream.into_link(Role::Client).map_err(DialError::Resources)
+    stream
+        .into_halves(Role::Client)
+        .map_err(DialError::Resources)
 }
 
 fn upgrade(
-    stream: &mut Handshake<'_>,
+    stream: &mut HandshakeStream<'_>,
     target: &Endpoint,
     headers: &[Header],
-    explain: impl Fn(Failure) -> DialError,
+    explain: impl Fn(HandshakeError) -> DialError,
 ) -> Result<(), DialError> {
     let key = upgrade::new_key()?;
     stream
@@ -224,7 +217,7 @@ fn upgrade(
         .map_err(&explain)?;
     for _ in 0..=MAX_INTERIM {
         let head = stream.receive_head().map_err(&explain)?;
-        if upgrade::judge(&head, &key)? == Verdict::Upgraded {
+        if upgrade::check_answer(&head, &key)? == UpgradeAnswer::Upgraded {
             return Ok(());
         }
     }
@@ -233,17 +226,17 @@ fn upgrade(
     ))
 }
 
-fn explained(failure: Failure, stage: Stage, after: Duration) -> DialError {
+fn explained(failure: HandshakeError, stage: ConnectStage, after: Duration) -> DialError {
     match failure {
-        Failure::Halt(Halt::Cancelled) => DialError::Cancelled,
-        Failure::Halt(Halt::TimedOut) => DialError::TimedOut { stage, after },
-        Failure::Halt(Halt::Io(error)) => DialError::Broken { stage, error },
-        Failure::Ended => DialError::Broken {
+        HandshakeError::Wait(WaitError::Cancelled) => DialError::Cancelled,
+        HandshakeError::Wait(WaitError::TimedOut) => DialError::TimedOut { stage, after },
+        HandshakeError::Wait(WaitError::Io(error)) => DialError::Broken { stage, error },
+        HandshakeError::Ended => DialError::Broken {
             stage,
             error: io::Error::new(io::ErrorKind::UnexpectedEof, "the other side closed it"),
         },
-        Failure::Tls(error) => DialError::Tls(error.to_string()),
-        Failure::Head(refusal) => {
+        HandshakeError::Tls(error) => DialError::Tls(error.to_string()),
+        HandshakeError::Head(refusal) => {
             DialError::BadUpgrade(format!("its answer is no HTTP: {}", refusal.message))
         }
     }

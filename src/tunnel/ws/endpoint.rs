@@ -57,9 +57,10 @@ impl Endpoint {
     /// The host as an HTTP `Host` header has it: without the port that the scheme implies.
     pub(super) fn host_header(&self) -> String {
         let implied = if self.secure { 443 } else { 80 };
-        match self.port == implied {
-            true => authority::bracketed(&self.host).into_owned(),
-            false => self.authority(),
+        if self.port == implied {
+            authority::bracketed(&self.host).into_owned()
+        } else {
+            self.authority()
         }
     }
 

@@ -10,7 +10,7 @@ use crate::net::AddressClass;
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stage {
+pub enum ConnectStage {
     /// Finding the addresses of a host.
     Resolve,
     /// Opening a TCP connection.
@@ -23,7 +23,7 @@ pub enum Stage {
     Upgrade,
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for ConnectStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Resolve => "name resolution",
@@ -71,14 +71,14 @@ pub enum DialError {
     /// Nothing, or not enough, came in time.
     TimedOut {
         /// What was waited for.
-        stage: Stage,
+        stage: ConnectStage,
         /// The limit.
         after: Duration,
     },
     /// The connection broke.
     Broken {
         /// What was being done.
-        stage: Stage,
+        stage: ConnectStage,
         /// How.
         error: io::Error,
     },
@@ -213,9 +213,8 @@ impl fmt::Display for DialError {
                 location,
             } => {
                 write!(f, "not a tunnel server: it answered {status}")?;
-                match reason.is_empty() {
-                    true => {}
-                    false => write!(f, " {reason}")?,
+                if !reason.is_empty() {
+                    write!(f, " {reason}")?;
                 }
                 match location {
                     None => Ok(()),
@@ -283,7 +282,7 @@ pub enum AcceptError {
     /// [`Cancel`](super::Cancel) was given.
     Cancelled,
     /// The handshake took longer than allowed.
-    TimedOut(Stage),
+    TimedOut(ConnectStage),
     /// The connection broke, or this machine is short of descriptors.
     Io(io::Error),
     /// The TLS handshake failed.

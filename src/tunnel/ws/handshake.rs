@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustls::Connection;
+use tungstenite::protocol::Role;
 
 use super::cancel::Wake;
 use super::limits::{MAX_HEAD, WRITE_STALL};
 use super::reader::WsReader;
-use super::socket::{self, Halt};
-use super::websocket::Role;
+use super::socket::{self, WaitError};
 use super::writer::WsWriter;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::HeadScan;
@@ -22,8 +22,8 @@ const CHUNK: usize = 4096;
 
 /// Why a handshake failed.
 #[derive(Debug)]
-pub(super) enum Failure {
-    Halt(Halt),
+pub(super) enum HandshakeError {
+    Wait(WaitError),
     Tls(rustls::Error),
     /// The peer ended the connection too early.
     Ended,
@@ -31,14 +31,14 @@ pub(super) enum Failure {
     Head(Refusal),
 }
 
-impl<H: Into<Halt>> From<H> for Failure {
-    fn from(halt: H) -> Self {
-        Self::Halt(halt.into())
+impl<H: Into<WaitError>> From<H> for HandshakeError {
+    fn from(error: H) -> Self {
+        Self::Wait(error.into())
     }
 }
 
 /// A connection on its way to a WebSocket.
-pub(super) struct Handshake<'a> {
+pub(super) struct HandshakeStream<'a> {
     socket: TcpStream,
     wake: &'a Wake,
     deadline: Instant,
@@ -47,7 +47,7 @@ pub(super) struct Handshake<'a> {
     input: Vec<u8>,
 }
 
-impl<'a> Handshake<'a> {
+impl<'a> HandshakeStream<'a> {
     pub(super) fn new(socket: TcpStream, wake: &'a Wake, deadline: Instant) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket::tune(&socket);
@@ -61,14 +61,14 @@ impl<'a> Handshake<'a> {
     }
 
     /// Makes the TLS handshake; from now on everything goes through TLS.
-    pub(super) fn secure(&mut self, mut tls: Connection) -> Result<(), Failure> {
+    pub(super) fn secure(&mut self, mut tls: Connection) -> Result<(), HandshakeError> {
         if !self.input.is_empty() {
-            return Err(Failure::Ended);
+            return Err(HandshakeError::Ended);
         }
         while tls.is_handshaking() {
             self.flush(&mut tls)?;
             if tls.is_handshaking() && self.records(&mut tls)? == 0 {
-                return Err(Failure::Ended);
+                return Err(HandshakeError::Ended);
             }
         }
         self.flush(&mut tls)?;
@@ -77,29 +77,32 @@ impl<'a> Handshake<'a> {
     }
 
     /// Sends all of `bytes`.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), HandshakeError> {
         let Some(mut tls) = self.tls.take() else {
             return self.send_raw(bytes);
         };
         // A head is far below what rustls holds back for one write.
         let sent = io::Write::write_all(&mut tls.writer(), bytes)
-            .map_err(Failure::from)
+            .map_err(HandshakeError::from)
             .and_then(|()| self.flush(&mut tls));
         self.tls = Some(tls);
         sent
     }
 
     /// Receives a complete head; what follows it stays for the WebSocket.
-    pub(super) fn receive_head(&mut self) -> Result<Vec<u8>, Failure> {
+    pub(super) fn receive_head(&mut self) -> Result<Vec<u8>, HandshakeError> {
         let mut scan = HeadScan::default();
         loop {
-            if let Some(range) = scan.scan(&self.input, MAX_HEAD).map_err(Failure::Head)? {
-                let head = self.input.get(range.clone()).unwrap_or_default().to_vec();
+            if let Some(range) = scan
+                .scan(&self.input, MAX_HEAD)
+                .map_err(HandshakeError::Head)?
+            {
+                let head = self.input.get(range.clone()).expect("found in it").to_vec();
                 self.input.drain(..range.end);
                 return Ok(head);
             }
             if self.more()? == 0 {
-                return Err(Failure::Ended);
+                return Err(HandshakeError::Ended);
             }
         }
     }
@@ -126,15 +129,15 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// The finished link.
-    pub(super) fn into_link(self, role: Role) -> io::Result<(WsReader, WsWriter)> {
+    /// The WebSocket.
+    pub(super) fn into_halves(self, role: Role) -> io::Result<(WsReader, WsWriter)> {
         socket::block(&self.socket, WRITE_STALL)?;
         let writer = WsWriter::new(self.socket, self.tls, role);
         Ok((WsReader::new(writer.clone(), self.input), writer))
     }
 
     /// Receives something; zero at the end.
-    fn more(&mut self) -> Result<usize, Failure> {
+    fn more(&mut self) -> Result<usize, HandshakeError> {
         let before = self.input.len();
         let Some(mut tls) = self.tls.take() else {
             return self.receive_raw();
@@ -150,16 +153,16 @@ impl<'a> Handshake<'a> {
     }
 
     /// Receives TLS records and keeps the data in them; zero at the end.
-    fn records(&mut self, tls: &mut Connection) -> Result<usize, Failure> {
+    fn records(&mut self, tls: &mut Connection) -> Result<usize, HandshakeError> {
         let mut chunk = [0; CHUNK];
         let count = self.receive_into(&mut chunk)?;
-        let mut records = chunk.get(..count).unwrap_or_default();
+        let mut records = chunk.get(..count).expect("received into it");
         while !records.is_empty() {
             tls.read_tls(&mut records)?;
             if let Err(error) = tls.process_new_packets() {
                 // The alert that says why; the connection is lost either way.
                 let _ = self.flush(tls);
-                return Err(Failure::Tls(error));
+                return Err(HandshakeError::Tls(error));
             }
             match io::Read::read_to_end(&mut tls.reader(), &mut self.input) {
                 // The end of TLS: what follows is nothing (RFC 8446 §6.1).
@@ -172,7 +175,7 @@ impl<'a> Handshake<'a> {
     }
 
     /// Sends what TLS has ready.
-    fn flush(&mut self, tls: &mut Connection) -> Result<(), Failure> {
+    fn flush(&mut self, tls: &mut Connection) -> Result<(), HandshakeError> {
         let mut records = Vec::new();
         while tls.wants_write() {
             tls.write_tls(&mut records)?;
@@ -180,14 +183,14 @@ impl<'a> Handshake<'a> {
         self.send_raw(&records)
     }
 
-    fn receive_raw(&mut self) -> Result<usize, Failure> {
+    fn receive_raw(&mut self) -> Result<usize, HandshakeError> {
         let mut chunk = [0; CHUNK];
         let count = self.receive_into(&mut chunk)?;
         self.input.extend(chunk.iter().take(count));
         Ok(count)
     }
 
-    fn receive_into(&self, space: &mut [u8]) -> Result<usize, Failure> {
+    fn receive_into(&self, space: &mut [u8]) -> Result<usize, HandshakeError> {
         loop {
             // First, so that a peer that never pauses cannot outlast deadline and signal.
             self.wait(PollFlags::IN)?;
@@ -198,17 +201,17 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    fn send_raw(&self, mut bytes: &[u8]) -> Result<(), Failure> {
+    fn send_raw(&self, mut bytes: &[u8]) -> Result<(), HandshakeError> {
         while !bytes.is_empty() {
             match socket::send_now(&self.socket, bytes) {
                 Err(error) if socket::would_block(&error) => self.wait(PollFlags::OUT)?,
-                done => bytes = bytes.get(done?..).unwrap_or_default(),
+                done => bytes = bytes.get(done?..).expect("no more than there is"),
             }
         }
         Ok(())
     }
 
-    fn wait(&self, events: PollFlags) -> Result<(), Failure> {
+    fn wait(&self, events: PollFlags) -> Result<(), HandshakeError> {
         Ok(socket::wait(
             &self.socket,
             events,

@@ -23,35 +23,36 @@
 //! the reading half takes ciphertext from the socket before it locks, the writing half gives
 //! ciphertext to the socket after it has unlocked.
 //!
-//! Files: [`dial`] and [`accept`] make links, of the parts `resolve`, `proxy`, `tls`, `upgrade`
-//! over a `handshake` stream; `websocket` holds the rules of frames, without sockets; `socket` the
-//! system calls; `reader` and `writer` the two halves.
+//! Files: [`dial`] and [`accept`] make WebSockets, of the parts `resolve`, `proxy`, `tls`, `upgrade`
+//! over a `handshake` stream; `frames` holds the rules of frames, without sockets; `socket` the
+//! system calls; `reader` and `writer` the two halves over one `shared_socket`.
 
 mod accept;
 mod cancel;
 mod dial;
 mod endpoint;
 mod error;
+mod frames;
 mod handshake;
 mod limits;
 mod proxy;
 mod reader;
 mod resolve;
+mod shared_socket;
 pub(super) mod socket;
 mod tls;
 mod upgrade;
-mod websocket;
 mod writer;
 
 pub use accept::{AcceptOptions, Accepted, accept};
 pub use cancel::{Cancel, Watch};
-pub use dial::{DialOptions, ProxyChoice, Timeouts, dial};
+pub use dial::{DialOptions, Timeouts, dial};
 pub use endpoint::Endpoint;
-pub use error::{AcceptError, CertificateProblem, DialError, FrameError, Stage};
+pub use error::{AcceptError, CertificateProblem, ConnectStage, DialError, FrameError};
 pub use limits::{
     CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
 };
-pub use proxy::{Proxy, environment_proxy};
+pub use proxy::{Proxy, ProxyChoice, environment_proxy};
 pub use reader::WsReader;
 pub use tls::{ServerTls, Tls, authorities};
 pub use upgrade::Header;

@@ -7,13 +7,25 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use zeroize::Zeroizing;
 
-use super::dial::ProxyChoice;
 use super::endpoint::{Endpoint, checked_host, split_port};
 use super::error::DialError;
 use super::upgrade::printable;
 use crate::http::h1::head::AnswerHead;
 use crate::net::authority::authority;
 use crate::net::percent;
+
+/// Which proxy is used.
+#[derive(Debug, Clone, Default)]
+pub enum ProxyChoice {
+    /// `HTTPS_PROXY` for `wss`, `HTTP_PROXY` for `ws`, else `ALL_PROXY`, unless `NO_PROXY` names
+    /// the server; never for this machine itself.
+    #[default]
+    Environment,
+    /// None.
+    Direct,
+    /// This one, always.
+    Fixed(Proxy),
+}
 
 /// An HTTP proxy that is asked to CONNECT. `Debug` and [`Proxy::authority`] leave the
 /// credentials out.
@@ -38,13 +50,13 @@ impl Proxy {
             ));
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let (account, place) = match rest.rsplit_once('@') {
-            Some((account, place)) => (Some(account), place),
+        let (account, authority) = match rest.rsplit_once('@') {
+            Some((account, authority)) => (Some(account), authority),
             None => (None, rest),
         };
         let malformed =
             |_| "the proxy's address is malformed: give http://USER:PASS@HOST:PORT".to_owned();
-        let (host, port) = split_port(place).map_err(malformed)?;
+        let (host, port) = split_port(authority).map_err(malformed)?;
         Ok(Self {
             host: checked_host(host).map_err(malformed)?,
             port: port.unwrap_or(80),
@@ -86,8 +98,8 @@ impl Proxy {
         Zeroizing::new(text.as_bytes().to_vec())
     }
 
-    /// Judges its answer: any 2xx opens the tunnel.
-    pub(super) fn judge(&self, head: &[u8]) -> Result<(), DialError> {
+    /// Checks its answer: any 2xx opens the tunnel.
+    pub(super) fn check_answer(&self, head: &[u8]) -> Result<(), DialError> {
         let answer =
             AnswerHead::parse(head, false).map_err(|refusal| self.malformed(&refusal.message))?;
         match answer.status {
@@ -169,19 +181,21 @@ fn from_environment(
     if target.is_loopback() || excepted() {
         return Ok(None);
     }
-    let names = match target.secure {
-        true => ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
+    let names = if target.secure {
+        ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    } else if variable("REQUEST_METHOD").is_some() {
         // Under CGI the capitals are what a visitor's `Proxy:` header says (CVE-2016-5385).
-        false if variable("REQUEST_METHOD").is_some() => ["http_proxy"; 4],
-        false => ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"],
+        ["http_proxy"; 4]
+    } else {
+        ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
     };
-    match first(&names) {
-        None => Ok(None),
-        Some((name, url)) => match Proxy::parse(&url) {
-            Ok(proxy) => Ok(Some(proxy)),
-            Err(reason) => Err(DialError::Settings(format!("{name}: {reason}"))),
-        },
-    }
+    let Some((name, url)) = first(&names) else {
+        return Ok(None);
+    };
+    let proxy = Proxy::parse(&url);
+    proxy
+        .map(Some)
+        .map_err(|reason| DialError::Settings(format!("{name}: {reason}")))
 }
 
 /// Whether a `NO_PROXY` list names the target. Its entries, divided by commas or spaces:
@@ -322,11 +336,11 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_of_a_proxy_is_judged() {
+    fn the_answer_of_a_proxy_is_checked() {
         let proxy = Proxy::parse("p:1").unwrap();
         let text = |head: &str| {
             proxy
-                .judge(head.as_bytes())
+                .check_answer(head.as_bytes())
                 .map_err(|error| error.to_string())
         };
         assert_eq!(text("HTTP/1.0 200 Connection established\r\n\r\n"), Ok(()));

@@ -1,36 +1,43 @@
 //! The reading half: frames in, the bytes of their payloads out.
+//!
+//! By hand: tungstenite hands out a frame when it is whole, in memory of its own. Here the bytes of a
+//! payload go straight from the socket to where the caller wants them, as they come.
 
-use crate::sync::Mutex;
 use std::fmt;
 use std::io::{self, IoSliceMut, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
 use rustls::Connection;
+use tungstenite::protocol::frame::coding::{Control, OpCode};
 
 use super::error::FrameError;
+use super::frames::{self, FrameParser, Mask};
 use super::limits::{AHEAD, RECORDS};
+use super::shared_socket::SharedSocket;
 use super::socket;
-use super::websocket::{self, Frames, Kind, MAX_CONTROL, Mask};
-use super::writer::{Shared, WsWriter};
+use super::writer::WsWriter;
+use crate::sync::Mutex;
 
 /// Receives from a WebSocket; it belongs to one thread. Dropping it shuts the WebSocket down, since
 /// nobody could answer the peer any more.
 pub struct WsReader {
     source: Source,
     ahead: Ahead,
-    frames: Frames,
-    state: State,
+    frames: FrameParser,
+    state: ReadState,
     /// Comes with the next call: there were bytes to deliver before it.
     error: Option<io::Error>,
 }
 
 /// Where the next byte belongs.
-enum State {
+enum ReadState {
     Header,
+    /// So many bytes of a data frame are to come.
     Data(u64, Mask),
-    Control(Kind, usize, Mask),
-    /// The peer has said goodbye, or broken a rule.
+    /// A control frame with so many bytes of payload.
+    Control(Control, usize, Mask),
+    /// The peer has sent a close frame, or broken a rule.
     Ended,
 }
 
@@ -42,9 +49,9 @@ struct Ahead {
 
 /// The stream below the frames.
 struct Source {
-    shared: Arc<Shared>,
-    /// Something is owed to the peer and the socket was full, or it was not tried yet.
-    owing: bool,
+    shared: Arc<SharedSocket>,
+    /// A control frame is pending and the socket was full, or it was not tried yet.
+    has_pending: bool,
     /// With TLS: received ciphertext, and the part of it that is not decrypted yet.
     records: Box<[u8]>,
     pending: Range<usize>,
@@ -53,24 +60,23 @@ struct Source {
 impl WsReader {
     pub(super) fn new(writer: WsWriter, early: Vec<u8>) -> Self {
         let shared = Arc::clone(writer.shared());
-        let mut buffer = vec![0; AHEAD.max(early.len())];
-        for (to, from) in buffer.iter_mut().zip(&early) {
-            *to = *from;
-        }
+        let filled = 0..early.len();
+        let mut buffer = early;
+        buffer.resize(AHEAD.max(filled.end), 0);
         let records = if shared.tls.is_some() { RECORDS } else { 0 };
         Self {
-            frames: Frames::new(shared.role),
+            frames: FrameParser::new(shared.role),
             source: Source {
                 shared,
-                owing: false,
+                has_pending: false,
                 records: vec![0; records].into(),
                 pending: 0..0,
             },
             ahead: Ahead {
                 buffer: buffer.into(),
-                filled: 0..early.len(),
+                filled,
             },
-            state: State::Header,
+            state: ReadState::Header,
             error: None,
         }
     }
@@ -92,16 +98,14 @@ impl WsReader {
         let mut filled = 0;
         let done = self.fill(buffer, &mut filled);
         if let Err(error) = done {
-            self.state = State::Ended;
-            match filled {
-                0 => {
-                    self.source.settle();
-                    return Err(error);
-                }
-                _ => self.error = Some(error),
+            self.state = ReadState::Ended;
+            if filled == 0 {
+                self.source.flush_control();
+                return Err(error);
             }
+            self.error = Some(error);
         }
-        self.source.settle();
+        self.source.flush_control();
         self.source.shared.count_received(filled);
         Ok(filled)
     }
@@ -112,21 +116,21 @@ impl WsReader {
     fn fill(&mut self, buffer: &mut [u8], filled: &mut usize) -> io::Result<()> {
         loop {
             let complete = match self.state {
-                State::Ended => return Ok(()),
-                State::Data(0, _) => {
-                    self.state = State::Header;
+                ReadState::Ended => return Ok(()),
+                ReadState::Data(0, _) => {
+                    self.state = ReadState::Header;
                     true
                 }
-                State::Data(..) => {
-                    let space = buffer.get_mut(*filled..).unwrap_or_default();
+                ReadState::Data(..) => {
+                    let space = buffer.get_mut(*filled..).expect("filled so far");
                     match self.data(space, *filled == 0)? {
                         0 => return Ok(()),
                         count => *filled += count,
                     }
                     true
                 }
-                State::Header => self.header()?,
-                State::Control(..) => self.control()?,
+                ReadState::Header => self.header()?,
+                ReadState::Control(..) => self.control()?,
             };
             if !complete && !self.more(*filled)? {
                 return self.end(*filled);
@@ -136,12 +140,12 @@ impl WsReader {
 
     /// Takes bytes of the payload; none when there is no space, or no byte and it may not wait.
     fn data(&mut self, space: &mut [u8], may_wait: bool) -> io::Result<usize> {
-        let State::Data(left, mask) = &mut self.state else {
+        let ReadState::Data(left, mask) = &mut self.state else {
             return Ok(0);
         };
         let most = usize::try_from(*left).unwrap_or(usize::MAX);
         let most = most.min(space.len());
-        let space = space.get_mut(..most).unwrap_or_default();
+        let space = space.get_mut(..most).expect("no longer than it is");
         let mut count = self.ahead.take(space);
         if count == 0 && may_wait && !space.is_empty() {
             let received = self.source.receive(space, &mut self.ahead)?;
@@ -150,8 +154,8 @@ impl WsReader {
                 return Err(cut_short());
             }
         }
-        mask.apply(space.get_mut(..count).unwrap_or_default());
-        *left -= u64::try_from(count).unwrap_or(0);
+        mask.apply(space.get_mut(..count).expect("what came fits"));
+        *left -= u64::try_from(count).expect("a length has at most 64 bits");
         Ok(count)
     }
 
@@ -164,20 +168,18 @@ impl WsReader {
         Ok(self.source.receive(&mut [], &mut self.ahead)? > 0)
     }
 
-    /// The connection ended; a peer that just closes it, without a goodbye, is no error between
+    /// The connection ended; a peer that just closes it, without a close frame, is no error between
     /// two messages.
     fn end(&mut self, filled: usize) -> io::Result<()> {
         if filled > 0 {
             return Ok(());
         }
-        let between = matches!(self.state, State::Header) && self.ahead.bytes().is_empty();
-        match between && self.frames.is_between() {
-            true => {
-                self.state = State::Ended;
-                Ok(())
-            }
-            false => Err(cut_short()),
+        let between = matches!(self.state, ReadState::Header) && self.ahead.bytes().is_empty();
+        if !between || !self.frames.is_between() {
+            return Err(cut_short());
         }
+        self.state = ReadState::Ended;
+        Ok(())
     }
 
     /// Reads the next header; false when more bytes are needed.
@@ -187,11 +189,11 @@ impl WsReader {
             return Ok(false);
         };
         self.ahead.skip(size);
-        self.state = match frame.kind {
-            Kind::Data => State::Data(frame.length, frame.mask),
-            kind => {
-                let length = usize::try_from(frame.length).unwrap_or(MAX_CONTROL);
-                State::Control(kind, length, frame.mask)
+        self.state = match frame.opcode {
+            OpCode::Data(_) => ReadState::Data(frame.length, frame.mask),
+            OpCode::Control(control) => {
+                let length = usize::try_from(frame.length).expect("a control frame is short");
+                ReadState::Control(control, length, frame.mask)
             }
         };
         Ok(true)
@@ -199,37 +201,37 @@ impl WsReader {
 
     /// Deals with a control frame; false when more bytes are needed.
     fn control(&mut self) -> io::Result<bool> {
-        let State::Control(kind, length, mask) = &mut self.state else {
+        let ReadState::Control(control, length, mask) = &mut self.state else {
             return Ok(true);
         };
-        let kind = *kind;
+        let control = *control;
         let Some(payload) = self.ahead.bytes().get(..*length) else {
             return Ok(false);
         };
         let mut payload = payload.to_vec();
         mask.apply(&mut payload);
         self.ahead.skip(payload.len());
-        self.state = State::Header;
+        self.state = ReadState::Header;
         let shared = &self.source.shared;
-        match kind {
-            Kind::Ping => shared.queue_pong(&payload),
-            Kind::Close => {
-                let echo = websocket::close_echo(&payload);
+        match control {
+            Control::Ping => shared.queue_pong(&payload),
+            Control::Close => {
+                let echo = frames::close_echo(&payload);
                 let echo = echo.map_err(|error| self.broken(error))?;
-                self.source.shared.owe_close(echo);
-                self.state = State::Ended;
+                self.source.shared.queue_close(echo);
+                self.state = ReadState::Ended;
             }
             _ => return Ok(true),
         }
-        self.source.owing = true;
+        self.source.has_pending = true;
         Ok(true)
     }
 
     /// Tells the peer which rule it broke (RFC 6455 §7.1.7).
     fn broken(&mut self, error: FrameError) -> io::Error {
         let code = error.code().to_be_bytes().to_vec();
-        self.source.shared.owe_close(code);
-        self.source.owing = true;
+        self.source.shared.queue_close(code);
+        self.source.has_pending = true;
         error.into()
     }
 }
@@ -255,7 +257,7 @@ fn cut_short() -> io::Error {
 
 impl Ahead {
     fn bytes(&self) -> &[u8] {
-        self.buffer.get(self.filled.clone()).unwrap_or_default()
+        self.buffer.get(self.filled.clone()).expect("filled so far")
     }
 
     fn skip(&mut self, count: usize) {
@@ -264,11 +266,8 @@ impl Ahead {
 
     /// Copies what there is and fits.
     fn take(&mut self, space: &mut [u8]) -> usize {
-        let bytes = self.bytes();
-        let count = bytes.len().min(space.len());
-        if let (Some(to), Some(from)) = (space.get_mut(..count), bytes.get(..count)) {
-            to.copy_from_slice(from);
-        }
+        let mut bytes = self.bytes();
+        let count = bytes.read(space).expect("a slice is read");
         self.skip(count);
         count
     }
@@ -279,7 +278,9 @@ impl Ahead {
             self.buffer.copy_within(self.filled.clone(), 0);
             self.filled = 0..self.filled.len();
         }
-        self.buffer.get_mut(self.filled.end..).unwrap_or_default()
+        self.buffer
+            .get_mut(self.filled.end..)
+            .expect("filled so far")
     }
 
     fn filled(&mut self, count: usize) {
@@ -332,9 +333,10 @@ impl Source {
     ) -> io::Result<(usize, bool)> {
         let (room, mut count) = (first.len(), 0);
         let decrypted = loop {
-            let space = match count < room {
-                true => first.get_mut(count..),
-                false => second.get_mut(count - room..),
+            let space = if count < room {
+                first.get_mut(count..)
+            } else {
+                second.get_mut(count - room..)
             };
             match space.map(|space| tls.reader().read(space)) {
                 // No space is left, or TLS has ended: it is only asked for more than nothing.
@@ -354,40 +356,38 @@ impl Source {
             }
         };
         if tls.wants_write() {
-            self.shared.owe_tls();
-            self.owing = true;
+            self.shared.queue_tls();
+            self.has_pending = true;
         }
         decrypted
     }
 
     fn process(&mut self, tls: &mut Connection) -> io::Result<()> {
-        let mut records = self.records.get(self.pending.clone()).unwrap_or_default();
+        let mut records = self
+            .records
+            .get(self.pending.clone())
+            .expect("received so far");
         self.pending.start += tls.read_tls(&mut records)?;
-        match tls.process_new_packets() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
-        }
+        let processed = tls.process_new_packets();
+        processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(())
     }
 
-    /// Waits for bytes from the socket, and meanwhile for room for what is owed.
+    /// Waits for bytes from the socket, and meanwhile for room for what is pending.
     fn receive_raw(&mut self, first: &mut [u8], second: &mut [u8]) -> io::Result<usize> {
         let received = loop {
-            self.settle();
-            let received = match self.owing {
-                false => (&self.shared.socket)
-                    .read_vectored(&mut [IoSliceMut::new(first), IoSliceMut::new(second)]),
-                true => {
-                    let space = if first.is_empty() {
-                        &mut *second
-                    } else {
-                        &mut *first
-                    };
-                    socket::receive_now(&self.shared.socket, space)
-                }
+            self.flush_control();
+            let received = if self.has_pending {
+                let both = [&mut *first, &mut *second];
+                let space = both.into_iter().find(|space| !space.is_empty());
+                socket::receive_now(&self.shared.socket, space.expect("there is room for more"))
+            } else {
+                let mut both = [IoSliceMut::new(first), IoSliceMut::new(second)];
+                (&self.shared.socket).read_vectored(&mut both)
             };
             match received {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if self.owing && socket::would_block(&error) => {
+                Err(error) if self.has_pending && socket::would_block(&error) => {
                     socket::wait_for_input(&self.shared.socket, true)?;
                 }
                 done => break done,
@@ -402,10 +402,10 @@ impl Source {
         }
     }
 
-    /// Sends what is owed, as far as that goes at once.
-    fn settle(&mut self) {
-        if self.owing {
-            self.owing = self.shared.settle();
+    /// Sends what is pending, as far as that goes at once.
+    fn flush_control(&mut self) {
+        if self.has_pending {
+            self.has_pending = self.shared.try_flush_control();
         }
     }
 }

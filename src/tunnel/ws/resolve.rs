@@ -10,7 +10,7 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use super::cancel::Cancel;
-use super::error::{DialError, Stage};
+use super::error::{ConnectStage, DialError};
 use super::limits::{MAX_RESOLVERS, RESOLVER_STACK};
 
 type Answer = std::io::Result<Vec<SocketAddr>>;
@@ -46,7 +46,7 @@ fn ask(host: &str, port: u16, timeout: Duration, cancel: &Cancel) -> Result<Answ
         Ok(Some(answer)) => Ok(answer),
         Ok(None) => Err(DialError::Cancelled),
         Err(RecvTimeoutError::Timeout) => Err(DialError::TimedOut {
-            stage: Stage::Resolve,
+            stage: ConnectStage::Resolve,
             after: timeout,
         }),
         Err(RecvTimeoutError::Disconnected) => Err(DialError::Resolve {

@@ -16,19 +16,19 @@ use super::limits;
 
 /// Why a wait brought nothing.
 #[derive(Debug)]
-pub(super) enum Halt {
+pub(super) enum WaitError {
     Cancelled,
     TimedOut,
     Io(io::Error),
 }
 
-impl From<io::Error> for Halt {
+impl From<io::Error> for WaitError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<Errno> for Halt {
+impl From<Errno> for WaitError {
     fn from(error: Errno) -> Self {
         Self::Io(error.into())
     }
@@ -40,21 +40,24 @@ pub(super) fn wait(
     events: PollFlags,
     wake: &Wake,
     deadline: Instant,
-) -> Result<(), Halt> {
+) -> Result<(), WaitError> {
     let mut fds = [
         PollFd::new(&socket, events),
         PollFd::new(wake.end(), PollFlags::IN),
     ];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let ready = poll_for(&mut fds, left)?;
+        let is_ready = poll_for(&mut fds, left)?;
         let [_, woken] = &fds;
-        match ready {
-            _ if !woken.revents().is_empty() => return Err(Halt::Cancelled),
-            // Also for a socket that is always ready: data that drips in ends at the deadline.
-            _ if left.is_zero() => return Err(Halt::TimedOut),
-            true => return Ok(()),
-            false => {}
+        if !woken.revents().is_empty() {
+            return Err(WaitError::Cancelled);
+        }
+        // Also for a socket that is always ready: data that drips in ends at the deadline.
+        if left.is_zero() {
+            return Err(WaitError::TimedOut);
+        }
+        if is_ready {
+            return Ok(());
         }
     }
 }
@@ -74,9 +77,10 @@ fn poll_for(fds: &mut [PollFd<'_>], time: Duration) -> io::Result<bool> {
 
 /// Waits without end until `socket` can be read, or written when `or_write`.
 pub(super) fn wait_for_input(socket: &TcpStream, or_write: bool) -> io::Result<()> {
-    let events = match or_write {
-        true => PollFlags::IN | PollFlags::OUT,
-        false => PollFlags::IN,
+    let events = if or_write {
+        PollFlags::IN | PollFlags::OUT
+    } else {
+        PollFlags::IN
     };
     let mut fds = [PollFd::new(socket, events)];
     retry_on_intr(|| poll(&mut fds, None))?;
@@ -84,7 +88,11 @@ pub(super) fn wait_for_input(socket: &TcpStream, or_write: bool) -> io::Result<(
 }
 
 /// Opens a connection; the socket stays in non-blocking mode.
-pub(super) fn connect(to: SocketAddr, wake: &Wake, deadline: Instant) -> Result<TcpStream, Halt> {
+pub(super) fn connect(
+    to: SocketAddr,
+    wake: &Wake,
+    deadline: Instant,
+) -> Result<TcpStream, WaitError> {
     let socket = begin_to_connect(to)?;
     wait(&socket, PollFlags::OUT, wake, deadline)?;
     Ok(connected(socket)?)
@@ -111,10 +119,10 @@ pub(in crate::tunnel) fn connected(socket: TcpStream) -> io::Result<TcpStream> {
     // connect a socket to itself: it would echo, and hold a port that a server wants back.
     let own = socket.local_addr()?;
     // A peer that has gone again is found by reading.
-    match socket.peer_addr().is_ok_and(|peer| peer == own) {
-        true => Err(Errno::CONNREFUSED.into()),
-        false => Ok(socket),
+    if socket.peer_addr().is_ok_and(|peer| peer == own) {
+        return Err(Errno::CONNREFUSED.into());
     }
+    Ok(socket)
 }
 
 #[cfg(target_os = "linux")]
@@ -162,7 +170,7 @@ pub(super) fn tune(socket: &TcpStream) {
 /// RFC 5482: unacknowledged data ends the connection, not only unanswered probes.
 #[cfg(target_os = "linux")]
 fn user_timeout(socket: &TcpStream) -> io::Result<()> {
-    let time = u32::try_from(limits::WRITE_STALL.as_millis()).unwrap_or(u32::MAX);
+    let time = u32::try_from(limits::WRITE_STALL.as_millis()).expect("half a minute");
     Ok(sockopt::set_tcp_user_timeout(socket, time)?)
 }
 

@@ -187,10 +187,10 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
         .take(MAX_CA_FILE + 1)
         .read_to_end(&mut text)
         .map_err(unreadable)?;
-    match u64::try_from(text.len()).is_ok_and(|length| length <= MAX_CA_FILE) {
-        true => Ok(text),
-        false => Err(format!("{} is too large for certificates", file.display())),
+    if u64::try_from(text.len()).is_ok_and(|length| length > MAX_CA_FILE) {
+        return Err(format!("{} is too large for certificates", file.display()));
     }
+    Ok(text)
 }
 
 /// What a server shows.

@@ -124,20 +124,20 @@ pub(super) fn request(target: &Endpoint, headers: &[Header], key: &str) -> Zeroi
 
 /// What an answer means for the client.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum UpgradeAnswer {
     /// The connection is a WebSocket now.
     Upgraded,
     /// Status 1xx: the answer is still to come (RFC 9110 §15.2).
     Interim,
 }
 
-/// Judges the server's answer (§4.1, second list).
-pub(super) fn judge(head: &[u8], key: &str) -> Result<Verdict, DialError> {
+/// Checks the server's answer (§4.1, second list).
+pub(super) fn check_answer(head: &[u8], key: &str) -> Result<UpgradeAnswer, DialError> {
     let bad = |reason: &str| DialError::BadUpgrade(reason.to_owned());
     let answer = AnswerHead::parse(head, false).map_err(|_| bad("its answer is no HTTP"))?;
     match answer.status {
         101 => {}
-        100..=199 => return Ok(Verdict::Interim),
+        100..=199 => return Ok(UpgradeAnswer::Interim),
         _ => return Err(other_status(&answer)),
     }
     let headers = &answer.headers;
@@ -161,8 +161,8 @@ pub(super) fn judge(head: &[u8], key: &str) -> Result<Verdict, DialError> {
     }
     // A chisel server names no subprotocol although one was offered.
     match headers.only("sec-websocket-protocol") {
-        Ok(None) => Ok(Verdict::Upgraded),
-        Ok(Some(name)) if name == PROTOCOL.as_bytes() => Ok(Verdict::Upgraded),
+        Ok(None) => Ok(UpgradeAnswer::Upgraded),
+        Ok(Some(name)) if name == PROTOCOL.as_bytes() => Ok(UpgradeAnswer::Upgraded),
         _ => Err(bad("it speaks another subprotocol than chisel-v3")),
     }
 }
@@ -203,19 +203,20 @@ fn accept_key(key: &str) -> String {
 
 /// What the server does with a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum UpgradeReply {
     /// Send this; then the connection is a WebSocket.
     Upgrade(String),
     /// Send this and close.
     Answer(u16, String),
 }
 
-/// Decides about a request (§4.2.1). As in a chisel server the path of an upgrade does not
+/// What a request gets (§4.2.1). As in a chisel server the path of an upgrade does not
 /// matter, so that a proxy may put the tunnel under one.
-pub(super) fn decide(head: &Head) -> Reply {
+pub(super) fn reply_to(head: &Head) -> UpgradeReply {
     let headers = &head.headers;
     let is_get = head.method == "GET";
-    let path = head.target.split('?').next().unwrap_or_default();
+    let target = head.target.as_str();
+    let path = target.split_once('?').map_or(target, |(path, _)| path);
     if !headers.lists("upgrade", "websocket") {
         return match path {
             "/health" if is_get || head.method == "HEAD" => plain(head, 200, "OK\n"),
@@ -242,7 +243,7 @@ pub(super) fn decide(head: &Head) -> Reply {
         .flatten()
         .and_then(key)
     {
-        Some(key) if sound => Reply::Upgrade(upgraded(&key)),
+        Some(key) if sound => UpgradeReply::Upgrade(upgraded(&key)),
         _ => plain(head, 400, "Malformed WebSocket upgrade\n"),
     }
 }
@@ -264,9 +265,9 @@ fn upgraded(key: &str) -> String {
     )
 }
 
-fn plain(head: &Head, status: u16, text: &str) -> Reply {
+fn plain(head: &Head, status: u16, text: &str) -> UpgradeReply {
     let body = if head.method == "HEAD" { "" } else { text };
-    Reply::Answer(status, answer(status, text.len(), body))
+    UpgradeReply::Answer(status, answer(status, text.len(), body))
 }
 
 /// The answer to what is no HTTP.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::http::Limits;
 
 const KEY_TEXT: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 /// The example of RFC 6455 §1.3.
@@ -13,9 +14,9 @@ fn the_example_of_the_rfc_comes_out() {
     assert_eq!(super::key(key.as_bytes()), Some(key));
 }
 
-fn judged(head: &str) -> Result<Verdict, String> {
+fn judged(head: &str) -> Result<UpgradeAnswer, String> {
     let head = format!("{head}\r\n");
-    judge(head.as_bytes(), KEY_TEXT).map_err(|error| error.to_string())
+    check_answer(head.as_bytes(), KEY_TEXT).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -30,13 +31,13 @@ fn good_answers_upgrade() {
         GOOD.replace("101 X", "101 "),
     ];
     for head in variants {
-        assert_eq!(judged(&head), Ok(Verdict::Upgraded), "{head}");
+        assert_eq!(judged(&head), Ok(UpgradeAnswer::Upgraded), "{head}");
     }
     for head in [
         "HTTP/1.1 100 Continue\r\n",
         "HTTP/1.1 103 Early Hints\r\nLink: x\r\n",
     ] {
-        assert_eq!(judged(head), Ok(Verdict::Interim), "{head}");
+        assert_eq!(judged(head), Ok(UpgradeAnswer::Interim), "{head}");
     }
 }
 
@@ -93,7 +94,7 @@ fn other_answers_name_their_status() {
         200, 204, 301, 302, 400, 401, 403, 404, 407, 426, 429, 500, 502, 503, 504,
     ] {
         let head = format!("HTTP/1.1 {status} Some Reason\r\nLocation: https://e\r\n\r\n");
-        match judge(head.as_bytes(), KEY_TEXT) {
+        match check_answer(head.as_bytes(), KEY_TEXT) {
             Err(DialError::NotATunnelServer {
                 status: found,
                 reason,
@@ -109,14 +110,14 @@ fn other_answers_name_their_status() {
     assert_eq!(error, "not a tunnel server: it answered 502 Bad Gateway");
 }
 
-fn decided(head: &str) -> Reply {
-    decide(&Head::parse(head.as_bytes(), 100).unwrap())
+fn decided(head: &str) -> UpgradeReply {
+    reply_to(&Head::parse(head.as_bytes(), Limits::default().headers).unwrap())
 }
 
 fn status(head: &str) -> u16 {
     match decided(head) {
-        Reply::Upgrade(_) => 101,
-        Reply::Answer(status, text) => {
+        UpgradeReply::Upgrade(_) => 101,
+        UpgradeReply::Answer(status, text) => {
             let line = format!("HTTP/1.1 {status} ");
             assert!(
                 text.starts_with(&line) && text.contains("Connection: close\r\n"),
@@ -136,14 +137,14 @@ fn our_own_request_is_accepted_and_its_answer_too() {
     let headers = [Header::parse("X-A: b c").unwrap()];
     let target = Endpoint::parse("ws://[::1]:8080/a?b").unwrap();
     let bytes = request(&target, &headers, KEY_TEXT);
-    let head = Head::parse(&bytes, 100).unwrap();
+    let head = Head::parse(&bytes, Limits::default().headers).unwrap();
     assert_eq!(head.target, "/a?b");
     assert_eq!(
         head.headers.only("host"),
         Ok(Some(b"[::1]:8080".as_slice()))
     );
     assert_eq!(head.headers.only("x-a"), Ok(Some(b"b c".as_slice())));
-    let Reply::Upgrade(answer) = decide(&head) else {
+    let UpgradeReply::Upgrade(answer) = reply_to(&head) else {
         panic!("{head:?}");
     };
     assert!(
@@ -151,8 +152,8 @@ fn our_own_request_is_accepted_and_its_answer_too() {
         "a chisel server does not echo it"
     );
     assert_eq!(
-        judge(answer.as_bytes(), KEY_TEXT).unwrap(),
-        Verdict::Upgraded
+        check_answer(answer.as_bytes(), KEY_TEXT).unwrap(),
+        UpgradeAnswer::Upgraded
     );
 }
 
@@ -198,7 +199,7 @@ fn requests_are_decided() {
 #[test]
 fn health_and_version_have_their_texts() {
     let body = |head: &str| match decided(head) {
-        Reply::Answer(200, text) => text.split_once("\r\n\r\n").unwrap().1.to_owned(),
+        UpgradeReply::Answer(200, text) => text.split_once("\r\n\r\n").unwrap().1.to_owned(),
         other => panic!("{other:?}"),
     };
     assert_eq!(body("GET /health HTTP/1.1\r\nHost: h\r\n\r\n"), "OK\n");

@@ -6,6 +6,10 @@
 //! moods; the medians are printed, and in brackets the part of "no tunnel". `BENCH_ROUNDS` (default 3),
 //! `BENCH_SECONDS` of each transfer (default 2), `BENCH_PEERS` (names) and `BENCH_ROWS` (parts of names)
 //! make it shorter.
+//!
+//! `POSTERN_OLD` names the binary of another build: then only that and ours are measured, by turns within each
+//! group of rows, seven rounds where `BENCH_ROUNDS` says nothing else. Medians of both with their spread are printed,
+//! and the processor time of both ends beside each row.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,27 +47,48 @@ const CONNECTIONS: usize = 3_200;
 const VISITORS: usize = 16;
 
 fn main() {
-    let rounds = setting("BENCH_ROUNDS").unwrap_or(3);
+    let pairs = std::env::var_os("POSTERN_OLD").is_some();
+    let rounds = setting("BENCH_ROUNDS").unwrap_or(if pairs { 7 } else { 3 });
     let span = Duration::from_secs(setting("BENCH_SECONDS").unwrap_or(2));
     let targets = Targets::start();
-    let kinds = Kind::wanted();
+    let kinds = if pairs {
+        vec![Kind::OldPostern, Kind::Postern]
+    } else {
+        Kind::wanted()
+    };
     let mut report = Report::new(kinds.iter().map(|kind| kind.name()).collect());
-    for round in 1..=rounds {
-        for kind in &kinds {
-            eprintln!("bench: round {round} of {rounds}: {}", kind.name());
-            let mut bench = Bench {
-                kind: *kind,
-                targets: &targets,
-                report: &mut report,
-                span,
-            };
-            bench.near();
-            bench.far();
-            bench.memory();
+    let mut measure = |groups: &[Group]| {
+        for round in 1..=rounds {
+            for kind in &kinds {
+                eprintln!("bench: round {round} of {rounds}: {}", kind.name());
+                let mut bench = Bench {
+                    kind: *kind,
+                    targets: &targets,
+                    report: &mut report,
+                    span,
+                    pairs,
+                };
+                groups.iter().for_each(|group| group(&mut bench));
+            }
         }
+    };
+    let groups: [Group; 5] = [
+        |bench| bench.transfers(),
+        |bench| bench.echoes(),
+        |bench| bench.connections(),
+        |bench| bench.far(),
+        |bench| bench.memory(),
+    ];
+    if pairs {
+        groups.chunks(1).for_each(measure);
+        report.print_pairs();
+    } else {
+        measure(&groups);
+        report.print();
     }
-    report.print();
 }
+
+type Group = fn(&mut Bench<'_>);
 
 fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
@@ -74,29 +99,15 @@ struct Bench<'a> {
     targets: &'a Targets,
     report: &'a mut Report,
     span: Duration,
+    pairs: bool,
 }
 
 impl Bench<'_> {
-    /// Over loopback as it is.
-    fn near(&mut self) {
+    fn transfers(&mut self) {
+        if !report::is_wanted("streams") {
+            return;
+        }
         let running = Running::start(self.kind, self.targets, None);
-        if report::is_wanted("streams") {
-            self.transfers(&running);
-        }
-        if report::is_wanted("echo") {
-            self.echo("echo of 64 bytes", echoes(running.echo, ECHOES));
-            self.beside(&running);
-        }
-        if report::is_wanted("new connections") {
-            for visitors in [1, VISITORS] {
-                let rate = connections(running.echo, visitors, CONNECTIONS);
-                let name = format!("new connections, {visitors} visitors");
-                self.add(&name, Unit::PerSecond, rate);
-            }
-        }
-    }
-
-    fn transfers(&mut self, running: &Running) {
         let before = running.client_cpu();
         let mut bytes = 0.0;
         for streams in [1, 8] {
@@ -105,9 +116,12 @@ impl Bench<'_> {
                 if !report::is_wanted(&name) {
                     continue;
                 }
-                let rate = measure(running, self.targets, streams, self.span);
+                let before = running.cpu();
+                let rate = measure(&running, self.targets, streams, self.span);
+                let moved = rate * self.span.as_secs_f64() * 1e6;
                 self.add(&name, Unit::MegabytesPerSecond, rate);
-                bytes += rate * self.span.as_secs_f64() * 1e6;
+                self.add_cpu(&format!("{name}, a GB"), &running, before, moved / 1e9);
+                bytes += moved;
             }
         }
         if let (Some(before), Some(after)) = (before, running.client_cpu()) {
@@ -116,15 +130,44 @@ impl Bench<'_> {
         }
     }
 
-    fn beside(&mut self, running: &Running) {
+    fn echoes(&mut self) {
+        if !report::is_wanted("echo") {
+            return;
+        }
+        let running = Running::start(self.kind, self.targets, None);
+        let before = running.cpu();
+        self.echo("echo of 64 bytes", echoes(running.echo, ECHOES));
+        self.add_cpu(&format!("{ECHOES} echoes"), &running, before, 1.0);
         let trips = std::thread::scope(|scope| {
-            let loading = scope.spawn(|| download(running, self.targets, 1, self.span));
-            load::wait_for_load(running);
+            let loading = scope.spawn(|| download(&running, self.targets, 1, self.span));
+            load::wait_for_load(&running);
             let trips = echoes(running.echo, ECHOES_BESIDE);
             loading.join().unwrap();
             trips
         });
         self.echo("echo beside a download", trips);
+    }
+
+    fn connections(&mut self) {
+        if !report::is_wanted("new connections") {
+            return;
+        }
+        let running = Running::start(self.kind, self.targets, None);
+        for visitors in [1, VISITORS] {
+            let before = running.cpu();
+            let rate = connections(running.echo, visitors, CONNECTIONS);
+            let name = format!("new connections, {visitors} visitors");
+            self.add(&name, Unit::PerSecond, rate);
+            self.add_cpu(&format!("{CONNECTIONS} {name}"), &running, before, 1.0);
+        }
+    }
+
+    /// Processor time of both ends since `before`, for each of so many units.
+    fn add_cpu(&mut self, what: &str, running: &Running, before: Duration, units: f64) {
+        if self.pairs {
+            let each = (running.cpu() - before).as_secs_f64() / units;
+            self.add(&format!("CPU: {what}"), Unit::Seconds, each);
+        }
     }
 
     fn echo(&mut self, what: &str, trips: Vec<Duration>) {

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     /// Visitors reach the targets directly.
     None,
     Postern,
+    /// Another build of ours.
+    OldPostern,
     Chisel,
     /// Our client with a chisel server.
     PosternToChisel,
@@ -46,6 +48,7 @@ impl Kind {
         };
         let is_there = |kind: &Self| match kind {
             Self::None | Self::Postern => true,
+            Self::OldPostern => false,
             Self::Chisel | Self::PosternToChisel => std::env::var_os("POSTERN_CHISEL").is_some(),
             Self::Rathole => std::env::var_os("POSTERN_RATHOLE").is_some(),
             Self::Bore => std::env::var_os("POSTERN_BORE").is_some(),
@@ -58,6 +61,7 @@ impl Kind {
         match self {
             Self::None => "no tunnel",
             Self::Postern => "postern",
+            Self::OldPostern => "old postern",
             Self::Chisel => "chisel",
             Self::PosternToChisel => "postern to chisel",
             Self::Rathole => "rathole",
@@ -120,6 +124,12 @@ impl Running {
         }
     }
 
+    /// Processor time of both ends.
+    pub(crate) fn cpu(&self) -> Duration {
+        let all = self.clients.iter().chain(&self.server);
+        all.map(Process::cpu).sum()
+    }
+
     /// Processor time of the client's side; none where there is none.
     pub(crate) fn client_cpu(&self) -> Option<Duration> {
         let all = self.clients.iter().map(Process::cpu);
@@ -176,7 +186,9 @@ impl Setup {
         let at = self.server.port().to_string();
         let words: Vec<String> = match self.kind {
             Kind::None => unreachable!("there is no server"),
-            Kind::Postern => owned(&["tunnel-server", "--listen", &self.server.to_string()]),
+            Kind::Postern | Kind::OldPostern => {
+                owned(&["tunnel-server", "--listen", &self.server.to_string()])
+            }
             Kind::Chisel | Kind::PosternToChisel => {
                 owned(&["server", "--reverse", "--host", "127.0.0.1", "--port", &at])
             }
@@ -200,8 +212,8 @@ impl Setup {
         };
         match self.kind {
             Kind::None => Vec::new(),
-            Kind::Postern | Kind::PosternToChisel => {
-                vec![self.command(Kind::Postern, &of_chisel("tunnel-client"))]
+            Kind::Postern | Kind::OldPostern | Kind::PosternToChisel => {
+                vec![self.command(self.kind, &of_chisel("tunnel-client"))]
             }
             Kind::Chisel => vec![self.command(Kind::Chisel, &of_chisel("client"))],
             Kind::Rathole => {
@@ -223,6 +235,7 @@ impl Setup {
             Kind::Chisel => "POSTERN_CHISEL",
             Kind::Rathole => "POSTERN_RATHOLE",
             Kind::Bore => "POSTERN_BORE",
+            Kind::OldPostern => "POSTERN_OLD",
             _ => "POSTERN_BIN",
         };
         let ours = || env!("CARGO_BIN_EXE_postern").into();

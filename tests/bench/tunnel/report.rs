@@ -93,6 +93,31 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Two columns, each with its least and its greatest figure, and what the second's median is of the first's.
+    pub(crate) fn print_pairs(mut self) {
+        print!("| medians (least – greatest) | unit |");
+        for column in &self.columns {
+            print!(" {column} |");
+        }
+        println!(" ratio |\n|---|---|---|---|---|");
+        for row in &mut self.rows {
+            print!("| {} | {} |", row.name, row.unit.name());
+            let medians: Vec<_> = row
+                .values
+                .iter_mut()
+                .filter_map(|values| median(values))
+                .collect();
+            for (values, median) in row.values.iter().zip(&medians) {
+                let [median, least, greatest] = [*median, values[0], values[values.len() - 1]]
+                    .map(|value| row.unit.show(value));
+                print!(" {median} ({least} – {greatest}) |");
+            }
+            println!(" {:.3} |", medians[1] / medians[0]);
+        }
+    }
+}
+
 /// With the part of the first column's.
 fn shown(unit: Unit, value: Option<f64>, first: Option<f64>) -> String {
     match (value, first) {

@@ -105,6 +105,23 @@ fn the_page_refuses_all_eleven_statements_and_sends_nothing() {
     );
 }
 
+/// The page looks at the first word alone.
+#[test]
+fn what_passes_the_page_is_refused_by_the_server_in_its_own_words() {
+    let client = Client::with("mode_server", TABLE, &["--readonly"]);
+    client.page.expect_error("403");
+    client.run("SELECT v FROM t FOR UPDATE");
+    for place in [".error-panel", ".editor-message"] {
+        let told = client.text(place);
+        assert!(
+            told.contains("read-only mode: SELECT … FOR UPDATE was refused: it locks rows")
+                && told.contains("server gate"),
+            "{place}: {told}"
+        );
+    }
+    assert_eq!(client.sent(), 1);
+}
+
 #[test]
 fn the_server_refuses_when_the_page_is_gone_around() {
     let client = Client::with("mode_bypass", TABLE, &["--readonly"]);

@@ -1,0 +1,501 @@
+//! A command: how a line is parsed by its table, and how its help is printed from it.
+
+use std::fmt::{Display, Write as _};
+
+use getopts::{Fail, HasArg, Matches, Occur, Options};
+
+use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::output::print;
+use crate::cli::suggest::nearest;
+use crate::cli::target::redacted;
+
+/// Where the help's second column begins, in characters.
+const HELP_COLUMN: usize = 30;
+/// The width that help is wrapped to, in characters.
+const HELP_WIDTH: usize = 80;
+
+/// Flags that say the opposite of each other, by name: of no command both may be given.
+const CONTRADICTIONS: [(&str, &str); 2] = [("readonly", "readwrite"), ("invisible", "visible")];
+
+/// One option.
+#[derive(Debug)]
+pub(crate) struct Flag {
+    /// The name after two hyphens.
+    pub(crate) long: &'static str,
+    /// Another name, or one letter, for the same; empty where there is none.
+    pub(crate) alias: &'static str,
+    /// What stands for the value in the help; empty for a switch.
+    pub(crate) value: &'static str,
+    /// Whether it may be given with several values.
+    pub(crate) repeatable: bool,
+    /// What it does.
+    pub(crate) help: &'static str,
+}
+
+/// One command.
+#[derive(Debug)]
+pub(crate) struct Command {
+    /// The words that call it, without the program's name.
+    pub(crate) name: &'static str,
+    /// What may follow beside flags, as the help shows it; empty where nothing may.
+    pub(crate) operands: &'static str,
+    /// How many operands there must and may be.
+    pub(crate) operand_count: std::ops::RangeInclusive<usize>,
+    /// What it does, in a line.
+    pub(crate) about: &'static str,
+    /// Its options, but for `--help`.
+    pub(crate) flags: &'static [Flag],
+    /// What else the help says.
+    pub(crate) notes: &'static str,
+}
+
+/// A parsed command line.
+pub(crate) struct Parsed {
+    matches: Matches,
+}
+
+/// What a subcommand does.
+pub(crate) type Action = fn(&Parsed) -> Result<(), Failure>;
+
+const HELP: Flag = Flag::switch("help", "show this help")
+    .alias("h")
+    .repeatable();
+
+impl Command {
+    /// Parses the arguments, and does `action` with them unless they ask for the help.
+    pub(crate) fn run(
+        &self,
+        arguments: &[String],
+        action: impl FnOnce(&Parsed) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let parsed = self.parse(arguments)?;
+        if parsed.wants_help() {
+            return print(&self.help(self.name));
+        }
+        action(&parsed)
+    }
+
+    /// Runs the subcommand that the first argument names: the last word of its name.
+    pub(crate) fn run_subcommand(
+        &self,
+        arguments: &[String],
+        subcommands: &[(&Command, Action)],
+    ) -> Result<(), Failure> {
+        let Some((word, rest)) = arguments.split_first() else {
+            return Err(Failure::usage_text(&self.help(self.name)));
+        };
+        let mut all = subcommands.iter();
+        if let Some((command, action)) = all.find(|(command, _)| command.last_word() == word) {
+            return command.run(rest, action);
+        }
+        self.run(arguments, |_| {
+            let names = subcommands.iter().map(|(command, _)| command.last_word());
+            let near = nearest(word, names);
+            let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+            let message = format!(
+                "unknown command {}",
+                quoted(&format!("{} {word}", self.name))
+            );
+            Err(Failure::usage(message).hint(guess + &self.see_help()))
+        })
+    }
+
+    fn last_word(&self) -> &'static str {
+        self.name.rsplit(' ').next().expect("a split has a part")
+    }
+
+    /// Takes the arguments apart; flags may stand anywhere.
+    pub(crate) fn parse(&self, arguments: &[String]) -> Result<Parsed, Failure> {
+        let matches = self
+            .options()
+            .parse(arguments)
+            .map_err(|fail| self.refusal(fail))?;
+        let parsed = Parsed { matches };
+        if !parsed.wants_help() {
+            self.check_aliases(&parsed)?;
+            self.check_contradictions(&parsed)?;
+            self.check_operands(&parsed)?;
+        }
+        Ok(parsed)
+    }
+
+    /// The help, with the name that was typed where the command has several.
+    pub(crate) fn help(&self, name: &str) -> String {
+        let mut text = format!("{}\n\nUsage: postern {name}", self.about);
+        if !self.flags.is_empty() {
+            text.push_str(" [options]");
+        }
+        if !self.operands.is_empty() {
+            text.push(' ');
+            text.push_str(self.operands);
+        }
+        text.push_str("\n\nOptions:\n");
+        for flag in self.all_flags() {
+            text.push_str(&flag.help_lines());
+        }
+        if !self.notes.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\n{}\n", self.notes.trim_end());
+        }
+        text
+    }
+
+    /// Wrong usage of this command.
+    pub(crate) fn usage(&self, message: impl AsRef<str>) -> Failure {
+        Failure::usage(message).hint(self.see_help())
+    }
+
+    /// A flag's value is refused.
+    pub(crate) fn refuse(&self, flag: &Flag, value: &str, reason: impl Display) -> Failure {
+        self.usage(format!("--{} {}: {reason}", flag.long, quoted(value)))
+    }
+
+    /// The second line of a message about this command's line.
+    fn see_help(&self) -> String {
+        format!("see 'postern {} --help'", self.name)
+    }
+
+    fn all_flags(&self) -> impl Iterator<Item = &Flag> {
+        self.flags.iter().chain([&HELP])
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options::new();
+        for flag in self.all_flags() {
+            for (short, long) in flag.getopts_names() {
+                options.opt(short, long, "", "", flag.has_value(), flag.occurrence());
+            }
+        }
+        options
+    }
+
+    fn refusal(&self, fail: Fail) -> Failure {
+        let (name, what) = match fail {
+            Fail::UnrecognizedOption(name) => return self.unknown_option(&name),
+            Fail::ArgumentMissing(name) => (name, "needs a value"),
+            Fail::OptionMissing(name) => (name, "is missing"),
+            Fail::OptionDuplicated(name) => (name, "is given twice"),
+            Fail::UnexpectedArgument(name) => (name, "takes no value"),
+        };
+        self.usage(format!("option '{}' {what}", hyphened(&name)))
+    }
+
+    fn unknown_option(&self, name: &str) -> Failure {
+        let names = self.all_flags().flat_map(|flag| [flag.long, flag.alias]);
+        let long_names = names.filter(|name| name.len() > 1);
+        let hint = match nearest(name, long_names).filter(|_| name.len() > 1) {
+            Some(near) => format!("did you mean '--{near}'? {}", self.see_help()),
+            None => self.see_help(),
+        };
+        Failure::usage(format!("unknown option '{}'", hyphened(name))).hint(hint)
+    }
+
+    /// An option and its alias are one option, which getopts cannot know.
+    fn check_aliases(&self, parsed: &Parsed) -> Result<(), Failure> {
+        let twice = |flag: &&Flag| {
+            let is_both = parsed.matches.opt_present(flag.long)
+                && !flag.alias.is_empty()
+                && parsed.matches.opt_present(flag.alias);
+            is_both && flag.alias.len() > 1 && !flag.repeatable
+        };
+        match self.flags.iter().find(twice) {
+            Some(flag) => Err(self.usage(format!(
+                "option '--{}' is given twice: '--{}' is the same",
+                flag.long, flag.alias
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_contradictions(&self, parsed: &Parsed) -> Result<(), Failure> {
+        let is_given = |name: &str| {
+            let mut flags = self.flags.iter();
+            flags.any(|flag| flag.long == name && parsed.has(flag))
+        };
+        let mut pairs = CONTRADICTIONS.iter();
+        match pairs.find(|(one, other)| is_given(one) && is_given(other)) {
+            Some((one, other)) => {
+                Err(self.usage(format!("--{one} and --{other} contradict each other")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_operands(&self, parsed: &Parsed) -> Result<(), Failure> {
+        let given = parsed.operands();
+        if given.len() < *self.operand_count.start() {
+            return Err(self.usage(format!("'postern {}' needs {}", self.name, self.operands)));
+        }
+        match given.get(*self.operand_count.end()) {
+            Some(extra) => {
+                Err(self.usage(format!("unexpected argument {}", quoted(&redacted(extra)))))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Parsed {
+    /// Whether `--help` was given.
+    pub(crate) fn wants_help(&self) -> bool {
+        self.has(&HELP)
+    }
+
+    /// Whether the flag was given, by either name.
+    pub(crate) fn has(&self, flag: &Flag) -> bool {
+        flag.names().any(|name| self.matches.opt_present(name))
+    }
+
+    /// The flag's value.
+    pub(crate) fn value(&self, flag: &Flag) -> Option<String> {
+        flag.names().find_map(|name| self.matches.opt_str(name))
+    }
+
+    /// Every value of a repeatable flag.
+    pub(crate) fn values(&self, flag: &Flag) -> Vec<String> {
+        let of_name = |name| self.matches.opt_strs(name);
+        flag.names().flat_map(of_name).collect()
+    }
+
+    /// The first operand of a command whose table asks for one.
+    pub(crate) fn operand(&self) -> &str {
+        let first = self.operands().first();
+        first.expect("the command's table asks for an operand")
+    }
+
+    /// What stands beside the flags.
+    pub(crate) fn operands(&self) -> &[String] {
+        &self.matches.free
+    }
+}
+
+impl Flag {
+    /// A flag without a value.
+    pub(crate) const fn switch(long: &'static str, help: &'static str) -> Self {
+        Self::valued(long, "", help)
+    }
+
+    /// A flag with a value, which the help calls `value`.
+    pub(crate) const fn valued(
+        long: &'static str,
+        value: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self {
+            long,
+            alias: "",
+            value,
+            repeatable: false,
+            help,
+        }
+    }
+
+    /// The same with another name.
+    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
+        self.alias = alias;
+        self
+    }
+
+    /// The same, and it may be given several times.
+    pub(crate) const fn repeatable(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+
+    /// The names that getopts knows it by; a letter belongs to the long name's entry.
+    fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let is_word = self.alias.len() > 1;
+        [self.long].into_iter().chain(is_word.then_some(self.alias))
+    }
+
+    fn getopts_names(&self) -> Vec<(&'static str, &'static str)> {
+        match self.alias {
+            "" => vec![("", self.long)],
+            letter if letter.len() == 1 => vec![(letter, self.long)],
+            word => vec![("", self.long), ("", word)],
+        }
+    }
+
+    fn has_value(&self) -> HasArg {
+        match self.value {
+            "" => HasArg::No,
+            _ => HasArg::Yes,
+        }
+    }
+
+    fn occurrence(&self) -> Occur {
+        // A switch means the same when an alias of the shell gives it again.
+        if self.repeatable || self.value.is_empty() {
+            Occur::Multi
+        } else {
+            Occur::Optional
+        }
+    }
+
+    fn help_lines(&self) -> String {
+        let mut lines = String::new();
+        let mut column = self.spelling();
+        for words in wrapped(self.help, HELP_WIDTH - HELP_COLUMN) {
+            if column.chars().count() + 2 > HELP_COLUMN {
+                lines.push_str(&column);
+                lines.push('\n');
+                column.clear();
+            }
+            // Writing to a String cannot fail.
+            let _ = writeln!(lines, "{column:HELP_COLUMN$}{words}");
+            column.clear();
+        }
+        lines
+    }
+
+    /// `  -v, --verbose` or `  --db-user, --username NAME`.
+    fn spelling(&self) -> String {
+        let mut text = match self.alias {
+            "" => format!("  --{}", self.long),
+            letter if letter.len() == 1 => format!("  -{letter}, --{}", self.long),
+            word => format!("  --{}, --{word}", self.long),
+        };
+        if !self.value.is_empty() {
+            text.push(' ');
+            text.push_str(self.value);
+        }
+        text
+    }
+}
+
+fn hyphened(name: &str) -> String {
+    let hyphens = if name.chars().nth(1).is_some() {
+        "--"
+    } else {
+        "-"
+    };
+    format!("{hyphens}{}", printable(name))
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USER: Flag = Flag::valued("db-user", "NAME", "who").alias("username");
+    const READONLY: Flag = Flag::switch(
+        "readonly",
+        "refuse whatever could write, in words enough that the line has to be broken into two",
+    );
+    const HOST: Flag = Flag::valued("allow-host", "HOST", "more").repeatable();
+    const VERBOSE: Flag = Flag::switch("verbose", "more").alias("v").repeatable();
+    static COMMAND: Command = Command {
+        name: "try",
+        operands: "[target]",
+        operand_count: 0..=1,
+        about: "Tries.",
+        flags: &[USER, READONLY, HOST, VERBOSE],
+        notes: "Notes.",
+    };
+
+    fn parse(line: &str) -> Result<Parsed, Failure> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        COMMAND.parse(&words)
+    }
+
+    #[test]
+    fn flags_stand_anywhere_and_an_alias_is_the_same() {
+        for line in [
+            "--db-user x t",
+            "t --db-user x",
+            "t --db-user=x",
+            "--username x t",
+            "--username=x -- t",
+        ] {
+            let parsed = parse(line).unwrap();
+            assert_eq!(parsed.value(&USER).as_deref(), Some("x"), "{line}");
+            assert_eq!(parsed.operands(), ["t"], "{line}");
+        }
+    }
+
+    #[test]
+    fn repeated_and_empty_and_hyphened_values() {
+        let parsed = parse("--allow-host a -vv --allow-host=b -v").unwrap();
+        assert_eq!(parsed.values(&HOST), ["a", "b"]);
+        assert!(parsed.has(&VERBOSE) && !parsed.has(&READONLY));
+        assert!(parse("--readonly --readonly").unwrap().has(&READONLY));
+        let empty = parse("--db-user=").unwrap();
+        assert_eq!(empty.value(&USER).as_deref(), Some(""));
+        let equals = parse("--db-user=a=b").unwrap();
+        assert_eq!(equals.value(&USER).as_deref(), Some("a=b"));
+        let hyphen = parse("--db-user -x").unwrap();
+        assert_eq!(hyphen.value(&USER).as_deref(), Some("-x"));
+    }
+
+    #[test]
+    fn wrong_lines_are_refused_with_status_2() {
+        for (line, message) in [
+            ("--db-usr x", "unknown option '--db-usr'"),
+            ("-p", "unknown option '-p'"),
+            ("-psecret", "unknown option '-p'"),
+            ("--db-psas=secret", "unknown option '--db-psas'"),
+            ("--db-user", "option '--db-user' needs a value"),
+            (
+                "--db-user a --db-user b",
+                "option '--db-user' is given twice",
+            ),
+            (
+                "--db-user a --username b",
+                "option '--db-user' is given twice: '--username' is the same",
+            ),
+            ("--readonly=yes", "option '--readonly' takes no value"),
+            ("a b", "unexpected argument 'b'"),
+            (
+                "a mysql://u:secret@h",
+                "unexpected argument 'mysql://u:***@h'",
+            ),
+        ] {
+            let failure = parse(line).err().unwrap();
+            let (status, text, hint) = failure.parts();
+            assert_eq!((status, text), (2, format!("postern: {message}").as_str()));
+            assert!(hint.unwrap().contains("see 'postern try --help'"));
+            assert!(!format!("{failure:?}").contains("secret"));
+        }
+        let failure = parse("--db-usr x").err().unwrap();
+        assert!(
+            failure
+                .parts()
+                .2
+                .unwrap()
+                .starts_with("did you mean '--db-user'?")
+        );
+    }
+
+    #[test]
+    fn help_wins_over_operands() {
+        assert!(parse("a b c --help").unwrap().wants_help());
+        assert!(parse("-h").unwrap().wants_help());
+    }
+
+    #[test]
+    fn help_names_every_flag_and_fits_the_width() {
+        let help = COMMAND.help("try");
+        assert!(help.starts_with("Tries.\n\nUsage: postern try [options] [target]\n"));
+        for flag in COMMAND.all_flags() {
+            assert!(help.contains(&flag.spelling()), "{help}");
+        }
+        assert!(
+            help.lines().all(|line| line.chars().count() <= HELP_WIDTH),
+            "{help}"
+        );
+        assert!(help.ends_with("Notes.\n"));
+    }
+}

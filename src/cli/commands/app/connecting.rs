@@ -1,0 +1,179 @@
+//! `app connect` while it waits: what a terminal sees, how it ends, and what the end is to a script.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, select};
+use serde_json::Value;
+
+use super::trust::KeyChange;
+use crate::cli::failure::{Failure, REFUSED, UNREACHABLE, printable};
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::signals::SignalWatch;
+
+/// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
+/// all.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
+/// Time for one that was connected, and lost its tunnel, to be connected again. Default 30 s, as for a new tunnel; it
+/// goes on trying.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause between two looks at the status.
+const POLL: Duration = Duration::from_millis(100);
+/// The step of a connection that is complete.
+const SERVING: u64 = 8;
+/// The exit status of a command that Ctrl-C ended, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+/// Waits for the end of the connecting, and fails with its error. `name` is what the user calls the application.
+pub(super) fn wait_connected(manager: &Manager, id: &str, name: &str) -> Result<Value, Failure> {
+    let watch = SignalWatch::start()?;
+    let interrupted = watch.running();
+    let mut waiting = Waiting::new(name);
+    loop {
+        let result = manager.call("GET", &format!("/api/status/{id}"), None)?;
+        match text(&result, "/status") {
+            "connected" => return Ok(result),
+            "connecting" => waiting.look(&result)?,
+            "failed" => return Err(failed(&result, name)),
+            _ => return Err(Failure::operation("it was disconnected meanwhile")),
+        }
+        pause(&interrupted, name)?;
+    }
+}
+
+fn pause(interrupted: &Receiver<()>, name: &str) -> Result<(), Failure> {
+    select! {
+        recv(interrupted) -> _ => {
+            let message = format!("interrupted; {} goes on connecting", printable(name));
+            Err(Failure::operation(message)
+                .hint(format!("'postern app disconnect {name}' ends that"))
+                .exit_status(INTERRUPTED))
+        }
+        default(POLL) => Ok(()),
+    }
+}
+
+/// What was seen so far of a connection that is being made.
+struct Waiting<'a> {
+    name: &'a str,
+    since: Instant,
+    /// Since when the tunnel of one that was connected is lost.
+    lost: Option<Instant>,
+    /// Whether the last look found a refused host key: one that was just trusted is shown for a moment more.
+    was_refused: bool,
+    told: String,
+    tells: bool,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(name: &'a str) -> Self {
+        Self {
+            name,
+            since: Instant::now(),
+            lost: None,
+            was_refused: false,
+            told: String::new(),
+            tells: std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// Fails where waiting longer makes no sense.
+    fn look(&mut self, result: &Value) -> Result<(), Failure> {
+        let key = KeyChange::of(result).filter(|_| next_try(result).is_some());
+        let was_refused = std::mem::replace(&mut self.was_refused, key.is_some());
+        if let Some(key) = key.filter(|_| was_refused) {
+            return Err(key.failure(self.name));
+        }
+        let is_lost = result.get("step").and_then(Value::as_u64) == Some(SERVING);
+        self.lost = is_lost.then(|| self.lost.unwrap_or_else(Instant::now));
+        let is_long = |since: Instant, wait| since.elapsed() >= wait;
+        if is_long(self.since, CONNECT_TIMEOUT)
+            || self
+                .lost
+                .is_some_and(|lost| is_long(lost, RECONNECT_TIMEOUT))
+        {
+            let message = format!("it is still connecting: {}", why(result));
+            return Err(Failure::operation(message)
+                .hint("it goes on trying by itself")
+                .exit_status(UNREACHABLE));
+        }
+        self.tell(result);
+        Ok(())
+    }
+
+    /// A line whenever something has changed, where a person looks.
+    fn tell(&mut self, result: &Value) {
+        let step = result.get("step").and_then(Value::as_u64);
+        let step = step.unwrap_or_default();
+        let mut line = match step {
+            SERVING => "the tunnel is lost; connecting again".to_owned(),
+            _ => format!("step {step} of 5: {}", text(result, "/step_name")),
+        };
+        if !text(result, "/error").is_empty() {
+            line = format!("{line}: {}", printable(text(result, "/error")));
+        }
+        if self.tells && line != self.told {
+            // Whoever closed it does not want to be told.
+            let _ = writeln!(std::io::stderr(), "{line}");
+            self.told = line;
+        }
+    }
+}
+
+fn next_try(result: &Value) -> Option<u64> {
+    result.get("next_retry_ms").and_then(Value::as_u64)
+}
+
+/// The error, and the tunnel's own words where they say more.
+fn why(result: &Value) -> String {
+    let (error, detail) = (text(result, "/error"), text(result, "/detail"));
+    if detail.is_empty() || detail == error {
+        return printable(error);
+    }
+    format!("{}: {}", printable(error), printable(detail))
+}
+
+fn failed(result: &Value, name: &str) -> Failure {
+    if let Some(key) = KeyChange::of(result) {
+        return key.failure(name);
+    }
+    let class = text(result, "/error_class");
+    let failure = Failure::operation(why(result)).exit_status(status_of(class));
+    let hints = [again(result, name), advice(result, class)];
+    let hints: Vec<String> = hints.into_iter().flatten().collect();
+    failure.hint_if(Some(hints.join("; ")).filter(|hint| !hint.is_empty()))
+}
+
+/// That it is tried again, where it is.
+fn again(result: &Value, name: &str) -> Option<String> {
+    let wait = next_try(result)?.div_ceil(1000);
+    Some(format!(
+        "it is tried again by itself in {wait} s ('postern app disconnect {name}' ends that)"
+    ))
+}
+
+/// What a person can try.
+fn advice(result: &Value, class: &str) -> Option<String> {
+    let hint = text(result, "/hint");
+    match class {
+        _ if !hint.is_empty() => Some(printable(hint)),
+        "plugin" if text(result, "/error").starts_with("unsupported protocol") => {
+            Some("run 'postern plugin add mysql' first".to_owned())
+        }
+        "plugin" => {
+            Some("check the database's address, user and password in the application".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The exit status that a class of failure stands for.
+fn status_of(class: &str) -> u8 {
+    match class {
+        "network" | "dns" | "proxy" | "timeout" | "port-held" => UNREACHABLE,
+        "wrong-password" | "forbidden" | "host-key-changed" | "permission-denied" | "refused"
+        | "address-refused" => REFUSED,
+        "limit" => crate::cli::failure::OVER_LIMIT,
+        _ => 1,
+    }
+}

@@ -1,0 +1,120 @@
+//! The table of `postern app list`: of a connection what is in force, of the others what would be.
+
+use crate::net::authority::bracketed;
+use serde_json::Value;
+
+use crate::cli::failure::printable;
+use crate::cli::manager_client::text;
+use crate::manager::protocol::Protocol;
+
+/// A heading and a line an application, as the API shows them, in columns that tabs separate.
+pub(super) fn table(apps: &[Value]) -> String {
+    let heading = "ID\tSTATUS\tPROTOCOL\tADDRESS\tACCESS\tHEALTH\tSITE\tNAME\n".to_owned();
+    std::iter::once(heading)
+        .chain(apps.iter().map(line))
+        .collect()
+}
+
+fn line(app: &Value) -> String {
+    let shown = |pointer: &str| printable(text(app, pointer));
+    let (protocol, address) = match app.pointer("/connection/exposed/target") {
+        Some(Value::String(target)) => ("/connection/exposed/protocol", printable(target)),
+        _ => ("/protocol", saved_address(app)),
+    };
+    let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
+    let site = site.unwrap_or_else(|| "-".to_owned());
+    let (access, health) = (access(app), health(app));
+    let [id, protocol, name] = ["/id", protocol, "/name"].map(shown);
+    let status = status(app);
+    format!("{id}\t{status}\t{protocol}\t{address}\t{access}\t{health}\t{site}\t{name}\n")
+}
+
+/// Where it is, why in a few words, and when it is tried again.
+fn status(app: &Value) -> String {
+    let mut status = printable(text(app, "/conn_status"));
+    let has_failed = status == "failed";
+    if !has_failed && status != "connecting" {
+        return status;
+    }
+    let of_connection = |name: &str| app.pointer("/connection")?.get(name);
+    let class = of_connection("error_class").and_then(Value::as_str);
+    if let Some(class) = class {
+        status = format!(
+            "{status}: {}",
+            reason(class, text(app, "/connection/error"))
+        );
+    }
+    let wait = of_connection("next_retry_ms").and_then(Value::as_u64);
+    match wait.filter(|_| has_failed) {
+        Some(wait) => format!("{status}, next try in {} s", wait.div_ceil(1000)),
+        None => status,
+    }
+}
+
+/// A class of failure in words; the whole error is for `--json`.
+fn reason(class: &str, error: &str) -> String {
+    let words = match class {
+        "network" | "proxy" => "not reached",
+        "dns" => "name not found",
+        "timeout" => "no answer in time",
+        "wrong-password" => "wrong password",
+        "forbidden" if error.contains("revoked by") => "revoked",
+        "forbidden" | "permission-denied" | "refused" => "refused",
+        "address-refused" => "address not allowed",
+        "host-key-changed" => "host key changed",
+        "port-held" => "port in use at the server",
+        "tls" => "TLS",
+        "not-a-tunnel-server" => "no tunnel server",
+        "limit" => "over a limit",
+        "no-server" => "no server",
+        "plugin" if error.contains("Access denied") => "the database refuses the password",
+        "plugin" => "database",
+        "quick-setup" => "the server cannot set it up",
+        "local" => "this machine",
+        other => return printable(other),
+    };
+    words.to_owned()
+}
+
+fn saved_address(app: &Value) -> String {
+    let host = printable(text(app, "/ip"));
+    let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
+    format!("{}:{port}", bracketed(&host))
+}
+
+/// Who gets in and what visitors may do: what is in force, or what would be.
+fn access(app: &Value) -> String {
+    let exposed = app.pointer("/connection/exposed");
+    let exposed = exposed.filter(|exposed| exposed.is_object());
+    let from = exposed.unwrap_or(app);
+    let is = |name: &str| from.get(name).and_then(Value::as_bool) == Some(true);
+    let database = Protocol::named(text(from, "/protocol")).is_some_and(Protocol::is_database);
+    let who = if is("invisible") {
+        "invisible"
+    } else {
+        "public"
+    };
+    let what = match (database, is("db_readonly")) {
+        (false, _) => "",
+        (true, true) => ", read-only",
+        (true, false) => ", read-write",
+    };
+    let pending = app.pointer("/connection/pending_changes") == Some(&Value::Bool(true));
+    match (exposed, pending) {
+        (None, false) => format!("will be {who}{what}"),
+        (None, true) => format!("will be {who}{what} at the next connect"),
+        (Some(_), false) => format!("{who}{what}"),
+        (Some(_), true) => format!("{who}{what}; saved changes are not in force"),
+    }
+}
+
+fn health(app: &Value) -> String {
+    match text(app, "/connection/health/state") {
+        "" => "-".to_owned(),
+        "failing" => format!(
+            "failing: {}",
+            printable(text(app, "/connection/health/error"))
+        ),
+        state => printable(state),
+    }
+}

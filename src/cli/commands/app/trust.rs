@@ -1,0 +1,116 @@
+//! `postern app trust`: a changed host key, shown beside the known one, and accepted by whoever knows why it changed.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use serde_json::{Value, json};
+
+use super::select::{running, typed};
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::app::YES;
+use crate::cli::failure::{Failure, REFUSED, printable, quoted};
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::output::print;
+
+/// A host key that is not the known one.
+pub(super) struct KeyChange {
+    /// The tunnel server, `host:port`.
+    server: String,
+    known: String,
+    offered: String,
+}
+
+impl KeyChange {
+    /// What a connection, or a main tunnel, reports.
+    pub(super) fn of(shown: &Value) -> Option<Self> {
+        let part = |name: &str| shown.pointer(name).and_then(Value::as_str);
+        Some(Self {
+            server: part("/host_key/server")?.to_owned(),
+            known: part("/host_key/known")?.to_owned(),
+            offered: part("/host_key/offered")?.to_owned(),
+        })
+    }
+
+    /// What happened, both fingerprints, and what to run. `name` is what the user calls the application.
+    pub(super) fn failure(&self, name: &str) -> Failure {
+        let [server, known, offered] =
+            [&self.server, &self.known, &self.offered].map(|text| printable(text));
+        Failure::operation(format!(
+            "the host key of {server} has changed: known {known}, now {offered}; no password was sent"
+        ))
+        .hint(format!(
+            "compare the new one with what the server's operator says, then run 'postern app trust {name}'"
+        ))
+        .exit_status(REFUSED)
+    }
+
+    fn table(&self) -> String {
+        let [server, known, offered] =
+            [&self.server, &self.known, &self.offered].map(|text| printable(text));
+        format!("server   {server}\nknown    {known}\noffered  {offered}\n")
+    }
+}
+
+/// Runs the command.
+pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
+    let (manager, id) = running(parsed)?;
+    let name = typed(parsed, &id);
+    let Some(change) = change_of(&manager, &id)? else {
+        let message = format!("no other host key than the known one is offered to {name}");
+        let hint = format!("'postern app connect {name}' says when that happens");
+        return Err(Failure::operation(message).hint(hint));
+    };
+    print(&change.table())?;
+    if !is_wanted(parsed, &change)? {
+        return Err(Failure::operation("the new key is not trusted").exit_status(REFUSED));
+    }
+    let body = json!({"server": change.server, "fingerprint": change.offered});
+    manager.call("POST", "/api/trust", Some(&body))?;
+    print(&format!(
+        "The new key is trusted. 'postern app connect {name}' waits until it is connected.\n"
+    ))
+}
+
+/// Of the application's own tunnel, else of the main tunnel to its server.
+fn change_of(manager: &Manager, id: &str) -> Result<Option<KeyChange>, Failure> {
+    let result = manager.call("GET", &format!("/api/status/{id}"), None)?;
+    if let Some(change) = KeyChange::of(&result) {
+        return Ok(Some(change));
+    }
+    let server = text(&result, "/server");
+    let tunnels = manager.call("GET", "/api/tunnel", None)?;
+    let tunnels = tunnels.as_array().map(Vec::as_slice).unwrap_or_default();
+    // One that was never connected since the start does not say through which server it will be.
+    let is_its_own = |tunnel: &&Value| text(tunnel, "/server") == server || server.is_empty();
+    let mut changes = tunnels.iter().filter(is_its_own).filter_map(KeyChange::of);
+    let first = changes.next();
+    Ok(first.filter(|_| changes.next().is_none()))
+}
+
+fn is_wanted(parsed: &Parsed, change: &KeyChange) -> Result<bool, Failure> {
+    if let Some(named) = parsed.value(&YES) {
+        let is_offered = named == change.offered;
+        let other = || {
+            Failure::operation(format!("{} is not the key that is offered", quoted(&named)))
+                .hint("compare what is offered with what the server's operator says")
+                .exit_status(REFUSED)
+        };
+        return is_offered.then_some(true).ok_or_else(other);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::usage("there is no terminal to ask on").hint(
+            "compare what is offered with what the server's operator says, then give it as --yes FINGERPRINT",
+        ));
+    }
+    let unanswered = |error: std::io::Error| Failure::operation(format!("cannot ask: {error}"));
+    write!(
+        std::io::stderr(),
+        "Compare the offered key with what the server's operator says, not through this connection.\nTrust it? [y/N] "
+    )
+    .map_err(unanswered)?;
+    let mut answer = String::new();
+    std::io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(unanswered)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}

@@ -1,0 +1,240 @@
+//! `postern mysql [target]`: opens the web SQL client.
+
+mod prompt;
+mod settings;
+mod share;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossbeam_channel::Receiver;
+
+use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
+use crate::cli::failure::{Failure, printable};
+use crate::cli::output::print;
+use crate::cli::signals::SignalWatch;
+use crate::cli::{browser, logging, serve};
+use crate::http::InvalidHost;
+use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
+use crate::sqlweb::{self, Options, Target, TlsMode, WebClient};
+use crate::store::DataDir;
+use settings::Settings;
+use share::{ShareRequest, Sharing};
+
+/// The database user where an application names none.
+const DEFAULT_USER: &str = "root";
+
+/// The built-in plugin for MySQL-protocol databases.
+pub(crate) struct MySql;
+
+impl Plugin for MySql {
+    type Failure = Failure;
+
+    fn name(&self) -> &'static str {
+        "mysql"
+    }
+
+    fn protocols(&self) -> &'static [&'static str] {
+        &["mysql", "mariadb"]
+    }
+
+    fn help(&self, protocol: &str, arguments: &[String]) -> Option<String> {
+        let parsed = COMMAND.parse(arguments).ok()?;
+        parsed.wants_help().then(|| COMMAND.help(protocol))
+    }
+
+    fn run(&self, _protocol: &str, arguments: &[String]) -> Result<(), Failure> {
+        let parsed = COMMAND.parse(arguments)?;
+        let mut settings = Settings::read(&parsed)?;
+        logging::start(parsed.has(&VERBOSE));
+        let watch = SignalWatch::start()?;
+        let opens = !parsed.has(&NO_OPEN);
+        let share = settings.share.take();
+        let mut options = settings.ask()?;
+        print(&connecting(&options))?;
+        // After the questions, where most of the signals that end a start come.
+        let run_dir = serve::run_dir(DataDir::locate().ok().as_ref(), &watch)?;
+        options.run_dir = run_dir.path().to_owned();
+        let shared = share.map(|request| Share {
+            request,
+            name: format!("mysql {}", options.target),
+            run_dir: run_dir.path().to_owned(),
+        });
+        let (readonly, running) = (options.readonly, sqlweb::start(options));
+        let running = running.map_err(|error| {
+            Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
+        })?;
+        run_client(running, readonly, shared, opens, &watch)
+    }
+
+    fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
+        let options = Options {
+            target: Target::Tcp {
+                host: database.host,
+                port: database.port,
+            },
+            user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
+            password: database.password,
+            database: database.name,
+            readonly: database.readonly,
+            invisible: database.invisible,
+            listen: None,
+            allow_hosts: Vec::new(),
+            tls: TlsMode::default(),
+            query_timeout: None,
+            check_other_users: database.check_other_users,
+            run_dir: database.run_dir,
+        };
+        match sqlweb::start_with(options, &*database.bind) {
+            Ok(running) => Ok(Box::new(Client(running))),
+            Err(error) => Err(NotServed {
+                message: printable(&error.to_string()),
+                is_denied: error.is_denied(),
+            }),
+        }
+    }
+}
+
+/// A web client for an application.
+struct Client(WebClient);
+
+impl Served for Client {
+    fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    fn url(&self) -> String {
+        let url = self.0.auth_url.as_ref().unwrap_or(&self.0.url);
+        url.clone()
+    }
+
+    fn set_code(&self, code: &str) {
+        self.0.set_guest_code(code);
+    }
+
+    fn allow_host(&self, host: &str, is_https: bool) -> Result<(), String> {
+        let allowed = allow(&self.0, host, is_https);
+        allowed.map_err(|error| error.to_string())
+    }
+
+    fn disallow_host(&self, host: &str) {
+        self.0.hosts().disallow(host);
+    }
+
+    fn sign_in(&self) -> SignIn {
+        let sign_in = self.0.sign_in();
+        Arc::new(move || sign_in().map_err(|error| printable(&error)))
+    }
+
+    fn missed(&self) -> Receiver<()> {
+        self.0.missed()
+    }
+
+    fn stop(self: Box<Self>) {
+        self.0.stop();
+    }
+}
+
+fn allow(running: &WebClient, host: &str, is_https: bool) -> Result<(), InvalidHost> {
+    if is_https {
+        running.hosts().allow_https(host)
+    } else {
+        running.hosts().allow(host)
+    }
+}
+
+fn connecting(options: &Options) -> String {
+    let target = options.target.to_string();
+    let user = match options.user.as_str() {
+        "" => "the anonymous user".to_owned(),
+        user => printable(user),
+    };
+    let database = options.database.as_deref().map(printable);
+    let database = database.map_or(String::new(), |name| format!(", database {name}"));
+    format!("Connecting to {} as {user}{database}\n", printable(&target))
+}
+
+/// What `--share` asks for.
+struct Share {
+    request: ShareRequest,
+    /// What the server is told that it is.
+    name: String,
+    run_dir: PathBuf,
+}
+
+/// Says where the client is, and ends it at the first signal.
+fn run_client(
+    running: WebClient,
+    readonly: bool,
+    share: Option<Share>,
+    opens: bool,
+    watch: &SignalWatch,
+) -> Result<(), Failure> {
+    // Before the first line: who reads it may send the signal at once.
+    let stopped = watch.running();
+    let mut sharing = None;
+    let ended = print(&announcement(&running, readonly, share.is_some())).and_then(|()| {
+        if opens {
+            browser::open(&running.url);
+        }
+        if let Some(share) = share {
+            sharing = begin(share, &running, &stopped)?;
+            if sharing.is_none() {
+                return Ok(());
+            }
+        }
+        // An error means that nobody can send any more; ending is right then too.
+        let _ = stopped.recv();
+        Ok(())
+    });
+    serve::stop_in_time(move || {
+        if let Some(sharing) = sharing {
+            sharing.stop();
+        }
+        running.stop();
+    });
+    ended
+}
+
+/// Shares the client and says where. None where the signal came first.
+fn begin(
+    share: Share,
+    running: &WebClient,
+    stopped: &Receiver<()>,
+) -> Result<Option<Sharing>, Failure> {
+    let home = serve::data_dir()?;
+    share.request.warn();
+    let (target, run_dir) = (running.address(), &share.run_dir);
+    let Some(sharing) = share
+        .request
+        .begin(home, target, share.name, run_dir, stopped)?
+    else {
+        return Ok(None);
+    };
+    let shared = &sharing.shared;
+    running.set_guest_code(&shared.code);
+    if let Some(Err(error)) = shared
+        .host()
+        .map(|host| allow(running, &host, shared.is_https()))
+    {
+        log::warn!("the web client is not served under the site's name: {error}");
+    }
+    let auth = shared.auth_url.as_deref();
+    let auth = auth.map_or(String::new(), |url| format!("Auth URL: {url}\n"));
+    print(&format!("Site URL: {}\n{auth}", shared.site_url))?;
+    Ok(Some(sharing))
+}
+
+/// The local link is called so where there is another one.
+fn announcement(running: &WebClient, readonly: bool, is_shared: bool) -> String {
+    let mode = if readonly { "read-only" } else { "read-write" };
+    let auth = running.auth_url.as_deref();
+    let name = if is_shared {
+        "Local auth URL"
+    } else {
+        "Auth URL"
+    };
+    let auth = auth.map_or(String::new(), |url| format!("{name}: {url}\n"));
+    format!("Web client: {}\nMode: {mode}\n{auth}", running.url)
+}

@@ -1,0 +1,330 @@
+//! What the flags of `postern mysql` say, checked.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use super::prompt::{self, Credentials, Given, Stdin};
+use super::share::ShareRequest;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::mysql::{
+    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, DATABASE, INVISIBLE, LISTEN, PASSWORD, QUERY_TIMEOUT,
+    READONLY, TLS, USER,
+};
+use crate::cli::args::values::{PASSWORD_VARIABLE, socket_address, whole_number};
+use crate::cli::failure::Failure;
+use crate::cli::target::{self, Address};
+use crate::sqlweb::{Options, TlsMode};
+
+/// The largest `--query-timeout`, in seconds: the most that a server takes for it.
+const QUERY_TIMEOUT_CAP: u64 = 31_536_000;
+
+/// The command line, read and checked.
+pub(super) struct Settings {
+    address: Address,
+    user: Option<String>,
+    password: Option<Zeroizing<String>>,
+    database: Option<String>,
+    readonly: bool,
+    invisible: bool,
+    listen: Option<SocketAddr>,
+    allow_hosts: Vec<String>,
+    tls: TlsMode,
+    query_timeout: Option<Duration>,
+    check_other_users: bool,
+    /// What is to be shared; none without `--share`.
+    pub(super) share: Option<ShareRequest>,
+}
+
+impl Settings {
+    /// Checks every value before anything is asked or started.
+    pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
+        let share = ShareRequest::read(parsed)?;
+        let readonly = share
+            .as_ref()
+            .map_or(parsed.has(&READONLY), |share| !share.readwrite);
+        let invisible = share
+            .as_ref()
+            .map_or(parsed.has(&INVISIBLE), |share| !share.visible);
+        let listen = parsed.value(&LISTEN).map(|text| listen(&text));
+        let allow_hosts = parsed.values(&ALLOW_HOST);
+        Ok(Self {
+            address: target::parse(parsed.operands().first().map(String::as_str))?,
+            user: parsed.value(&USER),
+            password: parsed.value(&PASSWORD).map(Zeroizing::new),
+            database: parsed.value(&DATABASE),
+            readonly,
+            invisible,
+            listen: listen
+                .transpose()?
+                .map(|at| protected(at, invisible))
+                .transpose()?,
+            allow_hosts: allow_hosts
+                .iter()
+                .map(|text| allowed_host(text))
+                .collect::<Result<_, _>>()?,
+            tls: parsed
+                .value(&TLS)
+                .map_or(Ok(TlsMode::default()), |text| tls(&text))?,
+            query_timeout: parsed
+                .value(&QUERY_TIMEOUT)
+                .map(|text| seconds(&text))
+                .transpose()?,
+            check_other_users: !parsed.has(&ALLOW_OTHER_USERS),
+            share,
+        })
+    }
+
+    /// What is known without asking. A flag goes before the URL, the URL before the environment.
+    fn given(&mut self) -> Result<Given, Failure> {
+        let user = self.user.take().or(self.address.user.take());
+        let password = self.password.take().or(self.address.password.take());
+        let explicit = user.is_some() || password.is_some() || self.database.is_some();
+        let password = match password {
+            None => password_of_environment()?,
+            given => given,
+        };
+        Ok(Given {
+            user,
+            password,
+            database: self.database.take().or(self.address.database.take()),
+            explicit,
+        })
+    }
+
+    /// Asks for the rest. The directory for sockets is still to be named.
+    pub(super) fn ask(mut self) -> Result<Options, Failure> {
+        let given = self.given()?;
+        let mut stdin = Stdin::open()
+            .map_err(|error| Failure::operation(format!("cannot read standard input: {error}")))?;
+        let credentials = prompt::complete(given, &mut stdin)?;
+        Ok(self.options(credentials))
+    }
+
+    fn options(self, credentials: Credentials) -> Options {
+        Options {
+            target: self.address.target,
+            user: credentials.user,
+            password: credentials.password,
+            database: credentials.database.filter(|name| !name.is_empty()),
+            readonly: self.readonly,
+            invisible: self.invisible,
+            listen: self.listen,
+            allow_hosts: self.allow_hosts,
+            tls: self.tls,
+            query_timeout: self.query_timeout,
+            check_other_users: self.check_other_users,
+            run_dir: PathBuf::new(),
+        }
+    }
+}
+
+fn password_of_environment() -> Result<Option<Zeroizing<String>>, Failure> {
+    match std::env::var(PASSWORD_VARIABLE) {
+        Ok(password) if password.is_empty() => Ok(None),
+        Ok(password) => Ok(Some(Zeroizing::new(password))),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        // The error itself holds the value.
+        Err(std::env::VarError::NotUnicode(_)) => Err(Failure::operation(format!(
+            "{PASSWORD_VARIABLE} is not UTF-8"
+        ))),
+    }
+}
+
+fn listen(text: &str) -> Result<SocketAddr, Failure> {
+    let reason = "give ADDRESS:PORT, such as 127.0.0.1:8306 or [::1]:8306";
+    socket_address(text).ok_or_else(|| COMMAND.refuse(&LISTEN, text, reason))
+}
+
+fn protected(listen: SocketAddr, invisible: bool) -> Result<SocketAddr, Failure> {
+    if invisible || listen.ip().to_canonical().is_loopback() {
+        return Ok(listen);
+    }
+    let message =
+        format!("--listen {listen} lets other machines reach the database without a code");
+    Err(Failure::usage(message).hint("add --invisible, or listen on 127.0.0.1"))
+}
+
+/// A name or address as a `Host` header carries it, in lower case.
+fn allowed_host(text: &str) -> Result<String, Failure> {
+    let refuse = |reason: &str| COMMAND.refuse(&ALLOW_HOST, text, reason);
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    if let Some(digits) = port {
+        target::port(digits).map_err(refuse)?;
+    }
+    match host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+    {
+        Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => {}
+        Some(_) => return Err(refuse("the brackets do not hold an IPv6 address")),
+        None => target::check_host(host).map_err(refuse)?,
+    }
+    Ok(text.to_ascii_lowercase())
+}
+
+fn tls(text: &str) -> Result<TlsMode, Failure> {
+    match text {
+        "off" => Ok(TlsMode::Off),
+        "prefer" => Ok(TlsMode::Prefer),
+        "require" => Ok(TlsMode::Require),
+        "verify" => Ok(TlsMode::Verify),
+        _ => Err(COMMAND.refuse(&TLS, text, "give off, prefer, require or verify")),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, Failure> {
+    let seconds = whole_number(text, &(1..=QUERY_TIMEOUT_CAP));
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        let reason = format!("give whole seconds from 1 to {QUERY_TIMEOUT_CAP}");
+        COMMAND.refuse(&QUERY_TIMEOUT, text, reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::failure::quoted;
+
+    fn read(line: &[&str]) -> Result<Settings, Failure> {
+        let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
+        Settings::read(&COMMAND.parse(&words)?)
+    }
+
+    #[test]
+    fn every_flag_arrives() {
+        let settings = read(&[
+            "--username",
+            "u",
+            "--auth-pass=p",
+            "db:3307",
+            "--db-name",
+            "shop",
+            "--readonly",
+            "--invisible",
+            "--listen",
+            "0.0.0.0:0",
+            "--allow-host",
+            "A.example",
+            "--allow-host",
+            "[::1]:80",
+            "--tls",
+            "verify",
+            "--query-timeout=30",
+            "--allow-other-users",
+            "-v",
+        ])
+        .unwrap();
+        assert_eq!(settings.address.target.to_string(), "db:3307");
+        assert_eq!(settings.user.as_deref(), Some("u"));
+        assert_eq!(settings.password.as_ref().unwrap().as_str(), "p");
+        assert_eq!(settings.database.as_deref(), Some("shop"));
+        assert!(settings.readonly && settings.invisible && !settings.check_other_users);
+        assert_eq!(settings.listen.unwrap().to_string(), "0.0.0.0:0");
+        assert_eq!(settings.allow_hosts, ["a.example", "[::1]:80"]);
+        assert_eq!(settings.tls, TlsMode::Verify);
+        assert_eq!(settings.query_timeout, Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn without_flags_the_defaults_hold() {
+        let settings = read(&[]).unwrap();
+        assert!(!settings.readonly && !settings.invisible && settings.check_other_users);
+        assert_eq!((settings.tls, settings.listen), (TlsMode::Prefer, None));
+        assert_eq!(settings.query_timeout, None);
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        for (flag, values) in [
+            (
+                "--listen",
+                &[
+                    "",
+                    "8306",
+                    "db:8306",
+                    "*:1",
+                    "127.0.0.1",
+                    "::1:1",
+                    "127.0.0.1:65536",
+                ][..],
+            ),
+            ("--tls", &["", "on", "OFF"]),
+            (
+                "--query-timeout",
+                &[
+                    "",
+                    "0",
+                    "-1",
+                    "+1",
+                    "1.5",
+                    "1s",
+                    "31536001",
+                    "99999999999999999999",
+                ],
+            ),
+            (
+                "--allow-host",
+                &[
+                    "", "*", "http://a", "a/b", "a:", "a:0", "::1", "[x]", "a b", "u@a",
+                ],
+            ),
+        ] {
+            for value in values {
+                let failure = read(&[flag, value]).err().expect(value);
+                let (status, message, _) = failure.parts();
+                assert_eq!(status, 2, "{flag} {value}");
+                assert!(
+                    message.starts_with(&format!("postern: {flag} {}: ", quoted(value))),
+                    "{message}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn off_loopback_needs_a_code() {
+        for (address, is_local) in [
+            ("127.0.0.1:1", true),
+            ("127.9.9.9:1", true),
+            ("localhost:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.1]:1", true),
+            ("0.0.0.0:1", false),
+            ("[::]:1", false),
+            ("10.0.0.1:1", false),
+        ] {
+            assert_eq!(read(&["--listen", address]).is_ok(), is_local, "{address}");
+            assert!(read(&["--listen", address, "--invisible"]).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_url() {
+        let url = "mysql://url:urlpass@db/urldb";
+        let given = read(&[url]).unwrap().given().unwrap();
+        assert_eq!(given.user.as_deref(), Some("url"));
+        assert_eq!(given.password.unwrap().as_str(), "urlpass");
+        assert_eq!(given.database.as_deref(), Some("urldb"));
+        let flags = ["--db-user", "f", "--db-pass", "", "--db-name", "fdb"];
+        let given = read(&[&[url], &flags[..]].concat())
+            .unwrap()
+            .given()
+            .unwrap();
+        assert_eq!(given.user.as_deref(), Some("f"));
+        assert_eq!(given.password.unwrap().as_str(), "");
+        assert_eq!(given.database.as_deref(), Some("fdb"));
+        assert!(
+            !read(&["mysql://db/shop"])
+                .unwrap()
+                .given()
+                .unwrap()
+                .explicit
+        );
+    }
+}

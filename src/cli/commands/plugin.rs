@@ -1,0 +1,141 @@
+//! `postern plugin add|remove|list`.
+
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::output::print;
+use crate::cli::plugins::{BuiltIn, PLUGINS};
+use crate::plugin::{Error, Installed, Registry};
+use crate::store::DataDir;
+
+/// Runs the subcommand that the first argument names.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    GROUP.run_subcommand(arguments, &[(&ADD, add), (&REMOVE, remove), (&LIST, list)])
+}
+
+/// Ends with the failure of `postern PROTOCOL` where the plugin was not added.
+pub(crate) fn require(protocol: &str, plugin: &str) -> Result<(), Failure> {
+    if registry()?.serves(protocol).map_err(failed)? {
+        return Ok(());
+    }
+    Err(
+        Failure::verbatim(format!("unsupported protocol '{protocol}'"))
+            .hint(format!("run 'postern plugin add {plugin}' first")),
+    )
+}
+
+fn add(parsed: &Parsed) -> Result<(), Failure> {
+    let typed = parsed.operand();
+    let plugin = PLUGINS
+        .iter()
+        .find(|plugin| plugin.name() == typed || plugin.protocols().contains(&typed))
+        .ok_or_else(|| unknown(typed))?;
+    let added = registry()?
+        .add(plugin.name(), plugin.protocols())
+        .map_err(failed)?;
+    print(&format!(
+        "Added plugin {} {} (protocols {})\n",
+        added.name,
+        added.version,
+        added.protocols.join(", ")
+    ))
+}
+
+fn remove(parsed: &Parsed) -> Result<(), Failure> {
+    let typed = parsed.operand();
+    let registry = registry()?;
+    let plugins = registry.list().map_err(failed)?;
+    let is_meant = |plugin: &&Installed| {
+        plugin.name == typed || plugin.protocols.iter().any(|name| name == typed)
+    };
+    let built_in = |plugin: &&&BuiltIn| plugin.protocols().contains(&typed);
+    let name = match (plugins.iter().find(is_meant), PLUGINS.iter().find(built_in)) {
+        (Some(plugin), _) => plugin.name.as_str(),
+        (None, Some(plugin)) => plugin.name(),
+        (None, None) => return Err(unknown(typed)),
+    };
+    let removed = registry.remove(name).map_err(failed)?;
+    print(&format!(
+        "Removed plugin {} {}\n",
+        removed.name, removed.version
+    ))
+}
+
+fn list(_: &Parsed) -> Result<(), Failure> {
+    let plugins = registry()?.list().map_err(failed)?;
+    if plugins.is_empty() {
+        return print("No plugins are added. Run 'postern plugin add mysql' to add one.\n");
+    }
+    print(&table(&plugins))
+}
+
+fn unknown(typed: &str) -> Failure {
+    let describe = |plugin: &&BuiltIn| {
+        format!(
+            "{} (protocols {})",
+            plugin.name(),
+            plugin.protocols().join(", ")
+        )
+    };
+    let known: Vec<String> = PLUGINS.iter().map(describe).collect();
+    Failure::operation(format!("unknown plugin {}", quoted(typed)))
+        .hint(format!("available: {}", known.join("; ")))
+}
+
+fn registry() -> Result<Registry, Failure> {
+    let home = DataDir::locate().map_err(|error| failed(error.into()))?;
+    Ok(Registry::new(home))
+}
+
+fn failed(error: Error) -> Failure {
+    Failure::operation(error.to_string()).hint(error.hint())
+}
+
+/// Columns as wide as their widest cell, two spaces apart.
+fn table(plugins: &[Installed]) -> String {
+    let head = ["NAME", "VERSION", "PROTOCOLS", "INSTALLED"].map(str::to_owned);
+    let row = |plugin: &Installed| {
+        let protocols = plugin.protocols.join(",");
+        [&plugin.name, &plugin.version, &protocols, &plugin.installed].map(Clone::clone)
+    };
+    let rows: Vec<[String; 4]> = std::iter::once(head)
+        .chain(plugins.iter().map(row))
+        .collect();
+    let mut widths = [0; 4];
+    for cells in &rows {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = cell.len().max(*width);
+        }
+    }
+    let line = |cells: &[String; 4]| {
+        let padded = cells
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
+        let joined = padded.collect::<Vec<_>>().join("  ");
+        format!("{}\n", joined.trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_aligned() {
+        let plugin = |name: &str, protocols: &[&str]| Installed {
+            name: name.into(),
+            version: "v0.1.0".into(),
+            protocols: protocols.iter().map(|&name| name.into()).collect(),
+            installed: "2026-01-02T03:04:05Z".into(),
+        };
+        let shown = table(&[plugin("mysql", &["mysql", "mariadb"]), plugin("x", &["x"])]);
+        assert_eq!(
+            shown,
+            "NAME   VERSION  PROTOCOLS      INSTALLED\n\
+             mysql  v0.1.0   mysql,mariadb  2026-01-02T03:04:05Z\n\
+             x      v0.1.0   x              2026-01-02T03:04:05Z\n"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
+
+mod connectors;
+mod settings;
+mod state_dir;
+mod unit;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::relay::{COMMAND, PRINT_UNIT, VERBOSE};
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::output::print;
+use crate::cli::signals::SignalWatch;
+use crate::cli::{logging, serve};
+use crate::relay::{self, PublicPorts, Running};
+use crate::store::RunDir;
+use settings::Settings;
+use state_dir::{claim, of_store};
+
+/// Serves until a signal, or looks after connectors.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    COMMAND.run(arguments, run_parsed)
+}
+
+fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
+    let words: Vec<&str> = parsed.operands().iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] if parsed.has(&PRINT_UNIT) => print(&unit::text(&Settings::read(parsed)?, parsed)),
+        [] => {
+            let settings = Settings::read(parsed)?;
+            logging::start_informing(parsed.has(&VERBOSE));
+            run_relay(settings)
+        }
+        ["list"] => connectors::list(&settings::data(parsed)?),
+        ["revoke", name] => connectors::revoke(&settings::data(parsed)?, name),
+        ["allow", name] => connectors::allow(&settings::data(parsed)?, name),
+        [word @ ("revoke" | "allow")] => Err(COMMAND.usage(format!(
+            "'postern relay {word}' needs the NAME of a connector"
+        ))),
+        ["list", extra] | [extra, ..] => {
+            Err(COMMAND.usage(format!("unexpected argument {}", quoted(extra))))
+        }
+    }
+}
+
+fn run_relay(settings: Settings) -> Result<(), Failure> {
+    let watch = SignalWatch::start()?;
+    let instance = claim(&settings.data)?;
+    let listener = listen(settings.listen, "--listen")?;
+    let tunnel_listener = listen(settings.tunnel_listen, "--tunnel-listen")?;
+    if let PublicPorts::At(ip) = settings.ports {
+        // At the start, not at the first connect, it is to show that it is no address of this machine.
+        listen((ip, 0).into(), "--port-listen")?;
+    }
+    if settings.has_ports_where_connectors_dial() {
+        log::warn!(
+            "--port-listen is --external-ip: where sites' names lead to that address too, name another one"
+        );
+    }
+    let run_dir = RunDir::create(Some(&settings.data)).map_err(|error| of_store(&error))?;
+    watch.removes(run_dir.path());
+    let (is_exposed, lacks_proxy) = (
+        settings.is_exposed_without_tls(),
+        settings.lacks_trusted_proxy(),
+    );
+    let running =
+        relay::start(settings.options(listener, tunnel_listener, &run_dir)).map_err(|error| {
+            let hint = match &error {
+                relay::StartError::State(error) => Some(error.hint()),
+                _ => None,
+            };
+            Failure::operation(error.to_string()).hint_if(hint)
+        })?;
+    for path in &running.set_aside {
+        log::warn!("unreadable, and kept aside: {}", path.display());
+    }
+    if let Some(since) = &running.forbidden_token {
+        log::warn!("{}", forbidden_token(since));
+    }
+    if is_exposed {
+        log::warn!(
+            "connectors' passwords and visitors' codes cross the network unprotected: {TLS_HINT}"
+        );
+    }
+    if lacks_proxy {
+        log::warn!(
+            "--trust-proxy is missing: the proxy that ends TLS for --public-url is not believed, so visitors' addresses are \
+             unknown, and all of them share the limits of one"
+        );
+    }
+    running
+        .announce(&instance)
+        .map_err(|error| of_store(&error))?;
+    // Before the first line: who reads it may send the signal at once.
+    let stopped = watch.running();
+    let ended = serve::until_signal(&announcement(&running), &stopped, || ());
+    serve::stop_in_time(move || running.stop());
+    drop(instance);
+    ended
+}
+
+/// Only digests of tokens are kept, so which one holds can be said by its time alone.
+fn forbidden_token(since: &str) -> String {
+    format!(
+        "the enrol token that was given (--enroll-token or POSTERN_ENROLL_TOKEN) was forbidden by a revocation and lets \
+         nobody in; the valid one is that of {since}, which 'postern relay revoke' printed: give that one, or another new one"
+    )
+}
+
+const TLS_HINT: &str = "put a TLS server in front and name it with --public-url https://…";
+
+fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+    serve::listen(address, |kind| {
+        Some(if kind == io::ErrorKind::AddrInUse {
+            format!("end that program, or name another port with {flag}")
+        } else {
+            format!("name an address of this machine with {flag}")
+        })
+    })
+}
+
+fn announcement(running: &Running) -> String {
+    let url = running.url();
+    let token = running.new_enroll_token.as_ref();
+    let token = token.map_or(String::new(), |token| {
+        format!("Enrol token: {} (shown this once: keep it)\n", **token)
+    });
+    format!(
+        "Relay: {url}\nSites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{token}Status page: {url}auth?code={}\n",
+        running.site_url("NAME"),
+        running.address(),
+        running.tunnel_address(),
+        running.fingerprint(),
+        **running.operator_token(),
+    )
+}

@@ -1,0 +1,371 @@
+//! What the flags of `postern relay` say, checked.
+
+use std::fmt::Display;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use super::state_dir::of_store;
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::relay::{
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
+    EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+};
+use crate::cli::args::values::{TOKEN_VARIABLE, environment, socket_address, whole_number};
+use crate::cli::failure::Failure;
+use crate::net::Cidr;
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
+use crate::store::{DataDir, RunDir};
+
+/// Where visitors come in.
+const DEFAULT_LISTEN: &str = "127.0.0.1:8180";
+/// The tunnel server's port. 62888 by the specification.
+const DEFAULT_TUNNEL_PORT: u16 = 62888;
+const DEFAULT_DOMAIN: &str = "localhost";
+/// The directory within the per-user one.
+const DATA_DIR: &str = "relay";
+/// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
+const TOKEN: RangeInclusive<usize> = 12..=256;
+/// Connections that may be chosen: each is a thread, of which a unit's service has 8,192.
+const CONNECTION_COUNTS: RangeInclusive<usize> = 16..=4096;
+/// Seconds that may be chosen for an answer: up to a day.
+const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
+
+/// A checked command line.
+pub(super) struct Settings {
+    pub(super) data: DataDir,
+    pub(super) listen: SocketAddr,
+    pub(super) tunnel_listen: SocketAddr,
+    domain: String,
+    public_url: Option<PublicUrl>,
+    external_ip: String,
+    pub(super) ports: PublicPorts,
+    enroll_token: Option<Zeroizing<String>>,
+    trust_proxy: Vec<Cidr>,
+    connections: Option<usize>,
+    answer_time: Option<Duration>,
+    allow_other_users: bool,
+}
+
+impl Settings {
+    /// Reads the flags.
+    pub(super) fn read(parsed: &Parsed) -> Result<Self, Failure> {
+        let listen = match parsed.value(&LISTEN) {
+            Some(text) => address(&LISTEN, &text)?,
+            None => address(&LISTEN, DEFAULT_LISTEN)?,
+        };
+        let tunnel_listen = match parsed.value(&TUNNEL_LISTEN) {
+            Some(text) => address(&TUNNEL_LISTEN, &text)?,
+            None => SocketAddr::from((listen.ip(), DEFAULT_TUNNEL_PORT)),
+        };
+        if listen == tunnel_listen && listen.port() != 0 {
+            return Err(COMMAND.usage("--listen and --tunnel-listen are the same address"));
+        }
+        Ok(Self {
+            data: data(parsed)?,
+            listen,
+            tunnel_listen,
+            domain: domain(parsed)?,
+            public_url: public_url(parsed)?,
+            external_ip: external_ip(parsed, tunnel_listen)?,
+            ports: ports(parsed, [listen, tunnel_listen])?,
+            enroll_token: enroll_token(parsed)?,
+            trust_proxy: trust_proxy(parsed)?,
+            connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
+            answer_time: number(parsed, &ANSWER_TIMEOUT, &ANSWER_SECONDS)?.map(Duration::from_secs),
+            allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
+        })
+    }
+
+    /// Whether only this machine reaches the relay, and not by way of a proxy.
+    fn is_private(&self) -> bool {
+        let of_this_machine = self.domain == DEFAULT_DOMAIN || self.domain.ends_with(".localhost");
+        is_loopback(self.listen)
+            && is_loopback(self.tunnel_listen)
+            && self.public_url.is_none()
+            && self.trust_proxy.is_empty()
+            && of_this_machine
+    }
+
+    /// Whether others reach it, and nothing says that they come by TLS.
+    pub(super) fn is_exposed_without_tls(&self) -> bool {
+        !is_loopback(self.listen) && self.public_url.is_none()
+    }
+
+    /// Whether visitors come by `https`, which the relay does not speak, and the proxy that does is not named.
+    pub(super) fn lacks_trusted_proxy(&self) -> bool {
+        let is_secure = self.public_url.as_ref().is_some_and(PublicUrl::is_secure);
+        is_secure && self.trust_proxy.is_empty()
+    }
+
+    /// Whether public ports are at the address that connectors dial, which often is the sites' too.
+    pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
+        matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
+    }
+
+    /// For the relay.
+    pub(super) fn options(
+        self,
+        listener: TcpListener,
+        tunnel_listener: TcpListener,
+        run_dir: &RunDir,
+    ) -> Options {
+        let is_private = self.is_private();
+        let enrolment = if is_private && self.enroll_token.is_none() {
+            Enrolment::Open
+        } else {
+            Enrolment::WithToken
+        };
+        Options {
+            data: self.data,
+            listener,
+            tunnel_listener,
+            ports: self.ports,
+            run_dir: run_dir.path().to_owned(),
+            domain: self.domain,
+            public_url: self.public_url,
+            external_ip: self.external_ip,
+            enrolment,
+            enroll_token: self.enroll_token,
+            trust_proxy: self.trust_proxy,
+            connections: self.connections,
+            answer_time: self.answer_time,
+            // A proxy's connections are another user's.
+            check_other_users: is_private && !self.allow_other_users,
+        }
+    }
+}
+
+/// The data directory.
+pub(super) fn data(parsed: &Parsed) -> Result<DataDir, Failure> {
+    let dir = match parsed.value(&DATA) {
+        Some(dir) if dir.is_empty() => return Err(COMMAND.usage("--data: give a directory")),
+        Some(dir) => {
+            std::path::absolute(&dir).map_err(|error| COMMAND.refuse(&DATA, &dir, error))?
+        }
+        None => {
+            let home = DataDir::locate().map_err(|error| of_store(&error))?;
+            home.dir().join(DATA_DIR)
+        }
+    };
+    Ok(DataDir::at(dir))
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+fn address(flag: &Flag, text: &str) -> Result<SocketAddr, Failure> {
+    let reason = "give ADDRESS:PORT, such as 0.0.0.0:8180 or [::]:8180";
+    socket_address(text).ok_or_else(|| COMMAND.refuse(flag, text, reason))
+}
+
+fn domain(parsed: &Parsed) -> Result<String, Failure> {
+    let Some(text) = parsed.value(&DOMAIN) else {
+        return Ok(DEFAULT_DOMAIN.to_owned());
+    };
+    let name = text.strip_suffix('.').unwrap_or(&text);
+    check_domain(name).map_err(|error| COMMAND.refuse(&DOMAIN, &text, error))?;
+    Ok(name.to_ascii_lowercase())
+}
+
+fn public_url(parsed: &Parsed) -> Result<Option<PublicUrl>, Failure> {
+    let Some(text) = parsed.value(&PUBLIC_URL) else {
+        return Ok(None);
+    };
+    let url = text.parse::<PublicUrl>();
+    url.map(Some)
+        .map_err(|error| COMMAND.refuse(&PUBLIC_URL, &text, error))
+}
+
+fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Failure> {
+    let Some(text) = parsed.value(&EXTERNAL_IP) else {
+        return match tunnel_listen.ip() {
+            ip if ip.is_unspecified() => Err(COMMAND.usage(format!(
+                "--external-ip is missing: {tunnel_listen} does not say which address connectors dial"
+            ))),
+            ip => Ok(ip.to_string()),
+        };
+    };
+    let ip: Option<IpAddr> = text.parse().ok();
+    match ip {
+        Some(ip) if ip.is_unspecified() || ip.is_multicast() => {
+            Err(COMMAND.refuse(&EXTERNAL_IP, &text, "nobody can dial it"))
+        }
+        Some(_) => Ok(text),
+        None => {
+            let reason = "give an address, such as 203.0.113.7, or a host name";
+            check_domain(&text).map_err(|_| COMMAND.refuse(&EXTERNAL_IP, &text, reason))?;
+            Ok(text)
+        }
+    }
+}
+
+/// On loopback only this machine's own user is at stake, and nothing is refused.
+fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPorts, Failure> {
+    let is_shared = parsed.has(&SHARED_HOST_PORTS);
+    let Some(text) = parsed.value(&PORT_LISTEN) else {
+        let is_private = is_loopback(listen) && is_loopback(tunnel);
+        return Ok(if is_shared || is_private {
+            PublicPorts::Shared
+        } else {
+            PublicPorts::Refused
+        });
+    };
+    if is_shared {
+        return Err(COMMAND.usage("give --port-listen or --shared-host-ports, not both"));
+    }
+    let reason = "give an address of this machine, such as 203.0.113.8";
+    let ip: IpAddr = text
+        .parse()
+        .map_err(|_| COMMAND.refuse(&PORT_LISTEN, &text, reason))?;
+    if ip.is_unspecified() || ip.is_multicast() {
+        return Err(COMMAND.refuse(&PORT_LISTEN, &text, "give one address alone"));
+    }
+    if ip.to_canonical() == listen.ip().to_canonical() {
+        let reason = "the sites are at this address: name another, or give --shared-host-ports";
+        return Err(COMMAND.refuse(&PORT_LISTEN, &text, reason));
+    }
+    Ok(PublicPorts::At(ip))
+}
+
+/// The text is a secret and is not repeated.
+fn enroll_token(parsed: &Parsed) -> Result<Option<Zeroizing<String>>, Failure> {
+    let given = parsed.value(&ENROLL_TOKEN);
+    let Some(token) = given.or_else(|| environment(TOKEN_VARIABLE)) else {
+        return Ok(None);
+    };
+    let token = Zeroizing::new(token);
+    if !TOKEN.contains(&token.len()) || token.chars().any(char::is_control) {
+        let message = "--enroll-token: give 12 to 256 bytes without control characters";
+        return Err(COMMAND.usage(message));
+    }
+    Ok(Some(token))
+}
+
+fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
+    let read = |text: &String| {
+        let reason = "give an address or a network, such as 127.0.0.1 or 10.0.0.0/8";
+        text.parse::<Cidr>()
+            .map_err(|_| COMMAND.refuse(&TRUST_PROXY, text, reason))
+    };
+    parsed.values(&TRUST_PROXY).iter().map(read).collect()
+}
+
+/// A whole number in digits.
+fn number<T: FromStr + PartialOrd + Display>(
+    parsed: &Parsed,
+    flag: &Flag,
+    range: &RangeInclusive<T>,
+) -> Result<Option<T>, Failure> {
+    let Some(text) = parsed.value(flag) else {
+        return Ok(None);
+    };
+    let number = whole_number(&text, range);
+    number.map(Some).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        let reason = format!("give a whole number from {least} to {most}");
+        COMMAND.refuse(flag, &text, reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[&str]) -> Result<Settings, Failure> {
+        let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
+        Settings::read(&COMMAND.parse(&[words, vec!["--data=/d".into()]].concat())?)
+    }
+
+    #[test]
+    fn without_flags_it_is_private() {
+        let settings = read(&[]).unwrap();
+        assert_eq!(settings.listen.to_string(), "127.0.0.1:8180");
+        assert_eq!(settings.tunnel_listen.to_string(), "127.0.0.1:62888");
+        assert_eq!(
+            (settings.domain.as_str(), settings.external_ip.as_str()),
+            ("localhost", "127.0.0.1")
+        );
+        assert!(settings.is_private() && !settings.is_exposed_without_tls());
+    }
+
+    #[test]
+    fn what_others_reach_is_not_private() {
+        for line in [
+            &["--listen=192.0.2.1:80"][..],
+            &["--tunnel-listen=192.0.2.1:80"],
+            &["--tunnel-listen=0.0.0.0:0", "--external-ip=192.0.2.1"],
+            &["--public-url=https://relay.example"],
+            &["--trust-proxy=127.0.0.1"],
+            &["--domain=relay.example"],
+        ] {
+            assert!(!read(line).unwrap().is_private(), "{line:?}");
+        }
+        assert!(
+            read(&["--listen=[::1]:1", "--domain=x.localhost"])
+                .unwrap()
+                .is_private()
+        );
+    }
+
+    #[test]
+    fn public_ports_of_a_relay_that_others_reach_are_shared_only_when_that_is_said() {
+        let out = ["--listen=192.0.2.1:80", "--tunnel-listen=192.0.2.1:81"];
+        let tunnel = ["--tunnel-listen=0.0.0.0:81", "--external-ip=192.0.2.1"];
+        let ports = |line: &[&[&str]]| read(&line.concat()).map(|settings| settings.ports).ok();
+        let at = PublicPorts::At("192.0.2.2".parse().unwrap());
+        for (line, expected) in [
+            (&[&[][..]][..], Some(PublicPorts::Shared)),
+            (&[&["--listen=[::1]:80"]], Some(PublicPorts::Shared)),
+            (&[&out], Some(PublicPorts::Refused)),
+            (&[&tunnel], Some(PublicPorts::Refused)),
+            (
+                &[&tunnel, &["--shared-host-ports"]],
+                Some(PublicPorts::Shared),
+            ),
+            (&[&tunnel, &["--port-listen=192.0.2.2"]], Some(at)),
+            (&[&out, &["--port-listen=192.0.2.1"]], None),
+            (&[&["--port-listen=192.0.2.2", "--shared-host-ports"]], None),
+            (&[&["--port-listen=0.0.0.0"]], None),
+            (&[&["--port-listen=ports.example"]], None),
+        ] {
+            assert_eq!(ports(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_named_and_a_token_is_not_repeated() {
+        for line in [
+            &["--listen", "8180"][..],
+            &["--listen", "relay.example:80"],
+            &["--listen", "127.0.0.1:65536"],
+            &["--tunnel-listen", ""],
+            &["--listen", "127.0.0.1:62888"],
+            &["--listen", "0.0.0.0:80"],
+            &["--tunnel-listen", "[::]:80"],
+            &["--domain", "a b"],
+            &["--domain", "1.2.3.4"],
+            &["--public-url", "relay.example"],
+            &["--external-ip", "0.0.0.0"],
+            &["--external-ip", "a/b"],
+            &["--trust-proxy", "10.0.0.0/33"],
+            &["--enroll-token", "short"],
+            &["--connections", "15"],
+            &["--connections", "+64"],
+            &["--answer-timeout", "0"],
+            &["--answer-timeout", "5m"],
+            &["--data", ""],
+            &["--trust-proxy", ""],
+        ] {
+            let failure = read(line).err().expect(line[0]);
+            let (status, message, _) = failure.parts();
+            assert_eq!(status, 2, "{line:?}");
+            assert!(!message.contains("short"), "{message}");
+        }
+        assert!(read(&["--listen", "0.0.0.0:80", "--external-ip", "relay.example"]).is_ok());
+    }
+}

@@ -1,0 +1,56 @@
+//! `postern relay --print-systemd-unit`.
+
+use super::settings::Settings;
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::relay::{
+    ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL,
+    SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+};
+use crate::cli::systemd::{Manager, Unit, escaped, program};
+
+/// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
+const REPEATED: [&Flag; 9] = [
+    &LISTEN,
+    &TUNNEL_LISTEN,
+    &DOMAIN,
+    &PUBLIC_URL,
+    &EXTERNAL_IP,
+    &PORT_LISTEN,
+    &TRUST_PROXY,
+    &CONNECTIONS,
+    &ANSWER_TIMEOUT,
+];
+
+/// The unit, for flags that have been checked.
+pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
+    let mut command = vec![program(), "relay".to_owned()];
+    for flag in REPEATED {
+        for value in parsed.values(flag) {
+            command.push(format!("--{}={}", flag.long, escaped(&value)));
+        }
+    }
+    if parsed.has(&SHARED_HOST_PORTS) {
+        command.push(format!("--{}", SHARED_HOST_PORTS.long));
+    }
+    // A directory of its own choice would need rights that a unit like this has not.
+    command.push("--data=%S/postern-relay".to_owned());
+    let mut how = vec![
+        "Put this in /etc/systemd/system/postern-relay.service, then:",
+        "  systemctl daemon-reload && systemctl enable --now postern-relay",
+        "The enrol token is shown once, at the first start: journalctl -u postern-relay",
+        "Its state is in /var/lib/postern-relay; 'postern relay list --data' and 'revoke' work on it as root.",
+    ];
+    if parsed.has(&DATA) {
+        how.push("--data is left out: the service's directory is its own.");
+    }
+    Unit {
+        description: "postern relay",
+        manager: Manager::System {
+            state: "postern-relay",
+        },
+        command,
+        memory: "512M",
+        how: &how,
+    }
+    .text()
+}

@@ -1,0 +1,349 @@
+//! `postern start [port]`: the manager of applications and its page.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use zeroize::Zeroizing;
+
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::start::{
+    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, ENROLL_TOKEN, INSECURE, NO_OPEN, PRINT_UNIT, RESET,
+    SERVER, VERBOSE,
+};
+use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment, whole_number};
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::manager_client::Whereabouts;
+use crate::cli::output::print;
+use crate::cli::plugins::BuiltIns;
+use crate::cli::signals::SignalWatch;
+use crate::cli::{browser, logging, serve, systemd};
+use crate::manager::{self, Options, Running, ServerUrl};
+use crate::relay;
+use crate::relay::embedded::{self, Embedded, NotEmbedded};
+use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
+
+/// The page's port where none is named.
+const DEFAULT_PORT: u16 = 8181;
+
+/// The server that applications are connected remote.
+#[derive(Default)]
+struct RemoteServer {
+    server: Option<ServerUrl>,
+    enroll_token: Option<Zeroizing<String>>,
+    /// Where the server is a part of this process.
+    embedded: Option<Embedded>,
+    /// What the page is to say about it.
+    notices: Vec<String>,
+}
+
+/// What the command line says.
+struct Settings {
+    port: u16,
+    server: Option<ServerUrl>,
+    enroll_token: Option<Zeroizing<String>>,
+    insecure: bool,
+}
+
+/// Serves until a signal.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    COMMAND.run(arguments, |parsed| {
+        let settings = Settings::read(parsed)?;
+        if parsed.has(&PRINT_UNIT) {
+            return print(&unit(&settings, parsed));
+        }
+        start(parsed, &settings)
+    })
+}
+
+fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
+    logging::start(parsed.has(&VERBOSE));
+    let watch = SignalWatch::start()?;
+    let home = serve::data_dir()?;
+    let instance = claim(&home)?;
+    let listener = listen(settings.port)?;
+    if parsed.has(&RESET) {
+        CredentialStore::new(home.clone()).reset()?;
+    }
+    let run_dir = serve::run_dir(Some(&home), &watch)?;
+    let check_other_users = !parsed.has(&ALLOW_OTHER_USERS);
+    let mut remote = settings.remote_server(&home, &run_dir, check_other_users);
+    let embedded = remote.embedded.take();
+    let running = manage(Options {
+        home,
+        listener,
+        run_dir: run_dir.path().to_owned(),
+        server: remote.server,
+        embedded: embedded.is_some(),
+        own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),
+        enroll_token: remote.enroll_token,
+        insecure: settings.insecure,
+        allow_hosts: parsed.values(&ALLOW_HOST),
+        check_other_users,
+        web_clients: &BuiltIns,
+        notices: remote.notices,
+    })?;
+    announce(&instance, &running)?;
+    // Before the first line: who reads it may send the signal at once.
+    let stopped = watch.running();
+    let url = url(&running);
+    let ended = serve::until_signal(&format!("Management page: {url}\n"), &stopped, || {
+        if !parsed.has(&NO_OPEN) {
+            browser::open(&url);
+        }
+    });
+    serve::stop_in_time(move || stop(running, embedded));
+    ended
+}
+
+fn manage(options: Options) -> Result<Running, Failure> {
+    manager::start(options).map_err(|error| match error {
+        manager::StartError::Host(_) => COMMAND.usage(error.to_string()),
+        _ => Failure::operation(error.to_string()),
+    })
+}
+
+impl Settings {
+    fn read(parsed: &Parsed) -> Result<Self, Failure> {
+        let insecure = parsed.has(&INSECURE);
+        Ok(Self {
+            port: port(parsed)?,
+            server: server(parsed, insecure)?,
+            enroll_token: given(parsed, &ENROLL_TOKEN, TOKEN_VARIABLE)
+                .map(|(_, token)| Zeroizing::new(token)),
+            insecure,
+        })
+    }
+
+    /// The named server; else the embedded relay.
+    fn remote_server(
+        &self,
+        home: &DataDir,
+        run_dir: &RunDir,
+        check_other_users: bool,
+    ) -> RemoteServer {
+        if self.server.is_some() {
+            return RemoteServer {
+                server: self.server.clone(),
+                enroll_token: self.enroll_token.clone(),
+                ..RemoteServer::default()
+            };
+        }
+        match embedded::start(home, run_dir.path(), check_other_users) {
+            Ok(embedded) => RemoteServer::embedded(embedded),
+            Err(NotEmbedded::Beside(Some(relay))) => RemoteServer::beside(relay),
+            Err(error) => {
+                log::warn!("no relay is embedded: {error}");
+                RemoteServer {
+                    notices: vec![format!(
+                        "Nothing can be connected yet: {error}. Start with --server URL, or set {SERVER_VARIABLE}."
+                    )],
+                    ..RemoteServer::default()
+                }
+            }
+        }
+    }
+}
+
+impl RemoteServer {
+    /// A relay of this user's, in a process of its own.
+    fn beside(relay: relay::Whereabouts) -> Self {
+        Self {
+            server: ServerUrl::parse(&format!("http://{}", relay.address), false).ok(),
+            notices: vec![format!(
+                "No server is named: applications are connected through the relay that runs here already, at {}.",
+                relay.url
+            )],
+            enroll_token: Some(relay.token),
+            embedded: None,
+        }
+    }
+
+    fn embedded(embedded: Embedded) -> Self {
+        let mut notices = vec![format!(
+            "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
+             find these, other programs may not. To share with others, start with --server URL.",
+            embedded.site_url("name")
+        )];
+        for path in embedded.set_aside() {
+            notices.push(format!("unreadable, and kept aside: {}", path.display()));
+        }
+        Self {
+            server: ServerUrl::parse(&embedded.server(), false).ok(),
+            enroll_token: Some(embedded.token.clone()),
+            embedded: Some(embedded),
+            notices,
+        }
+    }
+}
+
+/// The enrol token is a secret and belongs in a file of the user's.
+fn unit(settings: &Settings, parsed: &Parsed) -> String {
+    let mut command = vec![
+        systemd::program(),
+        "start".to_owned(),
+        settings.port.to_string(),
+        "--no-open".to_owned(),
+    ];
+    let server = settings.server.as_ref().map(ServerUrl::to_string);
+    let named = server.iter().map(|server| ("server", server));
+    let hosts = parsed.values(&ALLOW_HOST);
+    let hosts = hosts.iter().map(|host| ("allow-host", host));
+    for (flag, value) in named.chain(hosts) {
+        command.push(format!("--{flag}={}", systemd::escaped(value)));
+    }
+    for flag in [INSECURE, ALLOW_OTHER_USERS]
+        .iter()
+        .filter(|flag| parsed.has(flag))
+    {
+        command.push(format!("--{}", flag.long));
+    }
+    systemd::Unit {
+        description: "postern",
+        manager: systemd::Manager::User,
+        command,
+        memory: "512M",
+        how: &[
+            "Put this in ~/.config/systemd/user/postern.service, then:",
+            "  systemctl --user daemon-reload && systemctl --user enable --now postern",
+            "So that it runs without a login: loginctl enable-linger",
+            "An enrol token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
+        ],
+    }
+    .text()
+}
+
+/// A flag, or the variable that stands for it, and which it was. An empty variable counts as unset.
+fn given(parsed: &Parsed, flag: &Flag, variable: &str) -> Option<(String, String)> {
+    let by_flag = parsed
+        .value(flag)
+        .map(|value| (format!("--{}", flag.long), value));
+    by_flag.or_else(|| Some((variable.to_owned(), environment(variable)?)))
+}
+
+fn port(parsed: &Parsed) -> Result<u16, Failure> {
+    let Some(text) = parsed.operands().first() else {
+        return Ok(DEFAULT_PORT);
+    };
+    whole_number(text, &(0..=u16::MAX)).ok_or_else(|| {
+        let text = quoted(text);
+        COMMAND.usage(format!("{text} is not a port: give a number up to 65535"))
+    })
+}
+
+fn server(parsed: &Parsed, insecure: bool) -> Result<Option<ServerUrl>, Failure> {
+    let Some((name, url)) = given(parsed, &SERVER, SERVER_VARIABLE) else {
+        return Ok(None);
+    };
+    let server = ServerUrl::parse(&url, insecure);
+    server
+        .map(Some)
+        .map_err(|why| COMMAND.usage(format!("{name}: {why}")))
+}
+
+/// One manager at a time on a directory; a second one says where the first is.
+fn claim(home: &DataDir) -> Result<Instance, Failure> {
+    Instance::claim(home).map_err(|claimed| match claimed {
+        ClaimError::Failed(error) => error.into(),
+        ClaimError::Held(said) => {
+            let dir = home.dir().display();
+            let first = said.and_then(|said| serde_json::from_slice::<Whereabouts>(&said).ok());
+            match first {
+                Some(first) => {
+                    Failure::operation(format!("already running on {dir} (process {})", first.pid))
+                        .hint(format!("its page is at {}", first.url))
+                }
+                None => {
+                    Failure::operation(format!("another 'postern start' is just starting on {dir}"))
+                        .hint("try again, or set POSTERN_HOME to another directory")
+                }
+            }
+        }
+    })
+}
+
+fn listen(port: u16) -> Result<TcpListener, Failure> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let hint = |kind| match kind {
+        io::ErrorKind::AddrInUse => {
+            Some("end that program, or name another port: postern start PORT")
+        }
+        io::ErrorKind::PermissionDenied => Some("name a port from 1024 on: postern start PORT"),
+        _ => None,
+    };
+    serve::listen(address, |kind| hint(kind).map(str::to_owned))
+}
+
+/// Tells the other commands where the page is.
+fn announce(instance: &Instance, running: &Running) -> Result<(), Failure> {
+    let whereabouts = Whereabouts {
+        url: url(running),
+        pid: std::process::id(),
+    };
+    let said = serde_json::to_vec(&whereabouts);
+    let said = said.expect("strings and numbers have a JSON form");
+    Ok(instance.announce(&said)?)
+}
+
+fn url(running: &Running) -> String {
+    format!("http://{}/", running.address())
+}
+
+/// Both at the same time, as there are two seconds for both.
+fn stop(running: Running, embedded: Option<Embedded>) {
+    // First, or the tunnels would complain of the relay's end.
+    running.begin_stop();
+    std::thread::scope(|scope| {
+        if let Some(embedded) = embedded {
+            // Ends with the relay; where there is no thread, the relay stops as it is dropped.
+            let stopping = std::thread::Builder::new()
+                .name("embedded-stop".into())
+                .spawn_scoped(scope, move || embedded.stop());
+            if let Err(error) = stopping {
+                log::debug!("no thread to stop the relay: {error}");
+            }
+        }
+        running.stop();
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[&str]) -> Result<Settings, Failure> {
+        let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
+        Settings::read(&COMMAND.parse(&words)?)
+    }
+
+    #[test]
+    fn the_port_is_a_number() {
+        assert_eq!(read(&[]).unwrap().port, 8181);
+        assert_eq!(read(&["9000"]).unwrap().port, 9000);
+        for text in ["", "x", "65536", "+1", "1.5", "8181 ", "127.0.0.1:8181"] {
+            let failure = read(&[text]).err().expect(text);
+            assert_eq!(failure.parts().0, 2, "{text}");
+        }
+        assert_eq!(read(&["1", "2"]).err().unwrap().parts().0, 2);
+        assert_eq!(read(&["--", "-1"]).err().unwrap().parts().0, 2);
+    }
+
+    #[test]
+    fn a_server_off_this_machine_needs_tls() {
+        assert!(
+            read(&["--server", "http://127.0.0.1:8180"])
+                .unwrap()
+                .server
+                .is_some()
+        );
+        assert!(
+            read(&["--server", "https://relay.example"])
+                .unwrap()
+                .server
+                .is_some()
+        );
+        let failure = read(&["--server", "http://relay.example"]).err().unwrap();
+        assert_eq!(failure.parts().0, 2);
+        assert!(read(&["--server", "http://relay.example", "--insecure"]).is_ok());
+        assert!(read(&["--server", "ftp://relay.example"]).is_err());
+    }
+}

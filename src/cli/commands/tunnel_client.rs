@@ -1,0 +1,195 @@
+//! `postern tunnel-client URL REMOTE…`: a tunnel for operators and tests, in place of `chisel client`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::table::tunnel::{
+    AUTH, CLIENT, FINGERPRINT, HEADER, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, PROXY,
+    VERBOSE,
+};
+use crate::cli::args::values::environment;
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::signals::SignalWatch;
+use crate::cli::{logging, serve};
+use crate::tunnel::client::{self, HostKeyCheck, Settings, Status, Tunnel};
+use crate::tunnel::known_servers::KnownServers;
+use crate::tunnel::remote::Remote;
+use crate::tunnel::ws::{Endpoint, Header, Proxy, ProxyChoice};
+
+/// Keeps the tunnel until a signal, or until it gives up.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    CLIENT.run(arguments, keep_tunnel)
+}
+
+fn keep_tunnel(parsed: &Parsed) -> Result<(), Failure> {
+    let settings = settings(parsed)?;
+    logging::start_informing(parsed.has(&VERBOSE));
+    let stopped = SignalWatch::start()?.running();
+    let tunnel = Tunnel::start(settings)
+        .map_err(|error| Failure::operation(format!("cannot start the tunnel: {error}")))?;
+    crossbeam_channel::select! {
+        recv(stopped) -> _ => {}
+        recv(tunnel.ended()) -> _ => {}
+    }
+    let last = tunnel.snapshot();
+    tunnel.stop();
+    match (last.status, last.error) {
+        (Status::Failed, Some(error)) => Err(Failure::operation(error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
+    let usage = |message: String| CLIENT.usage(message);
+    let endpoint = Endpoint::parse(parsed.operand()).map_err(usage)?;
+    let remotes = parsed.operands().iter().skip(1);
+    let remotes: Result<Vec<Remote>, _> = remotes.map(|text| text.parse()).collect();
+    let mut settings = Settings::new(endpoint, remotes.map_err(|error| usage(error.to_string()))?);
+    if let Some(auth) = auth(parsed) {
+        let (user, password) = auth.split_once(':').unwrap_or((&auth, ""));
+        settings.user = user.to_owned();
+        settings.password = Zeroizing::new(password.to_owned());
+    }
+    settings.host_key = host_key(parsed)?;
+    settings.keepalive = keepalive(parsed)?;
+    settings.max_retry_interval =
+        time(parsed, &MAX_RETRY_INTERVAL)?.unwrap_or(client::MAX_RETRY_INTERVAL);
+    settings.max_retries = retries(parsed)?;
+    let headers: Result<Vec<Header>, _> = parsed
+        .values(&HEADER)
+        .iter()
+        .map(|line| Header::parse(line))
+        .collect();
+    settings.dial.headers = headers.map_err(usage)?;
+    if let Some(proxy) = parsed.value(&PROXY) {
+        settings.dial.proxy = ProxyChoice::Fixed(Proxy::parse(&proxy).map_err(usage)?);
+    }
+    Ok(settings)
+}
+
+/// As for chisel, so that the password need not stand in the list of processes.
+fn auth(parsed: &Parsed) -> Option<Zeroizing<String>> {
+    let given = parsed.value(&AUTH).or_else(|| environment("AUTH"));
+    given.filter(|auth| !auth.is_empty()).map(Zeroizing::new)
+}
+
+fn host_key(parsed: &Parsed) -> Result<HostKeyCheck, Failure> {
+    if let Some(fingerprint) = parsed.value(&FINGERPRINT) {
+        return Ok(HostKeyCheck::Fingerprint(fingerprint));
+    }
+    let known = KnownServers::new(serve::data_dir()?);
+    Ok(HostKeyCheck::Pinned(Arc::new(known)))
+}
+
+fn retries(parsed: &Parsed) -> Result<Option<u32>, Failure> {
+    match parsed.value(&MAX_RETRY_COUNT) {
+        None => Ok(None),
+        // As in chisel, -1 is for ever.
+        Some(text) if text == "-1" => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            let text = quoted(&text);
+            CLIENT.usage(format!(
+                "'--max-retry-count' is {text}: give a whole number"
+            ))
+        }),
+    }
+}
+
+/// The pause between keep-alive requests; none where it is 0.
+pub(super) fn keepalive(parsed: &Parsed) -> Result<Option<Duration>, Failure> {
+    let pause = time(parsed, &KEEPALIVE)?.unwrap_or(client::KEEPALIVE);
+    Ok(Some(pause).filter(|pause| !pause.is_zero()))
+}
+
+fn time(parsed: &Parsed, flag: &Flag) -> Result<Option<Duration>, Failure> {
+    let Some(text) = parsed.value(flag) else {
+        return Ok(None);
+    };
+    match duration(&text) {
+        Some(time) => Ok(Some(time)),
+        None => Err(CLIENT.usage(format!(
+            "'--{}' is {}: give a time such as 25s",
+            flag.long,
+            quoted(&text)
+        ))),
+    }
+}
+
+/// A whole number of `ms`, `s`, `m` or `h`; without a unit, seconds. At most a day.
+fn duration(text: &str) -> Option<Duration> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: u64 = number.parse().ok()?;
+    let millis = match unit {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    let time = Duration::from_millis(number.checked_mul(millis)?);
+    (time <= Duration::from_secs(86_400)).then_some(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        for (text, millis) in [
+            ("25s", 25_000),
+            ("25", 25_000),
+            ("2m", 120_000),
+            ("100ms", 100),
+            ("0s", 0),
+            ("24h", 86_400_000),
+        ] {
+            assert_eq!(
+                duration(text),
+                Some(Duration::from_millis(millis)),
+                "{text}"
+            );
+        }
+        for text in ["", "s", "-1s", "1d", "25h", "1.5s", "99999999999999999999"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_line_is_refused() {
+        let refused = |line: &[&str]| {
+            let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
+            run(&words).unwrap_err().parts().0
+        };
+        for line in [
+            &["ws://h"][..],
+            &["ftp://h", "R:1:h:2"],
+            &["ws://h", "1:h:2"],
+            &[
+                "ws://h",
+                "R:1:h:2",
+                "--fingerprint",
+                "x",
+                "--keepalive",
+                "x",
+            ],
+            &[
+                "ws://h",
+                "R:1:h:2",
+                "--fingerprint",
+                "x",
+                "--max-retry-count",
+                "x",
+            ],
+            &["ws://h", "R:1:h:2", "--fingerprint", "x", "--header", "x"],
+        ] {
+            assert_eq!(refused(line), 2, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `postern tunnel-server`: a tunnel server for operators and tests, in place of `chisel server --reverse`.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::tunnel_client::keepalive;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::tunnel::{AUTHFILE, HOST, LISTEN, PORT, SERVER, SERVER_AUTH, VERBOSE};
+use crate::cli::args::values::environment;
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::signals::SignalWatch;
+use crate::cli::{logging, serve};
+use crate::net::authority::bracketed;
+use crate::store::DataDir;
+use crate::tunnel::server::{Server, Settings, Users};
+use crate::tunnel::ssh::{KeyKind, ServerKey};
+
+/// Where it listens by default, as a chisel server does.
+const DEFAULT_HOST: &str = "0.0.0.0";
+const DEFAULT_PORT: &str = "8080";
+/// Bytes of a users file. Default 1 MiB: some ten thousand users.
+const USERS_CAP: usize = 1024 * 1024;
+/// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
+const KEY_CAP: u64 = 4096;
+
+/// Serves until a signal.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    SERVER.run(arguments, serve_clients)
+}
+
+fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
+    let users = users(parsed)?;
+    let listen = listen(parsed)?;
+    let keepalive = keepalive(parsed)?;
+    logging::start_informing(parsed.has(&VERBOSE));
+    let watch = SignalWatch::start()?;
+    let keys = host_keys()?;
+    let listener = TcpListener::bind(&listen).map_err(|error| {
+        Failure::operation(format!("cannot listen on {}: {error}", quoted(&listen)))
+    })?;
+    let shown: Vec<String> = keys
+        .iter()
+        .map(|key| {
+            let key = key.public();
+            format!("Fingerprint: {} ({})\n", key.fingerprint(), key.kind())
+        })
+        .collect();
+    let open = users.is_empty();
+    let mut settings = Settings::new(listener, keys);
+    settings.policy = Box::new(users);
+    settings.keepalive = keepalive;
+    let stopped = watch.running();
+    let server = Server::start(settings)
+        .map_err(|error| Failure::operation(format!("cannot serve: {error}")))?;
+    if open {
+        log::warn!("there are no users: anybody may connect");
+    }
+    let announcement = format!("{}Listening on {}\n", shown.concat(), server.address());
+    let ended = serve::until_signal(&announcement, &stopped, || ());
+    server.stop();
+    ended
+}
+
+fn listen(parsed: &Parsed) -> Result<String, Failure> {
+    let (host, port) = (parsed.value(&HOST), parsed.value(&PORT));
+    match parsed.value(&LISTEN) {
+        Some(listen) if host.is_none() && port.is_none() => return Ok(listen),
+        Some(_) => {
+            let message = "--listen says it all: give it without --host and --port";
+            return Err(SERVER.usage(message));
+        }
+        None => {}
+    }
+    let host = host.unwrap_or_else(|| DEFAULT_HOST.to_owned());
+    let port = port.unwrap_or_else(|| DEFAULT_PORT.to_owned());
+    if port.parse::<u16>().is_err() {
+        let port = quoted(&port);
+        return Err(SERVER.usage(format!(
+            "--port must be a number from 0 to 65535, not {port}"
+        )));
+    }
+    Ok(format!("{}:{port}", bracketed(&host)))
+}
+
+fn users(parsed: &Parsed) -> Result<Users, Failure> {
+    let mut users = Users::default();
+    if let Some(path) = parsed.value(&AUTHFILE) {
+        let failed =
+            |reason: String| Failure::operation(format!("cannot use {}: {reason}", quoted(&path)));
+        users
+            .read_json(&read(&path).map_err(|error| failed(error.to_string()))?)
+            .map_err(failed)?;
+        if users.is_empty() {
+            return Err(failed("it names no user".to_owned()));
+        }
+    }
+    let auth = parsed.value(&SERVER_AUTH).or_else(|| environment("AUTH"));
+    if let Some(auth) = auth.filter(|auth| !auth.is_empty()).map(Zeroizing::new) {
+        users.add(&auth).map_err(|message| SERVER.usage(message))?;
+    }
+    Ok(users)
+}
+
+fn read(path: &str) -> std::io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let most = u64::try_from(USERS_CAP + 1).expect("it is small");
+    let mut file = std::fs::File::open(path)?.take(most);
+    file.read_to_end(&mut bytes)?;
+    if bytes.len() > USERS_CAP {
+        return Err(std::io::Error::other("it is over 1 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// Kept in the per-user directory, so that clients see the same keys after a restart.
+fn host_keys() -> Result<Arc<[ServerKey]>, Failure> {
+    let home = serve::data_dir()?;
+    let kinds = [
+        (KeyKind::EcdsaP256, "tunnel-server.ecdsa"),
+        (KeyKind::Ed25519, "tunnel-server.ed25519"),
+    ];
+    let keys: Result<Vec<ServerKey>, Failure> = kinds
+        .into_iter()
+        .map(|(kind, name)| host_key(&home, kind, name))
+        .collect();
+    keys.map(Arc::from)
+}
+
+fn host_key(home: &DataDir, kind: KeyKind, name: &str) -> Result<ServerKey, Failure> {
+    let broken = |error: crate::tunnel::ssh::Error| Failure::operation(format!("{name}: {error}"));
+    // Under the lock, so that two servers that start at once agree.
+    let locked = home.lock()?;
+    if let Some(der) = home.read(name, KEY_CAP)?.map(Zeroizing::new) {
+        return ServerKey::from_pkcs8(&der).map_err(broken);
+    }
+    let key = ServerKey::generate(kind).map_err(broken)?;
+    locked.write(name, key.to_pkcs8())?;
+    Ok(key)
+}

@@ -1,0 +1,93 @@
+//! The way to a running manager: its own API, over loopback.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::api_client::{self, Answer, Call};
+use super::failure::{Failure, OVER_LIMIT, printable};
+use crate::store::{DataDir, Instance};
+
+/// What a running manager says to the other commands.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Whereabouts {
+    /// The page's address, `http://127.0.0.1:8181/`.
+    pub(crate) url: String,
+    /// Its process.
+    pub(crate) pid: u32,
+}
+
+/// A running manager.
+pub(crate) struct Manager {
+    address: SocketAddr,
+}
+
+impl Manager {
+    /// The one that runs on the directory; none where there is none.
+    pub(crate) fn find(home: &DataDir) -> Result<Option<Self>, Failure> {
+        let Some(said) = Instance::find(home)? else {
+            return Ok(None);
+        };
+        let address = serde_json::from_slice::<Whereabouts>(&said)
+            .ok()
+            .and_then(|said| address(&said.url));
+        match address {
+            Some(address) => Ok(Some(Self { address })),
+            None => Err(Failure::operation(format!(
+                "run/start.json in {} is damaged",
+                home.dir().display()
+            ))
+            .hint("end 'postern start' and start it again")),
+        }
+    }
+
+    /// The `data` of the answer to one call.
+    pub(crate) fn call(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
+        let call = Call {
+            method,
+            path,
+            authorization: None,
+            body,
+        };
+        let Answer {
+            code,
+            message,
+            data,
+        } = api_client::call(self.address, &call).map_err(|error| {
+            Failure::operation(format!(
+                "the manager at {} does not answer: {error}",
+                self.address
+            ))
+            .hint("end 'postern start' and start it again")
+        })?;
+        let message = printable(&message.unwrap_or_default());
+        match code {
+            Some(200..=299) => Ok(data),
+            Some(429) => Err(Failure::operation(message).exit_status(OVER_LIMIT)),
+            Some(_) => Err(Failure::operation(message)),
+            None => Err(Failure::operation(format!(
+                "what answers at {} is not the manager",
+                self.address
+            ))),
+        }
+    }
+}
+
+/// The text at a place in an answer; empty where there is none.
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default()
+}
+
+fn address(url: &str) -> Option<SocketAddr> {
+    url.strip_prefix("http://")?
+        .trim_end_matches('/')
+        .parse()
+        .ok()
+}

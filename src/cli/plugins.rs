@@ -1,0 +1,30 @@
+//! The plugins that are part of this executable.
+
+use super::commands::mysql::MySql;
+use super::failure::Failure;
+use crate::plugin::{Database, NotServed, Plugin, Served, WebClients};
+
+/// A plugin that is part of this executable.
+pub(super) type BuiltIn = dyn Plugin<Failure = Failure>;
+
+/// Every plugin that exists.
+pub(super) static PLUGINS: &[&BuiltIn] = &[&MySql];
+
+/// The plugins, for who knows a protocol's name only.
+pub(super) struct BuiltIns;
+
+impl WebClients for BuiltIns {
+    fn serve(
+        &self,
+        protocol: &str,
+        database: Database,
+    ) -> Option<Result<Box<dyn Served>, NotServed>> {
+        speaking(protocol).map(|plugin| plugin.serve(database))
+    }
+}
+
+/// The plugin that speaks a protocol.
+pub(super) fn speaking(protocol: &str) -> Option<&'static BuiltIn> {
+    let speaks = |plugin: &&&BuiltIn| plugin.protocols().contains(&protocol);
+    PLUGINS.iter().find(speaks).copied()
+}

@@ -1,0 +1,143 @@
+//! `POST /api/query`, `/api/cancel` and `/api/session/close`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::params::Fields;
+use crate::http::{ApiError, Request, Response, ResponseHead};
+use crate::sqlweb::conn::cancel::stop_in_background;
+use crate::sqlweb::conn::owner::Owner;
+use crate::sqlweb::conn::running_table::MAX_ID;
+use crate::sqlweb::error::StopCause;
+use crate::sqlweb::gate;
+use crate::sqlweb::output::json_answer::{AnswerTail, JsonAnswer};
+use crate::sqlweb::output::lazy_stream::LazyStream;
+use crate::sqlweb::query::execute::execute;
+use crate::sqlweb::query::job::Job;
+use crate::sqlweb::service::Service;
+
+/// Reads the request and answers it on a thread of its own.
+pub(crate) fn query(service: &Arc<Service>, request: Request) {
+    match read(service, &request) {
+        Ok((job, limit)) => {
+            let shared = service.clone();
+            service.spawn(request, move |request| {
+                answer(&shared, request, &job, limit)
+            });
+        }
+        Err(error) => request.respond(Response::error(&error)),
+    }
+}
+
+fn read(service: &Service, request: &Request) -> Result<(Job, Option<u64>), ApiError> {
+    let mut fields = Fields::of(request)?;
+    let job = job(service, request, &mut fields);
+    let limit = fields.count("limit");
+    fields.done()?;
+    Ok((job, limit))
+}
+
+/// The members that a query and an export share.
+pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> Job {
+    let visitor = service.visitor(request);
+    let reader = if visitor.is_empty() {
+        request.peer().to_string()
+    } else {
+        visitor.clone()
+    };
+    Job {
+        sql: fields.required("sql"),
+        reader,
+        db: fields.optional("db"),
+        query_id: fields.short("query_id", MAX_ID),
+        owner: Owner {
+            visitor,
+            session: fields.short("session", MAX_ID).unwrap_or_default(),
+        },
+    }
+}
+
+fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64>) {
+    let started = Instant::now();
+    let client = request.client().clone();
+    let head = ResponseHead::new(200)
+        .header("Content-Type", "application/json")
+        .header("Cache-Control", "no-store");
+    let mut stream = LazyStream::new(request, head);
+    let several = may_return_several(service, &job.sql).then_some(service.run_dir.as_path());
+    let mut answer = JsonAnswer::new(&mut stream, limit, several, started);
+    let outcome = execute(service, job, &mut answer, &client);
+    let sent = match outcome {
+        Ok(told) => answer.finish(&AnswerTail {
+            warnings: &told.warnings,
+            in_transaction: Some(told.in_transaction),
+            failure: None,
+        }),
+        Err(error) if answer.is_untouched() => {
+            drop(answer);
+            return stream.fail(Response::error(&error));
+        }
+        Err(error) => answer.finish(&AnswerTail {
+            warnings: &[],
+            in_transaction: None,
+            failure: Some(&members(&error)),
+        }),
+    };
+    match sent {
+        Ok(()) => stream.finish(),
+        Err(error) => log::debug!("an answer was broken off: {error}"),
+    }
+}
+
+/// A late failure's `code`, `message` and further members.
+fn members(error: &ApiError) -> Map<String, Value> {
+    let mut members = error.extra.clone();
+    members.insert("code".into(), json!(error.status));
+    members.insert("message".into(), json!(error.message));
+    members
+}
+
+/// Only a procedure or a compound statement returns several result sets, and those do not pass the gate.
+fn may_return_several(service: &Service, sql: &str) -> bool {
+    !service.readonly && gate::check(sql, &service.dialect(false)).is_err()
+}
+
+/// Stops the visitor's statement of the given id.
+pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
+    let asked = Fields::of(&request).and_then(|mut fields| {
+        let id = fields.required("query_id");
+        fields.done().map(|()| id)
+    });
+    let response = asked.and_then(|id| {
+        let found = service.running.find(&service.visitor(&request), &id);
+        let running =
+            found.ok_or_else(|| ApiError::not_found(format!("no statement '{id}' is running")))?;
+        stop_in_background(running, StopCause::Cancelled, service.connector.clone());
+        Ok(Response::ok(json!({"query_id": id})))
+    });
+    request.respond(response.unwrap_or_else(|error| Response::error(&error)));
+}
+
+/// Stops what a closed tab was running and lets go of its connection.
+pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
+    let asked = Fields::of(&request).and_then(|mut fields| {
+        // Statements without a session would all be meant by an empty one.
+        let session = fields.required("session");
+        fields.done().map(|()| session)
+    });
+    let response = asked.map(|session| {
+        let owner = Owner {
+            visitor: service.visitor(&request),
+            session,
+        };
+        let mine = service.running.filter(|o, _| *o == owner);
+        for running in mine {
+            stop_in_background(running, StopCause::ClientLeft, service.connector.clone());
+        }
+        service.sessions.close(&owner);
+        Response::ok(json!({"session": owner.session}))
+    });
+    request.respond(response.unwrap_or_else(|error| Response::error(&error)));
+}

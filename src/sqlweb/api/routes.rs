@@ -1,0 +1,252 @@
+//! The plugin's HTTP API: which path is answered by what.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::export;
+use super::query;
+use crate::http::auth::{Outcome, SignInFields};
+use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
+use crate::sqlweb::auth::Auth;
+use crate::sqlweb::catalogue;
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::options::Target;
+use crate::sqlweb::service::Service;
+
+/// The description of the API, served at `/api/openapi.json`.
+const OPENAPI: &str = include_str!("openapi.json");
+
+/// Where a code is exchanged for a cookie.
+const AUTH: &str = "/auth";
+/// The same, as the links of sites name it.
+const SITE_AUTH: &str = "/.postern/auth";
+
+/// Everything a web client answers, to those who have signed in where it is invisible.
+pub(crate) struct Routes {
+    service: Arc<Service>,
+    router: Router,
+}
+
+impl Routes {
+    /// The routes of `service`.
+    pub(crate) fn new(service: &Arc<Service>) -> Self {
+        let on = |f: fn(&Arc<Service>, Request)| {
+            let service = service.clone();
+            move |request: Request| f(&service, request)
+        };
+        let router = Router::new()
+            .on(Method::Get, "/", |request| {
+                assets::page(request, "sql/index.html")
+            })
+            .on(Method::Get, "/assets/*", assets::asset)
+            .on(Method::Get, AUTH, on(auth))
+            .on(Method::Post, AUTH, on(auth))
+            .on(Method::Get, SITE_AUTH, on(auth))
+            .on(Method::Post, SITE_AUTH, on(auth))
+            .on(Method::Get, "/api/info", on(info))
+            .on(Method::Get, "/api/openapi.json", |request| {
+                request.respond(Response::new(200, "application/json", OPENAPI));
+            })
+            .on(Method::Get, "/api/databases", on(databases))
+            .on(Method::Get, "/api/tables", on(tables))
+            .on(Method::Get, "/api/schema", on(schema))
+            .on(Method::Post, "/api/query", on(query::query))
+            .on(Method::Post, "/api/cancel", on(query::cancel))
+            .on(Method::Post, "/api/session/close", on(query::close_session))
+            .on(Method::Post, "/api/export", on(export::export))
+            .on(Method::Get, "/api/export/{ticket}", on(export::redeem));
+        Self {
+            service: service.clone(),
+            router,
+        }
+    }
+}
+
+impl Handler for Routes {
+    fn handle(&self, request: Request) {
+        log_request(&request);
+        match &self.service.access {
+            Some(access) if !may_pass(access, &request) => turn_away(request),
+            _ => self.router.handle(request),
+        }
+    }
+}
+
+/// Without the query, which may hold the authorization code, and without the ticket of a download.
+fn log_request(request: &Request) {
+    let path = match request.path() {
+        path if path.starts_with("/api/export/") => "/api/export/…",
+        path => path,
+    };
+    log::debug!(
+        "{} {path} from {}",
+        request.method().as_str(),
+        request.peer()
+    );
+}
+
+/// The sign-in page, what it is made of, and whoever has signed in.
+fn may_pass(access: &Auth, request: &Request) -> bool {
+    let path = request.path();
+    let of_the_page =
+        path.starts_with("/assets/") && (path.contains("/common/") || path.contains("/sql/signin"));
+    path == AUTH || path == SITE_AUTH || of_the_page || access.visitor(request).is_some()
+}
+
+fn turn_away(request: Request) {
+    let response = if request.path() == "/" {
+        Response::redirect(303, AUTH)
+    } else {
+        Response::error(&ApiError::unauthorized(
+            "sign in with the authorization code first, at /auth",
+        ))
+    };
+    request.respond(response);
+}
+
+/// The sign-in page, and the exchange of a code: from the link (`?code=`), the page's form, or JSON.
+fn auth(service: &Arc<Service>, request: Request) {
+    let Some(access) = &service.access else {
+        return request.respond(Response::redirect(303, "/"));
+    };
+    let by_script = request
+        .header("content-type")
+        .is_some_and(|t| t.starts_with("application/json"));
+    let Some(code) = code_of(&request, by_script) else {
+        return assets::page(request, "sql/signin.html");
+    };
+    match access.enter(&code, request.peer(), access.is_secure(&request)) {
+        Outcome::SignedIn(cookie) => {
+            let response = if by_script {
+                Response::ok(json!({"signed_in": true}))
+            } else {
+                Response::redirect(303, "/")
+            };
+            request.respond(response.header("Set-Cookie", cookie));
+        }
+        Outcome::WrongCode => turn_down(request, by_script, 401, "the authorization code is wrong"),
+        Outcome::TooMany(_) => turn_down(
+            request,
+            by_script,
+            429,
+            "too many wrong authorization codes; wait a minute",
+        ),
+    }
+}
+
+fn code_of(request: &Request, by_script: bool) -> Option<String> {
+    if !by_script || *request.method() != Method::Post {
+        return SignInFields::code_of(request);
+    }
+    let body: Value = request.json().ok()?;
+    SignInFields::code_in(body.get("code")?.as_str().unwrap_or_default())
+}
+
+fn turn_down(request: Request, by_script: bool, status: u16, message: &str) {
+    if by_script {
+        request.respond(Response::error(&ApiError::new(status, message)));
+    } else {
+        assets::page_with_status(request, "sql/signin.html", status);
+    }
+}
+
+/// From memory alone, so that it answers at once whatever the database does.
+fn info(service: &Arc<Service>, request: Request) {
+    let info = service.info();
+    let (host, port) = match &service.target {
+        Target::Tcp { host, port } => (host.clone(), Some(*port)),
+        Target::Unix(path) => (path.display().to_string(), None),
+    };
+    request.respond(Response::ok(json!({
+        "version": info.version,
+        "host": host,
+        "port": port,
+        "user": service.user,
+        "database": service.database,
+        "readonly": service.readonly,
+        "mode": if service.readonly { "read-only" } else { "read-write" },
+        "can_write": info.can_write,
+        "time_zone": info.time_zone,
+        "invisible": service.access.is_some(),
+        "tool": concat!("postern ", env!("CARGO_PKG_VERSION")),
+    })));
+}
+
+fn databases(service: &Arc<Service>, request: Request) {
+    catalogue_answer(service, request, |conn, []| catalogue::databases(conn), []);
+}
+
+fn tables(service: &Arc<Service>, request: Request) {
+    let in_detail = request.query("detail").is_some_and(|v| v == "1");
+    catalogue_answer(
+        service,
+        request,
+        move |conn, [db]| {
+            if in_detail {
+                catalogue::tables_in_detail(conn, db)
+            } else {
+                catalogue::tables(conn, db)
+            }
+        },
+        ["db"],
+    );
+}
+
+fn schema(service: &Arc<Service>, request: Request) {
+    catalogue_answer(
+        service,
+        request,
+        |conn, [db, table]| catalogue::schema(conn, db, table),
+        ["db", "table"],
+    );
+}
+
+/// Asks the catalogue on a thread of its own, with the named parameters, each of which must be there.
+fn catalogue_answer<const N: usize>(
+    service: &Arc<Service>,
+    request: Request,
+    ask: impl FnOnce(&mut mysql::Conn, &[String; N]) -> Result<Value, DbError> + Send + 'static,
+    names: [&str; N],
+) {
+    let named = names.map(|name| request.query(name).unwrap_or_default().to_owned());
+    let missing: Vec<String> = names
+        .iter()
+        .zip(&named)
+        .filter(|(_, value)| value.is_empty())
+        .map(|(name, _)| format!("parameter '{name}' is missing or empty"))
+        .collect();
+    if !missing.is_empty() {
+        return request.respond(Response::error(&ApiError::bad_request(missing.join("; "))));
+    }
+    if named.iter().any(|value| value.contains('\0')) {
+        let wrong = format!("{} must not contain a NUL character", names.join(" and "));
+        return request.respond(Response::error(&ApiError::bad_request(wrong)));
+    }
+    let shared = service.clone();
+    service.spawn(request, move |request| {
+        let client = request.client().clone();
+        let response = match shared.with_spare_conn(&client, |conn| ask(conn, &named)) {
+            Ok(data) => Response::ok(data),
+            Err(error) => Response::error(&found_status(error)),
+        };
+        request.respond(response);
+    });
+}
+
+/// An unknown database or table is 404, one that the account may not see 403.
+fn found_status(mut error: ApiError) -> ApiError {
+    let errno = error
+        .extra
+        .get("error")
+        .and_then(|e| e.get("errno"))
+        .and_then(Value::as_u64);
+    error.status = match errno {
+        // ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME
+        Some(1049 | 1146 | 1102 | 1103) => 404,
+        // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR
+        Some(1044 | 1142) => 403,
+        _ => error.status,
+    };
+    error
+}

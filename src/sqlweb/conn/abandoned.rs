@@ -1,0 +1,100 @@
+//! Connections that were given up while the server was at work on them. Each counts under the cap until the server's
+//! process list shows it no more: a statement that ignores `KILL` must not make room for the next one.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use crate::sync::Mutex;
+use crate::sync::Permit;
+
+/// How long a connection counts whose server cannot be asked: it may have been restarted, or is out of reach.
+const UNSEEN_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long one counts that is still listed.
+const LISTED_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Longest pause between two looks.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct AbandonedConns {
+    all: Mutex<Vec<AbandonedConn>>,
+    /// Whether a thread is looking.
+    pub(super) looking: AtomicBool,
+}
+
+struct AbandonedConn {
+    id: u64,
+    server: Option<Arc<str>>,
+    since: Instant,
+    next: Instant,
+    /// When it was last listed; at first, when it was cut.
+    seen: Instant,
+    _permit: Option<Permit>,
+}
+
+impl AbandonedConn {
+    fn is_over(&self) -> bool {
+        let over = self.since.elapsed() > LISTED_TIMEOUT || self.seen.elapsed() > UNSEEN_TIMEOUT;
+        if over {
+            let id = self.id;
+            log::warn!(
+                "connection {id} was cut and may still be at work on its server, but counts no more"
+            );
+        }
+        over
+    }
+}
+
+impl AbandonedConns {
+    /// Adds one; the next round looks for it.
+    pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permit: Option<Permit>) {
+        let now = Instant::now();
+        self.all.lock().push(AbandonedConn {
+            id,
+            server,
+            since: now,
+            next: now,
+            seen: now,
+            _permit: permit,
+        });
+    }
+
+    /// Whether a look is due.
+    pub(super) fn due(&self) -> bool {
+        let now = Instant::now();
+        let mut all = self.all.lock();
+        all.retain(|cut| !cut.is_over());
+        all.iter()
+            .any(|cut| cut.server.is_some() && cut.next <= now)
+    }
+
+    /// The ids of those on `server`.
+    pub(super) fn on(&self, server: Option<&Arc<str>>) -> Vec<u64> {
+        let all = self.all.lock();
+        let there = all
+            .iter()
+            .filter(|cut| server.is_some() && cut.server.as_ref() == server);
+        there.map(|cut| cut.id).collect()
+    }
+
+    /// Notes that the connection is listed, or lets go of it.
+    pub(super) fn note(&self, server: Option<&Arc<str>>, id: u64, is_listed: bool) {
+        let is_it = |cut: &AbandonedConn| cut.id == id && cut.server.as_ref() == server;
+        let mut all = self.all.lock();
+        all.retain(|cut| is_listed || !is_it(cut));
+        for cut in all.iter_mut().filter(|cut| is_it(cut)) {
+            cut.seen = Instant::now();
+        }
+    }
+
+    /// The longer it lasts, the seldomer it is looked for.
+    pub(super) fn postpone(&self) {
+        let now = Instant::now();
+        for cut in self.all.lock().iter_mut().filter(|cut| cut.next <= now) {
+            cut.next = now + LONGEST_PAUSE.min(cut.since.elapsed() / 10);
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! Connections to the database: addresses, TLS, sign-in rules, and the cap on how many there are.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
+use zeroize::Zeroizing;
+
+use super::abandoned::AbandonedConns;
+use super::db_conn::{DbConn, READ_TIMEOUT};
+use super::driver::rows;
+use super::identity::IdentityQuery;
+use super::socket_handle::{SocketHandle, WeakSocketHandle};
+use crate::net::resolve::resolve;
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
+use crate::sqlweb::options::{Options, Target, TlsMode};
+use crate::sync::{Mutex, Permit, Permits};
+
+/// Time for one TCP connect to one address.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time for TCP, TLS and sign-in together, on all addresses of the name.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Longest silence of the server during the sign-in. Shorter than [`HANDSHAKE_TIMEOUT`], so that a server that accepts
+/// and says nothing is told from one that is slow, and its thread ends; longer than a server takes that waits for the
+/// name service to say who is calling.
+const SIGN_IN_READ_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Idle time before the kernel probes a silent server, in milliseconds.
+const KEEPALIVE_MS: u32 = 30_000;
+
+/// Time between two such probes, in seconds.
+const PROBE_INTERVAL_S: u32 = 10;
+
+/// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
+const PROBES: u32 = 3;
+
+/// Stack of the thread that signs in: the driver with a TLS handshake needs about 60 KiB in a debug build.
+const STACK: usize = 512 << 10;
+
+/// Makes connections and counts them.
+pub(crate) struct Connector {
+    target: Target,
+    user: String,
+    password: Zeroizing<String>,
+    database: Option<String>,
+    tls: TlsMode,
+    /// Largest packet, in bytes.
+    max_packet: usize,
+    /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
+    offers_tls: AtomicU8,
+    in_use: Permits,
+    /// Gets a message when a connection could not be made.
+    missed: (Sender<()>, Receiver<()>),
+    /// How servers here are asked who they are.
+    pub(super) question: IdentityQuery,
+    /// Short connections of ours that must have ended by a time.
+    pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,
+    /// Connections that were given up while the server was at work.
+    pub(super) abandoned: AbandonedConns,
+}
+
+const UNKNOWN: u8 = 0;
+const OFFERED: u8 = 1;
+const ABSENT: u8 = 2;
+
+impl Connector {
+    /// A connector for the server and account that `options` name.
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            target: options.target.clone(),
+            user: options.user.clone(),
+            password: options.password.clone(),
+            database: options.database.clone(),
+            tls: options.tls,
+            max_packet: if options.readonly || options.invisible {
+                MAX_PACKET_SHARED
+            } else {
+                MAX_PACKET
+            },
+            offers_tls: AtomicU8::new(UNKNOWN),
+            in_use: Permits::default(),
+            missed: crossbeam_channel::bounded(1),
+            question: IdentityQuery::default(),
+            controls: Mutex::default(),
+            abandoned: AbandonedConns::default(),
+        }
+    }
+
+    /// Gets a message, as far as there is room, when a connection could not be made.
+    pub(crate) fn missed(&self) -> Receiver<()> {
+        self.missed.1.clone()
+    }
+
+    /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
+    pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
+        let conn = self.connect_with(Some(self.permit()?), HANDSHAKE_TIMEOUT);
+        let mut conn = conn.inspect_err(|_| {
+            // One message is enough.
+            let _ = self.missed.0.try_send(());
+        })?;
+        conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+        self.question.ask(&mut conn)?;
+        Ok(conn)
+    }
+
+    /// A connection outside the cap for a few words about another one, of which each and all are short.
+    pub(super) fn control_connection(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
+        let mut conn = self.connect_with(None, time)?;
+        conn.socket.set_read_timeout(Some(time));
+        let until = Instant::now() + 2 * time;
+        self.controls.lock().push((until, conn.socket.weak()));
+        self.question.ask(&mut conn)?;
+        Ok(conn)
+    }
+
+    /// Shuts down those that are not. The answer to a short question may be without end.
+    pub(crate) fn end_overdue_controls(&self) {
+        let now = Instant::now();
+        self.controls
+            .lock()
+            .retain(|(until, socket)| match socket.get() {
+                Some(socket) if *until < now => {
+                    socket.shut_down();
+                    false
+                }
+                socket => socket.is_some(),
+            });
+    }
+
+    /// Takes a connection that was given up while the server may be at work on it: it counts until that has ended.
+    pub(crate) fn give_up(&self, conn: DbConn) {
+        conn.socket.shut_down();
+        drop((conn.driver, conn.socket));
+        self.abandoned.add(conn.id, conn.server, conn.permit);
+    }
+
+    fn permit(&self) -> Result<Permit, DbError> {
+        self.in_use.take(MAX_CONNECTIONS).ok_or(DbError::Busy)
+    }
+
+    /// Connects on a thread of its own, since the driver's handshake cannot be given a deadline; a thread that is
+    /// left behind keeps its permit until it ends, so that there are never more than the cap.
+    fn connect_with(
+        self: &Arc<Self>,
+        permit: Option<Permit>,
+        timeout: Duration,
+    ) -> Result<DbConn, DbError> {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let this = self.clone();
+        let signing_in = move || {
+            let signed_in = catch_panic(|| this.sign_in()).map_err(|error| match error {
+                DbError::Lost(why) => this.unreachable(&why),
+                DbError::Statement(error) => DbError::Denied(error),
+                other => other,
+            });
+            let made = signed_in.and_then(|conn| this.with_socket(conn, permit));
+            let _ = sender.send(made);
+        };
+        std::thread::Builder::new()
+            .name("db-connect".into())
+            .stack_size(STACK)
+            .spawn(signing_in)
+            .map_err(|error| self.unreachable(&format!("no thread: {error}")))?;
+        match receiver.recv_timeout(timeout) {
+            Ok(made) => made,
+            Err(RecvTimeoutError::Timeout) => Err(self.unreachable(&format!(
+                "no complete handshake within {} s",
+                timeout.as_secs()
+            ))),
+            Err(RecvTimeoutError::Disconnected) => Err(self.unreachable("the handshake failed")),
+        }
+    }
+
+    /// Without a handle on its socket a connection could not be ended, where one can be had at all.
+    fn with_socket(&self, driver: Conn, permit: Option<Permit>) -> Result<DbConn, DbError> {
+        let socket = SocketHandle::of(&driver);
+        if SocketHandle::is_supported() && !socket.is_some() {
+            return Err(self.unreachable("no further file can be opened here"));
+        }
+        Ok(DbConn {
+            socket,
+            id: driver.connection_id().into(),
+            driver,
+            moved: false,
+            server: None,
+            is_dated: false,
+            has_state: false,
+            permit,
+        })
+    }
+
+    fn sign_in(&self) -> Result<Conn, DbError> {
+        let Target::Tcp { host, port } = &self.target else {
+            return self.dial(None);
+        };
+        let addresses = self.resolve(host, *port)?;
+        first_reached(addresses, |address| self.dial(Some(address)))
+            .unwrap_or_else(|| Err(self.unreachable("the name has no address")))
+    }
+
+    /// Resolved here since the driver gives up at the first address that refuses.
+    fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, DbError> {
+        resolve(host, port).map_err(|_| self.unreachable("the host name was not found"))
+    }
+
+    fn dial(&self, address: Option<SocketAddr>) -> Result<Conn, DbError> {
+        let known = self.offers_tls.load(Ordering::SeqCst);
+        let with_tls = address.is_some()
+            && match self.tls {
+                TlsMode::Off => false,
+                TlsMode::Prefer => known != ABSENT,
+                TlsMode::Require | TlsMode::Verify => true,
+            };
+        if with_tls && self.tls == TlsMode::Verify {
+            readable_trust_store()?;
+        }
+        match Conn::new(self.opts(address, with_tls)) {
+            Ok(conn) if with_tls => {
+                self.offers_tls.store(OFFERED, Ordering::SeqCst);
+                self.fresh(conn)
+            }
+            Ok(conn) => Ok(conn),
+            Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
+                self.without_tls(address, known)
+            }
+            Err(error) => Err(self.refused(error, address)),
+        }
+    }
+
+    /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
+    /// could answer in the server's place. Nobody can have known in advance what is asked here.
+    fn fresh(&self, mut conn: Conn) -> Result<Conn, DbError> {
+        let asked = unguessable()?;
+        let answer = rows(&mut conn, &format!("SELECT '{asked}'"))?;
+        let told = answer.first().and_then(|row| row.get_opt::<String, _>(0));
+        if told.is_some_and(|told| told.is_ok_and(|told| told == asked)) {
+            return Ok(conn);
+        }
+        Err(DbError::Tls(format!(
+            "something on the way to {} answered in the server's place before TLS had begun",
+            self.target
+        )))
+    }
+
+    /// `prefer` falls back when the server does not offer TLS, but never on a server that once did.
+    fn without_tls(&self, address: Option<SocketAddr>, known: u8) -> Result<Conn, DbError> {
+        if self.tls != TlsMode::Prefer {
+            return Err(DbError::Tls(format!(
+                "{} does not offer TLS, which --tls asks for",
+                self.target
+            )));
+        }
+        if known == OFFERED {
+            return Err(DbError::Tls(format!(
+                "{} offered TLS before and no longer does; restart postern to accept that",
+                self.target
+            )));
+        }
+        self.offers_tls.store(ABSENT, Ordering::SeqCst);
+        self.dial(address)
+    }
+
+    fn opts(&self, address: Option<SocketAddr>, with_tls: bool) -> OptsBuilder {
+        let refuse_files = LocalInfileHandler::new(|_, _| {
+            Err(std::io::Error::other(
+                "the server asked for a local file, which is never given",
+            ))
+        });
+        let builder = OptsBuilder::new()
+            .user(Some(&self.user))
+            .pass(Some(self.password.as_str()))
+            .db_name(self.database.as_deref())
+            .prefer_socket(false)
+            .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
+            .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
+            // Without a handle on the socket it could not be lifted again.
+            .read_timeout(SocketHandle::is_supported().then_some(SIGN_IN_READ_TIMEOUT))
+            .max_allowed_packet(Some(self.max_packet))
+            .stmt_cache_size(Some(0))
+            .local_infile_handler(Some(refuse_files))
+            .connect_attrs(Some(std::collections::HashMap::from([(
+                "program_name",
+                "postern",
+            )])))
+            .server_key_path(self.key_rule(address, with_tls));
+        let builder = match (&self.target, address) {
+            (Target::Unix(path), _) => builder.socket(Some(path.to_string_lossy())),
+            (Target::Tcp { host, port }, Some(address)) => builder
+                .ip_or_hostname(Some(self.dialled_name(host, address.ip())))
+                .bind_address(self.family(address))
+                .tcp_port(*port),
+            (Target::Tcp { host, port }, None) => {
+                builder.ip_or_hostname(Some(host.clone())).tcp_port(*port)
+            }
+        };
+        probed(builder).ssl_opts(with_tls.then(|| self.ssl_opts()))
+    }
+
+    /// A verified certificate is for the name; everything else takes the address that was resolved.
+    fn dialled_name(&self, host: &str, ip: IpAddr) -> String {
+        if self.tls == TlsMode::Verify {
+            host.to_owned()
+        } else {
+            ip.to_string()
+        }
+    }
+
+    /// Where the driver resolves the name itself, an address to bind to makes it keep to that family, and go on from an
+    /// address that refuses.
+    fn family(&self, address: SocketAddr) -> Option<SocketAddr> {
+        let any = match address {
+            SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        (self.tls == TlsMode::Verify).then_some(SocketAddr::new(any, 0))
+    }
+
+    fn ssl_opts(&self) -> SslOpts {
+        let verify = self.tls == TlsMode::Verify;
+        SslOpts::default()
+            .with_danger_accept_invalid_certs(!verify)
+            .with_danger_skip_domain_validation(!verify)
+            .with_root_cert_path(trust_store().filter(|_| verify))
+    }
+
+    /// The full exchange of `caching_sha2_password` without TLS would encrypt the password with a key that anybody on
+    /// the way can replace. Naming a key file that cannot exist makes the driver stop before it sends anything.
+    fn key_rule(&self, address: Option<SocketAddr>, with_tls: bool) -> Option<PathBuf> {
+        let allowed = with_tls || takes_any_key(self.tls, address.map(|a| a.ip()));
+        (!allowed).then(|| PathBuf::from(NO_KEY))
+    }
+
+    fn refused(&self, error: mysql::Error, address: Option<SocketAddr>) -> DbError {
+        // What the transport reports comes wrapped; what the driver cannot parse does not.
+        let of_transport = matches!(error, mysql::Error::CodecError(_));
+        match plain(error) {
+            mysql::Error::MySqlError(error) => DbError::Denied(error),
+            mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
+                self.unreachable(&dial_sentence(kind))
+            }
+            mysql::Error::DriverError(DriverError::ConnectTimeout) => {
+                self.unreachable("connection timed out")
+            }
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
+                DbError::Auth(format!(
+                    "{} asks for the sign-in method '{name}', which is not supported",
+                    self.target
+                ))
+            }
+            mysql::Error::DriverError(
+                error @ (DriverError::OldMysqlPasswordDisabled
+                | DriverError::CleartextPluginDisabled),
+            ) => DbError::Auth(format!(
+                "{} asks for an unsafe sign-in method: {error}",
+                self.target
+            )),
+            mysql::Error::TlsError(error) => {
+                DbError::Tls(format!("TLS with {} failed: {error}", self.target))
+            }
+            mysql::Error::IoError(error) if self.key_was_refused(&error, address) => {
+                DbError::Auth(format!(
+                    "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
+                    self.target
+                ))
+            }
+            mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
+            mysql::Error::CodecError(_) => self.unreachable(NOT_MYSQL),
+            mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
+            other => self.unreachable(&other.to_string()),
+        }
+    }
+
+    fn key_was_refused(&self, error: &std::io::Error, address: Option<SocketAddr>) -> bool {
+        matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ) && self.key_rule(address, false).is_some()
+    }
+
+    /// rustls hands its errors through as input/output errors of the kind "invalid data".
+    fn io_refused(&self, error: &std::io::Error, of_transport: bool) -> DbError {
+        if error.kind() == std::io::ErrorKind::WouldBlock {
+            return self.unreachable(&format!(
+                "the server was silent for {} s during the sign-in",
+                SIGN_IN_READ_TIMEOUT.as_secs()
+            ));
+        }
+        let is_invalid = error.kind() == std::io::ErrorKind::InvalidData;
+        if is_invalid && of_transport && self.tls != TlsMode::Off {
+            return DbError::Tls(format!("TLS with {} failed: {error}", self.target));
+        }
+        self.unreachable(&io_sentence(error))
+    }
+
+    fn unreachable(&self, why: &str) -> DbError {
+        DbError::Unreachable(format!("cannot connect to {}: {why}", self.target))
+    }
+}
+
+/// The driver keeps only the kind of what went wrong. Where it dialled a name of two families itself, see
+/// [`Connector::family`], the last try is in the wrong one and has a kind without a name.
+fn dial_sentence(kind: std::io::ErrorKind) -> String {
+    match io_sentence(&kind.into()) {
+        unnamed if unnamed.starts_with("uncategorized") => {
+            "none of its addresses takes the connection".into()
+        }
+        named => named,
+    }
+}
+
+/// Whether a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
+/// person has said that encryption does not matter. No address is a Unix socket.
+fn takes_any_key(tls: TlsMode, address: Option<IpAddr>) -> bool {
+    tls == TlsMode::Off || address.is_none_or(|ip| ip.to_canonical().is_loopback())
+}
+
+/// Dials one address after the other until one is reached, whatever comes of it then; the last failure otherwise.
+fn first_reached<T>(
+    addresses: Vec<SocketAddr>,
+    dial: impl Fn(SocketAddr) -> Result<T, DbError>,
+) -> Option<Result<T, DbError>> {
+    let mut last = None;
+    for address in addresses {
+        let outcome = dial(address);
+        let reached = !matches!(outcome, Err(DbError::Unreachable(_)));
+        last = Some(outcome);
+        if reached {
+            break;
+        }
+    }
+    last
+}
+
+/// With the kernel's probes of a silent server.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn probed(builder: OptsBuilder) -> OptsBuilder {
+    builder
+        .tcp_keepalive_probe_interval_secs(Some(PROBE_INTERVAL_S))
+        .tcp_keepalive_probe_count(Some(PROBES))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn probed(builder: OptsBuilder) -> OptsBuilder {
+    builder
+}
+
+/// 32 hexadecimal digits.
+fn unguessable() -> Result<String, DbError> {
+    let bytes: [u8; 16] = ring::rand::generate(&ring::rand::SystemRandom::new())
+        .map_err(|_| DbError::Tls("the system gives no random bytes".into()))?
+        .expose();
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A path under a file, so that nothing can ever be there.
+const NO_KEY: &str = "/dev/null/no-unverified-server-key";
+
+/// The driver would not say which file it could not read.
+fn readable_trust_store() -> Result<(), DbError> {
+    let Some(path) = trust_store() else {
+        return Ok(());
+    };
+    std::fs::File::open(&path).map(drop).map_err(|error| {
+        DbError::Tls(format!(
+            "the trusted certificates in {} cannot be read: {}",
+            path.display(),
+            io_sentence(&error)
+        ))
+    })
+}
+
+/// The certificates that `--tls verify` trusts beside the built-in public ones: `SSL_CERT_FILE`, else the system's bundle.
+fn trust_store() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()) {
+        return Some(named.into());
+    }
+    [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/cert.pem",
+        "/etc/ssl/ca-bundle.pem",
+    ]
+    .iter()
+    .map(PathBuf::from)
+    .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_from_the_wire_is_taken_where_nobody_is_on_the_way() {
+        let ip = |text: &str| Some(text.parse().unwrap());
+        for tls in [TlsMode::Prefer, TlsMode::Require, TlsMode::Verify] {
+            assert!(takes_any_key(tls, None));
+            assert!(takes_any_key(tls, ip("127.0.0.1")));
+            assert!(takes_any_key(tls, ip("127.8.9.10")));
+            assert!(takes_any_key(tls, ip("::1")));
+            assert!(takes_any_key(tls, ip("::ffff:127.0.0.1")));
+            assert!(!takes_any_key(tls, ip("10.0.0.1")));
+            assert!(!takes_any_key(tls, ip("0.0.0.0")));
+            assert!(!takes_any_key(tls, ip("fe80::1")));
+            assert!(!takes_any_key(tls, ip("::ffff:10.0.0.1")));
+        }
+        assert!(takes_any_key(TlsMode::Off, ip("10.0.0.1")));
+    }
+
+    #[test]
+    fn the_next_address_is_dialled_when_one_is_not_reached() {
+        let addresses: Vec<SocketAddr> = ["[::1]:1", "127.0.0.1:2", "127.0.0.1:3"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        let not_reached = || DbError::Unreachable("refused".into());
+        let second = first_reached(addresses.clone(), |address| match address.port() {
+            1 => Err(not_reached()),
+            port => Ok(port),
+        });
+        assert_eq!(second.unwrap().unwrap(), 2);
+        // An account that is refused is refused; the next address gets no password.
+        let denied = first_reached(addresses.clone(), |address| match address.port() {
+            1 => Err::<u16, _>(DbError::Auth("no".into())),
+            _ => Err(not_reached()),
+        });
+        assert!(matches!(denied, Some(Err(DbError::Auth(_)))));
+        let none = first_reached(addresses, |_| Err::<u16, _>(not_reached()));
+        assert!(matches!(none, Some(Err(DbError::Unreachable(_)))));
+    }
+}

@@ -1,0 +1,32 @@
+//! One connection to the database, with what is known of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mysql::Conn;
+
+use super::socket_handle::SocketHandle;
+use crate::sync::Permit;
+
+/// Longest silence of the server in answer to a statement of ours. A person's statement may take for ever.
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// One database connection with its place under the cap.
+pub(crate) struct DbConn {
+    /// The driver's connection.
+    pub(crate) driver: Conn,
+    /// Whether its current database may differ from the one it was made with, which only a new connection restores.
+    pub(crate) moved: bool,
+    /// The connection's socket, for what the driver does not offer.
+    pub(crate) socket: SocketHandle,
+    /// The server's number of this connection, as `KILL QUERY` takes it.
+    pub(crate) id: u64,
+    /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
+    pub(crate) server: Option<Arc<str>>,
+    /// Whether that tells one start of the server from the next; ids begin anew at each.
+    pub(crate) is_dated: bool,
+    /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
+    pub(crate) has_state: bool,
+    /// Its permit under [`MAX_CONNECTIONS`](super::connector::MAX_CONNECTIONS); a control connection has none.
+    pub(super) permit: Option<Permit>,
+}

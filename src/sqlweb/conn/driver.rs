@@ -1,0 +1,39 @@
+//! Statements of ours, and calls into the driver with its panics contained.
+
+use std::mem::ManuallyDrop;
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, QueryResult, Row, Text};
+
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::error::DbError;
+
+/// Calls into the driver. After [`DbError::Lost`] the connection is of no more use.
+pub(crate) fn call_driver<T>(call: impl FnOnce() -> mysql::Result<T>) -> Result<T, DbError> {
+    catch_panic(|| Ok(call()?))
+}
+
+/// Runs a statement of ours whose rows do not matter.
+pub(crate) fn run_silently(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
+    rows(conn, sql).map(drop)
+}
+
+/// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.
+pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
+    catch_panic(|| {
+        let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
+        let mut rows = Vec::new();
+        while has_set(&mut result) {
+            for row in result.by_ref() {
+                rows.push(row?);
+            }
+        }
+        drop(ManuallyDrop::into_inner(result));
+        Ok(rows)
+    })
+}
+
+/// Whether another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
+pub(crate) fn has_set(result: &mut QueryResult<'_, '_, '_, Text>) -> bool {
+    ManuallyDrop::new(result.iter()).is_some()
+}

@@ -1,0 +1,313 @@
+//! `KILL QUERY` over a second connection, which first proves that it is on the statement's own server and that the
+//! connection there runs the statement.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mysql::Row;
+
+use super::connector::Connector;
+use super::db_conn::DbConn;
+use super::driver::{rows, run_silently};
+use super::socket_handle::SocketHandle;
+use crate::sqlweb::error::DbError;
+
+/// Time for the second connection, and again for each of its answers: who waits for that must not wait for long.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Second connections that are made, one after the other, to come to the right server.
+const CONNECTIONS: usize = 8;
+
+/// Looks at the process list for a statement that is not to be seen there yet.
+const LOOKS: u32 = 12;
+
+/// Pause after the first such look; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// See [`FIRST_PAUSE`].
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// Characters of a statement that are compared; no server's list shows fewer of a long one than [`LEAST_SHOWN`].
+const COMPARED: usize = 2_000;
+
+/// See [`COMPARED`].
+const LEAST_SHOWN: usize = 90;
+
+/// Seconds by which a server's count of how long a statement has run may be ahead of ours.
+const TIME_AHEAD: u64 = 2;
+
+/// `ER_NO_SUCH_THREAD` and MariaDB's `ER_NO_SUCH_QUERY`.
+const ENDED: [u16; 2] = [1094, 1957];
+
+/// A statement as it was sent, for whoever wants to stop it.
+#[derive(Clone)]
+pub(crate) struct SentStatement {
+    /// The server's number of the connection.
+    pub(crate) connection: u64,
+    /// See [`DbConn::server`].
+    pub(crate) server: Option<Arc<str>>,
+    /// The connection's socket.
+    pub(crate) socket: SocketHandle,
+    /// What is compared of its text; `None` where questions of ours run.
+    text: Option<String>,
+    /// Whether the server may show another text in its place: of what it calls, or without its passwords.
+    may_differ: bool,
+    since: Instant,
+}
+
+impl SentStatement {
+    /// What is about to be sent on `conn`; `harmless` when it is known to call nothing.
+    pub(crate) fn on(conn: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
+        Self {
+            connection: conn.id,
+            server: conn.server.clone(),
+            socket: conn.socket.clone(),
+            text: sql.map(compared),
+            may_differ: !harmless,
+            since: Instant::now(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn somewhere(connection: u64, socket: SocketHandle) -> Self {
+        Self {
+            connection,
+            server: None,
+            socket,
+            text: None,
+            may_differ: false,
+            since: Instant::now(),
+        }
+    }
+}
+
+/// What came of a kill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KillOutcome {
+    /// The server was told, or the statement had ended.
+    Done,
+    /// No second connection could prove that it would hit the statement, so nothing was sent.
+    Unproven,
+}
+
+/// What the process list says of a connection.
+enum ListedAs {
+    /// It runs the statement; with MariaDB's number of that, where it can only be this text.
+    Statement(Option<u64>),
+    /// Something else, or nothing yet.
+    Other,
+    /// It was told to stop before.
+    Killed,
+    /// The connection is not there.
+    Gone,
+}
+
+impl Connector {
+    /// A second connection that is on the statement's own server, for [`kill_over`]; none where that cannot be had.
+    pub(super) fn connect_to_kill(
+        self: &Arc<Self>,
+        sent: &SentStatement,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<DbConn>, DbError> {
+        if sent.server.is_none() {
+            return Ok(None);
+        }
+        let deadline = Instant::now() + KILL_TIMEOUT;
+        for _ in 0..CONNECTIONS {
+            let control = self.control_connection(KILL_TIMEOUT)?;
+            if control.server == sent.server {
+                return Ok(Some(control));
+            }
+            if Instant::now() > deadline || !is_wanted() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Stops the statement, as soon as its connection is seen to run it, as long as that is wanted.
+pub(super) fn kill_over(
+    control: &mut DbConn,
+    sent: &SentStatement,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<KillOutcome, DbError> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 0..LOOKS {
+        match look(control, sent)? {
+            ListedAs::Gone | ListedAs::Killed => return Ok(KillOutcome::Done),
+            ListedAs::Statement(query) => {
+                let hit = kill(control, sent.connection, query)?;
+                if hit || query.is_none() {
+                    return Ok(KillOutcome::Done);
+                }
+            }
+            ListedAs::Other => {}
+        }
+        if !is_wanted() {
+            return Ok(KillOutcome::Done);
+        }
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+    Ok(KillOutcome::Unproven)
+}
+
+/// False when it had ended before.
+fn kill(control: &mut DbConn, connection: u64, query: Option<u64>) -> Result<bool, DbError> {
+    let kill = match query {
+        // Never hits what the connection runs next.
+        Some(query) => format!("KILL QUERY ID {query}"),
+        None => format!("KILL QUERY {connection}"),
+    };
+    match run_silently(&mut control.driver, &kill) {
+        Ok(()) => Ok(true),
+        Err(DbError::Statement(error)) if ENDED.contains(&error.code) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The process list's row of a connection, if any, with whether it is our account's: within what runs with the rights of
+/// its definer it is the definer's.
+pub(super) fn listed(control: &mut DbConn, connection: u64) -> Result<Vec<Row>, DbError> {
+    let ask = |table: &str| {
+        format!(
+            "SELECT *, USER = (SELECT USER FROM {table} AS own WHERE own.ID = CONNECTION_ID()) AS IS_OURS \
+             FROM {table} WHERE ID = {connection}"
+        )
+    };
+    match rows(&mut control.driver, &ask("information_schema.PROCESSLIST")) {
+        // MySQL is about to take this one away.
+        Err(DbError::Statement(_)) => {
+            rows(&mut control.driver, &ask("performance_schema.processlist"))
+        }
+        listed => listed,
+    }
+}
+
+/// A column as text; of what a server may lack, or call by a name in small letters.
+pub(super) fn field(row: &Row, name: &str) -> Option<String> {
+    let is_it = |column: &mysql::Column| column.name_str().eq_ignore_ascii_case(name);
+    let at = row.columns_ref().iter().position(is_it)?;
+    match row.as_ref(at)? {
+        mysql::Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    }
+}
+
+fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError> {
+    let listed = listed(control, sent.connection)?;
+    let Some(row) = listed.first() else {
+        // Hidden from an account without PROCESS while it has the rights of a definer; the id is our connection's.
+        return Ok(if sent.may_differ {
+            ListedAs::Statement(None)
+        } else {
+            ListedAs::Gone
+        });
+    };
+    if !is_ours(row) && !sent.may_differ {
+        return Ok(ListedAs::Other);
+    }
+    let shown = field(row, "INFO").map(|text| compared(&text));
+    Ok(match field(row, "COMMAND").as_deref() {
+        Some("Killed") => ListedAs::Killed,
+        Some("Query" | "Execute" | "Prepare") => {
+            let time = field(row, "TIME").and_then(|time| time.parse::<i64>().ok());
+            judge(sent, shown.as_deref(), time, number(row))
+        }
+        _ => ListedAs::Other,
+    })
+}
+
+/// See [`listed`].
+pub(super) fn is_ours(row: &Row) -> bool {
+    field(row, "IS_OURS").as_deref() == Some("1")
+}
+
+fn number(row: &Row) -> Option<u64> {
+    field(row, "QUERY_ID")?.parse().ok()
+}
+
+/// Whether what the connection runs is the statement, by its text, or, where that may be another, by how long it has
+/// run.
+fn judge(
+    sent: &SentStatement,
+    shown: Option<&str>,
+    time: Option<i64>,
+    query: Option<u64>,
+) -> ListedAs {
+    let in_time = || {
+        let most = sent.since.elapsed().as_secs() + TIME_AHEAD;
+        time.is_some_and(|time| i64::try_from(most).is_ok_and(|most| time <= most))
+    };
+    match (&sent.text, shown) {
+        (Some(text), Some(shown)) if is_shown(text, shown) => ListedAs::Statement(query),
+        (Some(_), Some(_)) if !sent.may_differ => ListedAs::Other,
+        _ if in_time() => ListedAs::Statement(None),
+        _ => ListedAs::Other,
+    }
+}
+
+/// A list may cut a long text.
+fn is_shown(text: &str, shown: &str) -> bool {
+    text == shown || (shown.len() >= LEAST_SHOWN && text.starts_with(shown))
+}
+
+/// What is compared of a text: its beginning, without what servers cut off around it (blanks, semicolons) and without
+/// the characters that their lists show otherwise, depending on the session's character set.
+fn compared(sql: &str) -> String {
+    let trimmed = sql
+        .trim_start_matches(|c: char| c.is_ascii_whitespace())
+        .trim_end_matches(|c: char| c.is_ascii_whitespace() || c == ';' || c == '\0');
+    let beginning = trimmed.chars().take(COMPARED);
+    beginning.filter(|c| c.is_ascii() && *c != '?').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(text: Option<&str>, may_differ: bool) -> SentStatement {
+        SentStatement {
+            connection: 7,
+            server: None,
+            socket: SocketHandle::default(),
+            text: text.map(compared),
+            may_differ,
+            since: Instant::now(),
+        }
+    }
+
+    fn is_ours(sent: &SentStatement, shown: Option<&str>, time: i64) -> bool {
+        let shown = shown.map(compared);
+        matches!(
+            judge(sent, shown.as_deref(), Some(time), None),
+            ListedAs::Statement(_)
+        )
+    }
+
+    #[test]
+    fn a_statement_is_known_by_its_text_in_every_form_that_lists_show() {
+        let select = sent(Some("\n SELECT 'né 😀?', SLEEP(9) ;; "), false);
+        assert!(is_ours(&select, Some("SELECT 'né ??', SLEEP(9)"), 1));
+        assert!(is_ours(&select, Some("SELECT 'nÃ© ????', SLEEP(9)"), -1));
+        assert!(!is_ours(&select, Some("SELECT 'ne 😀?', SLEEP(8)"), 0));
+        assert!(!is_ours(&select, Some("SELECT"), 0));
+        let long = format!("SELECT '{}'", "x".repeat(100_000));
+        let long = sent(Some(&long), false);
+        let cut = format!("SELECT '{}", "x".repeat(1000));
+        assert!(is_ours(&long, Some(&cut), 0));
+    }
+
+    #[test]
+    fn where_the_text_may_be_another_the_time_must_be_ours() {
+        let call = sent(Some("CALL p()"), true);
+        assert!(is_ours(&call, Some("SELECT SLEEP(9)"), 1));
+        assert!(!is_ours(&call, Some("SELECT SLEEP(9)"), 60));
+        assert!(is_ours(&call, None, 0));
+        // Not to be seen yet, or no text at all: PREPARE.
+        let select = sent(Some("SELECT 1"), false);
+        assert!(is_ours(&select, None, 1) && !is_ours(&select, None, 60));
+        assert!(is_ours(&sent(None, false), Some("SHOW TABLES"), 0));
+    }
+}

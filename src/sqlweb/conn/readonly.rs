@@ -1,0 +1,196 @@
+//! The third layer of the read-only mode: the connection itself.
+//!
+//! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only,
+//! a read-only transaction begins in it, and the server is asked whether all that is so, and whether somebody has made a function of a name that the statement calls
+//! ([`stored`](crate::sqlweb::conn::stored_functions)). Then the server prepares the statement, which refuses a second one in the
+//! same text, and only then it runs, in the text protocol.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::driver::{call_driver, rows};
+use super::server_info::{ServerInfo, dialect_of};
+use super::stored_functions;
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::error::DbError;
+
+/// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
+const UNSUPPORTED_PS: u16 = 1295;
+
+/// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
+/// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
+/// Fails unless the server confirms every part of it, is still
+/// the one that `info` tell of, and has no function of somebody's under a name that the statement `calls`.
+///
+/// [`DbError::Changed`] asks for new info.
+pub(crate) fn make_read_only(
+    conn: &mut Conn,
+    info: &ServerInfo,
+    calls: &[&str],
+) -> Result<(), DbError> {
+    call_driver(|| conn.reset())?;
+    let answer = match rows(conn, &setting(info, calls)) {
+        // A variable or a mode that this server does not know, a table that the account may not read any more.
+        Err(DbError::Statement(error)) => {
+            return Err(changed(&format!(
+                "the server does not take what makes a connection read-only: {}",
+                error.message
+            )));
+        }
+        answer => answer?,
+    };
+    let mut answer = answer.iter();
+    let row = answer.next();
+    let text = |i: usize| row?.get_opt::<String, _>(i)?.ok();
+    if let Some(version) = text(5).filter(|version| dialect_of(version) != info.dialect) {
+        return Err(changed(&format!(
+            "the server is not the one that was there before: it was {} and is {version}",
+            info.version
+        )));
+    }
+    let own = conn.connection_id().to_string();
+    let columns = if calls.is_empty() { 7 } else { 9 };
+    let confirmed = row.is_some_and(|row| row.len() == columns)
+        && text(0).as_deref() == Some("1")
+        && text(1).is_some_and(|modes| same_modes(&modes, &info.pinned_mode))
+        && text(2).as_deref() == Some("utf8mb4")
+        && text(3) == Some(own)
+        && text(4).as_deref() == Some("1");
+    if !confirmed {
+        return Err(DbError::ReadOnly(
+            "the server did not confirm that the connection is read-only, so nothing was sent (layer: connection)".into(),
+            None,
+        ));
+    }
+    let granted = answer.filter_map(|row| row.get_opt::<String, _>(0)?.ok());
+    let database = text(6);
+    match text(7)
+        .or_else(|| text(8))
+        .or_else(|| stored_functions::granted(granted, calls, database.as_deref(), info))
+    {
+        None => Ok(()),
+        Some(name) => Err(taken(&name)),
+    }
+}
+
+/// One round trip: what is set, what the server says of it, and who else has a function of a called name.
+fn setting(info: &ServerInfo, calls: &[&str]) -> String {
+    let (variable, mode) = (info.read_only_variable(), &info.pinned_mode);
+    let in_transaction = if info.dialect.mariadb {
+        " AND @@in_transaction"
+    } else {
+        ""
+    };
+    let set = format!(
+        "SET NAMES utf8mb4, sql_mode = '{mode}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
+         START TRANSACTION READ ONLY; \
+         SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID(), \
+         @@session.autocommit{in_transaction}, VERSION(), DATABASE()"
+    );
+    match calls {
+        [] => set,
+        _ => set + &stored_functions::questions(info, calls),
+    }
+}
+
+fn changed(how: &str) -> DbError {
+    DbError::Changed(format!(
+        "{how}; nothing was sent, and the server has been asked what it is, so run the statement again (layer: connection)"
+    ))
+}
+
+fn taken(name: &str) -> DbError {
+    DbError::ReadOnly(
+        format!(
+            "function {} was refused: somebody has made a function of that name on this server, which may write (layer: connection)",
+            name.to_lowercase()
+        ),
+        None,
+    )
+}
+
+/// The server lists modes in an order of its own.
+fn same_modes(a: &str, b: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut modes: Vec<String> = text.split(',').map(str::to_ascii_uppercase).collect();
+        modes.sort();
+        modes
+    };
+    sorted(a) == sorted(b)
+}
+
+/// `ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION`.
+const READ_ONLY_TRANSACTION: u16 = 1792;
+
+/// Whether the server refused to write in a read-only session.
+pub(crate) fn would_write(error: &DbError) -> bool {
+    matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
+}
+
+/// Tells the server's refusal to write in a read-only session as what it is.
+pub(crate) fn told<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
+    match outcome {
+        Err(DbError::Statement(error)) if error.code == READ_ONLY_TRANSACTION => {
+            let text = format!(
+                "{statement} was refused, since it would write: {} (layer: connection)",
+                error.message
+            );
+            Err(DbError::ReadOnly(text, Some(error)))
+        }
+        other => other,
+    }
+}
+
+/// Tells a result of more than 65,535 columns as what it is. The answer to COM_STMT_PREPARE counts columns in 16 bits, so
+/// the driver takes too few of them, and the next packet is none that it can expect. Of a text that cannot have so many
+/// it is the server's own nonsense.
+pub(crate) fn not_too_wide<T>(outcome: Result<T, DbError>, sql: &str) -> Result<T, DbError> {
+    let can_be_wide = || sql.contains('*') || sql.matches(',').count() >= usize::from(u16::MAX);
+    match outcome {
+        Err(DbError::Lost(why)) if why.contains("out of sync") && can_be_wide() => {
+            Err(DbError::TooWide)
+        }
+        other => other,
+    }
+}
+
+/// Has the server prepare `sql`, and drops the result: it refuses more than one statement in the text.
+pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
+    let outcome = catch_panic(|| {
+        let prepared = match conn.prep(sql) {
+            // The driver takes `:name` for a parameter and would have another text prepared than the one that runs.
+            Ok(statement) if statement.num_params() > 0 => {
+                conn.close(statement)?;
+                None
+            }
+            Ok(statement) => Some(statement),
+            Err(mysql::Error::DriverError(mysql::DriverError::MixedParams)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        match prepared {
+            Some(statement) => Ok(conn.close(statement)?),
+            None => prepare_as_text(conn, sql),
+        }
+    });
+    match outcome {
+        Err(DbError::Statement(error)) if error.code == UNSUPPORTED_PS => {
+            let text = format!(
+                "this server cannot check the statement before it runs: {} (layer: connection)",
+                error.message
+            );
+            Err(DbError::ReadOnly(text, Some(error)))
+        }
+        other => other,
+    }
+}
+
+/// The same check through SQL, letter for letter. The escaping fits the pinned mode.
+fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
+    let escaped = sql
+        .replace('\\', "\\\\")
+        .replace('\'', "\\'")
+        .replace('\0', "\\0");
+    rows(conn, &format!("PREPARE postern_check FROM '{escaped}'"))?;
+    rows(conn, "DEALLOCATE PREPARE postern_check")?;
+    Ok(())
+}

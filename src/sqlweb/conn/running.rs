@@ -1,0 +1,479 @@
+//! One statement that is under way: who may stop it, and how a stop meets the end of the statement.
+//!
+//! ```text
+//! Waiting ◀─pause──begin─▶ On(statement) ──▶ Waiting ──end──▶ Done
+//!    └───────────stop───────────┴──▶ the cause is kept; On: KILL QUERY is sent, or, where that cannot be done safely,
+//!    │                          │    the connection is shut down
+//!    └──────────────────────────┴──▶ past its grace the connection that is held is shut down
+//! ```
+//!
+//! Nothing is locked while the server is told: a connection for `KILL QUERY` is made first, then the statement is
+//! marked ([`RunningStatement::begin_kill`]) as long as the kill may be on its way, and its end waits for that mark.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::connector::Connector;
+use super::kill::{self, KillOutcome, SentStatement};
+use super::owner::Owner;
+use super::socket_handle::SocketHandle;
+use crate::sqlweb::error::{DbError, StopCause};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+
+/// How long a server may go on with a statement that nobody waits for after it was told to stop.
+const GRACE_UNSEEN: Duration = Duration::from_millis(750);
+
+/// The same where somebody waits for the answer and would lose the session's state with the connection, and for what is
+/// asked around the statement.
+const GRACE_WATCHED: Duration = Duration::from_secs(10);
+
+/// One statement on its way.
+pub(crate) struct RunningStatement {
+    state: Mutex<StatementState>,
+    kill_ended: Condvar,
+    since: Instant,
+    /// Who asked: a visitor and, where there is one, a session.
+    pub(super) owner: Owner,
+    /// Whether a thread of [`stop_in_background`] is at it.
+    pub(super) being_stopped: AtomicBool,
+}
+
+struct StatementState {
+    phase: Phase,
+    stop: Option<StopRequest>,
+    /// Whether its client has left, before or after that.
+    was_left: bool,
+    /// The connection that was taken for the statement, from before the first word on it until it is given back.
+    held: Option<SocketHandle>,
+    /// Whether a kill may be on its way to the server.
+    is_being_killed: bool,
+    /// Whether the statement has ended and waits for that.
+    is_ending: bool,
+}
+
+impl StatementState {
+    /// Whether a kill would hit this statement and no other.
+    fn is_under_way(&self) -> bool {
+        matches!(self.phase, Phase::On(_)) && !self.is_ending
+    }
+
+    fn is_overdue(&self) -> bool {
+        let Some(stop) = self.stop else { return false };
+        match self.phase {
+            Phase::On(_) => stop.is_overdue(),
+            Phase::Waiting => stop.since.elapsed() > GRACE_WATCHED,
+            Phase::Done => false,
+        }
+    }
+}
+
+/// The first stop; later ones change nothing but whether the server knows, and whether anybody waits for the answer.
+#[derive(Clone, Copy)]
+pub(crate) struct StopRequest {
+    /// Why.
+    pub(crate) cause: StopCause,
+    /// Whether the server was told.
+    pub(crate) told: bool,
+    since: Instant,
+}
+
+impl StopRequest {
+    /// What the statement failed with, as it is told: a stopped one whose connection is lost was given up.
+    pub(crate) fn explains(stop: Option<Self>, error: DbError) -> DbError {
+        match (error, stop) {
+            (DbError::Lost(_) | DbError::Endless, Some(stop)) => {
+                DbError::GivenUp(stop.cause, stop.told)
+            }
+            (error, _) => error,
+        }
+    }
+
+    fn is_overdue(self) -> bool {
+        let grace = match self.cause {
+            StopCause::ClientLeft | StopCause::ShuttingDown => GRACE_UNSEEN,
+            StopCause::Cancelled | StopCause::TimedOut => GRACE_WATCHED,
+        };
+        self.since.elapsed() > grace
+    }
+}
+
+enum Phase {
+    Waiting,
+    On(Box<SentStatement>),
+    Done,
+}
+
+impl RunningStatement {
+    pub(super) fn new(owner: Owner) -> Self {
+        Self {
+            state: Mutex::new(StatementState {
+                phase: Phase::Waiting,
+                stop: None,
+                was_left: false,
+                held: None,
+                is_being_killed: false,
+                is_ending: false,
+            }),
+            kill_ended: Condvar::new(),
+            since: Instant::now(),
+            owner,
+            being_stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// A connection was taken for the statement; until [`RunningStatement::end`] it is shut down when a stop is overdue,
+    /// whatever is done on it.
+    pub(crate) fn hold(&self, socket: &SocketHandle) {
+        self.state.lock().held = Some(socket.clone());
+    }
+
+    /// The statement is about to be sent; fails when it was stopped before.
+    pub(crate) fn begin(&self, sent: SentStatement) -> Result<(), DbError> {
+        let mut state = self.state.lock();
+        if let Some(stop) = state.stop {
+            return Err(DbError::Stopped(stop.cause));
+        }
+        state.phase = Phase::On(Box::new(sent));
+        Ok(())
+    }
+
+    /// The server has finished with the statement or with what comes before it, or was given up. Where the connection is
+    /// to be used again this waits for a kill that is being sent, so that it can never hit what runs next.
+    fn pause(&self, connection_lives_on: bool) -> Option<StopRequest> {
+        let mut state = self.state.lock();
+        state.is_ending = true;
+        if connection_lives_on {
+            state = self.wait_for_kill(state);
+        }
+        (state.phase, state.is_ending) = (Phase::Waiting, false);
+        state.stop
+    }
+
+    /// As [`pause`](Self::pause), after the connection was used with that outcome.
+    pub(crate) fn pause_after<T>(&self, outcome: &Result<T, DbError>) -> Option<StopRequest> {
+        let error = outcome.as_ref().err();
+        self.pause(error.is_none_or(DbError::leaves_connection_usable))
+    }
+
+    /// Marks that a kill may be on its way, until the mark is dropped; none where the statement has ended. Another
+    /// thread's kill is waited for.
+    fn begin_kill(&self) -> Option<KillInFlight<'_>> {
+        let mut state = self.wait_for_kill(self.state.lock());
+        if !state.is_under_way() {
+            return None;
+        }
+        state.is_being_killed = true;
+        Some(KillInFlight(self))
+    }
+
+    fn wait_for_kill<'a>(
+        &self,
+        state: MutexGuard<'a, StatementState>,
+    ) -> MutexGuard<'a, StatementState> {
+        self.kill_ended
+            .wait_while(state, |state| state.is_being_killed)
+    }
+
+    /// Nothing more comes: a stop finds nothing, and the connection may serve others.
+    pub(crate) fn end(&self) {
+        let mut state = self.state.lock();
+        (state.phase, state.held) = (Phase::Done, None);
+    }
+
+    /// Stops the statement and returns once the server was told; false when it had ended. The first cause is kept, but
+    /// see [`RunningStatement::note`]; at each further stop the server is told again, where its process list does not
+    /// say that it was.
+    pub(crate) fn stop(&self, cause: StopCause, connector: &Arc<Connector>) -> bool {
+        self.stop_by(cause, |sent| self.kill(connector, sent))
+    }
+
+    /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended. That
+    /// its client has left outweighs what was asked for before: nobody waits for the answer any more, nor will hear it.
+    pub(super) fn note(&self, cause: StopCause) -> bool {
+        let mut state = self.state.lock();
+        if matches!(state.phase, Phase::Done) {
+            return false;
+        }
+        state.was_left |= cause == StopCause::ClientLeft;
+        let (since, told) = (Instant::now(), false);
+        let stop = state.stop.get_or_insert(StopRequest { cause, since, told });
+        if cause == StopCause::ClientLeft && stop.cause != StopCause::ShuttingDown {
+            stop.cause = cause;
+        }
+        true
+    }
+
+    /// `kill` says what came of it, where the server could be asked.
+    fn stop_by(
+        &self,
+        cause: StopCause,
+        kill: impl FnOnce(&SentStatement) -> Option<KillOutcome>,
+    ) -> bool {
+        // Noted at once, since a kill that is being sent may take its time.
+        if !self.note(cause) {
+            return false;
+        }
+        let sent = match &self.state.lock().phase {
+            Phase::On(sent) => sent.clone(),
+            Phase::Waiting | Phase::Done => return true,
+        };
+        match kill(&sent) {
+            Some(KillOutcome::Done) => {
+                if let Some(stop) = &mut self.state.lock().stop {
+                    stop.told = true;
+                }
+            }
+            // Another server's connections are nobody's to touch; what is left is to end the statement's own.
+            Some(KillOutcome::Unproven) => self.shut_down(&sent),
+            None => {}
+        }
+        true
+    }
+
+    /// Shuts the statement's connection down, while it is still that statement's.
+    fn shut_down(&self, sent: &SentStatement) {
+        if self.state.lock().is_under_way() {
+            log::debug!(
+                "connection {} is shut down: its server could not be told to stop",
+                sent.connection
+            );
+            sent.socket.shut_down();
+        }
+    }
+
+    /// Tells the server to stop sending without counting it as a stop: enough rows have come. Call from the statement's
+    /// own thread. False where the server was not told, so that it sends what is left.
+    pub(crate) fn enough(&self, connector: &Arc<Connector>) -> bool {
+        let sent = match &*self.state.lock() {
+            StatementState {
+                phase: Phase::On(sent),
+                stop: None,
+                ..
+            } => sent.clone(),
+            _ => return false,
+        };
+        self.kill(connector, &sent) == Some(KillOutcome::Done)
+    }
+
+    /// What came of a `KILL QUERY`; `None` where the server could not be asked.
+    fn kill(&self, connector: &Arc<Connector>, sent: &SentStatement) -> Option<KillOutcome> {
+        let is_wanted = || self.state.lock().is_under_way();
+        let kill = || {
+            let Some(mut control) = connector.connect_to_kill(sent, &is_wanted)? else {
+                return Ok(KillOutcome::Unproven);
+            };
+            // Not before: whoever waits for the statement's end waits for a kill, but for no connect.
+            let Some(_in_flight) = self.begin_kill() else {
+                return Ok(KillOutcome::Done);
+            };
+            kill::kill_over(&mut control, sent, &is_wanted)
+        };
+        kill()
+            .inspect_err(|error: &DbError| {
+                let id = sent.connection;
+                log::warn!("the statement on connection {id} could not be stopped: {error}");
+            })
+            .ok()
+    }
+
+    /// Whether the statement was told to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.state.lock().stop.is_some()
+    }
+
+    /// Whether its client has left, so that nobody hears how it ends.
+    pub(crate) fn was_left(&self) -> bool {
+        self.state.lock().was_left
+    }
+
+    /// Why the statement was told to stop, where it goes on all the same. Servers are known to forget a kill that comes
+    /// between two statements of a procedure.
+    pub(crate) fn goes_on(&self) -> Option<StopCause> {
+        let state = self.state.lock();
+        match (&state.phase, state.stop) {
+            (Phase::On(_), Some(stop)) => Some(stop.cause),
+            _ => None,
+        }
+    }
+
+    /// Whether the statement was told to stop and has not for longer than it may.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.state.lock().is_overdue()
+    }
+
+    /// Shuts the connection of an overdue statement down: a server that answers no more, or sends without end, would
+    /// hold the statement's thread for ever.
+    pub(crate) fn shut_down_if_overdue(&self) {
+        let state = self.state.lock();
+        if !state.is_overdue() {
+            return;
+        }
+        if let Some(socket) = &state.held {
+            log::debug!("a connection whose statement did not stop is shut down");
+            socket.shut_down();
+        }
+    }
+
+    /// Time since the statement was asked for.
+    pub(crate) fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+}
+
+/// The mark of [`RunningStatement::begin_kill`].
+struct KillInFlight<'a>(&'a RunningStatement);
+
+impl Drop for KillInFlight<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().is_being_killed = false;
+        self.0.kill_ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::Ordering;
+
+    fn sent() -> SentStatement {
+        SentStatement::somewhere(7, SocketHandle::default())
+    }
+
+    fn begun() -> RunningStatement {
+        let running = RunningStatement::new(Owner::default());
+        running.begin(sent()).unwrap();
+        running
+    }
+
+    #[test]
+    fn a_stop_is_told_again_until_the_statement_has_ended() {
+        let running = begun();
+        let mut told = Vec::new();
+        let mut tell = |heard: bool| {
+            running.stop_by(StopCause::Cancelled, |sent| {
+                told.push(sent.connection);
+                heard.then_some(KillOutcome::Done)
+            })
+        };
+        assert!(tell(false) && tell(true) && tell(true));
+        assert_eq!(told, [7, 7, 7]);
+        let stop = running.pause(true).unwrap();
+        assert!(stop.told && stop.cause == StopCause::Cancelled);
+        running.end();
+        assert!(!running.stop_by(StopCause::TimedOut, |_| panic!("it has ended")));
+    }
+
+    /// The second connection for `KILL QUERY` may take 5 s to be made.
+    #[test]
+    fn a_statement_ends_while_the_connection_for_its_kill_is_being_made() {
+        let running = begun();
+        let (connecting, is_connecting) = crossbeam_channel::bounded(0);
+        let (connected, is_connected) = crossbeam_channel::bounded(0);
+        let connect = |_: &SentStatement| {
+            connecting.send(()).unwrap();
+            is_connected.recv().unwrap();
+            assert!(running.begin_kill().is_none(), "it has ended");
+            Some(KillOutcome::Done)
+        };
+        std::thread::scope(|scope| {
+            let stopping = scope.spawn(|| running.stop_by(StopCause::Cancelled, connect));
+            is_connecting.recv().unwrap();
+            assert!(running.pause(true).is_some());
+            connected.send(()).unwrap();
+            assert!(stopping.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn the_end_of_a_statement_waits_for_a_kill_that_is_on_its_way() {
+        let running = begun();
+        let is_over = AtomicBool::new(false);
+        let in_flight = running.begin_kill().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                running.pause(true);
+                assert!(is_over.load(Ordering::SeqCst));
+            });
+            while !running.state.lock().is_ending {
+                std::thread::yield_now();
+            }
+            is_over.store(true, Ordering::SeqCst);
+            drop(in_flight);
+        });
+        assert!(running.begin_kill().is_none());
+    }
+
+    #[test]
+    fn a_stop_between_preparing_and_running_counts() {
+        let running = begun();
+        assert!(running.pause(true).is_none());
+        assert!(running.stop_by(StopCause::ClientLeft, |_| panic!("nothing runs")));
+        assert!(matches!(
+            running.begin(sent()),
+            Err(DbError::Stopped(StopCause::ClientLeft))
+        ));
+    }
+
+    /// Whatever is done on the connection when the stop comes, and also where no thread can be had to tell the server.
+    #[test]
+    fn a_held_connection_is_shut_down_when_a_stop_is_overdue_in_any_phase() {
+        let phases: [fn(&RunningStatement); 3] = [
+            |_| {},
+            |running| running.begin(sent()).unwrap(),
+            |running| {
+                running.begin(sent()).unwrap();
+                running.pause(true);
+            },
+        ];
+        for enter in phases {
+            let (mut ours, socket, _theirs) = SocketHandle::pair();
+            if !socket.is_some() {
+                return;
+            }
+            let running = RunningStatement::new(Owner::default());
+            running.hold(&socket);
+            enter(&running);
+            running.note(StopCause::ClientLeft);
+            running.shut_down_if_overdue();
+            ours.set_nonblocking(true).unwrap();
+            assert!(ours.read(&mut [0]).is_err(), "not yet");
+            if let Some(stop) = &mut running.state.lock().stop {
+                stop.since -= 2 * GRACE_WATCHED;
+            }
+            running.shut_down_if_overdue();
+            assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_was_given_back_is_left_alone() {
+        let (mut ours, socket, _theirs): (UnixStream, _, _) = SocketHandle::pair();
+        let running = begun();
+        running.hold(&socket);
+        running.note(StopCause::ClientLeft);
+        running.pause(true);
+        running.end();
+        if let Some(stop) = &mut running.state.lock().stop {
+            stop.since -= 2 * GRACE_WATCHED;
+        }
+        running.shut_down_if_overdue();
+        ours.set_nonblocking(true).unwrap();
+        assert!(ours.read(&mut [0]).is_err());
+    }
+
+    #[test]
+    fn a_statement_whose_server_cannot_be_told_safely_is_cut() {
+        let (mut ours, socket, _theirs) = SocketHandle::pair();
+        if !socket.is_some() {
+            return;
+        }
+        let running = RunningStatement::new(Owner::default());
+        running.begin(SentStatement::somewhere(7, socket)).unwrap();
+        assert!(running.stop_by(StopCause::Cancelled, |_| Some(KillOutcome::Unproven)));
+        assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+        assert!(!running.pause(false).unwrap().told);
+    }
+}

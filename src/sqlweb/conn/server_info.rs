@@ -1,0 +1,277 @@
+//! What is known of the server and the account, asked once at the start.
+
+use mysql::{Conn, Row};
+
+use super::driver::rows;
+use crate::sqlweb::error::{DbError, NOT_MYSQL};
+use crate::sqlweb::gate::Dialect;
+
+/// A server whose version has no number is trusted with what every MySQL has.
+const UNKNOWN_SERVER: Dialect = Dialect::mysql((5, 7, 0));
+
+/// The server's and the account's info.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerInfo {
+    /// `VERSION()`, for example `10.11.14-MariaDB`.
+    pub(crate) version: String,
+    /// Brand and version as the gate knows them.
+    pub(crate) dialect: Dialect,
+    /// `@@session.time_zone`, with the system's where that is what it says.
+    pub(crate) time_zone: String,
+    /// `@@global.sql_mode` without what changes lexing.
+    pub(crate) pinned_mode: String,
+    /// Whether the account's grants allow anything that writes; true when they cannot be read.
+    pub(crate) can_write: bool,
+    /// The table of loadable functions and its column of names, where the account may read it.
+    pub(crate) loadable: Option<(&'static str, &'static str)>,
+}
+
+impl ServerInfo {
+    /// Asks the server.
+    pub(crate) fn ask(conn: &mut Conn) -> Result<Self, DbError> {
+        let answer = rows(
+            conn,
+            "SELECT VERSION(), @@session.time_zone, @@global.sql_mode, @@system_time_zone",
+        )?;
+        let text = |i: usize| {
+            let row = answer.first()?;
+            row.get_opt::<String, _>(i)?.ok()
+        };
+        let version = text(0).ok_or_else(|| DbError::Lost(NOT_MYSQL.into()))?;
+        let zone = match text(1).unwrap_or_default() {
+            zone if zone == "SYSTEM" => text(3).unwrap_or(zone),
+            zone => zone,
+        };
+        let dialect = dialect_of(&version);
+        Ok(Self {
+            // Before the grants, which end in a role.
+            loadable: loadable(conn, &dialect)?,
+            version,
+            time_zone: zone,
+            pinned_mode: pinned_mode(&text(2).unwrap_or_default()),
+            can_write: can_write(&grants(conn, dialect.mariadb)?),
+            dialect,
+        })
+    }
+
+    /// The session variable that says whether transactions are read-only: MySQL renamed it in 5.7.20.
+    pub(crate) fn read_only_variable(&self) -> &'static str {
+        if self.dialect.mariadb || self.dialect.version < (5, 7, 20) {
+            "tx_read_only"
+        } else {
+            "transaction_read_only"
+        }
+    }
+}
+
+/// What a server of that version speaks.
+pub(crate) fn dialect_of(version: &str) -> Dialect {
+    Dialect::from_server_version(version).unwrap_or(UNKNOWN_SERVER)
+}
+
+/// `mysql.func`, and on MySQL 8 what also lists the functions of components.
+fn loadable(
+    conn: &mut Conn,
+    dialect: &Dialect,
+) -> Result<Option<(&'static str, &'static str)>, DbError> {
+    let table = if !dialect.mariadb && dialect.version >= (8, 0, 0) {
+        ("performance_schema.user_defined_functions", "UDF_NAME")
+    } else {
+        ("mysql.func", "name")
+    };
+    match rows(
+        conn,
+        &format!("SELECT {} FROM {} LIMIT 0", table.1, table.0),
+    ) {
+        Err(error) if error.leaves_connection_usable() => Ok(None),
+        answer => answer.map(|_| Some(table)),
+    }
+}
+
+/// Roles that are looked into, at most; an account with more counts as one that can write.
+const MAX_ROLES: usize = 32;
+
+/// The account's grants and those of every role that it may take, one text a line; empty when the server refuses to
+/// tell them. The connection is left in a role.
+fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<Vec<String>, DbError> {
+    let mut all = show_grants(conn)?;
+    let roles: Vec<String> = all.iter().filter_map(|g| granted_role(g)).collect();
+    if roles.is_empty() {
+        return Ok(all);
+    }
+    if roles.len() > MAX_ROLES {
+        return Ok(Vec::new());
+    }
+    // MySQL takes all roles at once and shows what they come to; MariaDB takes one, and shows it with those inside it.
+    let taking = if is_mariadb {
+        let take = |role: &String| format!("SET ROLE {role}");
+        roles.iter().map(take).collect()
+    } else {
+        vec!["SET ROLE ALL".to_owned()]
+    };
+    for take in taking {
+        match rows(conn, &take) {
+            // What the role allows stays unknown.
+            Err(error) if error.leaves_connection_usable() => return Ok(Vec::new()),
+            taken => drop(taken?),
+        }
+        all.extend(show_grants(conn)?);
+    }
+    Ok(all)
+}
+
+/// What `SHOW GRANTS` says now.
+fn show_grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
+    let answer = match rows(conn, "SHOW GRANTS") {
+        Err(error) if error.leaves_connection_usable() => Vec::new(),
+        answer => answer?,
+    };
+    let first = |row: &Row| row.get_opt::<String, _>(0).and_then(Result::ok);
+    Ok(answer.iter().filter_map(first).collect())
+}
+
+/// The role of a line such as ``GRANT `reader` TO `me`@`%` ``, quoted as the server has quoted it.
+fn granted_role(grant: &str) -> Option<String> {
+    let rest = grant.strip_prefix("GRANT ")?;
+    let bare = masked(rest);
+    if bare.contains(" ON ") {
+        return None;
+    }
+    rest.get(..bare.find(" TO ")?).map(str::to_owned)
+}
+
+/// Privileges that change nothing in the server (MariaDB and MySQL, "GRANT").
+const READING: [&str; 9] = [
+    "USAGE",
+    "SELECT",
+    "SHOW DATABASES",
+    "SHOW VIEW",
+    "SHOW CREATE ROUTINE",
+    "PROCESS",
+    "BINLOG MONITOR",
+    "REPLICATION CLIENT",
+    "SLAVE MONITOR",
+];
+
+/// Whether any grant goes beyond reading. What is not understood counts as writing.
+fn can_write(grants: &[String]) -> bool {
+    grants.is_empty() || grants.iter().any(|grant| grant_writes(grant))
+}
+
+fn grant_writes(grant: &str) -> bool {
+    let grant = masked(grant);
+    let Some(rest) = grant.strip_prefix("GRANT ") else {
+        // A revocation (MySQL, partial revokes) takes away.
+        return !grant.starts_with("SET DEFAULT ROLE") && !grant.starts_with("REVOKE ");
+    };
+    let Some((privileges, _)) = rest.split_once(" ON ") else {
+        // A role, whose own grants follow in the list; who may hand it on may let others write.
+        return grant.contains(" WITH ADMIN OPTION");
+    };
+    if privileges.starts_with("PROXY") || grant.contains(" WITH GRANT OPTION") {
+        return true;
+    }
+    privileges
+        .split(',')
+        .any(|privilege| !READING.contains(&privilege.trim()))
+}
+
+/// The text with everything in backquotes, and column lists such as that of `SELECT (a, b)`, turned into spaces byte by
+/// byte, so that no name is taken for a word.
+fn masked(grant: &str) -> String {
+    let (mut quoted, mut depth) = (false, 0usize);
+    let mut mask = |byte: u8| {
+        match byte {
+            b'`' => quoted = !quoted,
+            b'(' if !quoted => depth += 1,
+            b')' if !quoted => {
+                depth = depth.saturating_sub(1);
+                return ' ';
+            }
+            _ => {}
+        }
+        let shown = !quoted && byte != b'`' && depth == 0 && byte.is_ascii();
+        if shown { char::from(byte) } else { ' ' }
+    };
+    grant.bytes().map(&mut mask).collect()
+}
+
+/// Modes that change how a text is read (MariaDB and MySQL, "SQL modes"), without those that are only combinations.
+const CHANGE_LEXING: [&str; 11] = [
+    "ANSI_QUOTES",
+    "NO_BACKSLASH_ESCAPES",
+    "IGNORE_SPACE",
+    "ANSI",
+    "DB2",
+    "MAXDB",
+    "MSSQL",
+    "ORACLE",
+    "POSTGRESQL",
+    "MYSQL323",
+    "MYSQL40",
+];
+
+/// The server's mode without what changes how a text is read.
+pub(crate) fn pinned_mode(global: &str) -> String {
+    let kept: Vec<&str> = global
+        .split(',')
+        .filter(|mode| !CHANGE_LEXING.contains(mode))
+        .filter(|mode| mode.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+        .collect();
+    kept.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grants_that_write() {
+        let one = |grant: &str| can_write(&[grant.to_owned()]);
+        assert!(!one(
+            "GRANT USAGE ON *.* TO `u`@`%` IDENTIFIED BY PASSWORD '*00'"
+        ));
+        assert!(!one("GRANT SELECT, SHOW VIEW ON `shop`.* TO `u`@`%`"));
+        assert!(!one("GRANT SELECT (`insert`, b) ON `shop`.`t` TO `u`@`%`"));
+        assert!(one(
+            "GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION"
+        ));
+        assert!(one("GRANT SELECT, INSERT (a) ON `shop`.`t` TO `u`@`%`"));
+        assert!(one("GRANT SELECT ON `shop`.* TO `u`@`%` WITH GRANT OPTION"));
+        assert!(one("GRANT EXECUTE ON *.* TO `u`@`%`"));
+        assert!(!one("GRANT `reader`@`%` TO `u`@`%`"));
+        assert!(one("GRANT `reader` TO `u`@`%` WITH ADMIN OPTION"));
+        assert!(one(
+            "GRANT SELECT (`a ON b`, `)`), INSERT (`c`) ON `t`.`x` TO `u`@`%`"
+        ));
+        assert!(!one("GRANT SELECT ON ` WITH GRANT OPTION`.* TO `u`@`%`"));
+        assert!(one("GRANT BACKUP_ADMIN,ROLE_ADMIN ON *.* TO `u`@`%`"));
+        assert!(!one("REVOKE SELECT ON `mysql`.* FROM `u`@`%`"));
+        assert!(can_write(&[]));
+    }
+
+    #[test]
+    fn roles_are_named_as_the_server_quotes_them() {
+        let role = |grant: &str| granted_role(grant);
+        assert_eq!(role("GRANT `a` TO `u`@`%`").as_deref(), Some("`a`"));
+        assert_eq!(
+            role("GRANT `a`` TO é` TO `u`@`%` WITH ADMIN OPTION").as_deref(),
+            Some("`a`` TO é`")
+        );
+        assert_eq!(role("GRANT SELECT ON `t`.* TO `u`@`%`"), None);
+        assert_eq!(role("SET DEFAULT ROLE `a` FOR `u`@`%`"), None);
+    }
+
+    #[test]
+    fn modes_that_change_lexing_are_dropped() {
+        assert_eq!(
+            pinned_mode("REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI"),
+            "REAL_AS_FLOAT,PIPES_AS_CONCAT"
+        );
+        assert_eq!(pinned_mode(""), "");
+        assert_eq!(
+            pinned_mode("STRICT_TRANS_TABLES,x';DROP"),
+            "STRICT_TRANS_TABLES"
+        );
+    }
+}

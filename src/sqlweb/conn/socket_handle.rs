@@ -1,0 +1,212 @@
+//! A second handle on the driver's socket: the driver offers no way to end a connection that another thread reads from,
+//! nor to change how long it waits.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use mysql::Conn;
+
+/// A second handle on one connection's socket; clones are the same handle. It holds nothing where the system cannot
+/// duplicate a descriptor of one's own by its number (Linux before 5.6, a sandbox that forbids `pidfd_getfd`, other
+/// systems): then a connection is only ever given up when it next sends something or the kernel finds the peer dead.
+#[derive(Clone, Default)]
+pub(crate) struct SocketHandle(Option<Arc<OwnedFd>>);
+
+impl SocketHandle {
+    /// The socket of `conn`.
+    pub(crate) fn of(conn: &Conn) -> Self {
+        Self(duplicate(conn.as_raw_fd()).map(Arc::new))
+    }
+
+    /// Whether this system lets a descriptor be duplicated; tried once, on a pair of sockets.
+    pub(crate) fn is_supported() -> bool {
+        static ANSWER: OnceLock<bool> = OnceLock::new();
+        *ANSWER.get_or_init(|| {
+            let tried = UnixStream::pair().map(|(socket, _)| duplicate(socket.as_raw_fd()));
+            let can = tried.is_ok_and(|fd| fd.is_some());
+            if !can {
+                log::info!("database sockets cannot be duplicated here: a server that stops answering is given up late");
+            }
+            can
+        })
+    }
+
+    /// One end of a pair of sockets, a second handle on it, and the other end.
+    #[cfg(test)]
+    pub(crate) fn pair() -> (UnixStream, Self, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        let socket = Self(duplicate(ours.as_raw_fd()).map(Arc::new));
+        (ours, socket, theirs)
+    }
+
+    /// Whether there is a handle.
+    pub(crate) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Ends the connection in both directions, so that whoever reads from it or writes to it fails at once, here and on
+    /// the server.
+    pub(crate) fn shut_down(&self) {
+        let Some(fd) = &self.0 else { return };
+        // An orderly end is not enough: a server that writes into a full window is told of no more room once we read no
+        // more (Linux), and would wait for it for minutes. A reset needs no room.
+        if let Err(error) = rustix::net::sockopt::set_socket_linger(fd, Some(Duration::ZERO)) {
+            log::debug!("a database connection cannot be reset when it is closed: {error}");
+        }
+        if let Err(error) = rustix::net::shutdown(fd, rustix::net::Shutdown::Both) {
+            log::debug!("a database connection could not be shut down: {error}");
+        }
+        // Sends the reset now, whatever the thread does that has the connection; a Unix socket knows no such thing and
+        // needs none.
+        if let Err(error) = rustix::net::connect_unspec(fd) {
+            log::debug!("a database connection could not be reset: {error}");
+        }
+    }
+
+    /// What the server has sent to a connection on which nothing is under way; nothing is taken from it.
+    pub(crate) fn peek(&self) -> Peeked {
+        use rustix::net::RecvFlags;
+        let Some(fd) = &self.0 else {
+            return Peeked::Data;
+        };
+        let mut byte = [0];
+        match rustix::net::recv(fd, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((0, _)) => Peeked::Closed,
+            Ok(_) => Peeked::Data,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Peeked::Silence,
+            Err(_) => Peeked::Closed,
+        }
+    }
+
+    /// A handle that does not keep the connection open.
+    pub(crate) fn weak(&self) -> WeakSocketHandle {
+        WeakSocketHandle(self.0.as_ref().map_or_else(Weak::new, Arc::downgrade))
+    }
+
+    /// How long one read waits for the server; `None` is for ever.
+    pub(crate) fn set_read_timeout(&self, read_timeout: Option<Duration>) {
+        use rustix::net::sockopt::{Timeout, set_socket_timeout};
+        if let Some(fd) = &self.0
+            && let Err(error) = set_socket_timeout(fd, Timeout::Recv, read_timeout)
+        {
+            log::debug!("a database connection's read timeout could not be set: {error}");
+        }
+    }
+}
+
+/// What an idle connection has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peeked {
+    /// It is silent, as it should be.
+    Silence,
+    /// Bytes that nobody asked for: a last word, or what belongs to TLS. Also where it cannot be known.
+    Data,
+    /// The server has closed it.
+    Closed,
+}
+
+/// See [`SocketHandle::weak`].
+pub(crate) struct WeakSocketHandle(Weak<OwnedFd>);
+
+impl WeakSocketHandle {
+    /// The handle, while the connection is there.
+    pub(crate) fn get(&self) -> Option<SocketHandle> {
+        self.0.upgrade().map(|fd| SocketHandle(Some(fd)))
+    }
+}
+
+/// The caller's owner of the descriptor keeps it open for the length of the call.
+#[cfg(target_os = "linux")]
+fn duplicate(fd: RawFd) -> Option<OwnedFd> {
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    let this = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
+    pidfd_getfd(this, fd, PidfdGetfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn duplicate(_fd: RawFd) -> Option<OwnedFd> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_blocked_reader_is_woken() {
+        let (mut ours, _theirs) = UnixStream::pair().unwrap();
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
+        assert!(socket.0.is_some() == SocketHandle::is_supported());
+        if socket.0.is_none() {
+            return;
+        }
+        let reader = std::thread::spawn(move || ours.read(&mut [0]));
+        socket.shut_down();
+        assert_eq!(reader.join().unwrap().unwrap(), 0);
+    }
+
+    /// A server that writes into a full window hears nothing of an orderly end for minutes.
+    #[test]
+    fn a_blocked_writer_at_the_other_end_is_woken() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut theirs, _) = listener.accept().unwrap();
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
+        if !socket.is_some() {
+            return;
+        }
+        theirs
+            .set_write_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        while theirs.write(&[0; 4096]).is_ok() {}
+        theirs.set_nonblocking(false).unwrap();
+        let writer = std::thread::spawn(move || {
+            loop {
+                if let Err(error) = theirs.write(&[0; 4096]) {
+                    return error.kind();
+                }
+            }
+        });
+        socket.shut_down();
+        // What had come may be read to its end, which must not matter.
+        while ours.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
+        drop((ours, socket));
+        let kind = writer.join().unwrap();
+        assert_ne!(kind, std::io::ErrorKind::WouldBlock, "it was left to wait");
+    }
+
+    #[test]
+    fn an_idle_connection_tells_whether_it_was_closed() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
+        if socket.is_some() {
+            assert_eq!(socket.peek(), Peeked::Silence);
+            theirs.write_all(b"bye").unwrap();
+            assert_eq!(socket.peek(), Peeked::Data);
+            let weak = socket.weak();
+            assert!(weak.get().is_some());
+            drop((ours, socket));
+            assert!(weak.get().is_none());
+        }
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
+        drop(theirs);
+        assert!(!socket.is_some() || socket.peek() == Peeked::Closed);
+    }
+
+    #[test]
+    fn a_read_ends_with_the_patience() {
+        let (mut ours, _theirs) = UnixStream::pair().unwrap();
+        let socket = SocketHandle(duplicate(ours.as_raw_fd()).map(Arc::new));
+        if socket.0.is_some() {
+            socket.set_read_timeout(Some(Duration::from_millis(10)));
+            let error = ours.read(&mut [0]).unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+        }
+    }
+}

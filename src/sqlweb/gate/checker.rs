@@ -1,0 +1,244 @@
+//! The kinds of statement that may pass, and what may stand in each.
+
+use super::dialect::Dialect;
+use super::lexer::{Token, TokenKind};
+use super::verdict::{Passed, Refusal, StatementKind};
+use super::walk::{Walk, excerpt, refusal, unquoted};
+use super::words::{self, DENIED, SHOWN, SHOWN_CREATE};
+
+pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
+    if let Some(offset) = sql.find('\0') {
+        return Err(refusal("NUL byte", "a statement may not hold one", offset));
+    }
+    let mut walk = Walk::new(sql, dialect);
+    let kind = walk.statement()?;
+    walk.nothing_left_open()?;
+    if let Some(fault) = walk.geometry.fault() {
+        return Err(fault);
+    }
+    let calls = walk.calls.into_iter().collect();
+    Ok(Passed { kind, calls })
+}
+
+impl Walk<'_> {
+    fn statement(&mut self) -> Result<StatementKind, Refusal> {
+        let first = self.first_word()?;
+        let word = self.lexer.text(first).to_ascii_uppercase();
+        let bare = self.depth == 0;
+        self.select_options = word == "SELECT";
+        match word.as_str() {
+            "SELECT" => self.query(StatementKind::Select),
+            "VALUES" => self.query(StatementKind::Values),
+            "TABLE" => self.query(StatementKind::Table),
+            "WITH" => self.with(StatementKind::With),
+            "SHOW" if bare => self.show(),
+            "DESC" | "DESCRIBE" | "EXPLAIN" if bare => self.explain(),
+            "USE" if bare => self.use_database(),
+            "HELP" if bare => self.help(),
+            _ => Err(self.not_a_reader(first, &word)),
+        }
+    }
+
+    /// The first word, behind opening parentheses.
+    fn first_word(&mut self) -> Result<Token, Refusal> {
+        loop {
+            let Some(token) = self.next()? else {
+                return Err(refusal(
+                    "empty statement",
+                    "there is nothing to run",
+                    self.end,
+                ));
+            };
+            match token.kind {
+                TokenKind::Open => {}
+                TokenKind::Word => return Ok(token),
+                _ => return Err(self.not_a_reader(token, &excerpt(self.lexer.text(token)))),
+            }
+        }
+    }
+
+    fn not_a_reader(&self, token: Token, word: &str) -> Refusal {
+        let reason = match (word, self.lexer.peek().map(|next| next.kind)) {
+            ("DELIMITER", _) => "it is a word of client programs; send the statements one by one",
+            (_, Some(TokenKind::Colon)) => {
+                "a label starts a compound statement; only queries may run"
+            }
+            _ if word.starts_with('\u{feff}') => {
+                "the text starts with a byte-order mark; remove it"
+            }
+            _ => "only SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE, EXPLAIN, USE and HELP may run",
+        };
+        refusal(&excerpt(word), reason, token.start)
+    }
+
+    fn show(&mut self) -> Result<StatementKind, Refusal> {
+        let Some(token) = self.next()? else {
+            return Err(refusal("SHOW", "it does not say what to show", self.end));
+        };
+        let word = self.lexer.text(token);
+        if token.kind != TokenKind::Word || !words::contains(SHOWN, word) {
+            let what = format!("SHOW {}", excerpt(word).to_ascii_uppercase());
+            return Err(refusal(&what, "not known to only read", token.start));
+        }
+        self.previous = Some(token);
+        if self.is(Some(token), "CREATE") {
+            self.show_create()?;
+        } else if self.is(Some(token), "COUNT") {
+            self.part(token, "SHOW")?;
+        }
+        self.query(StatementKind::Show)
+    }
+
+    /// Takes the kind of object, which may be a word that is denied elsewhere.
+    fn show_create(&mut self) -> Result<(), Refusal> {
+        let token = self.next()?;
+        let word = token.map_or("", |token| self.lexer.text(token));
+        if !words::contains(SHOWN_CREATE, word) {
+            let offset = token.map_or(self.end, |token| token.start);
+            let what = format!("SHOW CREATE {}", excerpt(word).to_ascii_uppercase());
+            return Err(refusal(&what, "not known to only read", offset));
+        }
+        self.previous = token;
+        Ok(())
+    }
+
+    fn explain(&mut self) -> Result<StatementKind, Refusal> {
+        if self.is_described_table() {
+            self.query(StatementKind::Describe)?;
+            return Ok(StatementKind::Describe);
+        }
+        while self.explain_option()? {}
+        if self.take("FOR")? {
+            return self.explain_connection();
+        }
+        let first = self.first_word()?;
+        let word = self.lexer.text(first).to_ascii_uppercase();
+        self.pass(first);
+        match word.as_str() {
+            "SELECT" | "VALUES" | "TABLE" => self.query(StatementKind::Explain),
+            "WITH" => self.with(StatementKind::Explain),
+            "ANALYZE" => Err(refusal(
+                "EXPLAIN ANALYZE",
+                "it runs the statement",
+                first.start,
+            )),
+            _ => {
+                let what = format!("EXPLAIN {}", excerpt(&word));
+                let reason = "only SELECT, WITH, VALUES and TABLE may be explained";
+                Err(refusal(&what, reason, first.start))
+            }
+        }
+    }
+
+    /// Whether `table`, `table column` or `table 'pattern'` follows, and nothing else.
+    fn is_described_table(&self) -> bool {
+        let mut ahead = self.lexer.clone();
+        let mut next = || {
+            ahead
+                .next()
+                .filter(|token| token.kind != TokenKind::Semicolon)
+        };
+        let mut token = match next() {
+            Some(name) if self.is_name(name) => next(),
+            _ => return false,
+        };
+        // At most `catalog.database.table`, so that an endless name is not walked.
+        for _ in 0..2 {
+            if token.is_some_and(|t| t.kind == TokenKind::Dot) {
+                if !next().is_some_and(|t| self.is_name(t)) {
+                    return false;
+                }
+                token = next();
+            }
+        }
+        match token {
+            None => true,
+            Some(t) => (t.kind == TokenKind::Text || self.is_name(t)) && next().is_none(),
+        }
+    }
+
+    /// A name that is not the start of a statement.
+    fn is_name(&self, token: Token) -> bool {
+        let text = self.lexer.text(token);
+        match token.kind {
+            TokenKind::Name | TokenKind::Quoted => true,
+            TokenKind::Word => !words::contains(DENIED, text) && !self.is_any(Some(token), QUERIES),
+            _ => false,
+        }
+    }
+
+    /// Takes `EXTENDED`, `PARTITIONS` or `FORMAT=name`.
+    fn explain_option(&mut self) -> Result<bool, Refusal> {
+        if self.take("EXTENDED")? || self.take("PARTITIONS")? {
+            return Ok(true);
+        }
+        if !self.take("FORMAT")? {
+            return Ok(false);
+        }
+        let (equals, name) = (self.next()?, self.next()?);
+        let named = name.is_some_and(|t| matches!(t.kind, TokenKind::Word | TokenKind::Text));
+        if equals.is_some_and(|t| self.lexer.text(t) == "=") && named {
+            return Ok(true);
+        }
+        let offset = equals.map_or(self.end, |t| t.start);
+        Err(refusal(
+            "EXPLAIN FORMAT",
+            "write FORMAT=JSON or FORMAT=TREE",
+            offset,
+        ))
+    }
+
+    /// Shows the plan of what another connection runs; that statement goes on unharmed.
+    fn explain_connection(&mut self) -> Result<StatementKind, Refusal> {
+        let connection = self.take("CONNECTION")?;
+        let number = self.next()?;
+        if !connection || !number.is_some_and(|t| t.kind == TokenKind::Number) {
+            let offset = number.map_or(self.end, |t| t.start);
+            return Err(refusal(
+                "EXPLAIN FOR",
+                "only FOR CONNECTION and its number may follow",
+                offset,
+            ));
+        }
+        self.complete()?;
+        Ok(StatementKind::Explain)
+    }
+
+    fn use_database(&mut self) -> Result<StatementKind, Refusal> {
+        match self.next()? {
+            Some(token)
+                if matches!(
+                    token.kind,
+                    TokenKind::Word | TokenKind::Name | TokenKind::Quoted
+                ) =>
+            {
+                self.complete()?;
+                Ok(StatementKind::Use(unquoted(self.lexer.text(token))))
+            }
+            token => {
+                let offset = token.map_or(self.end, |t| t.start);
+                Err(refusal("USE", "it must name one database", offset))
+            }
+        }
+    }
+
+    fn help(&mut self) -> Result<StatementKind, Refusal> {
+        match self.next()? {
+            Some(token)
+                if matches!(
+                    token.kind,
+                    TokenKind::Word | TokenKind::Quoted | TokenKind::Text
+                ) =>
+            {
+                self.complete()?;
+                Ok(StatementKind::Help)
+            }
+            token => {
+                let offset = token.map_or(self.end, |t| t.start);
+                Err(refusal("HELP", "it must name one topic, in quotes", offset))
+            }
+        }
+    }
+}
+
+const QUERIES: &[&str] = &["SELECT", "WITH", "VALUES", "TABLE"];

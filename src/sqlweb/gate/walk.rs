@@ -1,0 +1,211 @@
+//! One statement, walked over token by token: what no statement may hold is refused here.
+
+use std::collections::BTreeSet;
+
+use super::calls;
+use super::dialect::Dialect;
+use super::geometry::Geometry;
+use super::lexer::{Lexer, Token, TokenKind};
+use super::nesting::Nesting;
+use super::rollup::Rollups;
+use super::verdict::Refusal;
+
+/// Longest piece of a statement that an error names, in characters: enough to find it again.
+const EXCERPT: usize = 40;
+
+pub(super) fn refusal(statement: &str, reason: &str, offset: usize) -> Refusal {
+    Refusal {
+        statement: statement.into(),
+        reason: reason.into(),
+        offset,
+    }
+}
+
+/// Walks over one statement with one token behind it.
+pub(super) struct Walk<'a> {
+    pub(super) lexer: Lexer<'a>,
+    pub(super) dialect: &'a Dialect,
+    pub(super) previous: Option<Token>,
+    pub(super) depth: usize,
+    nesting: Nesting,
+    pub(super) geometry: Geometry,
+    rollups: Rollups,
+    /// Whether only options of `SELECT` stand between that word and here.
+    pub(super) select_options: bool,
+    /// Parentheses around each call whose second argument must be a short path.
+    pub(super) paths: Vec<usize>,
+    /// Each `JSON_TABLE` whose parenthesis is open.
+    pub(super) json_tables: Vec<JsonTable>,
+    pub(super) calls: BTreeSet<&'static str>,
+    pub(super) end: usize,
+}
+
+/// A `JSON_TABLE (`, as many within each other as [`Nesting`] allows.
+pub(super) struct JsonTable {
+    /// Where the word stands.
+    pub(super) start: usize,
+    /// Parentheses around it.
+    pub(super) depth: usize,
+    /// Whether its `COLUMNS` has come.
+    pub(super) has_columns: bool,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(sql: &'a str, dialect: &'a Dialect) -> Self {
+        Self {
+            lexer: Lexer::new(sql, dialect),
+            dialect,
+            previous: None,
+            depth: 0,
+            nesting: Nesting::new(),
+            geometry: Geometry::default(),
+            rollups: Rollups::default(),
+            select_options: false,
+            paths: Vec::new(),
+            json_tables: Vec::new(),
+            calls: BTreeSet::new(),
+            end: sql.len(),
+        }
+    }
+
+    /// Takes the next token; refuses what no statement may hold.
+    pub(super) fn next(&mut self) -> Result<Option<Token>, Refusal> {
+        let Some(token) = self.lexer.next() else {
+            return Ok(None);
+        };
+        match token.kind {
+            TokenKind::Bad(fault) => {
+                return Err(refusal("malformed text", fault.reason(), token.start));
+            }
+            TokenKind::ExecutableOpen => return Err(executable(token.start)),
+            TokenKind::Colon => return Err(placeholder(token.start)),
+            TokenKind::Open => self.depth += 1,
+            TokenKind::Close => self.close()?,
+            TokenKind::Comma => self.path(token)?,
+            _ => {}
+        }
+        let opens = token.kind == TokenKind::Word
+            && (self.lexer.peek()).is_some_and(|next| next.kind == TokenKind::Open);
+        let text = self.lexer.text(token);
+        if !self.rollups.take(token, text, self.depth, opens) {
+            let reason = "more than 64 expressions take hours, and the server cannot interrupt it; group by fewer";
+            return Err(refusal("ROLLUP", reason, token.start));
+        }
+        if self.dialect.mariadb {
+            self.geometry.take(token, text, self.depth, opens);
+        }
+        if !self.nesting.take(token, text) {
+            let reason = "so deep an expression can end the server; write it with fewer parentheses or operators";
+            return Err(refusal("nesting", reason, token.start));
+        }
+        Ok(Some(token))
+    }
+
+    fn close(&mut self) -> Result<(), Refusal> {
+        self.depth = self.depth.saturating_sub(1);
+        self.paths.pop_if(|depth| *depth >= self.depth);
+        match self.json_tables.pop_if(|table| table.depth >= self.depth) {
+            Some(table) if !table.has_columns => Err(no_json_table(&table)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Behind the first comma of a call that takes a path.
+    fn path(&mut self, comma: Token) -> Result<(), Refusal> {
+        let is_path = self
+            .paths
+            .pop_if(|depth| *depth + 1 == self.depth)
+            .is_some();
+        if is_path && !calls::is_short_path(&self.lexer) {
+            let reason = "a path made for that ends a MariaDB server; write it as one text, at most 1,000 bytes long";
+            return Err(refusal("XPath", reason, comma.end));
+        }
+        Ok(())
+    }
+
+    /// A `JSON_TABLE` whose end has not come may be a call.
+    pub(super) fn nothing_left_open(&self) -> Result<(), Refusal> {
+        let bare = self.json_tables.iter().find(|table| !table.has_columns);
+        bare.map_or(Ok(()), |table| Err(no_json_table(table)))
+    }
+
+    pub(super) fn is(&self, token: Option<Token>, word: &str) -> bool {
+        token.is_some_and(|t| {
+            t.kind == TokenKind::Word && self.lexer.text(t).eq_ignore_ascii_case(word)
+        })
+    }
+
+    pub(super) fn is_any(&self, token: Option<Token>, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(token, word))
+    }
+
+    /// Takes the next token when it is that word.
+    pub(super) fn take(&mut self, word: &str) -> Result<bool, Refusal> {
+        let found = self.is(self.lexer.peek(), word);
+        if found {
+            self.previous = self.next()?;
+        }
+        Ok(found)
+    }
+
+    /// The statement is complete: a semicolon may follow, and nothing behind it.
+    pub(super) fn complete(&mut self) -> Result<(), Refusal> {
+        match self.next()? {
+            Some(token) if token.kind != TokenKind::Semicolon => {
+                let what = excerpt(self.lexer.text(token));
+                Err(refusal(
+                    &what,
+                    "the statement should have ended before this",
+                    token.start,
+                ))
+            }
+            _ => self.nothing_more(),
+        }
+    }
+
+    /// Nothing but semicolons may follow the one that ends the statement.
+    pub(super) fn nothing_more(&mut self) -> Result<(), Refusal> {
+        while let Some(token) = self.next()? {
+            if token.kind != TokenKind::Semicolon {
+                let reason = "one statement at a time; send them one by one";
+                return Err(refusal("several statements", reason, token.start));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_json_table(table: &JsonTable) -> Refusal {
+    let reason = "without COLUMNS it may be a stored function, which may write";
+    refusal("function json_table", reason, table.start)
+}
+
+fn executable(offset: usize) -> Refusal {
+    let reason = "whether the server runs what is inside depends on its version; write it out or leave it out";
+    refusal("executable comment", reason, offset)
+}
+
+fn placeholder(offset: usize) -> Refusal {
+    let reason = "nothing fills in a placeholder here, and labels start compound statements";
+    refusal("placeholder", reason, offset)
+}
+
+pub(super) fn excerpt(text: &str) -> String {
+    let mut shown: String = text.chars().take(EXCERPT).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The name inside quotes, doubled quotes made single.
+pub(super) fn unquoted(text: &str) -> String {
+    let quote = text.chars().next().filter(|c| matches!(c, '`' | '"'));
+    let Some(quote) = quote else {
+        return text.into();
+    };
+    let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
+    inner
+        .expect("a quoted name ends with the quote it begins with")
+        .replace(&format!("{quote}{quote}"), &quote.to_string())
+}

@@ -1,0 +1,17 @@
+//! Limits that error messages name.
+
+/// Database connections that may exist at once, without the short ones that only send `KILL QUERY`.
+pub(crate) const MAX_CONNECTIONS: usize = 32;
+
+/// Largest packet taken from or sent to the server, in bytes; a row is held whole, and once more while it is taken
+/// apart, so this bounds what one row may cost.
+pub(crate) const MAX_PACKET: usize = 256 << 20;
+
+/// The same in read-only and invisible mode, where visitors may be many.
+pub(crate) const MAX_PACKET_SHARED: usize = 64 << 20;
+
+/// Bytes that all large rows which are being sent may hold together. One row that is larger is sent alone.
+pub(crate) const ROWS_IN_FLIGHT: usize = 256 << 20;
+
+/// The most of it that one reader's rows may hold: who does not read must not keep everybody out.
+pub(crate) const OF_ONE_READER: usize = ROWS_IN_FLIGHT / 2;

@@ -1,0 +1,179 @@
+//! Buffered output of a streamed answer: large writes while rows come fast, prompt ones while they come slowly.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes gathered before they are written; large enough that system calls do not show, small enough to hold for each
+/// of 32 statements.
+const FULL: usize = 64 << 10;
+
+/// Longest piece of one value that is appended between two looks at the buffer, in bytes.
+pub(crate) const PIECE: usize = 16 << 10;
+
+/// Time after which even a small buffer is written, so that a person sees rows of a slow statement.
+const PROMPT: Duration = Duration::from_millis(100);
+
+/// Largest second copy of a result set, in bytes: it lies on the disk of a machine that may be small.
+const MAX_COPY: usize = 256 << 20;
+
+/// The output buffer of one answer.
+pub(crate) struct OutputBuffer<'a> {
+    buffer: Vec<u8>,
+    target: &'a mut dyn Write,
+    /// A second copy of what is written, while one is kept.
+    copy: Option<ReplayCopy>,
+    flushed_at: Duration,
+    untouched: bool,
+}
+
+struct ReplayCopy {
+    file: tempfile::SpooledTempFile,
+    /// Where in the buffer the copy begins: what stands before it is not written yet, and is none of it.
+    from: usize,
+    /// Bytes kept so far.
+    size: usize,
+}
+
+impl ReplayCopy {
+    /// With what the buffer holds; nothing where it grows too large or the disk is full: the statement must not fail
+    /// for the copy's sake.
+    fn with(mut self, buffer: &[u8]) -> Option<Self> {
+        let more = buffer.get(self.from..);
+        let more = more.expect("the copy begins within the buffer");
+        self.size += more.len();
+        self.from = 0;
+        (self.size <= MAX_COPY && self.file.write_all(more).is_ok()).then_some(self)
+    }
+}
+
+impl<'a> OutputBuffer<'a> {
+    /// An empty buffer in front of `target`.
+    pub(crate) fn new(target: &'a mut dyn Write) -> Self {
+        Self {
+            buffer: Vec::with_capacity(FULL + 2 * PIECE),
+            target,
+            copy: None,
+            flushed_at: coarse_now(),
+            untouched: true,
+        }
+    }
+
+    /// Appends without writing. What is appended between two calls of a `flush_…` should stay near [`PIECE`].
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Appends between double quotes.
+    pub(crate) fn push_quoted(&mut self, bytes: &[u8]) {
+        self.buffer.reserve(bytes.len() + 2);
+        self.buffer.push(b'"');
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.push(b'"');
+    }
+
+    /// Writes when the buffer is full.
+    pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= FULL {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes when the buffer is full or has waited long enough. Call once a row.
+    pub(crate) fn flush_if_due(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= FULL || self.has_waited() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn has_waited(&self) -> bool {
+        coarse_now().saturating_sub(self.flushed_at) >= PROMPT
+    }
+
+    /// Whether nothing has been written yet.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.untouched
+    }
+
+    /// Writes all that was appended.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.untouched = false;
+        self.copy = self.copy.take().and_then(|copy| copy.with(&self.buffer));
+        self.target.write_all(&self.buffer)?;
+        self.target.flush()?;
+        self.buffer.clear();
+        self.flushed_at = coarse_now();
+        Ok(())
+    }
+
+    /// Starts to keep a second copy of what follows, in memory up to a point and then in a nameless file in `dir`.
+    pub(crate) fn start_copy(&mut self, dir: &std::path::Path) {
+        self.copy = Some(ReplayCopy {
+            file: tempfile::spooled_tempfile_in(FULL, dir),
+            from: self.buffer.len(),
+            size: 0,
+        });
+    }
+
+    /// Makes the target send its head where no byte was written yet.
+    pub(crate) fn write_head(&mut self) -> io::Result<()> {
+        self.untouched = false;
+        self.target.flush()
+    }
+
+    /// Ends the copy and returns it, where it could be kept.
+    pub(crate) fn end_copy(&mut self) -> Option<tempfile::SpooledTempFile> {
+        self.copy.take().map(|kept| kept.file)
+    }
+
+    /// Writes a copy that was kept, whole.
+    pub(crate) fn replay(&mut self, mut copy: tempfile::SpooledTempFile) -> io::Result<()> {
+        use std::io::Seek;
+        self.flush()?;
+        copy.rewind()?;
+        io::copy(&mut copy, self.target)?;
+        Ok(())
+    }
+}
+
+/// Monotonic time to a few milliseconds, which costs a quarter of the exact one: it is asked for at every row.
+fn coarse_now() -> Duration {
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::MonotonicCoarse;
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    let now = clock_gettime(clock);
+    now.try_into()
+        .expect("a monotonic clock is never before its start")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_over_its_cap_is_given_up_and_the_output_goes_on() {
+        let mut target = Vec::new();
+        let mut out = OutputBuffer::new(&mut target);
+        out.start_copy(&std::env::temp_dir());
+        out.push(b"first");
+        out.flush().unwrap();
+        if let Some(copy) = &mut out.copy {
+            copy.size = MAX_COPY - 3;
+        }
+        out.push(b"abc");
+        out.flush().unwrap();
+        assert!(out.copy.is_some());
+        out.push(b"d");
+        out.flush().unwrap();
+        assert!(out.end_copy().is_none());
+        drop(out);
+        assert_eq!(target, b"firstabcd");
+    }
+}

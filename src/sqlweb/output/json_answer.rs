@@ -1,0 +1,219 @@
+//! The streamed JSON answer of `POST /api/query`.
+//!
+//! The document is written as rows come; `code` is its last member, so that a failure after rows were sent still ends
+//! the same valid document:
+//!
+//! ```text
+//! {"data":{"columns":…,"types":…,"rows":[…],"count":N,"truncated":…,"results":[…],"duration":…,…},"code":200}
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use mysql::{Column, Row};
+use serde_json::json;
+
+use super::buffer::OutputBuffer;
+use super::cells::{self, Record};
+use super::row_sink::{Done, Flow, RowSink};
+
+/// Where the answer is in its document.
+enum JsonPosition {
+    /// Nothing is written yet.
+    Start,
+    /// In the rows of set number `n`, counted from 1.
+    Rows(usize),
+    /// After set number `n`.
+    Between(usize),
+}
+
+/// What is told of the statement when it has ended.
+pub(crate) struct AnswerTail<'a> {
+    /// The server's warnings.
+    pub(crate) warnings: &'a [serde_json::Value],
+    /// Whether the session is in a transaction now; a failure has it among its own members.
+    pub(crate) in_transaction: Option<bool>,
+    /// `None` after success; else the members that follow `data`.
+    pub(crate) failure: Option<&'a serde_json::Map<String, serde_json::Value>>,
+}
+
+/// Writes the answer.
+pub(crate) struct JsonAnswer<'a> {
+    out: OutputBuffer<'a>,
+    position: JsonPosition,
+    limit: Option<u64>,
+    /// Directory for the copy of a first set, when the statement can return several.
+    several: Option<&'a Path>,
+    started: Instant,
+    record: Record,
+    /// How the present set begins.
+    head: String,
+    count: u64,
+    done: Done,
+}
+
+impl<'a> JsonAnswer<'a> {
+    /// An answer written to `target`, with at most `limit` rows of each set.
+    pub(crate) fn new(
+        target: &'a mut dyn io::Write,
+        limit: Option<u64>,
+        several: Option<&'a Path>,
+        started: Instant,
+    ) -> Self {
+        Self {
+            out: OutputBuffer::new(target),
+            position: JsonPosition::Start,
+            limit,
+            several,
+            started,
+            record: Record::default(),
+            head: String::new(),
+            count: 0,
+            done: Done::default(),
+        }
+    }
+
+    /// Whether nothing was sent yet, so that a failure can still have a status of its own.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.out.is_untouched()
+    }
+
+    /// Completes the document and writes it out.
+    pub(crate) fn finish(mut self, tail: &AnswerTail<'_>) -> io::Result<()> {
+        match self.position {
+            JsonPosition::Start => self
+                .out
+                .push(br#"{"data":{"columns":[],"types":[],"rows":[],"count":0,"truncated":false"#),
+            JsonPosition::Rows(number) => self.end_set(number, false)?,
+            JsonPosition::Between(_) => {}
+        }
+        if let JsonPosition::Between(2..) = self.position {
+            self.out.push(b"]");
+        }
+        self.push_tail(tail);
+        self.out.flush()
+    }
+
+    fn push_tail(&mut self, tail: &AnswerTail<'_>) {
+        let mut rest = json!({
+            "duration": duration(self.started),
+            "affected_rows": self.done.affected_rows,
+            "last_insert_id": self.done.last_insert_id,
+            "warnings": tail.warnings,
+        });
+        if let Some(in_transaction) = tail.in_transaction {
+            rest["in_transaction"] = json!(in_transaction);
+        }
+        self.out.push(b",");
+        self.push_members(&rest);
+        self.out.push(b"},");
+        match tail.failure {
+            Some(members) => self.push_members(&serde_json::Value::Object(members.clone())),
+            None => self.out.push(br#""code":200"#),
+        }
+        self.out.push(b"}");
+    }
+
+    /// The members of an object without its braces.
+    fn push_members(&mut self, object: &serde_json::Value) {
+        let text = object.to_string();
+        let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}'));
+        let inner = inner.expect("an object stands in braces");
+        self.out.push(inner.as_bytes());
+    }
+
+    fn push_columns(&mut self, columns: &[Column]) {
+        let types: Vec<String> = columns.iter().map(cells::type_name).collect();
+        self.record = Record::of(columns);
+        let names = json!(self.record.names);
+        self.head = format!(r#""columns":{names},"types":{},"rows":["#, json!(types));
+        self.out.push(self.head.as_bytes());
+    }
+
+    /// Begins `results` with the first set as it was sent, or, where no copy of it could be kept, without its rows.
+    fn repeat_first_set(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        let copy = self.out.end_copy();
+        self.out.push(br#","results":[{"#);
+        match copy {
+            Some(copy) => self.out.replay(copy)?,
+            None => {
+                let head = std::mem::take(&mut self.head);
+                self.out.push(head.as_bytes());
+                self.out.push(br#"],"count":0,"truncated":true"#);
+            }
+        }
+        self.out.push(b"},{");
+        Ok(())
+    }
+
+    fn end_set(&mut self, number: usize, truncated: bool) -> io::Result<()> {
+        let tail = format!(r#"],"count":{},"truncated":{}"#, self.count, truncated);
+        self.out.push(tail.as_bytes());
+        if number > 1 {
+            self.out.push(b"}");
+        }
+        self.position = JsonPosition::Between(number);
+        self.out.flush_if_full()
+    }
+}
+
+impl RowSink for JsonAnswer<'_> {
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
+        self.count = 0;
+        match self.position {
+            JsonPosition::Start => {
+                self.out.push(br#"{"data":{"#);
+                if let Some(dir) = self.several {
+                    self.out.start_copy(dir);
+                }
+                self.position = JsonPosition::Rows(1);
+            }
+            JsonPosition::Between(1) | JsonPosition::Rows(1) => {
+                self.repeat_first_set()?;
+                self.position = JsonPosition::Rows(2);
+            }
+            JsonPosition::Between(n) | JsonPosition::Rows(n) => {
+                self.out.push(b",{");
+                self.position = JsonPosition::Rows(n + 1);
+            }
+        }
+        // Not written before a row: a failure until then still gets a status of its own.
+        self.push_columns(columns);
+        Ok(())
+    }
+
+    fn row(&mut self, row: &Row) -> io::Result<Flow> {
+        if self.limit.is_some_and(|limit| self.count >= limit) {
+            return Ok(Flow::Enough);
+        }
+        if self.count > 0 {
+            self.out.push(b",");
+        }
+        self.record.json(&mut self.out, row)?;
+        self.count += 1;
+        if self.count == 1 {
+            self.out.flush()?;
+        } else {
+            self.out.flush_if_due()?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn end(&mut self, truncated: bool) -> io::Result<()> {
+        let JsonPosition::Rows(number) = self.position else {
+            unreachable!("a set ends after it has begun");
+        };
+        self.end_set(number, truncated)
+    }
+
+    fn done(&mut self, done: Done) {
+        self.done = done;
+    }
+}
+
+/// Elapsed time as the specification shows it: a number and `ms`.
+pub(crate) fn duration(since: Instant) -> String {
+    format!("{:.3}ms", since.elapsed().as_secs_f64() * 1000.0)
+}

@@ -1,0 +1,329 @@
+//! The way of one statement from a request to its rows: count, gate, connection, read-only session, run, warnings.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::job::Job;
+use super::statement::{self, RunContext};
+use crate::http::{ApiError, CancelToken};
+use crate::sqlweb::api::error::{api_error, refused};
+use crate::sqlweb::catalogue;
+use crate::sqlweb::conn::cancel::{stoppable, stopped_when_gone};
+use crate::sqlweb::conn::db_conn::{DbConn, READ_TIMEOUT};
+use crate::sqlweb::conn::driver::call_driver;
+use crate::sqlweb::conn::readonly;
+use crate::sqlweb::conn::running_table::Entry;
+use crate::sqlweb::conn::server_info::ServerInfo;
+use crate::sqlweb::conn::session_pool::{CheckoutRequest, Lease};
+use crate::sqlweb::conn::status;
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
+use crate::sqlweb::output::row_sink::{Done, RowSink};
+use crate::sqlweb::service::Service;
+
+/// What is told of a statement that succeeded, beside its rows.
+pub(crate) struct Completed {
+    /// The server's warnings.
+    pub(crate) warnings: Vec<Value>,
+    /// Whether the session is in a transaction now.
+    pub(crate) in_transaction: bool,
+}
+
+/// What the text is, found before anything is sent.
+struct Classified {
+    /// What kind of statement it is, for the log.
+    kind: String,
+    /// Set when the statement is on the list of those that only read.
+    passed: Option<Passed>,
+    /// What was known of the server when it was judged.
+    info: Arc<ServerInfo>,
+    /// Whether it may change the connection's current database.
+    moves: bool,
+    /// Whether the number of statements hangs on a mode of the session that must be asked for.
+    ask_mode: bool,
+}
+
+impl Classified {
+    /// The database that the statement enters, and does nothing else.
+    fn enters(&self) -> Option<&str> {
+        match &self.passed.as_ref()?.kind {
+            StatementKind::Use(database) => Some(database),
+            _ => None,
+        }
+    }
+}
+
+/// Runs `job`, handing rows to `sink`.
+pub(crate) fn execute(
+    service: &Arc<Service>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    client: &CancelToken,
+) -> Result<Completed, ApiError> {
+    let classified = classify(service, &job.sql)?;
+    let entry = enter(service, job)?;
+    let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
+    let wanted = CheckoutRequest {
+        owner: &job.owner,
+        database: job.db.as_deref(),
+        enters: classified.enters(),
+        running: &entry.running,
+    };
+    let mut lease = service.sessions.check_out(&wanted).map_err(refused)?;
+    let before = classified.moves.then(|| lease.lose_track());
+    let outcome = run_on(service, job, sink, &entry, &classified, lease.conn());
+    let outcome = outcome.map_err(|error| lease.explain(error));
+    if let (Some(before), Some(entered)) = (before, classified.enters()) {
+        lease.keep_track(match outcome {
+            Ok(_) => Some(entered.to_owned()),
+            Err(_) => before,
+        });
+    }
+    let in_transaction = leaves_transaction(service, job, &mut lease, outcome.as_ref().err());
+    lease.give_back(&outcome, &entry.running);
+    log_end(&classified.kind, job.sql.len(), &entry, &outcome);
+    outcome
+        .map(|warnings| Completed {
+            warnings,
+            in_transaction,
+        })
+        .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
+}
+
+/// Whether the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
+/// clean before its next use.
+fn leaves_transaction(
+    service: &Service,
+    job: &Job,
+    lease: &mut Lease<'_>,
+    error: Option<&DbError>,
+) -> bool {
+    let lasts = !service.readonly && !job.owner.session.is_empty();
+    let lives = error.is_none_or(DbError::leaves_connection_usable);
+    if !lasts || !lives {
+        return false;
+    }
+    let conn = lease.conn();
+    let in_transaction = status::in_transaction(&mut conn.driver);
+    conn.has_state |= in_transaction;
+    in_transaction
+}
+
+/// Kind and size, but never the text: it may hold what nobody else may read.
+fn log_end<T>(kind: &str, bytes: usize, entry: &Entry<'_>, outcome: &Result<T, DbError>) {
+    let status = outcome.as_ref().map_or_else(DbError::status, |_| 200);
+    let age = entry.running.age();
+    log::debug!("{kind} of {bytes} bytes: {status} after {age:.3?}");
+}
+
+fn run_on(
+    service: &Arc<Service>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    entry: &Entry<'_>,
+    classified: &Classified,
+    conn: &mut DbConn,
+) -> Result<Vec<Value>, DbError> {
+    let stops = RunContext {
+        connector: &service.connector,
+        running: &entry.running,
+        harmless: classified.passed.is_some(),
+        rows: &service.rows,
+        reader: &job.reader,
+    };
+    match &classified.passed {
+        Some(passed) if service.readonly => {
+            read_only(service, job, sink, &stops, (passed, &classified.info), conn)
+        }
+        _ => {
+            if classified.ask_mode {
+                check_with_mode(service, conn, &job.sql)?;
+            }
+            conn.moved |= classified.moves;
+            conn.has_state |= classified.passed.is_none();
+            let several = PROGRAMS.contains(&classified.kind.as_str());
+            run(job, sink, &stops, conn, several)
+        }
+    }
+}
+
+/// The third layer around what the gate has passed.
+fn read_only(
+    service: &Service,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    stops: &RunContext<'_>,
+    (passed, info): (&Passed, &ServerInfo),
+    conn: &mut DbConn,
+) -> Result<Vec<Value>, DbError> {
+    // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
+    // stop must reach it, as it must what comes before.
+    let is_ready = |conn: &mut DbConn| {
+        service.make_read_only(&mut conn.driver, info, &passed.calls)?;
+        if let StatementKind::Use(_) = &passed.kind {
+            return Ok(());
+        }
+        conn.socket.set_read_timeout(None);
+        let prepared = readonly::prepare(&mut conn.driver, &job.sql);
+        conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+        prepared
+    };
+    let outcome = stoppable(stops.running, conn, is_ready).and_then(|()| match &passed.kind {
+        StatementKind::Use(db) => change_database(conn, db, sink),
+        _ => run(job, sink, stops, conn, false),
+    });
+    readonly::told(
+        readonly::not_too_wide(outcome, &job.sql),
+        passed.kind.name(),
+    )
+}
+
+/// Runs the job's text, of which `several` statements may come.
+fn run(
+    job: &Job,
+    sink: &mut dyn RowSink,
+    stops: &RunContext<'_>,
+    conn: &mut DbConn,
+    several: bool,
+) -> Result<Vec<Value>, DbError> {
+    let ended = statement::run(conn, &job.sql, sink, stops)?;
+    let mut warnings = match ended.warnings {
+        0 => Vec::new(),
+        _ => catalogue::warnings(&mut conn.driver)?,
+    };
+    if ended.stopped.is_some() {
+        let message = if several {
+            STOPPED_IN_PARTS
+        } else {
+            STOPPED_YET_ENDED
+        };
+        warnings.push(json!({"level": "Note", "code": null, "message": message}));
+    }
+    Ok(warnings)
+}
+
+/// `SLEEP` and `BENCHMARK` return a value when they are killed, so the server reports success.
+const STOPPED_YET_ENDED: &str = "the statement was told to stop, and the server says that it ended; its result may be cut short";
+
+/// `KILL QUERY` hits the statement of a procedure that is under way, and a server may go on with the next (MySQL).
+const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be cut short";
+
+/// Statements that run others.
+const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
+
+/// `USE` by the protocol's own command, since not every server can prepare the statement.
+fn change_database(
+    conn: &mut DbConn,
+    db: &str,
+    sink: &mut dyn RowSink,
+) -> Result<Vec<Value>, DbError> {
+    conn.moved = true;
+    call_driver(|| conn.driver.select_db(db))?;
+    sink.done(Done::default());
+    Ok(Vec::new())
+}
+
+fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError> {
+    let owner = job.owner.clone();
+    let Some(id) = &job.query_id else {
+        return Ok(service.running.enter_unnamed(owner));
+    };
+    service.running.enter(owner, id).ok_or_else(|| {
+        ApiError::conflict(format!(
+            "query_id '{id}' is in use by a statement that still runs; choose another"
+        ))
+    })
+}
+
+fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
+    let info = service.info();
+    let dialect = info.dialect.clone();
+    let statements = gate::split(sql, &dialect).count();
+    // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
+    let ask_mode = !service.readonly
+        && sql.contains('\\')
+        && gate::split(sql, &service.dialect(true)).count() != statements;
+    if !ask_mode {
+        one_statement(statements)?;
+    }
+    match gate::check(sql, &dialect) {
+        Ok(passed) => Ok(Classified {
+            kind: passed.kind.name().to_owned(),
+            moves: matches!(passed.kind, StatementKind::Use(_)),
+            passed: Some(passed),
+            info,
+            ask_mode,
+        }),
+        Err(refusal) if service.readonly => Err(blocked(&refusal)),
+        Err(refusal) => Ok(Classified {
+            moves: !stays(&refusal.statement, sql),
+            kind: refusal.statement,
+            passed: None,
+            info,
+            ask_mode,
+        }),
+    }
+}
+
+/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.
+const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+
+/// Further ones, as long as the text has no word of [`MOVING`].
+const MOSTLY_STAYING: [&str; 13] = [
+    "ALTER",
+    "BEGIN",
+    "COMMIT",
+    "CREATE",
+    "DROP",
+    "LOCK",
+    "RELEASE",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "START",
+    "TRUNCATE",
+    "UNLOCK",
+];
+
+/// What runs a text or another statement, and what `DROP` may take the current database by.
+const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
+
+/// Whether the session is in the same database after `sql`, which was refused as `statement`.
+fn stays(statement: &str, sql: &str) -> bool {
+    let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
+    STAYING.contains(&statement)
+        || mostly() && {
+            let text = sql.to_ascii_uppercase();
+            !MOVING.iter().any(|word| text.contains(word))
+        }
+}
+
+fn one_statement(statements: usize) -> Result<(), ApiError> {
+    match statements {
+        1 => Ok(()),
+        0 => Err(ApiError::bad_request(
+            "'sql' holds no statement; send one statement a request",
+        )),
+        n => Err(ApiError::bad_request(format!(
+            "'sql' holds {n} statements; send one statement a request"
+        ))),
+    }
+}
+
+/// The session itself says whether a backslash escapes.
+fn check_with_mode(service: &Service, conn: &DbConn, sql: &str) -> Result<(), DbError> {
+    let dialect: Dialect = service.dialect(conn.driver.no_backslash_escape());
+    one_statement(gate::split(sql, &dialect).count())
+        .map_err(|error| DbError::Request(error.message))
+}
+
+fn blocked(refusal: &gate::Refusal) -> ApiError {
+    ApiError::forbidden(format!(
+        "read-only mode: {} was refused: {} (layer: server gate)",
+        refusal.statement, refusal.reason
+    ))
+    .with("statement", refusal.statement.clone())
+    .with("layer", "gate")
+    .with("offset", refusal.offset)
+}

@@ -1,0 +1,218 @@
+//! Runs one statement on one connection and hands its rows to a sink as they come.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, QueryResult, Text};
+
+use super::budget::{self, RowBudget};
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::conn::connector::Connector;
+use crate::sqlweb::conn::db_conn::{DbConn, READ_TIMEOUT};
+use crate::sqlweb::conn::driver::has_set;
+use crate::sqlweb::conn::kill::SentStatement;
+use crate::sqlweb::conn::running::{RunningStatement, StopRequest};
+use crate::sqlweb::error::{DbError, StopCause};
+use crate::sqlweb::output::row_sink::{Done, Flow, RowSink};
+
+/// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
+/// those on their way have arrived.
+const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How a statement ended that the server calls a success.
+pub(crate) struct Ended {
+    /// Warnings that the server holds ready.
+    pub(crate) warnings: u16,
+    /// Why it was told to stop, where it was: it may have ended before, or given a result all the same.
+    pub(crate) stopped: Option<StopCause>,
+}
+
+/// How a statement may be stopped while it runs.
+pub(crate) struct RunContext<'a> {
+    /// For the connection that sends `KILL QUERY`.
+    pub(crate) connector: &'a Arc<Connector>,
+    /// The statement's place among the running ones.
+    pub(crate) running: &'a RunningStatement,
+    /// Whether the statement only reads, so that its rest may be declined; one that writes is read to its end.
+    pub(crate) harmless: bool,
+    /// The budget of large rows.
+    pub(crate) rows: &'a RowBudget,
+    /// Who reads the rows, for their budget.
+    pub(crate) reader: &'a str,
+}
+
+/// Runs `sql` on `conn` and tells how it ended. The caller throws it away after an error for which
+/// [`DbError::leaves_connection_usable`] is false.
+pub(crate) fn run(
+    conn: &mut DbConn,
+    sql: &str,
+    sink: &mut dyn RowSink,
+    stops: &RunContext<'_>,
+) -> Result<Ended, DbError> {
+    let sent = SentStatement::on(conn, Some(sql), stops.harmless);
+    stops.running.begin(sent)?;
+    conn.socket.set_read_timeout(None);
+    let outcome = catch_panic(|| copy_rows(&mut conn.driver, sql, sink, stops));
+    conn.socket.set_read_timeout(Some(READ_TIMEOUT));
+    let stop = stops.running.pause_after(&outcome);
+    match (outcome, stop) {
+        (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
+            Err(DbError::Stopped(stop.cause))
+        }
+        // It was read to its end.
+        (Err(DbError::NoRoom), _) if !stops.harmless => Err(DbError::Unshown),
+        (Err(DbError::NoRoom), Some(stop)) => Err(DbError::Stopped(stop.cause)),
+        (Err(error), stop) => match StopRequest::explains(stop, error) {
+            lost @ DbError::Lost(_) if !stops.harmless => Err(lost.with_effect()),
+            error => Err(error),
+        },
+        (Ok(()), stop) => Ok(Ended {
+            warnings: conn.driver.warnings(),
+            stopped: stop.map(|stop| stop.cause),
+        }),
+    }
+}
+
+/// `ER_QUERY_INTERRUPTED`, and what a killed or timed-out statement says elsewhere (MariaDB error codes 1317, 1969, 1968).
+fn was_interrupted(code: u16) -> bool {
+    matches!(code, 1317 | 1969 | 1968 | 3024)
+}
+
+/// The result is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that
+/// sends without end. What is not dropped then is the list of its columns.
+fn copy_rows(
+    conn: &mut Conn,
+    sql: &str,
+    sink: &mut dyn RowSink,
+    stops: &RunContext<'_>,
+) -> Result<(), DbError> {
+    let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
+    while has_set(&mut result) {
+        let ended = if result.columns().as_ref().is_empty() {
+            no_rows(&mut result, sink)
+        } else {
+            one_set(&mut result, sink, stops)
+        };
+        if let Err(error) = ended {
+            let error = match error {
+                DbError::Client(_) => {
+                    stops.running.stop(StopCause::ClientLeft, stops.connector);
+                    drain(&mut result, stops).err().unwrap_or(error)
+                }
+                DbError::NoRoom => decline_all(&mut result, stops).err().unwrap_or(error),
+                _ => error,
+            };
+            if error.leaves_connection_usable() {
+                drop(ManuallyDrop::into_inner(result));
+            }
+            return Err(error);
+        }
+    }
+    drop(ManuallyDrop::into_inner(result));
+    Ok(())
+}
+
+fn no_rows(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    sink: &mut dyn RowSink,
+) -> Result<(), DbError> {
+    let done = Done {
+        affected_rows: result.affected_rows(),
+        last_insert_id: result.last_insert_id().unwrap_or(0),
+    };
+    match result.next() {
+        Some(Err(error)) => Err(error.into()),
+        _ => {
+            sink.done(done);
+            Ok(())
+        }
+    }
+}
+
+fn one_set(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    sink: &mut dyn RowSink,
+    stops: &RunContext<'_>,
+) -> Result<(), DbError> {
+    let is_large = budget::may_be_large(result.columns().as_ref());
+    let wanted = || !stops.running.is_stopped();
+    sink.begin(result.columns().as_ref())
+        .map_err(DbError::Client)?;
+    loop {
+        if is_large {
+            stops.rows.wait_for_room(stops.reader, &wanted)?;
+        }
+        let Some(row) = result.next() else { break };
+        let row = row?;
+        let counted = is_large.then(|| budget::counted(&row)).flatten();
+        let permit = counted
+            .map(|n| stops.rows.acquire(stops.reader, n, &wanted))
+            .transpose()?;
+        if sink.row(&row).map_err(DbError::Client)? == Flow::Enough {
+            drop((row, permit));
+            decline_rest(result, stops)?;
+            return sink.end(true).map_err(DbError::Client);
+        }
+    }
+    sink.end(false).map_err(DbError::Client)
+}
+
+/// The same for all sets that follow.
+fn decline_all(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    stops: &RunContext<'_>,
+) -> Result<(), DbError> {
+    while has_set(result) {
+        decline_rest(result, stops)?;
+    }
+    Ok(())
+}
+
+/// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped. So are
+/// those of a server that cannot be told, until somebody stops the statement.
+fn decline_rest(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    stops: &RunContext<'_>,
+) -> Result<(), DbError> {
+    // One that could not be told sends all there is, which is no fault of its own.
+    let told = stops.harmless && stops.running.enough(stops.connector);
+    let deadline = told.then(|| Instant::now() + DECLINE_TIMEOUT);
+    for row in result.by_ref() {
+        match row {
+            Err(mysql::Error::MySqlError(error))
+                if stops.harmless && was_interrupted(error.code) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => in_time(stops, deadline)?,
+        }
+    }
+    Ok(())
+}
+
+/// After a failure of the client's side the statement was killed; the rest, which then is short, is read and dropped.
+fn drain(
+    result: &mut QueryResult<'_, '_, '_, Text>,
+    stops: &RunContext<'_>,
+) -> Result<(), DbError> {
+    while has_set(result) {
+        for row in result.by_ref() {
+            match row {
+                Ok(_) => in_time(stops, None)?,
+                Err(mysql::Error::MySqlError(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Fails where the server goes on sending after it was told to stop. The connection, in the middle of a result, is of
+/// no more use then.
+fn in_time(stops: &RunContext<'_>, deadline: Option<Instant>) -> Result<(), DbError> {
+    let late = deadline.is_some_and(|deadline| Instant::now() > deadline);
+    if late || stops.running.is_overdue() {
+        return Err(DbError::Endless);
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Tickets, by which a browser downloads an export by itself.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::job::Job;
+use crate::http::ApiError;
+use crate::sqlweb::output::export::Layout;
+use crate::store::random;
+use crate::sync::{Mutex, MutexGuard};
+
+/// How long a ticket can be redeemed.
+const TICKET_TIME: Duration = Duration::from_secs(60);
+
+/// Tickets that may wait at once.
+const MAX_TICKETS: usize = 100;
+
+/// Bytes of all statements that wait for their download: four of the largest.
+const MAX_WAITING: usize = 16 << 20;
+
+/// One export as asked for.
+pub(crate) struct Export {
+    /// The statement.
+    pub(crate) job: Job,
+    /// How its rows are written.
+    pub(crate) layout: Layout,
+}
+
+/// Exports that wait for their download.
+#[derive(Default)]
+pub(crate) struct Tickets(Mutex<HashMap<String, (Export, Instant)>>);
+
+impl Export {
+    /// Bytes that it holds while it waits.
+    fn size(&self) -> usize {
+        let db = self.job.db.as_ref().map_or(0, String::len);
+        self.job.sql.len() + db + self.layout.null.len()
+    }
+}
+
+impl Tickets {
+    /// A ticket for the export; 429 where too many wait, or too large ones.
+    pub(crate) fn issue(&self, export: Export) -> Result<String, ApiError> {
+        let ticket = random::token();
+        self.expire();
+        let mut waiting = self.lock();
+        let bytes: usize = waiting.values().map(|(waiting, _)| waiting.size()).sum();
+        if waiting.len() >= MAX_TICKETS || bytes.saturating_add(export.size()) > MAX_WAITING {
+            return Err(ApiError::too_many(format!(
+                "{} exports wait for their download already; try again in a minute",
+                waiting.len()
+            )));
+        }
+        waiting.insert(ticket.clone(), (export, Instant::now()));
+        Ok(ticket)
+    }
+
+    /// The export of a ticket, once, for the visitor it was given to.
+    pub(crate) fn take(&self, ticket: &str, visitor: &str) -> Option<Export> {
+        let mut waiting = self.lock();
+        let (export, since) = waiting.get(ticket)?;
+        if export.job.owner.visitor != visitor || since.elapsed() >= TICKET_TIME {
+            return None;
+        }
+        waiting.remove(ticket).map(|(export, _)| export)
+    }
+
+    /// Forgets the exports that nobody came for.
+    pub(crate) fn expire(&self) {
+        self.lock()
+            .retain(|_, (_, since)| since.elapsed() < TICKET_TIME);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Export, Instant)>> {
+        self.0.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlweb::conn::owner::Owner;
+    use crate::sqlweb::output::export::Format;
+
+    fn export(sql: usize) -> Export {
+        Export {
+            job: Job {
+                reader: String::new(),
+                sql: "x".repeat(sql),
+                db: None,
+                query_id: None,
+                owner: Owner::default(),
+            },
+            layout: Layout {
+                format: Format::Csv,
+                header: true,
+                bom: false,
+                null: String::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn waiting_exports_are_bounded_by_number_and_bytes() {
+        let tickets = Tickets::default();
+        let first = tickets.issue(export(MAX_WAITING - 1)).unwrap();
+        assert_eq!(tickets.issue(export(2)).unwrap_err().status, 429);
+        assert!(tickets.issue(export(1)).is_ok());
+        assert!(tickets.take(&first, "another visitor").is_none());
+        assert!(tickets.take(&first, "").is_some());
+        assert!(tickets.take(&first, "").is_none());
+        let more = (0..MAX_TICKETS).filter(|_| tickets.issue(export(1)).is_ok());
+        assert_eq!(more.count(), MAX_TICKETS - 1);
+    }
+
+    #[test]
+    fn an_export_that_nobody_came_for_is_forgotten() {
+        let tickets = Tickets::default();
+        let ticket = tickets.issue(export(1)).unwrap();
+        let long_ago = Instant::now().checked_sub(TICKET_TIME).unwrap();
+        tickets.lock().get_mut(&ticket).unwrap().1 = long_ago;
+        assert!(tickets.take(&ticket, "").is_none());
+        tickets.expire();
+        assert!(tickets.lock().is_empty());
+    }
+}

@@ -1,0 +1,267 @@
+//! A web client: how it is started, and how it is stopped.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::auth::Auth;
+use super::error::DbError;
+use super::options::Options;
+use super::service::{self, Service};
+use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::sqlweb::api::routes::Routes;
+use crate::sqlweb::conn::connector::Connector;
+use crate::sqlweb::conn::readonly;
+use crate::sqlweb::conn::server_info::ServerInfo;
+
+/// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
+pub const FIRST_PORT: u16 = 8306;
+
+/// See [`FIRST_PORT`].
+pub const LAST_PORT: u16 = 8405;
+
+/// Threads that answer light requests; everything that asks the database has a thread of its own.
+const WORKERS: usize = 2;
+
+/// Time that statements which were told to stop have for it after the HTTP side has ended, so that none goes on in a
+/// server that obeys. With the time that the HTTP side takes it stays below 2 s.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// A web client that is being served.
+pub struct WebClient {
+    /// Where a browser finds it.
+    pub url: String,
+    /// In invisible mode, the link that carries the authorization code. It is a secret.
+    pub auth_url: Option<String>,
+    address: SocketAddr,
+    hosts: HostPolicy,
+    server: Option<Server>,
+    service: Arc<Service>,
+    watcher: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// Why the web client could not start. `Display` is the message for the person.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The database: unreachable, or it refused the account.
+    Database {
+        /// What happened.
+        message: String,
+        /// What to try.
+        hint: Option<&'static str>,
+        /// Whether the account was refused.
+        is_denied: bool,
+    },
+    /// The address to listen on cannot be had.
+    Listen(String),
+    /// The system refused a thread or a socket.
+    System(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database { message, .. } => write!(f, "plugin error: {message}"),
+            Self::Listen(message) | Self::System(message) => write!(f, "plugin error: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl StartError {
+    /// What to try, where there is something to try.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Database { hint, .. } => *hint,
+            Self::Listen(_) => Some("name another address with --listen HOST:PORT"),
+            Self::System(_) => None,
+        }
+    }
+
+    /// Whether the database refused the account or its password.
+    pub fn is_denied(&self) -> bool {
+        matches!(
+            self,
+            Self::Database {
+                is_denied: true,
+                ..
+            }
+        )
+    }
+}
+
+impl From<DbError> for StartError {
+    fn from(error: DbError) -> Self {
+        let hint = match &error {
+            DbError::Unreachable(_) => {
+                Some("check that the server runs and that host and port are right")
+            }
+            DbError::Denied(_) => Some("check the user name, the password and the database name"),
+            DbError::Tls(_) => Some("--tls off|prefer|require|verify says how TLS is used"),
+            _ => None,
+        };
+        Self::Database {
+            message: error.to_string(),
+            hint,
+            is_denied: error.is_denied(),
+        }
+    }
+}
+
+/// Connects to the database and serves the web client.
+pub fn start(options: Options) -> Result<WebClient, StartError> {
+    start_with(options, &|address| TcpListener::bind(address))
+}
+
+/// The same, listening by `bind`.
+pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClient, StartError> {
+    let connector = Arc::new(Connector::new(&options));
+    let info = ask_server_info(&connector, options.readonly)?;
+    let listener = listen(options.listen, bind)?;
+    let addr = listener.local_addr().map_err(system)?;
+    let hosts = host_policy(&options, addr)?;
+    let access = options
+        .invisible
+        .then(|| Auth::new(addr.port(), hosts.clone()));
+    let config = ServerConfig {
+        listener,
+        hosts: hosts.clone(),
+        check_other_users: options.check_other_users,
+        run_dir: options.run_dir.clone(),
+        workers: WORKERS,
+        limits: Limits::default(),
+    };
+    let service = Arc::new(Service::new(options, connector, info, access));
+    let server = Server::start(config, Arc::new(Routes::new(&service))).map_err(system)?;
+    let watcher = watcher(&service)?;
+    let url = format!("http://{}/", shown(addr));
+    let code = service.access.as_ref().map(Auth::code);
+    Ok(WebClient {
+        auth_url: code.map(|code| format!("{url}auth?code={code}")),
+        url,
+        address: addr,
+        hosts,
+        server: Some(server),
+        service,
+        watcher: Some(watcher),
+    })
+}
+
+fn ask_server_info(connector: &Arc<Connector>, readonly: bool) -> Result<ServerInfo, DbError> {
+    let mut conn = connector.connect()?;
+    let info = ServerInfo::ask(&mut conn.driver)?;
+    if readonly {
+        // Shows at the start, not at the first statement, that this server cannot be made read-only.
+        readonly::make_read_only(&mut conn.driver, &info, &[])?;
+    }
+    Ok(info)
+}
+
+impl WebClient {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The names it is served under, which can be changed while it runs.
+    pub fn hosts(&self) -> &HostPolicy {
+        &self.hosts
+    }
+
+    /// Signs in once more and out again: whether the database still lets this client in. One that is full of this
+    /// client's connections does.
+    pub fn sign_in(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
+        let service = Arc::clone(&self.service);
+        move || match service.connector.connect() {
+            Ok(_) | Err(DbError::Busy) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Gets a message, as far as there is room, when the database did not let this client in.
+    pub fn missed(&self) -> Receiver<()> {
+        self.service.connector.missed()
+    }
+
+    /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code
+    /// of [`auth_url`](Self::auth_url) stays.
+    pub fn set_guest_code(&self, code: &str) {
+        if let Some(access) = &self.service.access {
+            access.set_guest_code(code);
+        }
+    }
+
+    /// Stops accepting, ends what runs, and returns when that is done: within 2 s.
+    pub fn stop(mut self) {
+        self.service.shut_down();
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+        self.service.running.wait_until_empty(SHUTDOWN_TIMEOUT);
+        if let Some((stop, thread)) = self.watcher.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+        self.service.sessions.close_all();
+    }
+}
+
+type Binding<'a> = &'a dyn Fn(SocketAddr) -> std::io::Result<TcpListener>;
+
+fn listen(named: Option<SocketAddr>, bind: Binding<'_>) -> Result<TcpListener, StartError> {
+    if let Some(addr) = named {
+        return bind(addr)
+            .map_err(|error| StartError::Listen(format!("cannot listen on {addr}: {error}")));
+    }
+    let free = |port| bind((Ipv4Addr::LOCALHOST, port).into()).ok();
+    (FIRST_PORT..=LAST_PORT).find_map(free).ok_or_else(|| {
+        StartError::Listen(format!(
+            "all ports from {FIRST_PORT} to {LAST_PORT} on 127.0.0.1 are in use"
+        ))
+    })
+}
+
+/// Loopback names, what `--allow-host` names, and the address itself when it is not a loopback one.
+fn host_policy(options: &Options, addr: SocketAddr) -> Result<HostPolicy, StartError> {
+    let hosts = HostPolicy::loopback();
+    let own = (!addr.ip().is_loopback() && !addr.ip().is_unspecified()).then(|| addr.to_string());
+    for host in options.allow_hosts.iter().chain(&own) {
+        hosts
+            .allow(host)
+            .map_err(|error| StartError::Listen(format!("--allow-host: {error}")))?;
+    }
+    Ok(hosts)
+}
+
+/// A wildcard is reached from here as loopback.
+fn shown(addr: SocketAddr) -> SocketAddr {
+    match addr {
+        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
+        SocketAddr::V6(a) if a.ip().is_unspecified() => {
+            (std::net::Ipv6Addr::LOCALHOST, a.port()).into()
+        }
+        other => other,
+    }
+}
+
+/// One thread looks once a second for statements and connections past their time; it ends when its sender is dropped.
+fn watcher(service: &Arc<Service>) -> Result<(Sender<()>, JoinHandle<()>), StartError> {
+    let (stop, stopped) = crossbeam_channel::bounded(0);
+    let watched = service.clone();
+    let thread = std::thread::Builder::new()
+        .name("sql-watch".into())
+        .stack_size(64 << 10)
+        .spawn(move || service::watch(&watched, &stopped))
+        .map_err(system)?;
+    Ok((stop, thread))
+}
+
+fn system(error: std::io::Error) -> StartError {
+    StartError::System(error.to_string())
+}

@@ -1,0 +1,94 @@
+//! What a tunnel is made of.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+use zeroize::Zeroizing;
+
+use super::timing::{Retries, Timeouts};
+use crate::tunnel::known_servers::KnownServers;
+use crate::tunnel::remote::Remote;
+use crate::tunnel::ssh;
+use crate::tunnel::target::MayDial;
+use crate::tunnel::ws::{DialOptions, Endpoint};
+
+/// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
+pub const KEEPALIVE: Duration = Duration::from_secs(25);
+/// The longest pause before another attempt. Default 10 s.
+pub const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What a tunnel is made of.
+#[non_exhaustive]
+pub struct Settings {
+    /// The server.
+    pub endpoint: Endpoint,
+    /// How to reach it.
+    pub dial: DialOptions,
+    /// The user name.
+    pub user: String,
+    /// The password.
+    pub password: Zeroizing<String>,
+    /// What to forward.
+    pub remotes: Vec<Remote>,
+    /// The address that `localhost` in a remote means; none for all that the name leads to.
+    pub localhost: Option<IpAddr>,
+    /// Which host keys are accepted.
+    pub host_key: HostKeyCheck,
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub keepalive: Option<Duration>,
+    /// The longest pause before another attempt.
+    pub max_retry_interval: Duration,
+    /// Attempts after a failed one before the tunnel gives up; none for no end.
+    pub max_retries: Option<u32>,
+    /// How long each stage may take.
+    pub timeouts: Timeouts,
+    /// The other times of retrying.
+    pub retries: Retries,
+    /// Is told, as far as there is room, when a stream found nobody at its target.
+    pub target_missed: Option<Sender<()>>,
+    /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
+    /// is refused.
+    pub may_dial: Option<MayDial>,
+    /// What the protocol offers and allows.
+    pub ssh: ssh::Config,
+    /// Called each time that the tunnel is connected, on its own thread: it must not block.
+    pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Settings {
+    /// The usual ones, for anybody and any key.
+    pub fn new(endpoint: Endpoint, remotes: Vec<Remote>) -> Self {
+        Self {
+            endpoint,
+            dial: DialOptions::default(),
+            user: String::new(),
+            password: Zeroizing::default(),
+            remotes,
+            localhost: None,
+            host_key: HostKeyCheck::Any,
+            keepalive: Some(KEEPALIVE),
+            max_retry_interval: MAX_RETRY_INTERVAL,
+            max_retries: None,
+            timeouts: Timeouts::default(),
+            retries: Retries::default(),
+            target_missed: None,
+            may_dial: None,
+            ssh: ssh::Config::default(),
+            on_connected: None,
+        }
+    }
+}
+
+/// Which host keys are accepted.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum HostKeyCheck {
+    /// The one with this fingerprint.
+    Fingerprint(String),
+    /// The one that was seen first.
+    Pinned(Arc<KnownServers>),
+    /// Any: for tests, and where the user asked for it.
+    Any,
+}

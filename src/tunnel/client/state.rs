@@ -1,0 +1,216 @@
+//! How a tunnel is: written by its thread, read by its owner.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::failure::{Class, Failure};
+use crate::sync::Mutex;
+use crate::tunnel::mux::{Mux, Traffic};
+use crate::tunnel::ws::Cancel;
+
+/// Where a tunnel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Status {
+    /// Working towards a connection, or waiting to try again.
+    Connecting,
+    /// In use.
+    Connected,
+    /// It has given up.
+    Failed,
+    /// It was stopped.
+    Stopped,
+}
+
+/// A tunnel as it is now.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Where it is.
+    pub status: Status,
+    /// Why it is not connected, or was not before.
+    pub error: Option<Failure>,
+    /// When it tries again.
+    pub next_retry: Option<Instant>,
+    /// Since when it is connected, as the clock was then.
+    pub since: Option<SystemTime>,
+    /// The last round trip; none while it is not connected.
+    pub latency: Option<Duration>,
+    /// Bytes from targets into the tunnel.
+    pub sent: u64,
+    /// Bytes out of the tunnel to targets.
+    pub received: u64,
+    /// Streams that are open.
+    pub streams: u64,
+    /// Connections after the first.
+    pub reconnects: u64,
+}
+
+/// What the tunnel's thread and its owner share.
+pub(super) struct TunnelState {
+    pub(super) cancel: Cancel,
+    stopping: AtomicBool,
+    pub(super) traffic: Arc<Traffic>,
+    connections: AtomicU64,
+    connection: Mutex<ConnectionState>,
+}
+
+/// The connection that is, was, or is to be.
+struct ConnectionState {
+    status: Status,
+    error: Option<Failure>,
+    /// A changed host key was logged: it can last for days, and is tried again all the time.
+    is_key_logged: bool,
+    next_retry: Option<Instant>,
+    /// By both clocks: how long is asked of the one that never jumps, when of the other.
+    since: Option<(Instant, SystemTime)>,
+    mux: Option<Arc<Mux>>,
+    /// Dropped when connected, which closes the channel.
+    signal: Option<Sender<()>>,
+    connected: Receiver<()>,
+}
+
+// For the owner.
+impl TunnelState {
+    pub(super) fn new() -> Self {
+        let (signal, connected) = crossbeam_channel::bounded(0);
+        Self {
+            cancel: Cancel::new(),
+            stopping: AtomicBool::new(false),
+            traffic: Arc::default(),
+            connections: AtomicU64::new(0),
+            connection: Mutex::new(ConnectionState {
+                status: Status::Connecting,
+                error: None,
+                is_key_logged: false,
+                next_retry: None,
+                since: None,
+                mux: None,
+                signal: Some(signal),
+                connected,
+            }),
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        self.connection.lock().status
+    }
+
+    /// A channel that is closed when the tunnel is connected.
+    pub(super) fn connected_signal(&self) -> Receiver<()> {
+        self.connection.lock().connected.clone()
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let traffic = &self.traffic;
+        let micros = traffic.latency_micros.load(Ordering::Relaxed);
+        let connection = self.connection.lock();
+        Snapshot {
+            status: connection.status,
+            error: connection.error.clone(),
+            next_retry: connection.next_retry,
+            since: connection.since.map(|(_, time)| time),
+            latency: (micros > 0 && connection.status == Status::Connected)
+                .then(|| Duration::from_micros(micros)),
+            sent: traffic.sent.load(Ordering::Relaxed),
+            received: traffic.received.load(Ordering::Relaxed),
+            streams: traffic.streams.load(Ordering::Relaxed),
+            reconnects: self.connections.load(Ordering::Relaxed).saturating_sub(1),
+        }
+    }
+
+    /// Ends the connection politely, and what is on the way to one at once.
+    pub(super) fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.cancel.cancel();
+    }
+
+    /// Ends the connection at once.
+    pub(super) fn cut(&self) {
+        let mux = self.connection.lock().mux.clone();
+        if let Some(mux) = mux {
+            mux.cut();
+        }
+    }
+}
+
+// For the thread.
+impl TunnelState {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Whether there has been a connection.
+    pub(super) fn was_connected(&self) -> bool {
+        self.connections.load(Ordering::Relaxed) > 0
+    }
+
+    /// There is a socket, which is not ready yet.
+    pub(super) fn connecting(&self, mux: &Arc<Mux>) {
+        self.connection.lock().mux = Some(Arc::clone(mux));
+    }
+
+    /// The tunnel is up, which the signal tells.
+    pub(super) fn connected(&self, latency: Duration) {
+        if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
+            log::debug!("connected again");
+        }
+        log::info!(
+            "Connected (Latency {:.2}ms)",
+            latency.as_secs_f64() * 1000.0
+        );
+        let mut connection = self.connection.lock();
+        if std::mem::take(&mut connection.is_key_logged) {
+            log::info!("the server shows the known host key again");
+        }
+        connection.status = Status::Connected;
+        connection.error = None;
+        connection.since = Some((Instant::now(), SystemTime::now()));
+        connection.signal = None;
+    }
+
+    /// The tunnel is down; answers how long it was up.
+    pub(super) fn disconnected(&self, failure: &Failure) -> Option<Duration> {
+        let mut connection = self.connection.lock();
+        connection.mux = None;
+        connection.error = Some(failure.clone());
+        if connection.status == Status::Connected {
+            let (signal, connected) = crossbeam_channel::bounded(0);
+            connection.signal = Some(signal);
+            connection.connected = connected;
+        }
+        connection.status = Status::Connecting;
+        connection.since.take().map(|(since, _)| since.elapsed())
+    }
+
+    pub(super) fn set_next_retry(&self, at: Option<Instant>) {
+        self.connection.lock().next_retry = at;
+    }
+
+    /// Logs why there is another attempt; a changed host key once, until the known one is back.
+    pub(super) fn log_retry(&self, failure: &Failure, pause: Duration) {
+        let is_key = failure.class == Class::HostKeyChanged;
+        let is_logged =
+            is_key && std::mem::replace(&mut self.connection.lock().is_key_logged, true);
+        let level = if is_logged {
+            log::Level::Debug
+        } else {
+            log::Level::Warn
+        };
+        let pause = pause.as_secs_f32();
+        log::log!(level, "{failure}; next attempt in {pause:.1} s");
+    }
+
+    /// There will be no other attempt.
+    pub(super) fn finish(&self, status: Status) {
+        let mut connection = self.connection.lock();
+        connection.status = status;
+        connection.mux = None;
+        connection.since = None;
+        // Who waits need not wait longer; the status tells that it is no success.
+        connection.signal = None;
+    }
+}

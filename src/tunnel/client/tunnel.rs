@@ -1,0 +1,142 @@
+//! A tunnel and its thread.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+
+use super::attempt;
+use super::backoff::Backoff;
+use super::settings::Settings;
+use super::state::{Snapshot, Status, TunnelState};
+use crate::tunnel::mux::FAREWELL;
+
+/// Bytes of the tunnel thread's stack. Default 512 KiB: TLS and the dialling; only what is
+/// touched takes memory.
+const STACK: usize = 512 * 1024;
+/// Time for a stopped tunnel's thread to end. Default 600 ms, with [`FAREWELL`] below a second.
+const STOP_WAIT: Duration = Duration::from_millis(600);
+
+/// A tunnel at work. Dropping it stops it.
+pub struct Tunnel {
+    state: Arc<TunnelState>,
+    retry: Sender<()>,
+    done: Receiver<()>,
+}
+
+impl Tunnel {
+    /// Starts the tunnel's thread; does not wait for a connection.
+    pub fn start(settings: Settings) -> std::io::Result<Self> {
+        let state = Arc::new(TunnelState::new());
+        let (retry, retries) = crossbeam_channel::bounded(1);
+        let (working, done) = crossbeam_channel::bounded(0);
+        let of_thread = Arc::clone(&state);
+        // The tunnel's own thread: it connects and reads; ends after `stop`, or when it gives up.
+        std::thread::Builder::new()
+            .name("tunnel".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                let status = run(&of_thread, &settings, &retries);
+                of_thread.finish(status);
+                drop::<Sender<()>>(working);
+            })?;
+        Ok(Self { state, retry, done })
+    }
+
+    /// A channel that is closed when the tunnel is connected; closed already when it is.
+    pub fn connected(&self) -> Receiver<()> {
+        self.state.connected_signal()
+    }
+
+    /// Waits for the connected signal; false when none came.
+    pub fn wait(&self, time: Duration) -> bool {
+        let signalled = self.connected().recv_timeout(time) == Err(RecvTimeoutError::Disconnected);
+        signalled && self.state.status() == Status::Connected
+    }
+
+    /// How it is.
+    pub fn snapshot(&self) -> Snapshot {
+        self.state.snapshot()
+    }
+
+    /// Ends the present pause before another attempt.
+    pub fn retry_now(&self) {
+        // One request is enough.
+        let _ = self.retry.try_send(());
+    }
+
+    /// A channel that is closed when the tunnel has ended.
+    pub fn ended(&self) -> Receiver<()> {
+        self.done.clone()
+    }
+
+    /// Ends the tunnel, wherever it is, within a second.
+    pub fn stop(&self) {
+        self.begin_stop();
+        self.finish_stop();
+    }
+
+    /// The first half of [`Tunnel::stop`], which does not wait.
+    pub(in crate::tunnel) fn begin_stop(&self) {
+        self.state.begin_stop();
+        self.retry_now();
+    }
+
+    /// The second half, which waits.
+    pub(in crate::tunnel) fn finish_stop(&self) {
+        if self.done.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
+            self.state.cut();
+            if self.done.recv_timeout(STOP_WAIT) == Err(RecvTimeoutError::Timeout) {
+                log::warn!("a tunnel takes longer to end than it should");
+            }
+        }
+    }
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        self.begin_stop();
+        self.state.cut();
+    }
+}
+
+/// Connects again and again; answers how that ended.
+fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) -> Status {
+    let retries = &settings.retries;
+    let mut backoff = Backoff::new(settings.max_retry_interval, *retries);
+    let mut left = settings.max_retries;
+    while !state.is_stopping() {
+        let failure = attempt::run(state, settings);
+        if state.is_stopping() {
+            break;
+        }
+        let lived = state.disconnected(&failure);
+        if lived.is_some_and(|lived| lived >= retries.proven_after) {
+            backoff.reset();
+            left = settings.max_retries;
+        }
+        if left == Some(0) {
+            log::error!("{failure}; giving up");
+            return Status::Failed;
+        }
+        if retries.end_when_disowned && state.was_connected() && failure.class.is_disowned() {
+            log::warn!("{failure}; it was accepted before");
+            return Status::Failed;
+        }
+        left = left.map(|left| left - 1);
+        let mut pause = backoff.next(failure.class);
+        if lived.is_some() {
+            pause = pause.max(retries.after_loss);
+        }
+        state.log_retry(&failure, pause);
+        state.set_next_retry(Some(Instant::now() + pause));
+        // Requests from before this pause were for an earlier one; a stop is seen all the same.
+        while retry_requests.try_recv().is_ok() {}
+        if !state.is_stopping() {
+            // A request, or a stop, or neither in time.
+            let _ = retry_requests.recv_timeout(pause);
+        }
+        state.set_next_retry(None);
+    }
+    Status::Stopped
+}

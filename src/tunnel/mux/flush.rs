@@ -1,0 +1,122 @@
+//! Writing the WebSocket: whoever holds the writer's lock.
+
+use std::io;
+
+use super::connection::Mux;
+use super::end::End;
+use crate::sync::MutexGuard;
+use crate::tunnel::ssh::{ChannelId, Writer};
+
+/// Batches that a stream's thread writes for others before the writer thread takes over, 32: 2 MiB.
+const BATCHES_FOR_OTHERS: usize = 32;
+/// Bytes that threads write which must not wait, 4 KiB: a change of threads costs more.
+const LITTLE: usize = 4 * 1024;
+
+impl Mux {
+    /// Writes what waits, unless another thread is at it, which then does. May wait for the WebSocket.
+    pub(super) fn flush(&self) {
+        self.flush_by(|writer| self.write_batches(writer, BATCHES_FOR_OTHERS));
+    }
+
+    /// The same for a thread that others wait for: what is more than a batch is the writer thread's.
+    #[cfg(target_os = "linux")]
+    pub(super) fn flush_once(&self) {
+        self.flush_by(|writer| self.write_batches(writer, 1));
+    }
+
+    /// The same if it is little and the WebSocket takes it at once; it is the writer thread's
+    /// otherwise. Never waits.
+    pub(super) fn flush_now(&self) {
+        self.flush_by(|writer| self.write_batch_now(writer));
+    }
+
+    /// What was written without waiting may have left something in the WebSocket.
+    pub(super) fn flush_ws(&self) {
+        // Whoever holds the lock clears the WebSocket first, or leaves it to the writer thread again.
+        if let Some(writer) = self.writer.try_lock() {
+            self.write_locked(writer, |_| self.ws.flush().map_err(broken).map(|()| true));
+        }
+    }
+
+    /// Writes the last packets; whatever fails now, it is over.
+    pub(super) fn flush_last(&self) {
+        let mut writer = self.writer.lock();
+        let _ = self.write_batches(&mut writer, BATCHES_FOR_OTHERS);
+        let _ = self.ws.flush();
+        self.cut();
+    }
+
+    fn flush_by(&self, write: impl Fn(&mut Writer) -> Result<bool, End>) {
+        while self.session().has_output() {
+            // While another thread writes: it sees what is new before it leaves.
+            let Some(writer) = self.writer.try_lock() else {
+                return;
+            };
+            if !self.write_locked(writer, &write) {
+                return;
+            }
+        }
+    }
+
+    /// Whether `write` has left nothing; what it has left is the writer thread's.
+    fn write_locked(
+        &self,
+        mut writer: MutexGuard<'_, Writer>,
+        write: impl FnOnce(&mut Writer) -> Result<bool, End>,
+    ) -> bool {
+        let done = write(&mut writer);
+        drop(writer);
+        match done {
+            Ok(true) => return true,
+            Ok(false) => self.nudge_writer(),
+            Err(end) => {
+                self.end(end);
+                self.cut();
+            }
+        }
+        false
+    }
+
+    /// False when there is more, for the writer thread.
+    fn write_batches(&self, writer: &mut Writer, most: usize) -> Result<bool, End> {
+        for _ in 0..most {
+            if !self.fill(writer)? {
+                return Ok(self.ws.is_clear());
+            }
+            let count = writer.output().len();
+            self.ws.write(writer.output()).map_err(broken)?;
+            writer.advance(count);
+        }
+        Ok(!self.session().has_output())
+    }
+
+    /// The same for one batch, without waiting.
+    fn write_batch_now(&self, writer: &mut Writer) -> Result<bool, End> {
+        if !self.ws.is_clear() || !self.session().has_at_most(LITTLE) {
+            return Ok(false);
+        }
+        if !self.fill(writer)? {
+            return Ok(true);
+        }
+        let count = writer.output().len();
+        let all = self.ws.write_now(writer.output()).map_err(broken)?;
+        writer.advance(count);
+        Ok(all)
+    }
+
+    /// Takes the next batch, and wakes the streams that have room then; false when there is none.
+    fn fill(&self, writer: &mut Writer) -> Result<bool, End> {
+        let filled = writer.fill(|| self.session()).map_err(End::Protocol)?;
+        let woken: Vec<ChannelId> = writer.woken().collect();
+        for channel in woken {
+            if let Some(stream) = self.stream(channel) {
+                stream.writable();
+            }
+        }
+        Ok(filled)
+    }
+}
+
+fn broken(error: io::Error) -> End {
+    End::Link(error.to_string())
+}

@@ -1,0 +1,206 @@
+//! How streams begin: to a target that the peer asks for, or for a visitor of a port.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::connection::Mux;
+use super::socket::Socket;
+use super::stats::{PortStats, StreamPermit};
+use super::stream::Stream;
+use super::stream_state::StreamState;
+use crate::tunnel::ssh::{ChannelId, Error, Refusal};
+use crate::tunnel::target::{self, Begun};
+
+// Client: to a target.
+impl Mux {
+    /// Accepts an offered channel and connects it to `target`, on a thread of its own where that
+    /// takes time. Never waits. `share` is kept as long as the stream is.
+    pub(in crate::tunnel) fn serve_target(
+        self: &Arc<Self>,
+        channel: ChannelId,
+        host: &str,
+        port: u16,
+        share: impl Send + 'static,
+    ) -> Result<(), Error> {
+        let permit = StreamPermit::new(&self.options.traffic, None, share);
+        let stream = Stream::new(channel, None, StreamState::offered(permit));
+        self.streams().insert(channel, Arc::clone(&stream));
+        let begun = match Begun::new(host, port, self.options.may_dial.as_ref()) {
+            Some(Begun::Ended(Err(error))) if target::is_forbidden(&error) => {
+                return self.forbid(&stream);
+            }
+            Some(Begun::Ended(outcome)) => {
+                self.accept(&stream);
+                self.carry_target(&stream, outcome);
+                return Ok(());
+            }
+            begun => begun,
+        };
+        let (mux, own, host) = (Arc::clone(self), Arc::clone(&stream), host.to_owned());
+        // On a thread because connecting waits.
+        let job = move || mux.reach_target(&own, begun, &host, port);
+        if let Err(error) = self.threads.run(job) {
+            log::warn!("a stream is refused: no thread for it: {error}");
+            return self.refuse_offered(&stream, Refusal::ResourceShortage, "no thread");
+        }
+        Ok(())
+    }
+
+    fn reach_target(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        begun: Option<Begun>,
+        host: &str,
+        port: u16,
+    ) {
+        let deadline = Instant::now() + self.options.target_within;
+        let may_dial = self.options.may_dial.as_ref();
+        let found = match begun {
+            Some(_) => Ok(Vec::new()),
+            None => target::resolve(host, port, may_dial),
+        };
+        if found.as_ref().is_err_and(target::is_forbidden) {
+            // The connection may have ended.
+            let _ = self.forbid(stream);
+            return self.flush();
+        }
+        // Confirmed before the target answers, as the visitor's first bytes are then on their way.
+        self.accept(stream);
+        self.flush();
+        let unwanted = || {
+            let state = stream.state();
+            state.is_dead() || state.is_closed_by_peer()
+        };
+        let outcome = match begun {
+            Some(begun) => begun.finish(deadline, unwanted),
+            None => {
+                found.and_then(|found| target::connect_to(&found, deadline, may_dial, unwanted))
+            }
+        };
+        self.carry_target(stream, outcome);
+        self.flush();
+    }
+
+    fn accept(self: &Arc<Self>, stream: &Arc<Stream>) {
+        let accepted = self.session().accept(stream.channel);
+        if accepted.is_err() {
+            // The connection has ended.
+            self.update(stream, StreamState::abort);
+        }
+    }
+
+    /// Where the channel leads may not be dialled.
+    fn forbid(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<(), Error> {
+        log::debug!("a stream is refused: its target is this program itself");
+        self.target_missed();
+        self.refuse_offered(stream, Refusal::Prohibited, "not a target of this client")
+    }
+
+    fn refuse_offered(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        why: Refusal,
+        text: &str,
+    ) -> Result<(), Error> {
+        self.update(stream, StreamState::failed);
+        self.session().refuse(stream.channel, why, text)
+    }
+
+    fn carry_target(self: &Arc<Self>, stream: &Arc<Stream>, outcome: io::Result<TcpStream>) {
+        let may_dial = self.options.may_dial.as_ref();
+        match outcome.and_then(|socket| target::still_permitted(socket, may_dial)) {
+            Ok(socket) => {
+                if let Some(socket) = self.attach(stream, socket) {
+                    self.carry_when_readable(stream, socket);
+                }
+            }
+            Err(error) => {
+                log::debug!("no stream to a target: {error}");
+                self.target_missed();
+                self.update(stream, StreamState::failed);
+            }
+        }
+    }
+
+    fn target_missed(&self) {
+        if let Some(missed) = &self.options.target_missed {
+            // One message is enough.
+            let _ = missed.try_send(());
+        }
+    }
+
+    /// Brings the socket and what has come for it together; none when that was the end of it.
+    fn attach(self: &Arc<Self>, stream: &Arc<Stream>, socket: TcpStream) -> Option<Arc<Socket>> {
+        let Ok(socket) = Socket::new(socket).map(Arc::new) else {
+            self.update(stream, StreamState::failed);
+            return None;
+        };
+        let (is_attached, effects) = stream.state().attach(&socket);
+        self.apply(stream, effects);
+        is_attached.then_some(socket)
+    }
+}
+
+// Server: for a visitor.
+impl Mux {
+    /// Opens a channel for a visitor; its bytes are carried when the client has confirmed the
+    /// channel. Never waits. `share` is kept as long as the visitor is.
+    pub(in crate::tunnel) fn serve_visitor(
+        self: &Arc<Self>,
+        visitor: TcpStream,
+        target: &str,
+        port: &Arc<PortStats>,
+        share: impl Send + 'static,
+    ) {
+        let permit = StreamPermit::new(&self.options.traffic, Some(port), share);
+        let state = StreamState::asked_for(visitor, permit);
+        match self.open_channel(target, Some(Arc::clone(port)), state) {
+            Ok(stream) => {
+                self.flush_now();
+                if self.has_ended() {
+                    self.update(&stream, StreamState::abort);
+                }
+            }
+            Err(error) => log::debug!("a visitor is turned away: {error}"),
+        }
+    }
+
+    /// Opens a channel for what is to be a stream.
+    pub(super) fn open_channel(
+        &self,
+        target: &str,
+        port: Option<Arc<PortStats>>,
+        state: StreamState,
+    ) -> Result<Arc<Stream>, Error> {
+        // Locked until the stream is in the table: the answer must find it.
+        let mut session = self.session();
+        let channel = session.open("chisel", target.as_bytes())?;
+        let stream = Stream::new(channel, port, state);
+        self.streams().insert(channel, Arc::clone(&stream));
+        Ok(stream)
+    }
+
+    /// The client has confirmed the channel.
+    pub(super) fn opened(self: &Arc<Self>, stream: &Arc<Stream>) {
+        let mut effects = stream.state().opened();
+        let visitor = effects.visitor.take();
+        self.apply(stream, effects);
+        if let Some(socket) = visitor.and_then(|visitor| self.attach(stream, visitor)) {
+            self.carry_visitor(stream, socket);
+        }
+    }
+
+    /// Turns visitors away whose channel the client has not confirmed for too long.
+    pub(super) fn turn_away_late(self: &Arc<Self>, now: Instant) {
+        let streams: Vec<Arc<Stream>> = self.streams().values().cloned().collect();
+        for stream in streams {
+            let is_late = stream.state().is_late(now);
+            if is_late {
+                self.update(&stream, StreamState::abort);
+                self.close_channel(stream.channel);
+            }
+        }
+    }
+}

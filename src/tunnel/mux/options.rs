@@ -1,0 +1,27 @@
+//! What a connection is made with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+
+use super::stats::Traffic;
+use crate::tunnel::target::MayDial;
+
+/// What a connection is made with.
+pub(in crate::tunnel) struct Options {
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub(in crate::tunnel) keepalive: Option<Duration>,
+    /// Time until [`Mux::ready`](super::Mux::ready) must have been called.
+    pub(in crate::tunnel) ready_within: Duration,
+    /// Time for a keep-alive's answer.
+    pub(in crate::tunnel) answer_within: Duration,
+    /// Time to connect to a target.
+    pub(in crate::tunnel) target_within: Duration,
+    /// Gets a message, if there is room for one, when a stream found nobody at its target.
+    pub(in crate::tunnel) target_missed: Option<Sender<()>>,
+    /// Whether a target's address may be connected to; none for all.
+    pub(in crate::tunnel) may_dial: Option<MayDial>,
+    /// Where to count.
+    pub(in crate::tunnel) traffic: Arc<Traffic>,
+}

@@ -1,0 +1,72 @@
+//! What is counted: bytes, streams, visitors.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Figures of a tunnel, over all its connections.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Bytes from targets into the tunnel.
+    pub sent: AtomicU64,
+    /// Bytes out of the tunnel to targets.
+    pub received: AtomicU64,
+    /// Streams that are open.
+    pub streams: AtomicU64,
+    /// The last round trip in microseconds; 0 before the first.
+    pub latency_micros: AtomicU64,
+    /// Changes of keys after the first, whichever side began them.
+    pub rekeys: AtomicU64,
+}
+
+/// Figures of a port, over all connections that listen on it in turn.
+#[derive(Debug, Default)]
+pub struct PortStats {
+    /// Visitors that were let in.
+    pub count: AtomicU64,
+    /// Those that are there now.
+    pub now: AtomicU64,
+    /// Bytes from visitors to the target.
+    pub bytes_in: AtomicU64,
+    /// Bytes from the target to visitors.
+    pub bytes_out: AtomicU64,
+}
+
+/// A stream that is counted, and has its share of what this process may open, until this is dropped.
+pub(super) struct StreamPermit {
+    traffic: Arc<Traffic>,
+    port: Option<Arc<PortStats>>,
+    _share: Box<dyn Send>,
+}
+
+impl StreamPermit {
+    pub(super) fn new(
+        traffic: &Arc<Traffic>,
+        port: Option<&Arc<PortStats>>,
+        share: impl Send + 'static,
+    ) -> Self {
+        traffic.streams.fetch_add(1, Ordering::Relaxed);
+        if let Some(port) = port {
+            port.count.fetch_add(1, Ordering::Relaxed);
+            port.now.fetch_add(1, Ordering::Relaxed);
+        }
+        Self {
+            traffic: Arc::clone(traffic),
+            port: port.cloned(),
+            _share: Box::new(share),
+        }
+    }
+}
+
+impl Drop for StreamPermit {
+    fn drop(&mut self) {
+        self.traffic.streams.fetch_sub(1, Ordering::Relaxed);
+        if let Some(port) = &self.port {
+            port.now.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Adds bytes to a figure.
+pub(super) fn add(figure: &AtomicU64, bytes: usize) {
+    figure.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+}

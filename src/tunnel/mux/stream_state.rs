@@ -1,0 +1,486 @@
+//! The state of one stream: a channel, and the socket of a visitor or of a target, or a user in this
+//! process.
+//!
+//! *Up* is from the socket into the channel, *down* from the channel to the socket:
+//!
+//! ```text
+//! opening  Asked ── confirmed ──> Open           (a channel that the peer offered is Open at once)
+//!            └───── refused ────> Refused
+//! up       open ── the socket's end, queued as EOF ──> done
+//! peer     Sending ── EOF ──> Ended ── CLOSE ──> Closed
+//! down     Open ── Ended or Closed, and the socket has everything ──> Whole
+//!            └──── the socket broke ──> Broken
+//! drain    None ── the socket does not take all ──> Busy <──> Idle ── nothing for a second ──> None
+//! ```
+//!
+//! The channel is closed (`released`) when up and down are done, or when the peer has closed it and
+//! down is done. A socket that is still open when the peer has closed the channel lingers for a
+//! moment, and is then cut (`dead`).
+//!
+//! There are no locks and threads here, and nothing but the sockets' own buffers is changed: each
+//! transition returns the [`Effects`] that `Mux::apply` has when the state is unlocked.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::queue::Queue;
+use super::socket::Socket;
+use super::stats::StreamPermit;
+use super::waker::Waker;
+
+/// Time for the peer to confirm a channel, 30 s: above the time it needs for its own connect.
+pub(super) const OPEN_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a transition leads to.
+#[must_use]
+#[derive(Default)]
+pub(super) struct Effects {
+    /// The socket is to be shut.
+    pub(super) shut: Option<(Arc<Socket>, Shutdown)>,
+    /// The stream's threads that wait for a change look again.
+    pub(super) notify: bool,
+    /// The user of a stream in this process waits for this.
+    pub(super) wake: Option<Arc<Waker>>,
+    /// So many bytes have been taken: the peer may send as many again.
+    pub(super) consumed: usize,
+    /// A drain thread is to be started.
+    pub(super) start_drain: bool,
+    /// The socket is to be cut if it does not close soon.
+    pub(super) linger: bool,
+    /// The channel is done with in both directions.
+    pub(super) close_channel: bool,
+    /// The stream counts no more.
+    pub(super) freed: Option<StreamPermit>,
+    /// A visitor that is turned away, or has been let in.
+    pub(super) visitor: Option<TcpStream>,
+}
+
+/// How far a stream is.
+#[derive(Default)]
+pub(super) struct StreamState {
+    opening: Opening,
+    socket: Option<Arc<Socket>>,
+    local: Option<LocalEnd>,
+    queue: Queue,
+    drain: Drain,
+    peer: Peer,
+    down: Down,
+    up_done: bool,
+    /// The channel has called its stream: it takes more.
+    writable: bool,
+    /// The socket was shut in both directions, or the connection has ended.
+    dead: bool,
+    /// The channel is closed, or there never was one.
+    released: bool,
+    permit: Option<StreamPermit>,
+}
+
+#[derive(Default)]
+enum Opening {
+    /// The peer has not confirmed the channel: nothing of the visitor is read so far.
+    Asked {
+        visitor: Option<TcpStream>,
+        since: Instant,
+    },
+    #[default]
+    Open,
+    Refused,
+}
+
+impl Opening {
+    fn asked(visitor: Option<TcpStream>) -> Self {
+        let since = Instant::now();
+        Self::Asked { visitor, since }
+    }
+}
+
+/// The user of a stream in this process.
+struct LocalEnd {
+    readable: Arc<Waker>,
+    /// It has found nothing, and waits for `readable`.
+    waits: bool,
+    /// `readable` has been woken, or is about to be, and was not cleared.
+    woken: bool,
+    /// Is woken when the channel takes more; made when it first did not.
+    writable: Option<Arc<Waker>>,
+}
+
+#[derive(Default, PartialEq, Eq)]
+enum Drain {
+    /// There is no drain thread.
+    #[default]
+    None,
+    /// It has written everything, and waits for more.
+    Idle,
+    /// It has bytes that come before any new ones, or is about to start.
+    Busy,
+}
+
+/// What the peer has said last about its direction.
+#[derive(Default, PartialEq, Eq)]
+enum Peer {
+    #[default]
+    Sending,
+    Ended,
+    Closed,
+}
+
+#[derive(Default, PartialEq, Eq)]
+enum Down {
+    #[default]
+    Open,
+    /// The socket has everything, with its end.
+    Whole,
+    Broken,
+}
+
+impl StreamState {
+    /// The peer has offered the channel.
+    pub(super) fn offered(permit: StreamPermit) -> Self {
+        Self {
+            permit: Some(permit),
+            ..Self::default()
+        }
+    }
+
+    /// The peer was asked for a channel for a visitor.
+    pub(super) fn asked_for(visitor: TcpStream, permit: StreamPermit) -> Self {
+        Self {
+            opening: Opening::asked(Some(visitor)),
+            ..Self::offered(permit)
+        }
+    }
+
+    /// The peer was asked for a channel that is used in this process, which waits for `readable`.
+    pub(super) fn asked_for_local(readable: Arc<Waker>) -> Self {
+        Self {
+            opening: Opening::asked(None),
+            local: Some(LocalEnd {
+                readable,
+                waits: false,
+                woken: false,
+                writable: None,
+            }),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        matches!(self.opening, Opening::Asked { .. }) && !self.dead
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.opening, Opening::Open) && !self.dead
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    pub(super) fn is_closed_by_peer(&self) -> bool {
+        self.peer == Peer::Closed
+    }
+
+    /// Whether a visitor has waited too long for the peer.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        matches!(&self.opening, Opening::Asked { visitor: Some(_), since }
+            if now.saturating_duration_since(*since) >= OPEN_WITHIN)
+    }
+
+    /// Data has come: it goes to the socket as far as that takes it at once.
+    pub(super) fn data(&mut self, bytes: &[u8]) -> Effects {
+        let mut effects = Effects::default();
+        if self.down != Down::Open {
+            return effects;
+        }
+        if self.local.is_some() {
+            self.queue.push(bytes);
+            effects.wake = self.reader_to_wake();
+            return effects;
+        }
+        let taken = match self.socket.as_deref().filter(|_| self.is_drained()) {
+            Some(socket) => socket.write_now(bytes),
+            None => Ok(0),
+        };
+        let Ok(taken) = taken else {
+            return self.broken();
+        };
+        effects.consumed = taken;
+        let rest = bytes.get(taken..).expect("no more is taken than there is");
+        if !rest.is_empty() {
+            self.queue.push(rest);
+            self.need_drain(&mut effects);
+        }
+        effects
+    }
+
+    /// The peer sends no more data.
+    pub(super) fn eof(&mut self) -> Effects {
+        if self.peer == Peer::Sending {
+            self.peer = Peer::Ended;
+        }
+        self.advance()
+    }
+
+    /// The peer has closed the channel.
+    pub(super) fn closed(&mut self) -> Effects {
+        self.peer = Peer::Closed;
+        self.advance()
+    }
+
+    /// The peer has confirmed the channel; the visitor, if it is one, is in the effects.
+    pub(super) fn opened(&mut self) -> Effects {
+        let visitor = match std::mem::replace(&mut self.opening, Opening::Open) {
+            Opening::Asked { visitor, .. } => visitor,
+            Opening::Open | Opening::Refused => None,
+        };
+        Effects {
+            visitor,
+            notify: true,
+            ..Effects::default()
+        }
+    }
+
+    /// The peer has refused the channel.
+    pub(super) fn refused(&mut self) -> Effects {
+        let effects = self.turn_away();
+        self.opening = Opening::Refused;
+        self.released = true;
+        effects
+    }
+
+    /// The connection has ended, or the visitor is not to wait any longer.
+    pub(super) fn abort(&mut self) -> Effects {
+        let effects = self.turn_away();
+        self.dead = true;
+        self.released = true;
+        if self.local.is_none() {
+            self.queue.clear();
+        }
+        Effects {
+            shut: self.shut(Shutdown::Both),
+            wake: self.reader_to_wake(),
+            ..effects
+        }
+    }
+
+    /// The socket has had its time to close.
+    pub(super) fn cut(&mut self) -> Effects {
+        self.dead = true;
+        Effects {
+            shut: self.shut(Shutdown::Both),
+            notify: true,
+            ..Effects::default()
+        }
+    }
+
+    /// There is a socket for what has come and will come; false when that was the end of it.
+    pub(super) fn attach(&mut self, socket: &Arc<Socket>) -> (bool, Effects) {
+        if self.dead {
+            return (false, self.failed());
+        }
+        self.socket = Some(Arc::clone(socket));
+        let Ok(consumed) = self.queue.write_to(|bytes| socket.write_now(bytes)) else {
+            return (false, self.failed());
+        };
+        let mut effects = self.advance();
+        if !self.queue.is_empty() {
+            self.need_drain(&mut effects);
+        }
+        effects.consumed = consumed;
+        (true, effects)
+    }
+
+    /// Nothing more comes up. `well` when that was the end of what there was to send.
+    pub(super) fn finished(&mut self, well: bool) -> Effects {
+        self.up_done = true;
+        let effects = if well || self.peer == Peer::Closed {
+            self.advance()
+        } else {
+            self.broken()
+        };
+        Effects {
+            freed: self.permit.take(),
+            ..effects
+        }
+    }
+
+    /// There is no socket, and will be none.
+    pub(super) fn failed(&mut self) -> Effects {
+        Effects {
+            freed: self.permit.take(),
+            ..self.broken()
+        }
+    }
+
+    /// The socket is of no use any more.
+    pub(super) fn broken(&mut self) -> Effects {
+        self.up_done = true;
+        if self.down == Down::Open {
+            self.down = Down::Broken;
+        }
+        self.dead = true;
+        self.queue.clear();
+        Effects {
+            shut: self.shut(Shutdown::Both),
+            ..self.advance()
+        }
+    }
+
+    /// The drain thread could not write, or could not be started.
+    pub(super) fn drain_broke(&mut self) -> Effects {
+        self.drain = Drain::None;
+        self.broken()
+    }
+
+    /// What has come for the reader in this process; 0 at the end of the target's bytes.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> (io::Result<usize>, Effects) {
+        if let Some(end) = self.local.as_mut().filter(|end| end.woken) {
+            // One that is only about to be woken is cleared the next time.
+            end.woken = !end.readable.clear();
+        }
+        let count = self.queue.read(buffer);
+        let mut effects = Effects::default();
+        if count == 0 {
+            if let Some(end) = &mut self.local {
+                end.waits = true;
+            }
+            return (self.nothing_to_read(), effects);
+        }
+        if self.queue.is_empty() && self.peer != Peer::Sending {
+            effects = self.advance();
+        }
+        effects.consumed = count;
+        (Ok(count), effects)
+    }
+
+    fn nothing_to_read(&self) -> io::Result<usize> {
+        if self.down == Down::Whole {
+            Ok(0)
+        } else if self.dead {
+            Err(io::ErrorKind::ConnectionAborted.into())
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+
+    /// The channel takes more: who in this process is to be woken.
+    pub(super) fn writable(&mut self) -> Option<Arc<Waker>> {
+        self.writable = true;
+        self.local.as_ref()?.writable.clone()
+    }
+
+    /// Whether the channel has said since the last question that it takes more.
+    pub(super) fn take_writable(&mut self) -> bool {
+        std::mem::take(&mut self.writable)
+    }
+
+    /// `waker` is woken when the channel says that it takes more.
+    pub(super) fn wake_when_writable(&mut self, waker: &Arc<Waker>) {
+        if let Some(end) = &mut self.local {
+            end.writable = Some(Arc::clone(waker));
+        }
+    }
+
+    /// Whether there is something to wait for before the channel takes more.
+    pub(super) fn is_full(&self) -> bool {
+        !(self.writable || self.dead || self.peer == Peer::Closed)
+    }
+
+    /// What a drain thread writes next; it is idle otherwise.
+    pub(super) fn next_chunk(&mut self) -> Option<(Arc<Socket>, Vec<u8>)> {
+        self.drain = Drain::Idle;
+        let socket = self.socket.clone().filter(|_| !self.dead)?;
+        let chunk = self.queue.pop()?;
+        self.drain = Drain::Busy;
+        Some((socket, chunk))
+    }
+
+    /// Whether an idle drain thread has something to wait for.
+    pub(super) fn awaits_data(&self) -> bool {
+        self.queue.is_empty() && !self.dead && self.down == Down::Open && self.peer == Peer::Sending
+    }
+
+    /// An idle drain thread has waited: it ends, unless there is something to write.
+    pub(super) fn end_drain(&mut self) -> Option<Effects> {
+        if !self.queue.is_empty() && !self.dead {
+            return None;
+        }
+        self.drain = Drain::None;
+        Some(self.advance())
+    }
+
+    /// Goes on to whatever is possible.
+    fn advance(&mut self) -> Effects {
+        let mut effects = Effects {
+            notify: true,
+            wake: self.reader_to_wake(),
+            ..Effects::default()
+        };
+        let is_closed = self.peer == Peer::Closed;
+        if self.down != Down::Open {
+            effects.linger = is_closed && !self.up_done && !self.released && self.socket.is_some();
+        } else if self.peer != Peer::Sending
+            && self.is_drained()
+            && (self.socket.is_some() || self.local.is_some())
+        {
+            self.down = Down::Whole;
+            effects.shut = self.shut(Shutdown::Write);
+            effects.linger = is_closed && !self.up_done && self.socket.is_some();
+        }
+        if self.down != Down::Open && (self.up_done || is_closed) && !self.released {
+            self.released = true;
+            effects.close_channel = true;
+        }
+        effects
+    }
+
+    /// Sees that a drain thread works on the queue, which is not empty.
+    fn need_drain(&mut self, effects: &mut Effects) {
+        if self.socket.is_none() {
+            return;
+        }
+        match std::mem::replace(&mut self.drain, Drain::Busy) {
+            Drain::Busy => {}
+            Drain::Idle => effects.notify = true,
+            Drain::None => effects.start_drain = true,
+        }
+    }
+
+    fn turn_away(&mut self) -> Effects {
+        let visitor = match &mut self.opening {
+            Opening::Asked { visitor, .. } => visitor.take(),
+            Opening::Open | Opening::Refused => None,
+        };
+        Effects {
+            freed: visitor.as_ref().and_then(|_| self.permit.take()),
+            visitor,
+            notify: true,
+            ..Effects::default()
+        }
+    }
+
+    fn reader_to_wake(&mut self) -> Option<Arc<Waker>> {
+        let end = self.local.as_mut()?;
+        if !std::mem::take(&mut end.waits) {
+            return None;
+        }
+        end.woken = true;
+        Some(Arc::clone(&end.readable))
+    }
+
+    fn shut(&self, how: Shutdown) -> Option<(Arc<Socket>, Shutdown)> {
+        let socket = self.socket.as_ref()?;
+        Some((Arc::clone(socket), how))
+    }
+
+    fn is_drained(&self) -> bool {
+        self.queue.is_empty() && self.drain != Drain::Busy
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_state_tests.rs"]
+mod tests;

@@ -1,0 +1,134 @@
+//! A server and the thread that takes its clients.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::clients::Clients;
+use super::connection;
+use super::open_files;
+use super::opener::Opener;
+use super::permits::StreamPermits;
+use super::ports::Ports;
+use super::settings::Settings;
+use super::state::ServerState;
+use crate::net::Acceptor;
+use crate::tunnel::mux::{FAREWELL, Traffic};
+use crate::tunnel::ws::Cancel;
+
+/// Bytes of a connection thread's stack. Default 256 KiB: TLS and the handshake.
+const STACK: usize = 256 * 1024;
+/// Bytes of the accepting thread's stack. Default 64 KiB.
+const ACCEPT_STACK: usize = 64 * 1024;
+/// Pause after an accept that failed, for lack of descriptors say. Default 100 ms.
+const AFTER_ERROR: Duration = Duration::from_millis(100);
+/// Time for the connections to end after they were cut. Default 600 ms.
+const STOP_WAIT: Duration = Duration::from_millis(600);
+
+/// A server at work. Dropping it stops it.
+pub struct Server {
+    state: Arc<ServerState>,
+    address: SocketAddr,
+    acceptor: Acceptor,
+    done: Receiver<()>,
+}
+
+impl Server {
+    /// Starts serving.
+    pub fn start(settings: Settings) -> io::Result<Self> {
+        let listener = settings.listener;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let most = open_files::allowed(settings.reserved_files);
+        let state = Arc::new(ServerState {
+            keys: settings.keys,
+            policy: settings.policy,
+            keepalive: settings.keepalive,
+            accept: settings.accept,
+            timeouts: settings.timeouts,
+            ssh: settings.ssh,
+            traffic: Arc::default(),
+            ports: Ports::new(StreamPermits::new(most.visitors)),
+            clients: Clients::new(most.clients),
+            cancel: Cancel::new(),
+            cut: Cancel::new(),
+        });
+        let (working, done) = crossbeam_channel::bounded(0);
+        let of_thread = Arc::clone(&state);
+        let acceptor =
+            Acceptor::start(listener, ("tunnel-accept", ACCEPT_STACK), move |accepted| {
+                let taken = accepted
+                    .and_then(|(socket, peer)| take(&of_thread, socket, peer, working.clone()));
+                taken.err().map(|error| {
+                    log::warn!("a client is turned away: {error}");
+                    AFTER_ERROR
+                })
+            })?;
+        Ok(Self {
+            state,
+            address,
+            acceptor,
+            done,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its figures, over all clients.
+    pub fn traffic(&self) -> &Traffic {
+        &self.state.traffic
+    }
+
+    /// Opens streams to what is held for this process; works while the server does.
+    pub fn opener(&self) -> Opener {
+        Opener(Arc::clone(&self.state))
+    }
+
+    /// Stops: no more clients, those that are there are told, ports are free when it returns.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.acceptor.stop();
+        self.state.cancel.cancel();
+        // Every connection's thread holds the other end.
+        let _ = self.done.recv_timeout(FAREWELL);
+        self.state.cut.cancel();
+        let _ = self.done.recv_timeout(STOP_WAIT);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn take(
+    state: &Arc<ServerState>,
+    socket: TcpStream,
+    peer: SocketAddr,
+    working: Sender<()>,
+) -> io::Result<()> {
+    let Some(permit) = state.clients.take(peer.ip()) else {
+        log::info!("{peer}: turned away: too many connections");
+        return Ok(());
+    };
+    let state = Arc::clone(state);
+    // A connection's reading thread; ends with the connection.
+    std::thread::Builder::new()
+        .name("tunnel-client".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            connection::run(&state, socket, peer, &permit);
+            drop((permit, working));
+        })?;
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! How many clients and visitors the limit of open files allows.
+
+use super::clients::MAX_CONNECTIONS;
+use super::permits::MAX_VISITORS;
+use crate::http::server::raise_open_files;
+
+/// Open files of a client: its socket, and during the handshake what wakes it.
+const CLIENT_FILES: usize = 3;
+/// Open files of a visitor of a public port.
+const VISITOR_FILES: usize = 1;
+/// Open files of all public ports, three each. Default 4096.
+const PORT_FILES: usize = 4096;
+/// Clients, and visitors, that there is room for whatever the limit is.
+const LEAST: usize = 16;
+
+/// How many there may be at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Allowed {
+    pub(super) clients: usize,
+    pub(super) visitors: usize,
+}
+
+/// Raises the limit as far as is needed and may be. `reserved` files are the rest of the program's.
+pub(super) fn allowed(reserved: usize) -> Allowed {
+    let (clients, visitors) = (MAX_CONNECTIONS * CLIENT_FILES, MAX_VISITORS * VISITOR_FILES);
+    let wanted = reserved + clients + visitors + PORT_FILES;
+    within(raise_open_files(wanted).saturating_sub(reserved))
+}
+
+/// A third of what there is for clients, a third for visitors, and the rest for ports.
+fn within(files: usize) -> Allowed {
+    let share = files / 3;
+    Allowed {
+        clients: (share / CLIENT_FILES).clamp(LEAST, MAX_CONNECTIONS),
+        visitors: (share / VISITOR_FILES).clamp(LEAST, MAX_VISITORS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_low_limit_leaves_room_for_the_rest() {
+        let allowed = |clients, visitors| Allowed { clients, visitors };
+        assert_eq!(within(20_000), allowed(1024, 4096));
+        assert_eq!(within(1500), allowed(166, 500));
+        assert_eq!(within(0), allowed(16, 16));
+    }
+}

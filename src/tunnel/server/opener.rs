@@ -1,0 +1,43 @@
+//! Streams that this process opens itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::state::ServerState;
+use crate::tunnel::mux::{LocalStream, OpenError};
+
+/// Leads to what clients hold without a port ([`Grant::Held`](super::Grant::Held)).
+#[derive(Clone)]
+pub struct Opener(pub(super) Arc<ServerState>);
+
+impl Opener {
+    /// Opens a stream to the target of `holder`'s remote with this port. Waits until the client
+    /// confirms it, at most 30 s; whether the target takes it shows only on the stream.
+    pub fn open(&self, holder: &str, port: u16) -> Result<LocalStream, OpenError> {
+        self.0.ports.open(holder, port)
+    }
+
+    /// Whether `holder` holds this port now, for this process or listening on it.
+    pub fn is_held(&self, holder: &str, port: u16) -> bool {
+        self.0.ports.is_held(holder, port)
+    }
+
+    /// Takes this port from `holder`; a listener on it is closed when this returns.
+    pub fn free(&self, holder: &str, port: u16) {
+        self.0.ports.free(holder, port);
+    }
+
+    /// Ends the connections of `holder`, politely and then surely.
+    pub fn disconnect(&self, holder: &str) {
+        for mux in self.0.clients.connections(holder) {
+            mux.stop();
+            mux.cut();
+        }
+    }
+}
+
+impl fmt::Debug for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Opener")
+    }
+}

@@ -1,0 +1,86 @@
+//! What a server is made of.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::policy::Policy;
+use super::users::Users;
+use crate::tunnel::client::KEEPALIVE;
+use crate::tunnel::ssh::{self, ServerKey};
+use crate::tunnel::ws::AcceptOptions;
+
+/// Open files of the rest of the program. Default 128: logs, the standard streams, what it reads.
+const RESERVED_FILES: usize = 128;
+/// Time from the WebSocket to a login. Default 30 s.
+pub const LOGIN_WITHIN: Duration = Duration::from_secs(30);
+/// Time from the login to the configuration. Default 10 s, as a chisel server has it.
+pub const CONFIG_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a server is made of.
+#[non_exhaustive]
+pub struct Settings {
+    /// Where clients come in.
+    pub listener: TcpListener,
+    /// The host keys, one of each kind at most.
+    pub keys: Arc<[ServerKey]>,
+    /// Who may log in, and to what.
+    pub policy: Box<dyn Policy>,
+    /// The pause between keep-alive requests; none for no keep-alive.
+    pub keepalive: Option<Duration>,
+    /// How connections are taken.
+    pub accept: AcceptOptions,
+    /// How long a client may take.
+    pub timeouts: Timeouts,
+    /// What the protocol offers and allows.
+    pub ssh: ssh::Config,
+    /// Open files that the rest of the program may need: caps on clients and visitors leave them.
+    pub reserved_files: usize,
+}
+
+/// How long a client may take to be ready.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// From the WebSocket to a login. Default [`LOGIN_WITHIN`].
+    pub login: Duration,
+    /// From the login to the configuration. Default [`CONFIG_WITHIN`].
+    pub config: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            login: LOGIN_WITHIN,
+            config: CONFIG_WITHIN,
+        }
+    }
+}
+
+impl Settings {
+    /// A server for everybody.
+    pub fn new(listener: TcpListener, keys: Arc<[ServerKey]>) -> Self {
+        Self {
+            listener,
+            keys,
+            policy: Box::new(Users::default()),
+            keepalive: Some(KEEPALIVE),
+            accept: AcceptOptions::default(),
+            timeouts: Timeouts::default(),
+            ssh: ssh::Config::default(),
+            reserved_files: RESERVED_FILES,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_thirty_seconds_to_log_in_and_ten_to_configure() {
+        let timeouts = Timeouts::default();
+        assert_eq!(timeouts.login, Duration::from_secs(30));
+        assert_eq!(timeouts.config, Duration::from_secs(10));
+    }
+}

@@ -1,0 +1,28 @@
+//! What the threads of a server share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::clients::Clients;
+use super::policy::Policy;
+use super::ports::Ports;
+use super::settings::Timeouts;
+use crate::tunnel::mux::Traffic;
+use crate::tunnel::ssh::{self, ServerKey};
+use crate::tunnel::ws::{AcceptOptions, Cancel};
+
+/// A server's settings, and all that its clients have.
+pub(super) struct ServerState {
+    pub(super) keys: Arc<[ServerKey]>,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) keepalive: Option<Duration>,
+    pub(super) accept: AcceptOptions,
+    pub(super) timeouts: Timeouts,
+    pub(super) ssh: ssh::Config,
+    pub(super) traffic: Arc<Traffic>,
+    pub(super) ports: Ports,
+    pub(super) clients: Clients,
+    /// Ends connections politely, and those that do not follow at once.
+    pub(super) cancel: Cancel,
+    pub(super) cut: Cancel,
+}
