@@ -100,12 +100,12 @@ pub(super) fn assign(
         state.reserve(connector, &before, around.now);
     }
     state.use_again(connector, &assigned);
-    if let Some(connector) = state.connectors.get_mut(connector) {
-        connector
-            .applications
-            .retain(|known| known.key != assigned.key);
-        connector.applications.push(assigned.clone());
-    }
+    let connector = state.connectors.get_mut(connector);
+    let connector = connector.expect("who is assigned something is enrolled");
+    connector
+        .applications
+        .retain(|known| known.key != assigned.key);
+    connector.applications.push(assigned.clone());
     Ok(assigned)
 }
 
