@@ -37,13 +37,14 @@ fn tab_inserts_two_spaces_and_escape_lets_it_leave() {
     let client = Client::open("editor_tab", "");
     let page = &client.page;
     page.click("textarea.editor-area");
-    page.type_text("a");
+    // A digit: after a letter the list of completions may open, and Tab would take from it.
+    page.type_text("1");
     page.press("Tab");
     page.type_text("b");
-    assert_eq!(client.editor(), "a  b");
+    assert_eq!(client.editor(), "1  b");
     page.press("Ctrl+z");
     page.press("Ctrl+z");
-    assert_ne!(client.editor(), "a  b");
+    assert_ne!(client.editor(), "1  b");
     page.press("Escape");
     page.press("Escape");
     page.press("Tab");
