@@ -1,7 +1,6 @@
 //! The ports that a server holds, each for one client: those it listens on, and numbers for streams
 //! that are opened in this process.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -15,6 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::permits::StreamPermits;
+use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::mux::{LocalStream, Mux, OpenError, PortStats};
 use crate::tunnel::remote::Remote;
 
