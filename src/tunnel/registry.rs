@@ -1,12 +1,12 @@
 //! The tunnels of a process, each by its server and what it is for.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::client::{Settings, Snapshot, Tunnel};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Names a tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,12 +1,12 @@
 //! The clients that are connected, each with its permit and its login, and which one is evicted when
 //! there are too many.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::http::source as source_of;
+use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::mux::Mux;
 use crate::tunnel::ws::Cancel;
 

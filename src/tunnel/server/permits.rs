@@ -1,11 +1,11 @@
 //! Permits for the streams of public ports: anybody may connect there, and stay.
 
-use crate::sync::Mutex;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::http::source as source_of;
+use crate::sync::Mutex;
 
 /// Visitors of all public ports. Default 4096, a descriptor each, and a thread while one has much
 /// to send; fewer where this process may not open so many files.

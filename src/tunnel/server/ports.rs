@@ -1,9 +1,6 @@
 //! The ports that a server holds, each for one client: those it listens on, and numbers for streams
 //! that are opened in this process.
 
-use crate::net::Acceptor;
-use crate::net::resolve::resolve;
-use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -13,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::permits::StreamPermits;
+use crate::net::Acceptor;
+use crate::net::resolve::resolve;
+use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::mux::{LocalStream, Mux, OpenError, PortStats};
 use crate::tunnel::remote::Remote;
 

@@ -1,11 +1,12 @@
 //! One signal that ends whatever waits.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Ends waits from another thread; clones are the same signal. Once given it stays given.
 ///

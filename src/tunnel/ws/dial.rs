@@ -211,7 +211,7 @@ fn upgrade(
     headers: &[Header],
     explain: impl Fn(HandshakeError) -> DialError,
 ) -> Result<(), DialError> {
-    let key = upgrade::new_key()?;
+    let key = upgrade::generate_key();
     stream
         .send(&upgrade::request(target, headers, &key))
         .map_err(&explain)?;

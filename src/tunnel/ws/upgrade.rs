@@ -1,16 +1,17 @@
 //! The upgrade from HTTP to a WebSocket (RFC 6455 §4), both sides, without sockets.
 //!
-//! By hand: tungstenite's client refuses an answer that names no subprotocol, as a chisel server's does
-//! not, knows no interim answers, takes a `Connection` of one word only, and logs the request with its
-//! credentials. Its server looks at the first of several equal headers, where a second one is refused
-//! here. Both read a head without a deadline, up to a cap of their own.
+//! tungstenite makes the key and its digest. The rest is by hand: its client refuses an answer that
+//! names no subprotocol, as a chisel server's does not, knows no interim answers, takes a `Connection`
+//! of one word only, and logs the request with its credentials; its server looks at the first of
+//! several equal headers, where a second one is refused here. Both read a head without a deadline, up
+//! to a cap of their own.
 
 use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ring::digest;
-use ring::rand::{SecureRandom, SystemRandom};
+pub(super) use tungstenite::handshake::client::generate_key;
+use tungstenite::handshake::derive_accept_key;
 use zeroize::Zeroizing;
 
 use super::endpoint::Endpoint;
@@ -19,8 +20,6 @@ use crate::http::h1::head::{AnswerHead, Head, Headers, Version};
 
 /// The subprotocol that both ends must mean.
 const PROTOCOL: &str = "chisel-v3";
-/// RFC 6455 §1.3.
-const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Bytes of a key before it is encoded (§4.1).
 const KEY: usize = 16;
 /// Bytes of a peer's text in a message. Default 1 KiB: more than any status line says.
@@ -95,15 +94,6 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A fresh `Sec-WebSocket-Key` (§4.1).
-pub(super) fn new_key() -> Result<String, DialError> {
-    let mut key = [0; KEY];
-    let filled = SystemRandom::new().fill(&mut key);
-    let none = |_| DialError::Resources(std::io::Error::other("the system has no random numbers"));
-    filled.map_err(none)?;
-    Ok(BASE64.encode(key))
-}
-
 /// The client's request (§4.1).
 pub(super) fn request(target: &Endpoint, headers: &[Header], key: &str) -> Zeroizing<Vec<u8>> {
     let mut text = Zeroizing::new(String::new());
@@ -155,7 +145,7 @@ pub(super) fn check_answer(head: &[u8], key: &str) -> Result<UpgradeAnswer, Dial
     if !headers.lists("connection", "upgrade") {
         return Err(bad("its upgrade lacks 'Connection: Upgrade'"));
     }
-    let expected = accept_key(key);
+    let expected = derive_accept_key(key.as_bytes());
     if headers.only("sec-websocket-accept") != Ok(Some(expected.as_bytes())) {
         return Err(bad(
             "its upgrade does not answer this request (Sec-WebSocket-Accept)",
@@ -195,15 +185,6 @@ pub(super) fn printable(text: &[u8]) -> String {
 
 fn only_is(headers: &Headers, name: &str, value: &str) -> bool {
     matches!(headers.only(name), Ok(Some(found)) if found.eq_ignore_ascii_case(value.as_bytes()))
-}
-
-/// `Sec-WebSocket-Accept` for a key (§4.2.2). SHA-1 is what the RFC names; nothing secret
-/// depends on it.
-fn accept_key(key: &str) -> String {
-    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
-    context.update(key.as_bytes());
-    context.update(GUID);
-    BASE64.encode(context.finish())
 }
 
 /// What the server does with a request.
@@ -266,7 +247,7 @@ fn upgraded(key: &str) -> String {
          Upgrade: websocket\r\n\
          Connection: Upgrade\r\n\
          Sec-WebSocket-Accept: {}\r\n\r\n",
-        accept_key(key)
+        derive_accept_key(key.as_bytes())
     )
 }
 

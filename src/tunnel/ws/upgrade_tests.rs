@@ -9,8 +9,8 @@ const GOOD: &str = "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\
 
 #[test]
 fn the_example_of_the_rfc_comes_out() {
-    assert_eq!(accept_key(KEY_TEXT), ACCEPT);
-    let key = new_key().unwrap();
+    assert_eq!(derive_accept_key(KEY_TEXT.as_bytes()), ACCEPT);
+    let key = generate_key();
     assert_eq!(super::key(key.as_bytes()), Some(key));
 }
 
