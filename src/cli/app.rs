@@ -241,7 +241,7 @@ fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure
     }
     let stored = AppStore::new(home.clone()).list().map_err(of_store)?;
     let shown = stored.iter().map(|app| {
-        let mut shown = app.shown();
+        let mut shown = app.to_json();
         if let Some(members) = shown.as_object_mut() {
             members.insert("conn_status".into(), "idle".into());
         }
@@ -257,7 +257,7 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let home = home()?;
     let added = match Manager::find(&home)? {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
-        None => AppStore::new(home).add(draft).map_err(of_store)?.shown(),
+        None => AppStore::new(home).add(draft).map_err(of_store)?.to_json(),
     };
     if let Some(opened) = opened::by(&added) {
         warn(&opened);

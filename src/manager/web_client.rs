@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
 
-use super::app::AppConfig;
 use super::app_state::AppState;
-use super::connection::connect::Ended;
-use super::connection::record::ConnectError;
+use super::apps::app::AppConfig;
+use super::connection::{ConnectError, Ended};
 use super::own_listeners::Registered;
 use super::quick_setup::Setup;
 use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
@@ -41,7 +40,7 @@ type Outcome = Option<Result<(Box<dyn Served>, Option<Registered>), NotServed>>;
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
     pub(crate) fn start(
-        core: &Arc<AppState>,
+        core: &AppState,
         app: &AppConfig,
         stopped: &Receiver<()>,
     ) -> Result<Self, Ended> {
@@ -129,11 +128,7 @@ impl Drop for WebClient {
 
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
-fn started(
-    core: &Arc<AppState>,
-    app: &AppConfig,
-    stopped: &Receiver<()>,
-) -> Result<Outcome, Ended> {
+fn started(core: &AppState, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
     let counted = Counted::new()?;
     let (sender, outcome) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));

@@ -1,12 +1,13 @@
 //! What the status endpoint answers.
 
+use std::time::Instant;
+
 use serde::Serialize;
 
 use super::health::Health;
-use super::record::millis_until;
-use super::state::State;
-use crate::manager::app::AppConfig;
-use crate::manager::protocol::Protocol;
+use super::state::ConnectionState;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::protocol::Protocol;
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 
@@ -15,7 +16,7 @@ use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 /// It has no `Debug`: two of its URLs hold codes.
 #[derive(Clone, Serialize)]
 pub(crate) struct ConnectResult {
-    pub(crate) status: State,
+    pub(crate) status: ConnectionState,
     /// The remote server's origin.
     pub(crate) server: String,
     pub(crate) site_url: String,
@@ -95,7 +96,7 @@ impl Default for ConnectResult {
     /// That of an application without a connection.
     fn default() -> Self {
         Self {
-            status: State::Idle,
+            status: ConnectionState::Idle,
             server: String::new(),
             site_url: String::new(),
             auth_url: String::new(),
@@ -140,6 +141,12 @@ impl ConnectResult {
             self.since = snapshot.since.map(rfc3339);
         }
     }
+}
+
+/// Milliseconds from now; 0 when it has passed.
+pub(crate) fn millis_until(at: Instant) -> u64 {
+    let left = at.saturating_duration_since(Instant::now());
+    u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The last round trip, in ms; of a tunnel that is down it says nothing.

@@ -26,4 +26,4 @@ pub use answer::{ApiKey, App, Connector, Resource, Setup};
 pub use body::Body;
 pub use failure::Failure;
 pub(crate) use release::release;
-pub use run::{ATTEMPTS, Caller, Wait, run};
+pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};

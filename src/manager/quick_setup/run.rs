@@ -1,6 +1,5 @@
 //! The attempts and the pauses between them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +12,6 @@ use super::call::{NoReply, Reply, call};
 use super::failure::Failure;
 use super::redact::{excerpt, message, secrets_of};
 use crate::manager::ServerUrl;
-use crate::store::Credentials;
 
 /// How often a server is asked at most.
 pub const ATTEMPTS: u32 = 5;
@@ -56,36 +54,38 @@ pub struct Wait {
 
 /// Whose application is to be set up.
 pub trait Caller {
-    /// The credentials; read anew from where they are stored when `reload` is given.
-    fn credentials(&self, reload: bool) -> Result<Credentials, String>;
-    /// The body to send with these credentials, as [`Body::to_json`](super::Body::to_json) makes it.
-    fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>>;
+    /// Prepares the next call; the credentials are read anew from where they are stored when `reload` is given.
+    fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure>;
     /// A pause begins, or ends with `None`.
-    fn waiting(&self, wait: Option<Wait>);
-    /// The server has accepted the credentials; called once for each [`Setup`] that arrives, also
-    /// when nobody waits for it any more, on the thread of the call and before [`run`] answers it.
-    /// One that is late may come after that of a newer run.
-    fn accepted(&self, setup: &Setup);
+    fn waiting(&mut self, wait: Option<Wait>);
+}
+
+/// One call that is to be made.
+pub struct PreparedCall {
+    /// What to send, as [`Body::to_json`](super::Body::to_json) makes it.
+    pub body: Zeroizing<Vec<u8>>,
+    /// Called when the server has accepted the credentials, also when nobody waits for it any more: on the thread of
+    /// the call, before [`run`] returns. One that is late may come after that of a newer run.
+    pub accepted: Box<dyn FnOnce(&Setup) + Send>,
 }
 
 /// Asks `server`, at most [`ATTEMPTS`] times.
 ///
-/// Each call runs on a thread of its own, as it cannot be interrupted. `stop` (a message, or its
-/// other end dropped) ends the wait at once, and the call's thread ends within 30 s by itself.
-/// A message on `retry` ends a pause.
+/// Each call runs on a thread of its own, as it cannot be interrupted. `stop` (a message, or its other end dropped)
+/// ends the wait at once, and the call's thread ends within 30 s by itself. A message on `retry` ends a pause.
 pub fn run(
     server: &ServerUrl,
-    caller: Arc<dyn Caller + Send + Sync>,
+    caller: &mut dyn Caller,
     stop: &Receiver<()>,
     retry: &Receiver<()>,
 ) -> Result<Setup, Failure> {
-    run_at(PACE, server, &caller, stop, retry)
+    run_at(PACE, server, caller, stop, retry)
 }
 
 pub(super) fn run_at(
     pace: Pace,
     server: &ServerUrl,
-    caller: &Arc<dyn Caller + Send + Sync>,
+    caller: &mut dyn Caller,
     stop: &Receiver<()>,
     retry: &Receiver<()>,
 ) -> Result<Setup, Failure> {
@@ -163,7 +163,7 @@ enum Outcome {
 fn ask(
     pace: Pace,
     server: &ServerUrl,
-    caller: &Arc<dyn Caller + Send + Sync>,
+    caller: &mut dyn Caller,
     stop: &Receiver<()>,
     reload: bool,
 ) -> Result<Outcome, Failure> {
@@ -171,9 +171,7 @@ fn ask(
     if stop.try_recv() != Err(TryRecvError::Empty) {
         return Err(Failure::Stopped);
     }
-    let credentials = caller.credentials(reload).map_err(Failure::Local)?;
-    let body = caller.body(&credentials);
-    let answered = start(pace, server.clone(), Arc::clone(caller), body)?;
+    let answered = start(pace, server.clone(), caller.prepare(reload)?)?;
     select! {
         recv(stop) -> _ => Err(Failure::Stopped),
         recv(answered) -> outcome => {
@@ -186,20 +184,20 @@ fn ask(
 fn start(
     pace: Pace,
     server: ServerUrl,
-    caller: Arc<dyn Caller + Send + Sync>,
-    body: Zeroizing<Vec<u8>>,
+    prepared: PreparedCall,
 ) -> Result<Receiver<Outcome>, Failure> {
     let too_many = || format!("{MAX_CALLS} quick-setup calls still wait for an answer");
-    let place = Place::take().ok_or_else(|| Failure::Local(too_many()))?;
+    let permit = CallPermit::take().ok_or_else(|| Failure::Local(too_many()))?;
+    let PreparedCall { body, accepted } = prepared;
     let (answer, answered) = bounded(1);
     thread::Builder::new()
         .name("quick-setup".to_owned())
         .stack_size(STACK)
         .spawn(move || {
-            let _place = place;
+            let _permit = permit;
             let outcome = judged(call(&server, &body, pace.call), &body);
             if let Outcome::Done(setup) = &outcome {
-                caller.accepted(setup);
+                accepted(setup);
             }
             // Nobody may be waiting any more.
             let _ = answer.send(outcome);
@@ -208,10 +206,10 @@ fn start(
     Ok(answered)
 }
 
-/// One of the places for calls.
-struct Place;
+/// One of the [`MAX_CALLS`].
+struct CallPermit;
 
-impl Place {
+impl CallPermit {
     fn take() -> Option<Self> {
         let step = |taken: usize| (taken < MAX_CALLS).then_some(taken + 1);
         CALLS
@@ -221,7 +219,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         CALLS.fetch_sub(1, Ordering::Relaxed);
     }

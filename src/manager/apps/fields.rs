@@ -1,13 +1,13 @@
 //! The fields of a body, one by one.
 
+use std::fmt;
 use std::net::Ipv6Addr;
 
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-use super::{AppInput, Invalid, Secret};
-use crate::manager::app::{AppConfig, address};
-use crate::manager::protocol::Protocol;
+use super::app::{AppConfig, address};
+use super::protocol::Protocol;
 use crate::manager::server_url::ServerUrl;
 
 /// Characters of a name. Default 100: it stands on a card.
@@ -54,15 +54,67 @@ const FIELDS: [&str; 16] = [
     "autoconnect",
 ];
 
-/// Makes an application of the fields; `insecure` lets a remote server be reached without TLS.
-pub(super) fn read(fields: &Map<String, Value>, insecure: bool) -> Result<AppInput, Invalid> {
+/// Everything that is wrong, by field.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Invalid(Vec<(String, String)>);
+
+impl Invalid {
+    pub(super) fn of(name: &str, why: impl Into<String>) -> Self {
+        Self(vec![(name.to_owned(), why.into())])
+    }
+
+    /// The fields and what is wrong with each.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, why)| (&**name, &**why))
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self
+            .fields()
+            .map(|(name, why)| format!("{name} {why}"))
+            .collect();
+        f.write_str(&lines.join("; "))
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// What becomes of a secret.
+pub(super) enum Secret {
+    /// It was left out.
+    Keep,
+    /// It was sent empty.
+    Clear,
+    /// It was sent.
+    Set(Zeroizing<String>),
+}
+
+impl Secret {
+    /// In place of `old`.
+    pub(super) fn over(self, old: Option<Zeroizing<String>>) -> Option<Zeroizing<String>> {
+        match self {
+            Self::Keep => old,
+            Self::Clear => None,
+            Self::Set(secret) => Some(secret),
+        }
+    }
+}
+
+/// Makes an application of the fields, without its secrets, which are `auth_pass` and `db_pass`; `insecure` lets a
+/// remote server be reached without TLS.
+pub(super) fn read(
+    fields: &Map<String, Value>,
+    insecure: bool,
+) -> Result<(AppConfig, Secret, Secret), Invalid> {
     let mut reader = Reader {
         fields,
         problems: Invalid::default(),
     };
     reader.refuse_unknown();
-    match reader.draft(insecure) {
-        Some(draft) if reader.problems.0.is_empty() => Ok(draft),
+    match reader.application(insecure) {
+        Some(read) if reader.problems.0.is_empty() => Ok(read),
         _ => Err(reader.problems),
     }
 }
@@ -74,7 +126,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn draft(&mut self, insecure: bool) -> Option<AppInput> {
+    fn application(&mut self, insecure: bool) -> Option<(AppConfig, Secret, Secret)> {
         let protocol = self.protocol();
         let ip = self.host();
         let port = self.port("port");
@@ -103,11 +155,7 @@ impl Reader<'_> {
             last_connected_at: None,
         };
         let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));
-        protocol.map(|_| AppInput {
-            app: named(app),
-            auth_pass,
-            db_pass,
-        })
+        protocol.map(|_| (named(app), auth_pass, db_pass))
     }
 
     fn refuse_unknown(&mut self) {

@@ -1,4 +1,5 @@
-//! An application, as it is stored and as the API shows it. What a client sends becomes one in [`draft`](super::draft).
+//! An application, as it is stored and as the API shows it. What a client sends becomes one by
+//! [`AppInput`](super::app_input::AppInput).
 
 use std::fmt;
 
@@ -74,7 +75,7 @@ fn yes() -> bool {
 
 impl AppConfig {
     /// As answers show it: a bool stands for each secret.
-    pub fn shown(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "id": self.id,
             "name": self.name,
@@ -133,16 +134,17 @@ impl AppConfig {
 
 /// `host:port`, with brackets around an IPv6 address.
 pub(crate) fn address(host: &str, port: u16) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
     }
 }
 
 /// Shows no secret.
 impl fmt::Debug for AppConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AppConfig({})", self.shown())
+        write!(f, "AppConfig({})", self.to_json())
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
     fn no_secret_is_shown_or_debugged() {
         let body = json!({"protocol": "mysql", "auth_pass": "hunter2", "db_pass": "hunter2"});
         let app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
-        let shown = app.shown().to_string();
+        let shown = app.to_json().to_string();
         assert!(!shown.contains("hunter2") && !format!("{app:?}").contains("hunter2"));
         assert!(shown.contains("\"has_db_pass\":true") && shown.contains("\"has_auth_pass\":true"));
     }

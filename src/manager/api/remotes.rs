@@ -1,23 +1,75 @@
-//! Starting afresh with a remote server: what it knows this connector by is forgotten.
+//! Remote servers: their main tunnels, their host keys, and starting afresh with one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::app_state::AppState;
-use super::main_tunnel;
-use super::routes::Answer;
-use super::server_url::ServerUrl;
+use super::answer::Answer;
 use crate::http::{ApiError, Request, Response};
+use crate::manager::app_state::AppState;
+use crate::manager::connection::Ended;
+use crate::manager::server_url::ServerUrl;
 
 /// Time for the connections through the server to end. Default 2 s: those that take longer are ended all the same.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct TrustRequest {
+    server: String,
+    fingerprint: String,
+}
+
+/// Only a key that a tunnel has just refused can be trusted: nothing else is beside the old one on the page.
+pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
+    let TrustRequest {
+        server,
+        fingerprint,
+    } = request.json()?;
+    let servers = core.servers.snapshots();
+    let main_tunnels = || {
+        servers
+            .iter()
+            .filter_map(|(_, server)| server.main.as_ref())
+    };
+    let mut changed = core.connections.changed_host_keys();
+    changed.extend(main_tunnels().filter_map(|main| main.changed_host_key()));
+    changed.retain(|change| change.server == server && change.offered == fingerprint);
+    if changed.is_empty() {
+        return Err(ApiError::not_found(
+            "no tunnel was refused for this server and fingerprint",
+        ));
+    }
+    for change in &changed {
+        let trusted = core
+            .known
+            .trust_change(&server, &change.known, &fingerprint);
+        trusted.map_err(|error| ApiError::internal(error.to_string()))?;
+    }
+    log::warn!("the changed host key {fingerprint} of {server} is trusted from now on");
+    core.connections.host_key_is_trusted(&server);
+    for main in main_tunnels() {
+        main.retry();
+    }
+    Ok(Response::ok(
+        json!({"server": server, "fingerprint": fingerprint}),
+    ))
+}
+
+pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
+    let servers = core.servers.snapshots();
+    let main_tunnels = servers.iter();
+    let shown: Vec<Value> = main_tunnels
+        .filter_map(|(origin, server)| Some(server.main.as_ref()?.to_json(origin)))
+        .collect();
+    Ok(Response::ok(shown))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResetRequest {
     server: String,
     /// Whether connections through it may be ended for this.
     #[serde(default)]
@@ -27,7 +79,7 @@ struct Wanted {
 /// Forgets the credentials of one server, ends what uses them, and leaves host keys as they are: a key has its own
 /// question, and who is asked two at once reads neither.
 pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
-    let wanted: Wanted = request.json()?;
+    let wanted: ResetRequest = request.json()?;
     // What may be forgotten was allowed once, whatever is allowed now.
     let server = ServerUrl::parse(&wanted.server, true).map_err(ApiError::bad_request)?;
     let origin = server.origin();
@@ -36,10 +88,12 @@ pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
         return Err(unknown(origin));
     }
     let ended = end_connections(core, origin, wanted.disconnect)?;
-    let remote = core.servers.of(origin);
-    let was_known = remote.forget(&core.credentials).map_err(internal)?;
-    main_tunnel::retire(core, &remote);
-    if !was_known {
+    let forgotten = core.servers.of(origin).and_then(|remote| remote.forget());
+    let forgotten = forgotten.map_err(|ended| match ended {
+        Ended::Stopped => ApiError::new(503, "the program is ending"),
+        Ended::Failed(error) => ApiError::internal(error.error),
+    })?;
+    if !forgotten.map_err(internal)? {
         return Err(unknown(origin));
     }
     log::warn!("the credentials for {origin} are forgotten; the file as it was is kept aside");
