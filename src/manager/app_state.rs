@@ -70,9 +70,9 @@ impl AppState {
 
     /// Ends the main tunnels of servers that no application is connected through, or is to be.
     pub(crate) fn retire_unused_main_tunnels(&self) {
-        for (origin, snapshot) in self.servers.snapshots() {
-            if snapshot.main.is_some() && !self.is_in_use(&origin) {
-                self.servers.retire(&origin);
+        for remote in self.servers.all() {
+            if remote.snapshot().main.is_some() && !self.is_in_use(remote.origin()) {
+                remote.retire_main_tunnel();
             }
         }
     }

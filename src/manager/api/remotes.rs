@@ -10,6 +10,7 @@ use super::answer::Answer;
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::connection::Ended;
+use crate::manager::remote::RemoteServer;
 use crate::manager::server_url::ServerUrl;
 
 /// Time for the connections through the server to end. Default 2 s: those that take longer are ended all the same.
@@ -28,12 +29,9 @@ pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
         server,
         fingerprint,
     } = request.json()?;
-    let servers = core.servers.snapshots();
-    let main_tunnels = || {
-        servers
-            .iter()
-            .filter_map(|(_, server)| server.main.as_ref())
-    };
+    let all = core.servers.all();
+    let servers: Vec<_> = all.iter().map(RemoteServer::snapshot).collect();
+    let main_tunnels = || servers.iter().filter_map(|server| server.main.as_ref());
     let mut changed = core.connections.changed_host_keys();
     changed.extend(main_tunnels().filter_map(|main| main.changed_host_key()));
     changed.retain(|change| change.server == server && change.offered == fingerprint);
@@ -59,11 +57,11 @@ pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
 }
 
 pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
-    let servers = core.servers.snapshots();
-    let main_tunnels = servers.iter();
-    let shown: Vec<Value> = main_tunnels
-        .filter_map(|(origin, server)| Some(server.main.as_ref()?.to_json(origin)))
-        .collect();
+    let servers = core.servers.all();
+    let main_tunnels = servers
+        .iter()
+        .filter_map(|server| Some(server.snapshot().main.as_ref()?.to_json(server.origin())));
+    let shown: Vec<Value> = main_tunnels.collect();
     Ok(Response::ok(shown))
 }
 

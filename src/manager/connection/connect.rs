@@ -27,7 +27,6 @@ use super::watch::{HealthWatch, WatchEnd};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
-use crate::manager::remote::RemoteServer;
 use crate::tunnel::client::Tunnel;
 
 /// Bytes of a connection thread's stack. Default 256 KiB: the store and its cipher; calls and TLS have threads of
@@ -137,7 +136,7 @@ fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited
     let remote = remote.and_then(|url| core.servers.of(url.origin()).ok());
     let changed = remote
         .as_ref()
-        .map_or_else(never, RemoteServer::identity_changed);
+        .map_or_else(never, |remote| remote.snapshot().identity_changed.clone());
     rounds::wait(record, awaited, &changed)
 }
 

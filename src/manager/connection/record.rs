@@ -352,7 +352,7 @@ mod tests {
         let failed = |step: Step, failure: ConnectError| {
             let active = active();
             active.awaits(step, Arc::clone(&tunnel));
-            let awaited = active.failed(fault, Some(Duration::from_secs(5)));
+            let awaited = active.failed(failure, Some(Duration::from_secs(5)));
             (active.result(), awaited)
         };
         let late = ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();

@@ -28,10 +28,8 @@ pub(super) enum Command {
     Forget {
         reply: Sender<Result<bool, store::Error>>,
     },
-    /// No application uses the server: end the main tunnel, unless somebody has come since.
+    /// No application uses the server: end the main tunnel, unless somebody waits for it by now.
     RetireMainTunnel,
-    /// The last [`RemoteServer`](super::RemoteServer) has gone.
-    Unused,
 }
 
 /// What a call is made with.

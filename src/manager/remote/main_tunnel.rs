@@ -11,15 +11,16 @@
 //! ```
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use crossbeam_channel::{Sender, TryRecvError};
+use crossbeam_channel::TryRecvError;
 
 use super::command::{Command, MainTunnelProgress};
 use super::connector::Connector;
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
-use super::snapshot::MainTunnelView;
+use super::mailbox::Mailbox;
+use super::view::MainTunnelView;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
 use crate::tunnel::client::{Status, Tunnel};
@@ -34,7 +35,7 @@ pub(super) struct MainTunnel {
     key: Key,
     environment: Arc<Environment>,
     /// Where the tunnel's thread tells that it is connected.
-    commands: Sender<Command>,
+    mailbox: Weak<Mailbox>,
     state: MainTunnelState,
     service: LocalService,
 }
@@ -72,18 +73,14 @@ pub(super) struct ConnectorInfo {
 }
 
 impl MainTunnel {
-    pub(super) fn new(
-        origin: &str,
-        environment: Arc<Environment>,
-        commands: Sender<Command>,
-    ) -> Self {
+    pub(super) fn new(mailbox: &Arc<Mailbox>, environment: Arc<Environment>) -> Self {
         Self {
             key: Key {
-                server: origin.to_owned(),
+                server: mailbox.origin.clone(),
                 tunnel: Which::Main,
             },
             environment,
-            commands,
+            mailbox: Arc::downgrade(mailbox),
             state: MainTunnelState::Absent,
             service: LocalService::None,
         }
@@ -193,10 +190,11 @@ impl MainTunnel {
         let mut settings = settings.map_err(|error| error.error)?;
         // Whoever has the same port of `::1` is somebody else.
         settings.localhost = Some(Ipv4Addr::LOCALHOST.into());
-        let commands = self.commands.clone();
+        let mailbox = Weak::clone(&self.mailbox);
         settings.on_connected = Some(Box::new(move || {
-            // An owner that has ended needs to know nothing.
-            let _ = commands.send(Command::MainTunnelIsUp);
+            if let Some(mailbox) = mailbox.upgrade() {
+                let _ = mailbox.commands.send(Command::MainTunnelIsUp);
+            }
         }));
         let started = self.environment.tunnels.start(self.key.clone(), settings);
         started.map_err(|error| format!("cannot start it: {error}"))

@@ -19,23 +19,24 @@
 //! - **Late answers.** A call whose connection was ended may have been heard, so its answer is saved all the same, unless
 //!   that of a call that began later was saved meanwhile. Of calls that began before the credentials were forgotten the
 //!   owner drops the channels: their answers find nobody.
-//! - **Looking.** The API reads the [`snapshot::ServerSnapshot`] that the owner publishes after each change, and never
+//! - **Looking.** The API reads the [`mailbox::ServerSnapshot`] that the owner publishes after each change, and never
 //!   waits for it.
 //! - **Life.** The thread begins with the first [`RemoteServer`] and ends when there is none, no call is unanswered and
-//!   no main tunnel set up; the main tunnel goes when no application uses the server any more. At the program's end all
-//!   owners are told at once, and are awaited for a bounded time.
+//!   no main tunnel set up; the main tunnel goes when no application uses the server any more. What keeps the thread is
+//!   its [mailbox](mailbox::Mailbox): each `RemoteServer` holds it, the owner does while it has work, and the list of all
+//!   does not. At the program's end all owners are told at once, and are awaited for a bounded time.
 //!
-//! The only lock is that of the [table](table::OwnerTable), over which nobody waits for anything.
+//! The list and each snapshot have a lock that is held for moments; nobody waits for anything under one.
 
 mod command;
 mod connector;
 mod credentials;
 mod environment;
+mod mailbox;
 mod main_tunnel;
 mod owner;
 mod server;
-mod snapshot;
-mod table;
+mod view;
 
 pub(crate) use command::CallAnswer;
 pub(crate) use connector::Connector;

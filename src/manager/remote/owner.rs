@@ -1,24 +1,26 @@
 //! The thread that has all state of one remote server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use crossbeam_channel::{Receiver, RecvError, Select, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, Select, Sender, TryRecvError};
 
 use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
 use super::connector::Connector;
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
+use super::mailbox::{Mailbox, ServerSnapshot};
 use super::main_tunnel::{ConnectorInfo, MainTunnel};
-use super::snapshot::ServerSnapshot;
-use super::table::{Mailbox, OwnerTable, OwnersEnd};
 use crate::store;
 
 /// The owner of one server's state; [`Owner::run`] is its thread.
 pub(super) struct Owner {
-    mailbox: Arc<Mailbox>,
-    table: Arc<OwnerTable>,
     environment: Arc<Environment>,
+    mailbox: Weak<Mailbox>,
+    /// Keeps the mailbox open while there is something to own.
+    kept_open: Option<Arc<Mailbox>>,
+    origin: String,
     commands: Receiver<Command>,
+    /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
     /// Quick-setup calls under way, in the order they began.
@@ -27,7 +29,7 @@ pub(super) struct Owner {
     /// Who waits for the main tunnel.
     waiting: Vec<Sender<MainTunnelProgress>>,
     /// Dropped when the server knows this connector by another name or password.
-    identity: Sender<()>,
+    identity: (Sender<()>, Receiver<()>),
     /// Dropped last: the thread has ended.
     _working: Sender<()>,
 }
@@ -45,54 +47,62 @@ struct UnansweredCall {
 /// What an owner waits for.
 enum OwnerEvent {
     Command(Command),
-    /// The call at this place is over.
-    Called(usize, Result<CallAnswer, RecvError>),
-    /// The program ends.
-    Closed,
+    /// The call at this place is over, with an answer perhaps.
+    CallIsOver(usize, Option<CallAnswer>),
 }
 
 impl Owner {
+    /// One for the server with this origin, and its mailbox. It ends when `closed` is.
     pub(super) fn new(
-        end: OwnersEnd,
-        table: Arc<OwnerTable>,
+        origin: &str,
         environment: Arc<Environment>,
-    ) -> Self {
-        let origin = &end.mailbox.origin;
-        let commands = end.mailbox.commands.clone();
-        Self {
+        closed: Receiver<()>,
+    ) -> (Self, Arc<Mailbox>) {
+        let (sender, commands) = crossbeam_channel::unbounded();
+        let (working, done) = crossbeam_channel::bounded(0);
+        let identity = crossbeam_channel::bounded(0);
+        let first = ServerSnapshot {
+            main: None,
+            identity_changed: identity.1.clone(),
+        };
+        let mailbox = Arc::new(Mailbox::new(origin, sender, done, first));
+        let owner = Self {
+            mailbox: Arc::downgrade(&mailbox),
+            kept_open: None,
+            origin: origin.to_owned(),
+            commands,
+            closed,
             credentials: ServerCredentials::new(environment.credentials.clone(), origin),
-            main: MainTunnel::new(origin, Arc::clone(&environment), commands),
-            mailbox: end.mailbox,
-            table,
-            environment,
-            commands: end.commands,
-            closed: end.closed,
             calls: Vec::new(),
+            main: MainTunnel::new(&mailbox, Arc::clone(&environment)),
             waiting: Vec::new(),
-            identity: end.identity,
-            _working: end.working,
-        }
+            identity,
+            environment,
+            _working: working,
+        };
+        (owner, mailbox)
     }
 
     /// Until nobody needs it, or the program ends.
     pub(super) fn run(mut self) {
-        loop {
-            match self.next_event() {
-                OwnerEvent::Closed => return,
+        while let Some(event) = self.next_event() {
+            // Who waits for a reply still holds the mailbox, and may let go of it with the reply.
+            self.kept_open = self.mailbox.upgrade();
+            match event {
                 OwnerEvent::Command(command) => self.obey(command),
-                OwnerEvent::Called(index, answer) => self.call_is_over(index, answer),
+                OwnerEvent::CallIsOver(index, answer) => self.call_is_over(index, answer),
             }
-            let is_idle = self.calls.is_empty() && self.main.is_absent();
-            if is_idle && self.table.remove_unused(&self.mailbox) {
-                return;
+            if self.calls.is_empty() && self.main.is_absent() {
+                self.kept_open = None;
             }
         }
     }
 
-    fn next_event(&self) -> OwnerEvent {
+    /// None at the end.
+    fn next_event(&self) -> Option<OwnerEvent> {
         // Before what is queued: there may be much of it.
         if self.closed.try_recv() != Err(TryRecvError::Empty) {
-            return OwnerEvent::Closed;
+            return None;
         }
         let mut select = Select::new();
         let of_closed = select.recv(&self.closed);
@@ -102,18 +112,15 @@ impl Owner {
         }
         let ready = select.select();
         match ready.index() {
-            index if index == of_closed => {
-                let _ = ready.recv(&self.closed);
-                OwnerEvent::Closed
-            }
+            index if index == of_closed => ready.recv(&self.closed).ok().and(None),
             index if index == of_commands => {
-                let command = ready.recv(&self.commands);
-                OwnerEvent::Command(command.expect("the mailbox, which this has, holds a sender"))
+                let command = ready.recv(&self.commands).ok()?;
+                Some(OwnerEvent::Command(command))
             }
             index => {
                 let index = index - of_commands - 1;
                 let call = self.calls.get(index).expect("each call was added once");
-                OwnerEvent::Called(index, ready.recv(&call.answer))
+                Some(OwnerEvent::CallIsOver(index, ready.recv(&call.answer).ok()))
             }
         }
     }
@@ -138,7 +145,6 @@ impl Owner {
                 let _ = reply.send(was_known);
             }
             Command::RetireMainTunnel => self.retire_main_tunnel(),
-            Command::Unused => {}
         }
     }
 
@@ -161,17 +167,14 @@ impl Owner {
         })
     }
 
-    fn call_is_over(&mut self, index: usize, answer: Result<CallAnswer, RecvError>) {
+    fn call_is_over(&mut self, index: usize, answer: Option<CallAnswer>) {
         let call = self.calls.remove(index);
-        let Ok(answer) = answer else {
+        let Some(answer) = answer else {
             return;
         };
         let is_awaited = call.stopped.try_recv() == Err(TryRecvError::Empty);
         if call.is_overtaken && !is_awaited {
-            log::debug!(
-                "an answer from {} came too late to be saved",
-                self.mailbox.origin
-            );
+            log::debug!("an answer from {} came too late to be saved", self.origin);
             return;
         }
         let saved = self.accept(&answer, index, is_awaited);
@@ -197,7 +200,7 @@ impl Owner {
         if accepted.is_new_identity {
             self.identity_has_changed();
         }
-        log::debug!("the credentials from {} are saved", self.mailbox.origin);
+        log::debug!("the credentials from {} are saved", self.origin);
         if is_awaited {
             self.pin(
                 &accepted.connector,
@@ -212,7 +215,7 @@ impl Owner {
         let (Some(fingerprint), Ok(endpoint)) = (fingerprint, connector.endpoint()) else {
             return Ok(());
         };
-        let known = self.environment.known.told_by(&self.mailbox.origin);
+        let known = self.environment.known.told_by(&self.origin);
         let pinned = known.pin_first(&endpoint.authority(), fingerprint);
         pinned.map_err(|error| error.to_string())
     }
@@ -231,7 +234,7 @@ impl Owner {
     fn connector_info(&mut self) -> Result<ConnectorInfo, String> {
         let credentials = self.credentials.get(false);
         let credentials = credentials.map_err(|error| error.to_string())?;
-        let connector = Connector::of(&self.mailbox.origin, &credentials);
+        let connector = Connector::of(&self.origin, &credentials);
         match (connector, credentials.api_port) {
             (Some(connector), Some(api_port)) => Ok(ConnectorInfo {
                 connector,
@@ -242,7 +245,7 @@ impl Owner {
     }
 
     fn main_tunnel_is_up(&mut self) {
-        let origin = &self.mailbox.origin;
+        let origin = &self.origin;
         self.environment.connections.server_is_back(origin);
         if !self.main.is_up(&mut self.credentials) {
             return;
@@ -279,8 +282,8 @@ impl Owner {
     }
 
     fn retire_main_tunnel(&mut self) {
-        if !self.main.is_absent() && self.table.is_unused(&self.mailbox) {
-            let origin = &self.mailbox.origin;
+        if !self.main.is_absent() && self.waiting.is_empty() {
+            let origin = &self.origin;
             log::info!("main tunnel to {origin}: no application uses it");
             self.end_main_tunnel();
         }
@@ -294,29 +297,19 @@ impl Owner {
     }
 
     fn identity_has_changed(&mut self) {
-        let (identity, changed) = crossbeam_channel::bounded(0);
-        let before = std::mem::replace(&mut self.identity, identity);
-        self.publish_with(changed);
+        let before = std::mem::replace(&mut self.identity, crossbeam_channel::bounded(0));
+        self.publish();
         // Who waits for the change finds the new snapshot.
         drop(before);
     }
 
+    /// Nobody looks where the mailbox has gone.
     fn publish(&self) {
-        let identity_changed = self.mailbox.snapshot().identity_changed.clone();
-        self.publish_with(identity_changed);
-    }
-
-    fn publish_with(&self, identity_changed: Receiver<()>) {
-        self.mailbox.publish(ServerSnapshot {
-            main: self.main.view(),
-            identity_changed,
-        });
-    }
-}
-
-/// Also where a command panicked: who comes next gets another owner.
-impl Drop for Owner {
-    fn drop(&mut self) {
-        self.table.remove(&self.mailbox);
+        if let Some(mailbox) = self.mailbox.upgrade() {
+            mailbox.publish(ServerSnapshot {
+                main: self.main.view(),
+                identity_changed: self.identity.1.clone(),
+            });
+        }
     }
 }

@@ -1,17 +1,18 @@
 //! How connections and the API reach a remote server's owner.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, select};
 
 use super::command::{BegunCall, Command, MainTunnelProgress};
 use super::environment::Environment;
+use super::mailbox::{Mailbox, ServerSnapshot};
 use super::owner::Owner;
-use super::snapshot::ServerSnapshot;
-use super::table::{Mailbox, OwnerTable};
 use crate::manager::connection::{ConnectError, Ended};
 use crate::store;
+use crate::sync::Mutex;
 use crate::tunnel::client::Tunnel;
 
 /// Bytes of an owner's stack. Default 256 KiB: it saves credentials; only what is touched takes memory.
@@ -23,78 +24,92 @@ const MAIN_WAIT: Duration = Duration::from_secs(30);
 /// The remote servers that this process has to do with.
 pub(crate) struct Servers {
     environment: Arc<Environment>,
-    table: Arc<OwnerTable>,
+    owners: Mutex<Owners>,
+}
+
+struct Owners {
+    /// The mailboxes by origin; one that is gone has no owner any more.
+    by_origin: BTreeMap<String, Weak<Mailbox>>,
+    /// Dropped to end them all; none where no other may begin.
+    closing: Option<Sender<()>>,
+    closed: Receiver<()>,
 }
 
 /// One remote server, in use: its owner lives at least as long as this.
-pub(crate) struct RemoteServer {
-    mailbox: Arc<Mailbox>,
-    table: Arc<OwnerTable>,
-}
+pub(crate) struct RemoteServer(Arc<Mailbox>);
 
 impl Servers {
     pub(crate) fn new(environment: Environment) -> Self {
+        let (closing, closed) = crossbeam_channel::bounded(0);
         Self {
             environment: Arc::new(environment),
-            table: Arc::default(),
+            owners: Mutex::new(Owners {
+                by_origin: BTreeMap::new(),
+                closing: Some(closing),
+                closed,
+            }),
         }
     }
 
     /// The server with this origin. Begins its owner's thread where there is none.
     pub(crate) fn of(&self, origin: &str) -> Result<RemoteServer, Ended> {
-        let (table, environment) = (Arc::clone(&self.table), Arc::clone(&self.environment));
+        let mut owners = self.owners.lock();
+        if let Some(mailbox) = owners.by_origin.get(origin).and_then(Weak::upgrade) {
+            return Ok(RemoteServer(mailbox));
+        }
+        if owners.closing.is_none() {
+            return Err(Ended::Stopped);
+        }
+        let environment = Arc::clone(&self.environment);
+        let (owner, mailbox) = Owner::new(origin, environment, owners.closed.clone());
         // The owner's own thread: it ends when nobody needs it, or with the program (`close`).
-        let entered = self.table.enter(origin, |end| {
-            let thread = std::thread::Builder::new()
-                .name("remote-server".into())
-                .stack_size(STACK);
-            let spawned = thread.spawn(move || Owner::new(end, table, environment).run());
-            spawned.map(drop)
-        });
-        let entered = entered.map_err(|error| {
+        let spawned = std::thread::Builder::new()
+            .name("remote-server".into())
+            .stack_size(STACK)
+            .spawn(move || owner.run());
+        spawned.map_err(|error| {
             ConnectError::local(format!("no thread for the remote server: {error}"))
         })?;
-        Ok(RemoteServer {
-            mailbox: entered.ok_or(Ended::Stopped)?,
-            table: Arc::clone(&self.table),
-        })
+        owners
+            .by_origin
+            .retain(|_, mailbox| mailbox.strong_count() > 0);
+        let entry = Arc::downgrade(&mailbox);
+        owners.by_origin.insert(origin.to_owned(), entry);
+        Ok(RemoteServer(mailbox))
     }
 
-    /// What is published of each, with its origin.
-    pub(crate) fn snapshots(&self) -> Vec<(String, Arc<ServerSnapshot>)> {
-        let all = self.table.all();
-        all.iter()
-            .map(|mailbox| (mailbox.origin.clone(), mailbox.snapshot()))
-            .collect()
-    }
-
-    /// Ends the main tunnel of a server that no application uses. Does not wait.
-    pub(crate) fn retire(&self, origin: &str) {
-        for mailbox in self.table.all() {
-            if mailbox.origin == origin {
-                // One that has ended has no main tunnel.
-                let _ = mailbox.commands.send(Command::RetireMainTunnel);
-            }
-        }
+    /// All that have an owner, by origin.
+    pub(crate) fn all(&self) -> Vec<RemoteServer> {
+        let owners = self.owners.lock();
+        let mailboxes = owners.by_origin.values().filter_map(Weak::upgrade);
+        mailboxes.map(RemoteServer).collect()
     }
 
     /// Ends all owners; false where that took longer than until `deadline`.
     pub(crate) fn close(&self, deadline: Instant) -> bool {
-        let all = self.table.all();
-        self.table.begin_close();
-        OwnerTable::await_end(&all, deadline)
+        let all = self.all();
+        self.owners.lock().closing = None;
+        all.iter().all(|RemoteServer(owner)| {
+            owner.done.recv_deadline(deadline) != Err(RecvTimeoutError::Timeout)
+        })
     }
 }
 
 impl RemoteServer {
     /// Its origin.
     pub(crate) fn origin(&self) -> &str {
-        &self.mailbox.origin
+        &self.0.origin
     }
 
-    /// Closed when the server knows this connector by another name or password than now.
-    pub(crate) fn identity_changed(&self) -> Receiver<()> {
-        self.mailbox.snapshot().identity_changed.clone()
+    /// What its owner published last.
+    pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
+        self.0.snapshot()
+    }
+
+    /// Ends the main tunnel, as no application uses it. Does not wait.
+    pub(crate) fn retire_main_tunnel(&self) {
+        // One that has ended has no main tunnel.
+        let _ = self.0.commands.send(Command::RetireMainTunnel);
     }
 
     /// Begins a quick-setup call; its answer is awaited until `stopped` is closed.
@@ -115,7 +130,7 @@ impl RemoteServer {
     pub(crate) fn set_up_main_tunnel(&self) -> MainTunnelWait {
         let (sender, progress) = crossbeam_channel::unbounded();
         let command = Command::SetUpMainTunnel { progress: sender };
-        let _ = self.mailbox.commands.send(command);
+        let _ = self.0.commands.send(command);
         MainTunnelWait {
             progress,
             deadline: Instant::now() + MAIN_WAIT,
@@ -135,7 +150,7 @@ impl RemoteServer {
         command: impl FnOnce(Sender<T>) -> Command,
     ) -> Result<T, Ended> {
         let (sender, reply) = crossbeam_channel::bounded(1);
-        let _ = self.mailbox.commands.send(command(sender));
+        let _ = self.0.commands.send(command(sender));
         awaited(&reply, stopped)?.ok_or_else(broken_off)
     }
 }
@@ -175,12 +190,6 @@ impl MainTunnelWait {
     /// Until it is known whether it can be tried, or `deadline`.
     pub(crate) fn until_begun(&self, deadline: Instant) {
         let _ = self.progress.recv_deadline(deadline);
-    }
-}
-
-impl Drop for RemoteServer {
-    fn drop(&mut self) {
-        self.table.leave(&self.mailbox);
     }
 }
 

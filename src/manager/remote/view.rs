@@ -1,20 +1,11 @@
-//! What the API sees of a remote server: published by its owner after each change.
+//! What the API sees of a main tunnel.
 
 use std::sync::Arc;
 
-use crossbeam_channel::Receiver;
 use serde_json::{Value, json};
 
 use crate::manager::connection::{HostKey, class_name, latency_ms, millis_until};
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
-
-/// One remote server as it is now.
-pub(crate) struct ServerSnapshot {
-    /// None where no main tunnel is set up.
-    pub(crate) main: Option<MainTunnelView>,
-    /// Closed when the server knows this connector by another name or password.
-    pub(crate) identity_changed: Receiver<()>,
-}
 
 /// A main tunnel that was set up.
 pub(crate) struct MainTunnelView {

@@ -1,0 +1,54 @@
+//! An owner as others see it: where its commands go, and what it last published.
+
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::command::Command;
+use super::view::MainTunnelView;
+use crate::sync::Mutex;
+
+/// The owner's thread ends when the last of these is dropped: it holds one itself while it has work.
+pub(super) struct Mailbox {
+    pub(super) origin: String,
+    pub(super) commands: Sender<Command>,
+    /// Closed when its thread has ended.
+    pub(super) done: Receiver<()>,
+    snapshot: Mutex<Arc<ServerSnapshot>>,
+}
+
+/// One remote server as it is now: published by its owner after each change.
+pub(crate) struct ServerSnapshot {
+    /// None where no main tunnel is set up.
+    pub(crate) main: Option<MainTunnelView>,
+    /// Closed when the server knows this connector by another name or password.
+    pub(crate) identity_changed: Receiver<()>,
+}
+
+impl Mailbox {
+    pub(super) fn new(
+        origin: &str,
+        commands: Sender<Command>,
+        done: Receiver<()>,
+        first: ServerSnapshot,
+    ) -> Self {
+        Self {
+            origin: origin.to_owned(),
+            commands,
+            done,
+            snapshot: Mutex::new(Arc::new(first)),
+        }
+    }
+
+    /// The newest snapshot.
+    pub(super) fn snapshot(&self) -> Arc<ServerSnapshot> {
+        Arc::clone(&self.snapshot.lock())
+    }
+
+    /// Puts another snapshot in its place.
+    pub(super) fn publish(&self, snapshot: ServerSnapshot) {
+        let before = std::mem::replace(&mut *self.snapshot.lock(), Arc::new(snapshot));
+        // Whoever drops a tunnel last ends it, which is not for under the lock.
+        drop(before);
+    }
+}
