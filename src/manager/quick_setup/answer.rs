@@ -213,6 +213,9 @@ struct Envelope {
     msg: Value,
     #[serde(default)]
     error: Value,
+    /// RFC 9457 section 3.1.4.
+    #[serde(default)]
+    detail: Value,
 }
 
 impl Envelope {
@@ -228,7 +231,7 @@ impl Envelope {
     }
 
     fn message(&self) -> String {
-        let said = [&self.message, &self.msg, &self.error];
+        let said = [&self.message, &self.msg, &self.error, &self.detail];
         let mut said = said.into_iter().filter_map(Value::as_str);
         said.find(|text| !text.is_empty())
             .unwrap_or_default()

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::answer::{self, Setup};
 use super::call::{NoReply, Reply, call};
 use super::failure::Failure;
-use super::redact::{excerpt, message, secrets_of};
+use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
 
 /// How often a server is asked at most.
@@ -231,10 +231,10 @@ fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
         Err(NoReply::Passing(reason)) => return Outcome::Passing(reason),
         Err(NoReply::Lasting(failure)) => return Outcome::Failed(failure),
     };
-    let secrets = secrets_of(sent);
+    let secrets = SentSecrets::of(sent);
     let said = || match answer::message(&reply.body) {
-        Some(text) => message(&text, &secrets),
-        None => excerpt(&reply.body, &secrets),
+        Some(text) => secrets.message(&text),
+        None => secrets.excerpt(&reply.body),
     };
     match reply.status {
         200..=299 => match answer::read_from(reply.server_class, &reply.body) {

@@ -115,37 +115,10 @@ fn update(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Opt
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use zeroize::Zeroizing;
-
+mod tests {
     use super::*;
-    use crate::manager::quick_setup::{ApiKey, App, Connector as Given, Resource};
+    use crate::manager::remote::test_setup::setup;
     use crate::store::DataDir;
-    use crate::tunnel::ws::AddressClass;
-
-    /// An answer that names the connector `username`.
-    pub(in crate::manager::remote) fn setup(username: &str) -> Setup {
-        Setup {
-            connector: Given {
-                external_ip: "127.0.0.1".into(),
-                api_port: 1,
-                username: username.into(),
-                password: Zeroizing::new("secret".into()),
-                tunnel_port: None,
-                fingerprint: None,
-            },
-            app: App {
-                app_id: String::new(),
-                site_url: String::new(),
-                resource: Resource {
-                    ip: String::new(),
-                    port: 2,
-                },
-            },
-            api_key: ApiKey::default(),
-            server_class: AddressClass::Loopback,
-        }
-    }
 
     /// A port that one application named by mistake does not stay with all of them.
     #[test]

@@ -36,6 +36,8 @@ mod mailbox;
 mod main_tunnel;
 mod owner;
 mod server;
+#[cfg(test)]
+mod test_setup;
 mod view;
 
 pub(crate) use command::CallAnswer;

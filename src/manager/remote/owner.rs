@@ -313,3 +313,7 @@ impl Owner {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "owner_tests.rs"]
+mod tests;
