@@ -14,7 +14,7 @@ use crate::http::{HostPolicy, Limits, Method, Response, Router, Server, ServerCo
 
 /// Threads that answer. One: each answer takes microseconds.
 const WORKERS: usize = 1;
-/// Connections in all. Default 32: a remote server asks now and then.
+/// Connections in all: a remote server asks now and then.
 const CONNECTIONS: usize = 32;
 
 /// The running service; it ends with this.

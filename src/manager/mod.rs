@@ -45,10 +45,10 @@ pub use server_url::ServerUrl;
 
 /// Threads that answer light requests; what writes files has threads of its own.
 const WORKERS: usize = 2;
-/// Time for the connections to give back what they hold at the end. Default 1.5 s: the program has 2 s.
+/// Time for the connections to give back what they hold at the end: the program has 2 s.
 const CLOSE_TIME: Duration = Duration::from_millis(1500);
 
-/// Time for the main tunnels that are known to be begun with. Default 1 s: it takes milliseconds.
+/// Time for the main tunnels that are known to be begun with: it takes milliseconds.
 const BEGIN_TIME: Duration = Duration::from_secs(1);
 
 /// What the management server is started with.

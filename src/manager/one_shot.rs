@@ -22,7 +22,7 @@ use crate::tunnel::remote::Remote;
 const REMOTE_HOST: &str = "127.0.0.1";
 /// Time for the tunnel to be connected. 30 s by the specification.
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
-/// Time at the end for the relay to take back what it assigned. Default 500 ms: the program has 2 s to end.
+/// Time at the end for the relay to take back what it assigned: the program has 2 s to end.
 const RELEASE_WAIT: Duration = Duration::from_millis(500);
 
 /// What is shared, and through whom.

@@ -15,11 +15,11 @@ use super::own_listeners::Registered;
 use super::quick_setup::Setup;
 use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
 
-/// Bytes of the stack of the thread that starts one. Default 512 KiB: the driver's TLS.
+/// Bytes of the stack of the thread that starts one: the driver's TLS.
 const STACK: usize = 512 * 1024;
 
-/// Starts at once. Default 40: twice the connections, as one that nobody waits for any more lasts until the database
-/// answers or its time is over.
+/// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
+/// time is over.
 const MAX_STARTS: usize = 40;
 
 /// Starts under way.
@@ -49,9 +49,10 @@ impl WebClient {
             .plugins
             .serves(protocol)
             .map_err(|error| ConnectError::new("plugin", error.to_string()))?;
-        let outcome = match added {
-            true => started(core, app, stopped)?,
-            false => None,
+        let outcome = if added {
+            started(core, app, stopped)?
+        } else {
+            None
         };
         match outcome {
             None => Err(
@@ -71,42 +72,35 @@ impl WebClient {
     }
 
     /// How the database is asked, and who tells when it has to be.
-    pub(crate) fn sign_in(&self) -> Option<(SignIn, Receiver<()>)> {
-        let served = self.served.as_ref()?;
-        Some((served.sign_in(), served.missed()))
+    pub(crate) fn sign_in(&self) -> (SignIn, Receiver<()>) {
+        (self.served().sign_in(), self.served().missed())
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.served.as_ref().map(|served| served.address())
-    }
-
-    /// The address and port to expose.
-    pub(crate) fn target(&self) -> (String, u16) {
-        self.address().map_or_else(Default::default, |address| {
-            (address.ip().to_string(), address.port())
-        })
+    /// Where it listens: what is exposed.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.served().address()
     }
 
     /// Where the owner's browser finds it.
     pub(crate) fn local_url(&self) -> String {
-        self.served
-            .as_ref()
-            .map(|served| served.url())
-            .unwrap_or_default()
+        self.served().url()
+    }
+
+    fn served(&self) -> &dyn Served {
+        let served = self.served.as_deref();
+        served.expect("it is taken by the drop alone")
     }
 
     /// Lets the visitors in who come by the site's name, in invisible mode with the site's code; by an earlier name, or
     /// with an earlier code, nobody any more.
     pub(crate) fn admit(&mut self, setup: &Setup) {
-        let Some(served) = &self.served else {
-            return;
-        };
+        let before = self.host.take();
+        let served = self.served();
         if self.is_invisible && !setup.api_key.code.is_empty() {
             served.set_code(&setup.api_key.code);
         }
         let host = site_host(&setup.app.site_url);
-        if let Some(before) = self.host.take() {
+        if let Some(before) = before {
             served.disallow_host(&before);
         }
         let is_https = setup.app.site_url.starts_with("https:");
@@ -226,10 +220,10 @@ pub(super) fn site_host(url: &str) -> Option<String> {
     };
     let authority = rest.split(['/', '?', '#']).next()?;
     let after_host = authority.rsplit(']').next()?;
-    match after_host.contains(':') {
-        true => Some(authority.to_owned()),
-        false => Some(format!("{authority}:{implied}")),
+    if after_host.contains(':') {
+        return Some(authority.to_owned());
     }
+    Some(format!("{authority}:{implied}"))
 }
 
 #[cfg(test)]

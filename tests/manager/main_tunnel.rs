@@ -284,3 +284,38 @@ fn it_comes_back_after_a_drop() {
         through(far.api_port, "/health").is_some()
     });
 }
+
+/// Threads that own the state of a remote server.
+fn owners(manager: &Manager) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", manager.pid())).unwrap();
+    // A thread may end between the two looks.
+    let names = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names
+        .filter(|name| name.trim_end() == "remote-server")
+        .count()
+}
+
+#[test]
+fn a_server_has_a_thread_only_while_it_is_used() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    assert_eq!(owners(&manager), 0);
+    far.quick.script([Act::json(400, &json!({}))]);
+    manager.connect(&id);
+    manager.wait_status(&id, "failed");
+    wait_until(TIMEOUT, "the end of its thread", || owners(&manager) == 0);
+    far.assign();
+    manager.connected(&id);
+    assert_eq!(owners(&manager), 1);
+    manager.disconnect(&id);
+    assert_eq!(tunnels(&manager)[0]["status"], "connected", "it stays");
+    assert_eq!(owners(&manager), 1);
+    let body = json!({"server": far.quick.url(), "disconnect": true});
+    assert_eq!(manager.client().post("/api/reset", &body).status(), 200);
+    wait_until(TIMEOUT, "the end of its thread", || owners(&manager) == 0);
+    far.assign();
+    manager.connected(&id);
+}

@@ -7,7 +7,7 @@ pub(super) type Answer = Result<Response, ApiError>;
 
 /// The `{id}` of the path.
 pub(super) fn id(request: &Request) -> &str {
-    request.param("id").unwrap_or_default()
+    request.param("id").expect("the route has an {id}")
 }
 
 /// The status that an error of the stored list has.

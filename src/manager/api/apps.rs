@@ -13,7 +13,7 @@ use crate::manager::apps::app_input::{AppInput, Invalid};
 use crate::manager::connection::ConnectionState;
 use crate::manager::quick_setup;
 
-/// Time for a deleted application's connection to end before the application is removed. Default 2 s.
+/// Time for a deleted application's connection to end before the application is removed.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
 
 pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {

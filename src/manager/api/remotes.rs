@@ -13,7 +13,7 @@ use crate::manager::connection::Ended;
 use crate::manager::remote::RemoteServer;
 use crate::manager::server_url::ServerUrl;
 
-/// Time for the connections through the server to end. Default 2 s: those that take longer are ended all the same.
+/// Time for the connections through the server to end: those that take longer are ended all the same.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]

@@ -13,9 +13,9 @@ use crate::store::SealedFile;
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
-/// Requests that write files at once; each has a thread. Default 16: a write takes milliseconds.
+/// Requests that write files at once; each has a thread: a write takes milliseconds.
 const MAX_WRITERS: usize = 16;
-/// Bytes of such a thread's stack. Default 256 KiB.
+/// Bytes of such a thread's stack.
 const STACK: usize = 256 * 1024;
 /// Everything the management server answers.
 pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {

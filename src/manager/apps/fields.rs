@@ -10,11 +10,11 @@ use super::app::{AppConfig, address};
 use super::protocol::Protocol;
 use crate::manager::server_url::ServerUrl;
 
-/// Characters of a name. Default 100: it stands on a card.
+/// Characters of a name: it stands on a card.
 const NAME_CAP: usize = 100;
-/// Characters of a user's or database's name. Default 255: the longest that a server takes.
+/// Characters of a user's or database's name: the longest that a server takes.
 const TEXT_CAP: usize = 255;
-/// Characters of a password. Default 1024.
+/// Characters of a password.
 const SECRET_CAP: usize = 1024;
 /// Characters of a host (RFC 1035 section 2.3.4).
 const HOST_CAP: usize = 253;

@@ -29,14 +29,13 @@ use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
 use crate::tunnel::client::Tunnel;
 
-/// Bytes of a connection thread's stack. Default 256 KiB: the store and its cipher; calls and TLS have threads of
-/// their own.
+/// Bytes of a connection thread's stack: the store and its cipher; calls and TLS have threads of their own.
 const STACK: usize = 256 * 1024;
-/// Time for an earlier connection of the same application to give back what it held. Default 4 s: closing a tunnel
-/// takes a second at most, ending a web client two.
+/// Time for an earlier connection of the same application to give back what it held: closing a tunnel takes a second at
+/// most, ending a web client two.
 const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
-/// The least time from one sequence to the next, where the server turns the tunnel away. Default 10 s: the same as
-/// between two attempts of a tunnel that is refused.
+/// The least time from one sequence to the next, where the server turns the tunnel away: the same as between two
+/// attempts of a tunnel that is refused.
 const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Begins an application's connection, unless there is one; answers its status.

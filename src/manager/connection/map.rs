@@ -14,7 +14,7 @@ use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::sync::{Mutex, MutexGuard};
 
-/// Connections at once, with those that wait for their next round. Default 20: each holds a tunnel and some threads.
+/// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
 pub const MAX_ACTIVE: usize = 20;
 /// All connections of a process.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use super::error::{ConnectError, Ended};
 use crate::sync::Mutex;
 use crate::tunnel::registry::Key;
 
-/// Time for another application's connection to leave a remote port. Default 2 s: closing a tunnel takes one at most.
+/// Time for another application's connection to leave a remote port: closing a tunnel takes one at most.
 const PORT_WAIT: Duration = Duration::from_secs(2);
 /// Pause between two looks whether a port was left.
 const PORT_POLL: Duration = Duration::from_millis(20);

@@ -12,10 +12,9 @@ use crate::plugin::SignIn;
 use crate::tunnel::target::{self, MayDial};
 use crate::tunnel::ws::Tls;
 
-/// Time for one answer of an application, from the name's resolution on. Default 10 s: the same as for a visitor's
-/// stream.
+/// Time for one answer of an application, from the name's resolution on: the same as for a visitor's stream.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// Bytes of what another protocol says first that are shown. Default 80: its first line, as a rule.
+/// Bytes of what another protocol says first that are shown: its first line, as a rule.
 const SHOWN: usize = 80;
 /// What every answer in HTTP/1 begins with.
 const HTTP: &[u8] = b"HTTP/";
@@ -177,10 +176,8 @@ fn first_line(said: &[u8]) -> String {
         .trim_end()
         .escape_debug()
         .to_string();
-    match line.len() > SHOWN || (line.len() == said.len() && said.len() >= SHOWN) {
-        true => format!("{shown}…"),
-        false => shown,
-    }
+    let is_cut = line.len() > SHOWN || (line.len() == said.len() && said.len() >= SHOWN);
+    if is_cut { format!("{shown}…") } else { shown }
 }
 
 fn refusal(name: &str, error: &io::Error) -> String {

@@ -9,7 +9,7 @@ use super::error::{self, ConnectError};
 use super::health::{Health, HealthState};
 use super::result::{ConnectResult, HostKey, class_name};
 use super::state::{ConnectionState, Event};
-use super::status::{Awaited, ConnectionStatus, Site};
+use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
@@ -160,17 +160,20 @@ impl ConnectionRecord {
         }
         // Wishes from before the pause do not end it.
         while self.retry.1.try_recv().is_ok() {}
-        // Of any other fault, the tunnel's last error is not the reason.
-        let snapshot = snapshot.filter(|_| failure.is_of_tunnel);
-        let reason = snapshot.and_then(|snapshot| snapshot.error);
-        status.class = failure.class;
-        if let Some(reason) = reason {
-            status.class = Some(class_name(reason.class));
-            status.host_key = reason.host_key.map(HostKey::from);
-            status.detail = reason.message;
+        let mut shown = ShownFailure {
+            error: failure.error,
+            class: failure.class,
+            hint: failure.hint,
+            ..ShownFailure::default()
+        };
+        // Of any other failure, the tunnel's last error is not the reason.
+        let reason = snapshot.filter(|_| failure.is_of_tunnel);
+        if let Some(reason) = reason.and_then(|snapshot| snapshot.error) {
+            shown.class = Some(class_name(reason.class));
+            shown.host_key = reason.host_key.map(HostKey::from);
+            shown.detail = reason.message;
         }
-        let by_class = status.class.is_some_and(error::is_refusal);
-        let is_refusal = failure.is_refusal || by_class;
+        let is_refusal = failure.is_refusal || shown.class.is_some_and(error::is_refusal);
         status.awaited = pause.map(|pause| {
             if is_refusal {
                 Awaited::Change
@@ -178,8 +181,7 @@ impl ConnectionRecord {
                 Awaited::Moment(Instant::now() + pause)
             }
         });
-        status.error = failure.error;
-        status.hint = failure.hint;
+        status.failure = shown;
         status.pause = None;
         status.local_url.clear();
         status.tunnel = None;
@@ -195,10 +197,7 @@ impl ConnectionRecord {
         }
         status.is_exposed = false;
         status.step = step;
-        status.error.clear();
-        status.hint = "";
-        status.detail.clear();
-        (status.class, status.host_key) = (None, None);
+        status.failure = ShownFailure::default();
         true
     }
 
@@ -245,14 +244,19 @@ impl ConnectionRecord {
     }
 
     fn is_refused_for_credentials(&self) -> bool {
-        let class = self.status().class;
+        let class = self.status().failure.class;
         self.is_refused() && class.is_some_and(error::is_refusal_of_credentials)
     }
 
     /// Another host key of the tunnel server is trusted.
     pub(crate) fn host_key_is_trusted(&self, server: &str) {
         let was_refused_for = |key: &HostKey| key.server == server;
-        let is_its_own = self.status().host_key.as_ref().is_some_and(was_refused_for);
+        let is_its_own = self
+            .status()
+            .failure
+            .host_key
+            .as_ref()
+            .is_some_and(was_refused_for);
         // Its main tunnel is not up yet.
         if is_its_own || !self.is_refused() {
             self.retry();

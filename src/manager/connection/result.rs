@@ -13,8 +13,8 @@ use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
 ///
-/// It has no `Debug`: two of its URLs hold codes.
-#[derive(Clone, Serialize)]
+/// It has no `Debug`: two of its URLs hold codes. The default is that of an application without a connection.
+#[derive(Clone, Default, Serialize)]
 pub(crate) struct ConnectResult {
     pub(crate) status: ConnectionState,
     /// The remote server's origin.
@@ -88,36 +88,6 @@ impl From<HostKeyChange> for HostKey {
             server: change.server,
             known: change.known,
             offered: change.offered,
-        }
-    }
-}
-
-impl Default for ConnectResult {
-    /// That of an application without a connection.
-    fn default() -> Self {
-        Self {
-            status: ConnectionState::Idle,
-            server: String::new(),
-            site_url: String::new(),
-            auth_url: String::new(),
-            error: String::new(),
-            error_class: None,
-            hint: "",
-            detail: String::new(),
-            host_key: None,
-            app_id: String::new(),
-            step: None,
-            step_name: None,
-            next_retry_ms: None,
-            local_url: String::new(),
-            latency_ms: None,
-            bytes_in: 0,
-            bytes_out: 0,
-            reconnects: 0,
-            since: None,
-            exposed: None,
-            pending_changes: false,
-            health: None,
         }
     }
 }

@@ -13,14 +13,14 @@ use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::tunnel::client::Pauses;
 
-/// The pause after the first round that failed. Default 5 s: the round itself took some ten, unless it was refused.
+/// The pause after the first round that failed: the round itself took some ten, unless it was refused.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause. Default 60 s: one call a minute is little to a server, and an hour's outage costs a minute more.
+/// The longest pause: one call a minute is little to a server, and an hour's outage costs a minute more.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Time between two looks at the clocks while it waits. Default 1 s.
+/// Time between two looks at the clocks while it waits.
 const LOOK: Duration = Duration::from_secs(1);
-/// How much further the wall clock must have gone than the other one for the machine to have slept. Default 10 s:
-/// corrections of the clock are smaller, and a try too many does no harm.
+/// How much further the wall clock must have gone than the other one for the machine to have slept: corrections of the
+/// clock are smaller, and a try too many does no harm.
 const SLEPT: Duration = Duration::from_secs(10);
 
 /// The rounds of one connection.

@@ -103,9 +103,9 @@ impl ConnectSequence<'_> {
             None => WebClient::start(self.core, self.app, self.record.stopped())?,
         };
         self.record.offers(client.local_url());
-        let target = client.target();
+        let address = client.address();
         held.web_client = Some(client);
-        Ok(target)
+        Ok((address.ip().to_string(), address.port()))
     }
 
     /// Steps 1 and 2.
@@ -157,7 +157,7 @@ impl ConnectSequence<'_> {
         settings.retries.end_when_disowned = true;
         settings.target_missed = Some(missed);
         // A database's web client is what its tunnel leads to.
-        let own = held.web_client.as_ref().and_then(WebClient::address);
+        let own = held.web_client.as_ref().map(WebClient::address);
         settings.may_dial = Some(self.core.listeners.may_dial(own));
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
@@ -171,8 +171,7 @@ impl ConnectSequence<'_> {
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.
     fn ask(&self, held: &HeldResources, missed: Receiver<()>, was_there: bool) -> HealthWatch {
-        let database = held.web_client.as_ref().and_then(WebClient::sign_in);
-        match database {
+        match held.web_client.as_ref().map(WebClient::sign_in) {
             Some((sign_in, missed)) => {
                 HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
             }

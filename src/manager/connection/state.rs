@@ -13,10 +13,11 @@
 use serde::Serialize;
 
 /// Where a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ConnectionState {
     /// There is no connection.
+    #[default]
     Idle,
     /// The work is under way, or the tunnel is between two connections.
     Connecting,

@@ -25,11 +25,7 @@ pub(super) struct ConnectionStatus {
     /// Whether the site was completed since the round began: something is exposed, also while its tunnel is lost.
     pub(super) is_exposed: bool,
     pub(super) local_url: String,
-    pub(super) error: String,
-    pub(super) class: Option<&'static str>,
-    pub(super) hint: &'static str,
-    pub(super) detail: String,
-    pub(super) host_key: Option<HostKey>,
+    pub(super) failure: ShownFailure,
     /// A pause of the quick-setup calls.
     pub(super) pause: Option<Wait>,
     /// The tunnel that is awaited or in use.
@@ -39,6 +35,17 @@ pub(super) struct ConnectionStatus {
     pub(super) awaited: Option<Awaited>,
     /// Dropped to give the stop signal.
     pub(super) stop: Option<Sender<()>>,
+}
+
+/// Why it has failed; empty where it has not.
+#[derive(Default)]
+pub(super) struct ShownFailure {
+    pub(super) error: String,
+    pub(super) class: Option<&'static str>,
+    pub(super) hint: &'static str,
+    /// The tunnel's own words.
+    pub(super) detail: String,
+    pub(super) host_key: Option<HostKey>,
 }
 
 /// What the work has to show when it is complete.
@@ -70,11 +77,7 @@ impl ConnectionStatus {
             site: Site::default(),
             is_exposed: false,
             local_url: String::new(),
-            error: String::new(),
-            class: None,
-            hint: "",
-            detail: String::new(),
-            host_key: None,
+            failure: ShownFailure::default(),
             pause: None,
             tunnel: None,
             health: Health::default(),
@@ -117,11 +120,11 @@ impl ConnectionStatus {
             auth_url: self.site.auth_url.clone(),
             app_id: self.site.app_id.clone(),
             local_url: self.local_url.clone(),
-            error: self.error.clone(),
-            error_class: self.class,
-            hint: self.hint,
-            detail: self.detail.clone(),
-            host_key: self.host_key.clone(),
+            error: self.failure.error.clone(),
+            error_class: self.failure.class,
+            hint: self.failure.hint,
+            detail: self.failure.detail.clone(),
+            host_key: self.failure.host_key.clone(),
             step: Some(self.step.number()),
             step_name: Some(self.step.name()),
             next_retry_ms: pause.map(|pause| millis_until(pause.until)),

@@ -14,13 +14,13 @@ use super::health::HealthState;
 use super::probe::Probe;
 use super::record::ConnectionRecord;
 
-/// The longest that the first question delays `connected`. 1 s by the contract.
+/// The longest that the first question delays `connected`.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
-/// The pause between two questions while it fails. 30 s by the contract.
+/// The pause between two questions while it fails.
 const FAILING_PAUSE: Duration = Duration::from_secs(30);
-/// The least pause between two questions, however many visits fail. Default 1 s.
+/// The least pause between two questions, however many visits fail.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
-/// Bytes of the stack of the thread that asks. Default 512 KiB: TLS, and the resolver.
+/// Bytes of the stack of the thread that asks: TLS, and the resolver.
 const STACK: usize = 512 * 1024;
 
 /// Asks one application, for as long as its connection is there. Each question has a thread, which ends with the

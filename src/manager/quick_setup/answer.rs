@@ -9,13 +9,13 @@ use zeroize::Zeroizing;
 
 use crate::tunnel::ws::{AddressClass, Endpoint};
 
-/// Bytes of a URL or a server's address. Default 2048.
+/// Bytes of a URL or a server's address.
 const MAX_URL: usize = 2048;
 /// Bytes of a host name (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
-/// Bytes of a name, an id or a fingerprint. Default 255.
+/// Bytes of a name, an id or a fingerprint.
 const MAX_NAME: usize = 255;
-/// Bytes of a password or a code. Default 1024.
+/// Bytes of a password or a code.
 const MAX_SECRET: usize = 1024;
 
 /// What a server has assigned.
@@ -112,9 +112,10 @@ impl Connector {
             "{} is no address for tunnels of a server that is reached at a {server} address",
             self.external_ip
         );
-        match is_permitted {
-            true => Ok(self),
-            false => Err(Refusal::Address(wrong)),
+        if is_permitted {
+            Ok(self)
+        } else {
+            Err(Refusal::Address(wrong))
         }
     }
 }
@@ -396,25 +397,28 @@ fn check(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
     if text.len() > cap {
         return Err(Refusal::Value(name, "it is too long"));
     }
-    match text.chars().any(char::is_control) {
-        true => Err(Refusal::Value(name, "it has control characters in it")),
-        false => Ok(()),
+    if text.chars().any(char::is_control) {
+        Err(Refusal::Value(name, "it has control characters in it"))
+    } else {
+        Ok(())
     }
 }
 
 fn given(name: &'static str, text: String, cap: usize) -> Result<String, Refusal> {
     check(name, &text, cap)?;
-    match text.is_empty() {
-        true => Err(Refusal::Value(name, "it is empty")),
-        false => Ok(text),
+    if text.is_empty() {
+        Err(Refusal::Value(name, "it is empty"))
+    } else {
+        Ok(text)
     }
 }
 
 fn secret(name: &'static str, text: Zeroizing<String>) -> Result<Zeroizing<String>, Refusal> {
     check(name, &text, MAX_SECRET)?;
-    match text.is_empty() {
-        true => Err(Refusal::Value(name, "it is empty")),
-        false => Ok(text),
+    if text.is_empty() {
+        Err(Refusal::Value(name, "it is empty"))
+    } else {
+        Ok(text)
     }
 }
 
@@ -470,9 +474,12 @@ fn has_host(rest: &str) -> bool {
 fn percent_encoded(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     text.bytes()
-        .map(|byte| match plain(byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
         })
         .collect()
 }

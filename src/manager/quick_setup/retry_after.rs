@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The longest wait that a server can ask for. Default 300 s: a person is looking at it.
+/// The longest wait that a server can ask for: a person is looking at it.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// How long to wait from `now` on: the header has seconds or a date. `None` for anything else.

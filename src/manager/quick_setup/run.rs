@@ -16,11 +16,10 @@ use crate::manager::ServerUrl;
 /// How often a server is asked at most.
 pub const ATTEMPTS: u32 = 5;
 
-/// A call's stack, in bytes. Default 512 KiB: TLS fits in a debug build too.
+/// A call's stack, in bytes: TLS fits in a debug build too.
 const STACK: usize = 512 * 1024;
 
-/// Calls alive at once, those included that nobody waits for any more. Default 64: three times
-/// the connections that there can be.
+/// Calls alive at once, those included that nobody waits for any more: three times the connections that there can be.
 const MAX_CALLS: usize = 64;
 
 /// Calls alive.

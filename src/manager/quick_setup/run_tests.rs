@@ -53,9 +53,10 @@ impl Caller for Arc<Fake> {
         self.reloads.lock().push(reload);
         let accepted = self.accepted.clone();
         Ok(PreparedCall {
-            body: match reload {
-                true => self.body("reloaded-password"),
-                false => self.body(&self.base.password),
+            body: if reload {
+                self.body("reloaded-password")
+            } else {
+                self.body(&self.base.password)
             },
             accepted: Box::new(move |setup| accepted.send(setup.clone()).unwrap()),
         })

@@ -14,7 +14,7 @@ use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::ws::{AddressClass, Endpoint};
 
-/// The least pause after the loss of a tunnel. Default 300 ms: long enough for the loss to be shown.
+/// The least pause after the loss of a tunnel: long enough for the loss to be shown.
 const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
 /// Complete connector info but for the API port.

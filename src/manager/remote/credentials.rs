@@ -117,7 +117,7 @@ fn update(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::remote::test_setup::setup;
+    use crate::manager::remote::tests::setup;
     use crate::store::DataDir;
 
     /// A port that one application named by mistake does not stay with all of them.

@@ -11,7 +11,7 @@ use crate::sync::Mutex;
 /// The owner's thread ends when the last of these is dropped: it holds one itself while it has work.
 pub(super) struct Mailbox {
     pub(super) origin: String,
-    pub(super) commands: Sender<Command>,
+    commands: Sender<(Arc<Mailbox>, Command)>,
     /// Closed when its thread has ended.
     pub(super) done: Receiver<()>,
     snapshot: Mutex<Arc<ServerSnapshot>>,
@@ -28,7 +28,7 @@ pub(crate) struct ServerSnapshot {
 impl Mailbox {
     pub(super) fn new(
         origin: &str,
-        commands: Sender<Command>,
+        commands: Sender<(Arc<Self>, Command)>,
         done: Receiver<()>,
         first: ServerSnapshot,
     ) -> Self {
@@ -38,6 +38,12 @@ impl Mailbox {
             done,
             snapshot: Mutex::new(Arc::new(first)),
         }
+    }
+
+    /// Sends a command. An owner that has ended, with the program, takes none.
+    pub(super) fn send(self: &Arc<Self>, command: Command) {
+        // With the mailbox, so that the owner does not end over it.
+        let _ = self.commands.send((Arc::clone(self), command));
     }
 
     /// The newest snapshot.

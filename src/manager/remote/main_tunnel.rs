@@ -193,7 +193,7 @@ impl MainTunnel {
         let mailbox = Weak::clone(&self.mailbox);
         settings.on_connected = Some(Box::new(move || {
             if let Some(mailbox) = mailbox.upgrade() {
-                let _ = mailbox.commands.send(Command::MainTunnelIsUp);
+                mailbox.send(Command::MainTunnelIsUp);
             }
         }));
         let started = self.environment.tunnels.start(self.key.clone(), settings);

@@ -37,7 +37,7 @@ mod main_tunnel;
 mod owner;
 mod server;
 #[cfg(test)]
-mod test_setup;
+mod tests;
 mod view;
 
 pub(crate) use command::CallAnswer;

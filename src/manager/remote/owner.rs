@@ -1,6 +1,6 @@
 //! The thread that has all state of one remote server.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError};
 
@@ -15,11 +15,10 @@ use crate::store;
 /// The owner of one server's state; [`Owner::run`] is its thread.
 pub(super) struct Owner {
     environment: Arc<Environment>,
-    mailbox: Weak<Mailbox>,
-    /// Keeps the mailbox open while there is something to own.
-    kept_open: Option<Arc<Mailbox>>,
     origin: String,
-    commands: Receiver<Command>,
+    commands: Receiver<(Arc<Mailbox>, Command)>,
+    /// Kept while there is something to own, which keeps `commands` open.
+    mailbox: Option<Arc<Mailbox>>,
     /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
@@ -46,7 +45,7 @@ struct UnansweredCall {
 
 /// What an owner waits for.
 enum OwnerEvent {
-    Command(Command),
+    Command(Arc<Mailbox>, Command),
     /// The call at this place is over, with an answer perhaps.
     CallIsOver(usize, Option<CallAnswer>),
 }
@@ -67,10 +66,9 @@ impl Owner {
         };
         let mailbox = Arc::new(Mailbox::new(origin, sender, done, first));
         let owner = Self {
-            mailbox: Arc::downgrade(&mailbox),
-            kept_open: None,
             origin: origin.to_owned(),
             commands,
+            mailbox: None,
             closed,
             credentials: ServerCredentials::new(environment.credentials.clone(), origin),
             calls: Vec::new(),
@@ -86,14 +84,15 @@ impl Owner {
     /// Until nobody needs it, or the program ends.
     pub(super) fn run(mut self) {
         while let Some(event) = self.next_event() {
-            // Who waits for a reply still holds the mailbox, and may let go of it with the reply.
-            self.kept_open = self.mailbox.upgrade();
             match event {
-                OwnerEvent::Command(command) => self.obey(command),
+                OwnerEvent::Command(mailbox, command) => {
+                    self.mailbox = Some(mailbox);
+                    self.obey(command);
+                }
                 OwnerEvent::CallIsOver(index, answer) => self.call_is_over(index, answer),
             }
             if self.calls.is_empty() && self.main.is_absent() {
-                self.kept_open = None;
+                self.mailbox = None;
             }
         }
     }
@@ -114,8 +113,8 @@ impl Owner {
         match ready.index() {
             index if index == of_closed => ready.recv(&self.closed).ok().and(None),
             index if index == of_commands => {
-                let command = ready.recv(&self.commands).ok()?;
-                Some(OwnerEvent::Command(command))
+                let (mailbox, command) = ready.recv(&self.commands).ok()?;
+                Some(OwnerEvent::Command(mailbox, command))
             }
             index => {
                 let index = index - of_commands - 1;
@@ -185,7 +184,7 @@ impl Owner {
         let _ = answer.saved.send(saved);
     }
 
-    /// Step 2 of the connect sequence. `index` is that of the calls that began after this one.
+    /// Step 2 of the connect sequence. The calls before `index` began before this one.
     fn accept(
         &mut self,
         answer: &CallAnswer,
@@ -250,11 +249,12 @@ impl Owner {
         if !self.main.is_up(&mut self.credentials) {
             return;
         }
-        if self.waiting.is_empty() {
-            self.main_tunnel_has_changed();
-        } else {
+        let is_ready = matches!(self.main.progress(), Some(MainTunnelProgress::Ready));
+        if is_ready && !self.waiting.is_empty() {
             // Another answer may have come: they wait for one that is made with that.
             self.set_up_main_tunnel();
+        } else {
+            self.main_tunnel_has_changed();
         }
     }
 
@@ -282,6 +282,8 @@ impl Owner {
     }
 
     fn retire_main_tunnel(&mut self) {
+        // Who waited and has gone is found out by telling it.
+        self.main_tunnel_has_changed();
         if !self.main.is_absent() && self.waiting.is_empty() {
             let origin = &self.origin;
             log::info!("main tunnel to {origin}: no application uses it");
@@ -303,14 +305,13 @@ impl Owner {
         drop(before);
     }
 
-    /// Nobody looks where the mailbox has gone.
     fn publish(&self) {
-        if let Some(mailbox) = self.mailbox.upgrade() {
-            mailbox.publish(ServerSnapshot {
-                main: self.main.view(),
-                identity_changed: self.identity.1.clone(),
-            });
-        }
+        let mailbox = self.mailbox.as_ref();
+        let mailbox = mailbox.expect("an event has something to own, or came with the mailbox");
+        mailbox.publish(ServerSnapshot {
+            main: self.main.view(),
+            identity_changed: self.identity.1.clone(),
+        });
     }
 }
 

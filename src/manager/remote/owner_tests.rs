@@ -7,7 +7,7 @@ use crossbeam_channel::bounded;
 use super::*;
 use crate::manager::connection::{Connections, Ended};
 use crate::manager::own_listeners::OwnListeners;
-use crate::manager::remote::test_setup::setup;
+use crate::manager::remote::tests::setup;
 use crate::manager::remote::{RemoteServer, Servers};
 use crate::store::{CredentialStore, DataDir};
 use crate::tunnel::known_servers::KnownServers;

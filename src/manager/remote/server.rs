@@ -15,7 +15,7 @@ use crate::store;
 use crate::sync::Mutex;
 use crate::tunnel::client::Tunnel;
 
-/// Bytes of an owner's stack. Default 256 KiB: it saves credentials; only what is touched takes memory.
+/// Bytes of an owner's stack: it saves credentials; only what is touched takes memory.
 const STACK: usize = 256 * 1024;
 
 /// Time for the main tunnel to connect. 30 s by the specification.
@@ -108,8 +108,7 @@ impl RemoteServer {
 
     /// Ends the main tunnel, as no application uses it. Does not wait.
     pub(crate) fn retire_main_tunnel(&self) {
-        // One that has ended has no main tunnel.
-        let _ = self.0.commands.send(Command::RetireMainTunnel);
+        self.0.send(Command::RetireMainTunnel);
     }
 
     /// Begins a quick-setup call; its answer is awaited until `stopped` is closed.
@@ -130,7 +129,7 @@ impl RemoteServer {
     pub(crate) fn set_up_main_tunnel(&self) -> MainTunnelWait {
         let (sender, progress) = crossbeam_channel::unbounded();
         let command = Command::SetUpMainTunnel { progress: sender };
-        let _ = self.0.commands.send(command);
+        self.0.send(command);
         MainTunnelWait {
             progress,
             deadline: Instant::now() + MAIN_WAIT,
@@ -150,7 +149,7 @@ impl RemoteServer {
         command: impl FnOnce(Sender<T>) -> Command,
     ) -> Result<T, Ended> {
         let (sender, reply) = crossbeam_channel::bounded(1);
-        let _ = self.0.commands.send(command(sender));
+        self.0.send(command(sender));
         awaited(&reply, stopped)?.ok_or_else(broken_off)
     }
 }
