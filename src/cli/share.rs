@@ -9,7 +9,7 @@ use super::command::{Flag, Parsed};
 use super::failure::{Failure, printable};
 use super::settings::COMMAND;
 use crate::manager::ServerUrl;
-use crate::manager::one_shot::{self, NotShared, Shared};
+use crate::manager::one_shot::{self, ActiveShare, NotShared};
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
 use crate::store::DataDir;
 
@@ -56,7 +56,7 @@ pub(super) struct Wanted {
 
 /// The sharing at work.
 pub(super) struct Sharing {
-    pub(super) shared: Shared,
+    pub(super) shared: ActiveShare,
     embedded: Option<Embedded>,
 }
 

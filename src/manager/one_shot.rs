@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 /// What is being shared; it ends with this.
-pub struct Shared {
+pub struct ActiveShare {
     /// Where visitors find it.
     pub site_url: String,
     /// In invisible mode, the link that carries the code. It is a secret.
@@ -74,7 +74,7 @@ impl From<String> for NotShared {
 }
 
 /// Begins to share, and returns when the tunnel is up. A message on `stop` ends the wait.
-pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared> {
+pub fn share(options: Options, stop: &Receiver<()>) -> Result<ActiveShare, NotShared> {
     let site = SharedSite::new(options);
     let mut calls = ShareCalls {
         site: &site,
@@ -98,7 +98,7 @@ pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared>
     let tunnel = tunnel.map_err(NotShared::from);
     let connected = tunnel.and_then(|tunnel| wait(&tunnel, stop).map(|()| tunnel));
     let tunnel = connected.inspect_err(|_| site.give_back())?;
-    Ok(Shared {
+    Ok(ActiveShare {
         auth_url: setup.auth_url().filter(|_| site.options.invisible),
         site_url: setup.app.site_url,
         code: setup.api_key.code,
@@ -107,7 +107,7 @@ pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared>
     })
 }
 
-impl Shared {
+impl ActiveShare {
     /// The `HOST:PORT` that visitors' requests carry.
     pub fn host(&self) -> Option<String> {
         site_host(&self.site_url)

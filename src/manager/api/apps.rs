@@ -41,7 +41,7 @@ fn with_connection(core: &AppState, app: &AppConfig) -> Value {
 }
 
 pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
-    let added = core.apps.add(draft(core, request)?).map_err(failed)?;
+    let added = core.apps.add(input(core, request)?).map_err(failed)?;
     log::info!("application {}: added", added.id);
     Ok(Response::json(
         201,
@@ -59,7 +59,7 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
     core.apps.find(id(request)).map_err(failed)?;
     let app = core
         .apps
-        .replace(id(request), draft(core, request)?)
+        .replace(id(request), input(core, request)?)
         .map_err(failed)?;
     log::info!("application {}: changed", app.id);
     core.connections.application_has_changed(&app.id);
@@ -86,18 +86,19 @@ pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
 
 /// An application that was connected once has a place at its server.
 fn give_back(core: &AppState, app: &AppConfig) {
-    let (Ok(url), Ok(known)) = (core.server_of(app), core.credentials.with_connector_info()) else {
+    if app.last_connected_at.is_none() {
         return;
-    };
-    let known = known.into_iter().find(|(origin, _)| origin == url.origin());
-    let was_connected = app.last_connected_at.is_some();
-    if let Some((_, known)) = known.filter(|(_, known)| known.accepted && was_connected) {
-        // Nobody waits for it.
-        drop(quick_setup::release(url, known, app.id.clone()));
+    }
+    if let (Ok(url), Ok(known)) = (core.server_of(app), core.credentials.with_connector_info()) {
+        let known = known.into_iter().find(|(origin, _)| origin == url.origin());
+        if let Some((_, known)) = known.filter(|(_, known)| known.accepted) {
+            // Nobody waits for it.
+            drop(quick_setup::release(url, known, app.id.clone()));
+        }
     }
 }
 
-fn draft(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
+fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
     let body: Value = request.json()?;
     AppInput::parse(&body, core.insecure).map_err(|invalid| wrong(&invalid))
 }

@@ -265,7 +265,8 @@ struct RawConnector {
     #[serde(alias = "Username")]
     username: String,
     #[serde(alias = "Password")]
-    password: Zeroized,
+    /// Wiped when it is dropped, whether or not the rest of the answer is taken; so is the code below.
+    password: Zeroizing<String>,
     #[serde(default, alias = "TunnelPort")]
     tunnel_port: Option<i64>,
     #[serde(default, alias = "Fingerprint")]
@@ -295,20 +296,9 @@ struct RawApiKey {
     #[serde(default, alias = "NHPServer")]
     nhp_server: String,
     #[serde(default, alias = "Code")]
-    code: Zeroized,
+    code: Zeroizing<String>,
     #[serde(default, alias = "AppID")]
     app_id: String,
-}
-
-/// A string that is wiped when it is dropped, whether or not the rest of the answer is taken.
-#[derive(Default, Deserialize)]
-#[serde(from = "String")]
-struct Zeroized(Zeroizing<String>);
-
-impl From<String> for Zeroized {
-    fn from(text: String) -> Self {
-        Self(Zeroizing::new(text))
-    }
 }
 
 impl Parts {
@@ -338,11 +328,13 @@ impl RawConnector {
         if let Some(fingerprint) = &fingerprint {
             check("connector.fingerprint", fingerprint, MAX_NAME)?;
         }
+        given("connector.username", &self.username, MAX_NAME)?;
+        given("connector.password", &self.password, MAX_SECRET)?;
         Ok(Connector {
             external_ip: host("connector.external_ip", self.external_ip)?,
             api_port: port("connector.api_port", self.api_port)?,
-            username: given("connector.username", self.username, MAX_NAME)?,
-            password: secret("connector.password", self.password.0)?,
+            username: self.username,
+            password: self.password,
             tunnel_port: tunnel_port
                 .map(|number| port("connector.tunnel_port", number))
                 .transpose()?,
@@ -372,7 +364,7 @@ impl RawApp {
 impl RawApiKey {
     fn checked(self) -> Result<ApiKey, Refusal> {
         check("api_key.app_id", &self.app_id, MAX_NAME)?;
-        check("api_key.code", &self.code.0, MAX_SECRET)?;
+        check("api_key.code", &self.code, MAX_SECRET)?;
         check("api_key.nhp_server", &self.nhp_server, MAX_URL)?;
         if !self.nhp_server.is_empty() && web_base(&self.nhp_server).is_none() {
             let wrong = "it is no http or https address";
@@ -380,7 +372,7 @@ impl RawApiKey {
         }
         Ok(ApiKey {
             nhp_server: self.nhp_server,
-            code: self.code.0,
+            code: self.code,
             app_id: self.app_id,
         })
     }
@@ -404,22 +396,11 @@ fn check(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
     }
 }
 
-fn given(name: &'static str, text: String, cap: usize) -> Result<String, Refusal> {
-    check(name, &text, cap)?;
+fn given(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
     if text.is_empty() {
-        Err(Refusal::Value(name, "it is empty"))
-    } else {
-        Ok(text)
+        return Err(Refusal::Value(name, "it is empty"));
     }
-}
-
-fn secret(name: &'static str, text: Zeroizing<String>) -> Result<Zeroizing<String>, Refusal> {
-    check(name, &text, MAX_SECRET)?;
-    if text.is_empty() {
-        Err(Refusal::Value(name, "it is empty"))
-    } else {
-        Ok(text)
-    }
+    check(name, text, cap)
 }
 
 /// A host name, or an address with or without brackets.

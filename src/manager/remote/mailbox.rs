@@ -1,8 +1,9 @@
 //! An owner as others see it: where its commands go, and what it last published.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::command::Command;
 use super::view::MainTunnelView;
@@ -13,7 +14,7 @@ pub(super) struct Mailbox {
     pub(super) origin: String,
     commands: Sender<(Arc<Mailbox>, Command)>,
     /// Closed when its thread has ended.
-    pub(super) done: Receiver<()>,
+    done: Receiver<()>,
     snapshot: Mutex<Arc<ServerSnapshot>>,
 }
 
@@ -44,6 +45,16 @@ impl Mailbox {
     pub(super) fn send(self: &Arc<Self>, command: Command) {
         // With the mailbox, so that the owner does not end over it.
         let _ = self.commands.send((Arc::clone(self), command));
+    }
+
+    /// Whether the owner's thread has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.done.try_recv() != Err(TryRecvError::Empty)
+    }
+
+    /// Waits until it has; false where that took longer than until `deadline`.
+    pub(super) fn wait_for_end(&self, deadline: Instant) -> bool {
+        self.done.recv_deadline(deadline) != Err(RecvTimeoutError::Timeout)
     }
 
     /// The newest snapshot.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, select};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
 
 use super::command::{BegunCall, Command, MainTunnelProgress};
 use super::environment::Environment;
@@ -54,7 +54,9 @@ impl Servers {
     /// The server with this origin. Begins its owner's thread where there is none.
     pub(crate) fn of(&self, origin: &str) -> Result<RemoteServer, Ended> {
         let mut owners = self.owners.lock();
-        if let Some(mailbox) = owners.by_origin.get(origin).and_then(Weak::upgrade) {
+        let mailbox = owners.by_origin.get(origin).and_then(Weak::upgrade);
+        // One that broke off has ended, whoever holds its mailbox.
+        if let Some(mailbox) = mailbox.filter(|mailbox| !mailbox.has_ended()) {
             return Ok(RemoteServer(mailbox));
         }
         if owners.closing.is_none() {
@@ -87,11 +89,9 @@ impl Servers {
 
     /// Ends all owners; false where that took longer than until `deadline`.
     pub(crate) fn close(&self, deadline: Instant) -> bool {
-        let all = self.all();
         self.owners.lock().closing = None;
-        all.iter().all(|RemoteServer(owner)| {
-            owner.done.recv_deadline(deadline) != Err(RecvTimeoutError::Timeout)
-        })
+        let all = self.all();
+        all.iter().all(|owner| owner.0.wait_for_end(deadline))
     }
 }
 
