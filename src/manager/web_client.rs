@@ -142,9 +142,8 @@ fn started(core: &AppState, app: &AppConfig, stopped: &Receiver<()>) -> Result<O
             drop(counted);
             hand_over(&sender, outcome);
         });
-    spawned.map_err(|error| {
-        ConnectError::new("local", format!("no thread for the web client: {error}"))
-    })?;
+    spawned
+        .map_err(|error| ConnectError::local(format!("no thread for the web client: {error}")))?;
     select! {
         recv(stopped) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {

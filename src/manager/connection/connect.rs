@@ -19,7 +19,7 @@ use super::error::{ConnectError, Ended};
 use super::map::{NewConnection, Refused};
 use super::record::ConnectionRecord;
 use super::rounds::{self, Rounds};
-use super::sequence::{ConnectSequence, HeldResources};
+use super::sequence::{ConnectionWork, HeldResources};
 use super::state::ConnectionState;
 use super::status::{Awaited, Site};
 use super::step::Step;
@@ -62,8 +62,8 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
 
 /// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is over.
 fn run(
-    core: &Arc<AppState>,
-    record: &Arc<ConnectionRecord>,
+    core: &AppState,
+    record: &ConnectionRecord,
     app: AppConfig,
     predecessor: Option<&Receiver<()>>,
 ) {
@@ -144,19 +144,9 @@ struct Contained<'a>(&'a ConnectionRecord);
 
 impl Drop for Contained<'_> {
     fn drop(&mut self) {
-        let error = ConnectError::new(
-            "local",
-            "the connection's work broke off: this is a fault of the program",
-        );
-        self.0.failed(error, None);
+        let error = "the connection's work broke off: this is a fault of the program";
+        self.0.failed(ConnectError::local(error), None);
     }
-}
-
-/// The rounds' common part.
-struct ConnectionWork<'a> {
-    core: &'a AppState,
-    record: &'a ConnectionRecord,
-    app: &'a AppConfig,
 }
 
 impl ConnectionWork<'_> {
@@ -166,7 +156,7 @@ impl ConnectionWork<'_> {
         self.still_wanted()?;
         loop {
             let begun = Instant::now();
-            let (site, tunnel, mut health) = self.sequence().run(held)?;
+            let (site, tunnel, mut health) = self.sequence(held)?;
             self.completed(site);
             rounds.reset();
             self.serve(&tunnel, &mut health)?;
@@ -212,14 +202,6 @@ impl ConnectionWork<'_> {
         }
     }
 
-    fn sequence(&self) -> ConnectSequence<'_> {
-        ConnectSequence {
-            core: self.core,
-            record: self.record,
-            app: self.app,
-        }
-    }
-
     /// One that was removed while its connection began has none, nor a record that says so for ever.
     fn still_wanted(&self) -> Result<(), Ended> {
         match self.core.apps.find(&self.app.id) {
@@ -229,7 +211,7 @@ impl ConnectionWork<'_> {
                 self.core.connections.disconnect(&self.app.id);
                 Err(Ended::Stopped)
             }
-            Err(error) => Err(ConnectError::new("local", error.to_string()).into()),
+            Err(error) => Err(ConnectError::local(error.to_string()).into()),
         }
     }
 }

@@ -55,16 +55,16 @@ impl Drop for OpenTunnel {
     }
 }
 
-/// The sequence of one connection.
-pub(super) struct ConnectSequence<'a> {
+/// The work of one connection's thread.
+pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a AppState,
     pub(super) record: &'a ConnectionRecord,
     pub(super) app: &'a AppConfig,
 }
 
-impl ConnectSequence<'_> {
+impl ConnectionWork<'_> {
     /// Steps 1 to 6.
-    pub(super) fn run(
+    pub(super) fn sequence(
         &self,
         held: &mut HeldResources,
     ) -> Result<(Site, Arc<Tunnel>, HealthWatch), Ended> {
