@@ -16,6 +16,7 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
 pub const MAX_ACTIVE: usize = 20;
+
 /// All connections of a process.
 #[derive(Default)]
 pub(crate) struct Connections(Mutex<ConnectionMap>);

@@ -71,11 +71,9 @@ impl ConnectionRecord {
 
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
-        let mut status = self.status();
-        let snapshot = status.look();
-        let mut result = status.result(snapshot.as_ref());
+        let mut result = self.result();
         result.pending_changes =
-            result.status.is_active() && status.made_from.differs_in_force(saved);
+            result.status.is_active() && self.status().made_from.differs_in_force(saved);
         result
     }
 

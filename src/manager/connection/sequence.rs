@@ -116,7 +116,15 @@ impl ConnectionWork<'_> {
         target: (&str, u16),
     ) -> Result<(Setup, Connector), Ended> {
         self.record.step(Step::QuickSetup);
-        let mut calls = SetupCalls::new(self.core, (url, remote), (self.record, self.app), target);
+        let mut calls = SetupCalls {
+            core: self.core,
+            url,
+            remote,
+            record: self.record,
+            app: self.app,
+            target,
+            saved: None,
+        };
         let setup = calls.run()?;
         self.record.step(Step::Credentials);
         Ok((setup, calls.saved()?))

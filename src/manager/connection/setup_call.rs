@@ -14,35 +14,18 @@ use crate::store::Credentials;
 
 /// The calls that ask for one application's setup.
 pub(super) struct SetupCalls<'a> {
-    core: &'a AppState,
-    url: &'a ServerUrl,
-    remote: &'a RemoteServer,
-    record: &'a ConnectionRecord,
-    app: &'a AppConfig,
+    pub(super) core: &'a AppState,
+    pub(super) url: &'a ServerUrl,
+    pub(super) remote: &'a RemoteServer,
+    pub(super) record: &'a ConnectionRecord,
+    pub(super) app: &'a AppConfig,
     /// What is exposed.
-    target: (&'a str, u16),
-    /// What was saved of the present call's answer.
-    saved: Option<Receiver<Result<Connector, String>>>,
+    pub(super) target: (&'a str, u16),
+    /// Gets what was saved of the present call's answer; none before the first.
+    pub(super) saved: Option<Receiver<Result<Connector, String>>>,
 }
 
-impl<'a> SetupCalls<'a> {
-    pub(super) fn new(
-        core: &'a AppState,
-        (url, remote): (&'a ServerUrl, &'a RemoteServer),
-        (record, app): (&'a ConnectionRecord, &'a AppConfig),
-        target: (&'a str, u16),
-    ) -> Self {
-        Self {
-            core,
-            url,
-            remote,
-            record,
-            app,
-            target,
-            saved: None,
-        }
-    }
-
+impl SetupCalls<'_> {
     /// Step 1: asks until there is an answer, an end to the attempts, or the stop signal.
     pub(super) fn run(&mut self) -> Result<Setup, Ended> {
         let record = self.record;
