@@ -87,7 +87,7 @@ impl Caller for SetupCalls<'_> {
         let (own_port, origin) = (self.app.tunnel_port, self.remote.origin().to_owned());
         let accepted = move |setup: &Setup| {
             let answer = CallAnswer {
-                setup: setup.clone(),
+                setup: Box::new(setup.clone()),
                 own_port,
                 saved: saving,
             };

@@ -41,7 +41,7 @@ pub(crate) struct BegunCall {
 
 /// An answer that accepts the credentials.
 pub(crate) struct CallAnswer {
-    pub(crate) setup: Setup,
+    pub(crate) setup: Box<Setup>,
     /// The tunnel server's port that the application names.
     pub(crate) own_port: Option<u16>,
     /// Gets what was saved, or why it was not; closed where the answer came too late.

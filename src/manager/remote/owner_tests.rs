@@ -88,7 +88,7 @@ impl Scene {
 fn answer(call: BegunCall, username: &str) -> bool {
     let (saving, saved) = bounded(1);
     let answer = CallAnswer {
-        setup: setup(username),
+        setup: Box::new(setup(username)),
         own_port: None,
         saved: saving,
     };
