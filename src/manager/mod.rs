@@ -219,6 +219,7 @@ impl Running {
     /// The first part of [`Running::stop`], which does not wait: a server that ends now is no failure to anybody.
     pub fn begin_stop(&self) {
         self.core.connections.begin_close();
+        self.core.servers.begin_close();
         self.core.tunnels.begin_close_all();
     }
 
@@ -229,7 +230,7 @@ impl Running {
         self.server.stop();
         self.core.tunnels.close_all();
         let deadline = Instant::now() + CLOSE_TIME;
-        let have_ended = self.core.servers.close(deadline);
+        let have_ended = self.core.servers.finish_close(deadline);
         if !self.core.connections.finish_close(deadline) || !have_ended {
             log::warn!("not every connection ended in time");
         }

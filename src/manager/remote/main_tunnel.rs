@@ -131,7 +131,7 @@ impl MainTunnel {
     }
 
     /// The tunnel has connected; false where it was ready already, or is lost again.
-    pub(super) fn is_up(&mut self, credentials: &mut ServerCredentials) -> bool {
+    pub(super) fn note_connected(&mut self, credentials: &mut ServerCredentials) -> bool {
         let (info, tunnel) = match &self.state {
             MainTunnelState::Connecting(info, tunnel)
                 if tunnel.snapshot().status == Status::Connected =>

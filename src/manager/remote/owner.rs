@@ -17,8 +17,6 @@ pub(super) struct Owner {
     environment: Arc<Environment>,
     origin: String,
     commands: Receiver<(Arc<Mailbox>, Command)>,
-    /// Kept while there is something to own, which keeps `commands` open.
-    mailbox: Option<Arc<Mailbox>>,
     /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
@@ -29,6 +27,9 @@ pub(super) struct Owner {
     waiting: Vec<Sender<MainTunnelProgress>>,
     /// Dropped when the server knows this connector by another name or password.
     identity: (Sender<()>, Receiver<()>),
+    /// Kept while there is something to own, which keeps `commands` open. Dropped after that: who waits for the end finds
+    /// the owner by it.
+    mailbox: Option<Arc<Mailbox>>,
     /// Dropped last: the thread has ended.
     _working: Sender<()>,
 }
@@ -246,7 +247,7 @@ impl Owner {
     fn main_tunnel_is_up(&mut self) {
         let origin = &self.origin;
         self.environment.connections.server_is_back(origin);
-        if !self.main.is_up(&mut self.credentials) {
+        if !self.main.note_connected(&mut self.credentials) {
             return;
         }
         let is_ready = matches!(self.main.progress(), Some(MainTunnelProgress::Ready));

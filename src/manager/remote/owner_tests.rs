@@ -179,7 +179,8 @@ fn closing_waits_for_no_call() {
     let (scene, asking) = (Scene::new(), Asking::new());
     let remote = scene.remote();
     let hanging = asking.call(&remote);
-    assert!(scene.servers.close(Instant::now() + TIMEOUT));
+    scene.servers.begin_close();
+    assert!(scene.servers.finish_close(Instant::now() + TIMEOUT));
     assert!(!answer(hanging, "late"));
     assert!(matches!(
         scene.servers.of("https://b.example:443"),

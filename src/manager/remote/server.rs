@@ -64,7 +64,7 @@ impl Servers {
         }
         let environment = Arc::clone(&self.environment);
         let (owner, mailbox) = Owner::new(origin, environment, owners.closed.clone());
-        // The owner's own thread: it ends when nobody needs it, or with the program (`close`).
+        // The owner's own thread: it ends when nobody needs it, or with the program (`begin_close`).
         let spawned = std::thread::Builder::new()
             .name("remote-server".into())
             .stack_size(STACK)
@@ -87,9 +87,13 @@ impl Servers {
         mailboxes.map(RemoteServer).collect()
     }
 
-    /// Ends all owners; false where that took longer than until `deadline`.
-    pub(crate) fn close(&self, deadline: Instant) -> bool {
+    /// Tells all owners to end, and lets none begin. Does not wait.
+    pub(crate) fn begin_close(&self) {
         self.owners.lock().closing = None;
+    }
+
+    /// Waits until they have ended; false where that took longer than until `deadline`.
+    pub(crate) fn finish_close(&self, deadline: Instant) -> bool {
         let all = self.all();
         all.iter().all(|owner| owner.0.wait_for_end(deadline))
     }
