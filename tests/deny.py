@@ -78,11 +78,15 @@ def licences(rules, all_packages):
     yield from (f"licenses.clarify: nothing needs {name}" for name in clarified)
 
 
+def is_default_registry(source):
+    """Cargo's own, which cargo-deny allows where a file names none."""
+    return source.startswith("registry+") and source.endswith("/crates.io-index")
+
+
 def sources(rules, all_packages):
-    registries = {f"registry+{url}" for url in rules["allow-registry"]}
     for package in all_packages:
         source = package["source"]
-        if source is None or source in registries:
+        if source is None or is_default_registry(source):
             continue
         if source.startswith("git+") and source.removeprefix("git+").split("?")[0].split("#")[0] in rules["allow-git"]:
             continue

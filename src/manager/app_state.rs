@@ -1,31 +1,20 @@
 //! What all parts of the manager share.
 
-use crate::sync::Mutex;
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
 use zeroize::Zeroizing;
 
-use super::app::AppConfig;
-use super::app_store::AppStore;
-use super::connection::Connections;
-use super::connection::connect::Ended;
-use super::connection::record::ConnectError;
+use super::apps::app::AppConfig;
+use super::apps::app_store::AppStore;
+use super::connection::{Connections, PortReservations};
 use super::own_listeners::OwnListeners;
+use super::remote::Servers;
 use super::server_url::ServerUrl;
-use super::servers::Servers;
 use crate::plugin::{self, WebClients};
 use crate::store::{CredentialStore, DataDir};
 use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::registry::{Key, Registry};
-
-/// Time for another application's connection to leave a remote port. Default 2 s: closing a tunnel takes one at most.
-const PORT_WAIT: Duration = Duration::from_secs(2);
-/// Pause between two looks whether a port was left.
-const PORT_POLL: Duration = Duration::from_millis(20);
+use crate::tunnel::registry::Registry;
 
 /// The state of one `postern start`.
 pub(crate) struct AppState {
@@ -36,9 +25,9 @@ pub(crate) struct AppState {
     pub(crate) credentials: CredentialStore,
     /// Host keys; each remote server has its own part of them.
     pub(crate) known: KnownServers,
-    pub(crate) tunnels: Registry,
+    pub(crate) tunnels: Arc<Registry>,
     pub(crate) servers: Servers,
-    pub(crate) connections: Connections,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) ports: PortReservations,
     pub(crate) plugins: plugin::Registry,
     pub(crate) web_clients: &'static dyn WebClients,
@@ -78,44 +67,13 @@ impl AppState {
                 servers.any(|server| server.is_ok_and(|server| leads_there(&server)))
             })
     }
-}
 
-/// Remote ports in use: a server that gives one port to two applications does not make one take the other's place.
-#[derive(Clone, Default)]
-pub(crate) struct PortReservations(Arc<Mutex<HashSet<Key>>>);
-
-/// A remote port of one connection; left when this is dropped.
-pub(crate) struct PortReservation {
-    ports: PortReservations,
-    key: Key,
-}
-
-impl PortReservations {
-    /// Claims a port, waiting for one that is just being left.
-    pub(crate) fn claim(
-        &self,
-        key: &Key,
-        stopped: &Receiver<()>,
-    ) -> Result<PortReservation, Ended> {
-        let deadline = Instant::now() + PORT_WAIT;
-        while !self.0.lock().insert(key.clone()) {
-            if stopped.recv_timeout(PORT_POLL) != Err(RecvTimeoutError::Timeout) {
-                return Err(Ended::Stopped);
-            }
-            if Instant::now() >= deadline {
-                let taken = "the remote server assigned a port that another application uses";
-                return Err(ConnectError::new("quick-setup", taken).into());
+    /// Ends the main tunnels of servers that no application is connected through, or is to be.
+    pub(crate) fn retire_unused_main_tunnels(&self) {
+        for remote in self.servers.all() {
+            if remote.snapshot().main.is_some() && !self.is_in_use(remote.origin()) {
+                remote.retire_main_tunnel();
             }
         }
-        Ok(PortReservation {
-            ports: self.clone(),
-            key: key.clone(),
-        })
-    }
-}
-
-impl Drop for PortReservation {
-    fn drop(&mut self) {
-        self.ports.0.lock().remove(&self.key);
     }
 }

@@ -4,16 +4,17 @@
 
 use std::io;
 use std::net::TcpListener;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use serde_json::json;
 
-use super::app_state::AppState;
-use crate::http::{HostPolicy, Limits, Method, Request, Response, Router, Server, ServerConfig};
+use super::connection::Connections;
+use super::remote::Environment;
+use crate::http::{HostPolicy, Limits, Method, Response, Router, Server, ServerConfig};
 
 /// Threads that answer. One: each answer takes microseconds.
 const WORKERS: usize = 1;
-/// Connections in all. Default 32: a remote server asks now and then.
+/// Connections in all: a remote server asks now and then.
 const CONNECTIONS: usize = 32;
 
 /// The running service; it ends with this.
@@ -23,7 +24,7 @@ pub(crate) struct LocalApi {
 
 impl LocalApi {
     /// Starts it on `listener`.
-    pub(crate) fn start(core: &Arc<AppState>, listener: TcpListener) -> io::Result<Self> {
+    pub(crate) fn start(environment: &Environment, listener: TcpListener) -> io::Result<Self> {
         let limits = Limits {
             connections: CONNECTIONS,
             ..Limits::default()
@@ -31,17 +32,18 @@ impl LocalApi {
         let config = ServerConfig {
             listener,
             hosts: HostPolicy::any(),
-            check_other_users: core.check_other_users,
-            run_dir: core.run_dir.clone(),
+            check_other_users: environment.check_other_users,
+            run_dir: environment.run_dir.clone(),
             workers: WORKERS,
             limits,
         };
-        let server = Server::start(config, Arc::new(routes(Arc::downgrade(core))))?;
+        let connections = Arc::clone(&environment.connections);
+        let server = Server::start(config, Arc::new(routes(connections)))?;
         Ok(Self { _server: server })
     }
 }
 
-fn routes(core: Weak<AppState>) -> Router {
+fn routes(connections: Arc<Connections>) -> Router {
     Router::new()
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));
@@ -50,11 +52,6 @@ fn routes(core: Weak<AppState>) -> Router {
             request.respond(Response::ok(json!({"version": env!("CARGO_PKG_VERSION")})));
         })
         .on(Method::Get, "/status", move |request| {
-            status(&core, request)
+            request.respond(Response::ok(connections.counts()));
         })
-}
-
-fn status(core: &Weak<AppState>, request: Request) {
-    let counts = core.upgrade().map(|core| core.connections.counts());
-    request.respond(Response::ok(counts.unwrap_or_default()));
 }

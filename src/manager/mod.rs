@@ -1,56 +1,55 @@
 //! `postern start`: applications, their connections, and the page.
 //!
 //! ```text
-//! routes ── store ── draft, app, protocol                 (what is to be connected)
-//!    └───── connection ── connect ─┬─ web_client          (a database's plugin)
-//!                                  ├─ quick_setup         (the call to the remote server)
-//!                                  ├─ servers             (credentials, by server origin)
-//!                                  └─ main_tunnel ── local_api
+//! api ── apps                        what is to be connected, as it is stored and shown
+//!    └── connection ─┬─ web_client   a database's plugin
+//!                    ├─ quick_setup  the call to the remote server
+//!                    └─ remote       one thread a remote server: credentials, host keys, main tunnel ── local_api
 //! ```
 //!
 //! Nothing here knows how a tunnel or a database works.
 
-pub mod app;
-pub mod app_input;
-pub mod app_store;
+pub mod apps;
 pub mod one_shot;
-pub mod protocol;
 pub mod quick_setup;
-mod server_url;
 
+mod api;
 mod app_state;
 mod connection;
 mod local_api;
-mod main_tunnel;
 mod own_listeners;
-mod reset;
-mod routes;
-mod servers;
+mod remote;
+mod server_url;
 mod web_client;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
 use self::app_state::AppState;
+use self::connection::{Ended, PortReservations};
+use self::own_listeners::OwnListeners;
+use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, WebClients};
-use crate::store::{CredentialStore, DataDir};
+use crate::store::{CredentialStore, Credentials, DataDir};
 use crate::tunnel::known_servers::KnownServers;
-use crate::tunnel::registry::Registry;
-pub use server_url::ServerUrl;
-
+pub use apps::{app, app_input, app_store, protocol};
 pub use connection::MAX_ACTIVE;
-pub use servers::DEFAULT_TUNNEL_PORT;
+pub use remote::DEFAULT_TUNNEL_PORT;
+pub use server_url::ServerUrl;
 
 /// Threads that answer light requests; what writes files has threads of its own.
 const WORKERS: usize = 2;
-/// Time for the connections to give back what they hold at the end. Default 1.5 s: the program has 2 s.
+/// Time for the connections to give back what they hold at the end: the program has 2 s.
 const CLOSE_TIME: Duration = Duration::from_millis(1500);
+
+/// Time for the main tunnels that are known to be begun with: it takes milliseconds.
+const BEGIN_TIME: Duration = Duration::from_secs(1);
 
 /// What the management server is started with.
 pub struct Options {
@@ -114,28 +113,39 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         workers: WORKERS,
         limits: Limits::default(),
     };
-    let server =
-        Server::start(config, Arc::new(routes::routes(&core))).map_err(StartError::System)?;
+    let server = Server::start(config, Arc::new(api::routes(&core))).map_err(StartError::System)?;
     begin(&core);
     Ok(Running { core, server })
 }
 
 fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
+    let home = options.home;
+    let (tunnels, connections) = (Arc::default(), Arc::default());
+    let listeners = OwnListeners::new(options.own_listeners);
+    let environment = Environment {
+        credentials: CredentialStore::new(home.clone()),
+        known: KnownServers::new(home.clone()),
+        tunnels: Arc::clone(&tunnels),
+        listeners: listeners.clone(),
+        connections: Arc::clone(&connections),
+        run_dir: options.run_dir.clone(),
+        check_other_users: options.check_other_users,
+    };
     let core = AppState {
-        apps: app_store::AppStore::new(options.home.clone()),
-        credentials: CredentialStore::new(options.home.clone()),
-        known: KnownServers::new(options.home.clone()),
-        plugins: plugin::Registry::new(options.home.clone()),
-        tunnels: Registry::default(),
-        servers: servers::Servers::default(),
-        connections: connection::Connections::default(),
-        ports: self::app_state::PortReservations::default(),
+        apps: app_store::AppStore::new(home.clone()),
+        credentials: CredentialStore::new(home.clone()),
+        known: KnownServers::new(home.clone()),
+        plugins: plugin::Registry::new(home.clone()),
+        tunnels,
+        servers: Servers::new(environment),
+        connections,
+        ports: PortReservations::default(),
         web_clients: options.web_clients,
         run_dir: options.run_dir,
-        home: options.home,
+        home,
         server: options.server,
         embedded: options.embedded,
-        listeners: own_listeners::OwnListeners::new(options.own_listeners),
+        listeners,
         enroll_token: options.enroll_token,
         insecure: options.insecure,
         check_other_users: options.check_other_users,
@@ -153,22 +163,50 @@ fn begin(core: &Arc<AppState>) {
     });
     for app in apps.into_iter().filter(|app| app.autoconnect) {
         let id = app.id.clone();
-        if let Err(refused) = core.connections.connect(core, app) {
+        if let Err(refused) = connection::begin(core, app) {
             log::warn!("application {id} is not connected at the start: {refused}");
         }
     }
 }
 
 /// Where connector info was saved, and something is to be connected through it.
-fn begin_main_tunnels(core: &Arc<AppState>) {
-    match core.credentials.with_connector_info() {
-        Ok(known) => {
-            let in_use = known.iter().filter(|(origin, _)| core.is_in_use(origin));
-            for (origin, credentials) in in_use {
-                main_tunnel::begin_at_start(core, &core.servers.of(origin), credentials);
-            }
+fn begin_main_tunnels(core: &AppState) {
+    let known = core
+        .credentials
+        .with_connector_info()
+        .unwrap_or_else(|error| {
+            log::warn!("no main tunnel is set up at the start: {error}");
+            Vec::new()
+        });
+    let in_use = known.iter().filter(|(origin, _)| core.is_in_use(origin));
+    let begun: Vec<_> = in_use
+        .filter_map(|(origin, credentials)| begin_main_tunnel(core, origin, credentials))
+        .collect();
+    // The page shows them from its first answer on.
+    let deadline = Instant::now() + BEGIN_TIME;
+    for wait in begun {
+        wait.until_begun(deadline);
+    }
+}
+
+/// Where the info is of an earlier version, which did not keep how far inside the network the server was, the next
+/// answer may have to come first.
+fn begin_main_tunnel(
+    core: &AppState,
+    origin: &str,
+    credentials: &Credentials,
+) -> Option<MainTunnelWait> {
+    if Connector::of(origin, credentials).is_none() {
+        log::info!("main tunnel to {origin}: set up with the server's next answer");
+        return None;
+    }
+    match core.servers.of(origin) {
+        Ok(remote) => Some(remote.set_up_main_tunnel()),
+        Err(Ended::Stopped) => None,
+        Err(Ended::Failed(error)) => {
+            log::warn!("main tunnel to {origin}: {}", error.error);
+            None
         }
-        Err(error) => log::warn!("no main tunnel is set up at the start: {error}"),
     }
 }
 
@@ -181,6 +219,7 @@ impl Running {
     /// The first part of [`Running::stop`], which does not wait: a server that ends now is no failure to anybody.
     pub fn begin_stop(&self) {
         self.core.connections.begin_close();
+        self.core.servers.begin_close();
         self.core.tunnels.begin_close_all();
     }
 
@@ -190,10 +229,9 @@ impl Running {
         self.begin_stop();
         self.server.stop();
         self.core.tunnels.close_all();
-        for server in self.core.servers.all() {
-            server.main.close();
-        }
-        if !self.core.connections.finish_close(CLOSE_TIME) {
+        let deadline = Instant::now() + CLOSE_TIME;
+        let have_ended = self.core.servers.finish_close(deadline);
+        if !self.core.connections.finish_close(deadline) || !have_ended {
             log::warn!("not every connection ended in time");
         }
     }

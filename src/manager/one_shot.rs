@@ -3,17 +3,15 @@
 //! The connect sequence without the main tunnel, which belongs to `postern start`: both may run at once, with the same
 //! credentials.
 
-use crate::sync::Mutex;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, never, select};
 use zeroize::Zeroizing;
 
-use super::ServerUrl;
-use super::quick_setup::{self, Body, Caller, Setup, Wait};
-use super::servers::{Answered, Connector, RemoteServer, Servers};
+use super::quick_setup::{self, Body, Caller, Failure, PreparedCall, Setup, Wait};
+use super::remote::{Connector, ServerCredentials};
+use super::server_url::ServerUrl;
 use super::web_client::site_host;
 use crate::store::{CredentialStore, Credentials, DataDir};
 use crate::tunnel::client::{Status, Tunnel};
@@ -24,7 +22,7 @@ use crate::tunnel::remote::Remote;
 const REMOTE_HOST: &str = "127.0.0.1";
 /// Time for the tunnel to be connected. 30 s by the specification.
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
-/// Time at the end for the relay to take back what it assigned. Default 500 ms: the program has 2 s to end.
+/// Time at the end for the relay to take back what it assigned: the program has 2 s to end.
 const RELEASE_WAIT: Duration = Duration::from_millis(500);
 
 /// What is shared, and through whom.
@@ -44,7 +42,7 @@ pub struct Options {
 }
 
 /// What is being shared; it ends with this.
-pub struct Shared {
+pub struct ActiveShare {
     /// Where visitors find it.
     pub site_url: String,
     /// In invisible mode, the link that carries the code. It is a secret.
@@ -52,7 +50,7 @@ pub struct Shared {
     /// The code that the application is to ask for; a secret.
     pub code: Zeroizing<String>,
     tunnel: Tunnel,
-    call: Arc<Call>,
+    site: SharedSite,
 }
 
 /// Why nothing is shared.
@@ -76,14 +74,17 @@ impl From<String> for NotShared {
 }
 
 /// Begins to share, and returns when the tunnel is up. A message on `stop` ends the wait.
-pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared> {
-    let known = KnownServers::new(options.home.clone());
-    let call = Arc::new(Call::new(options));
-    let setup = quick_setup::run(&call.options.server, call.clone(), stop, &never());
+pub fn share(options: Options, stop: &Receiver<()>) -> Result<ActiveShare, NotShared> {
+    let site = SharedSite::new(options);
+    let mut calls = ShareCalls {
+        site: &site,
+        saved: None,
+    };
+    let setup = quick_setup::run(&site.options.server, &mut calls, stop, &never());
     let setup = setup.map_err(|failure| match failure {
-        quick_setup::Failure::Stopped => {
+        Failure::Stopped => {
             // The call that was under way may have been heard.
-            call.give_back();
+            site.give_back();
             NotShared::Stopped
         }
         failure => NotShared::Failed {
@@ -91,20 +92,22 @@ pub fn share(options: Options, stop: &Receiver<()>) -> Result<Shared, NotShared>
             hint: failure.hint(),
         },
     })?;
-    let known = call.remote.known(&known);
-    let tunnel = tunnel(&call, known, &setup).map_err(NotShared::from);
+    let tunnel = calls
+        .saved()
+        .and_then(|connector| tunnel(&site, &connector, &setup));
+    let tunnel = tunnel.map_err(NotShared::from);
     let connected = tunnel.and_then(|tunnel| wait(&tunnel, stop).map(|()| tunnel));
-    let tunnel = connected.inspect_err(|_| call.give_back())?;
-    Ok(Shared {
-        auth_url: setup.auth_url().filter(|_| call.options.invisible),
+    let tunnel = connected.inspect_err(|_| site.give_back())?;
+    Ok(ActiveShare {
+        auth_url: setup.auth_url().filter(|_| site.options.invisible),
         site_url: setup.app.site_url,
         code: setup.api_key.code,
         tunnel,
-        call,
+        site,
     })
 }
 
-impl Shared {
+impl ActiveShare {
     /// The `HOST:PORT` that visitors' requests carry.
     pub fn host(&self) -> Option<String> {
         site_host(&self.site_url)
@@ -118,13 +121,14 @@ impl Shared {
     /// Ends it, and gives back what a relay assigned: within 1.5 s.
     pub fn stop(self) {
         self.tunnel.stop();
-        self.call.give_back();
+        self.site.give_back();
     }
 }
 
-fn tunnel(call: &Call, known: KnownServers, setup: &Setup) -> Result<Tunnel, String> {
-    let connector = call.saved()?;
-    let endpoint = connector.endpoint().map_err(|fault| fault.error)?;
+fn tunnel(site: &SharedSite, connector: &Connector, setup: &Setup) -> Result<Tunnel, String> {
+    let options = &site.options;
+    let known = KnownServers::new(options.home.clone()).told_by(options.server.origin());
+    let endpoint = connector.endpoint().map_err(|error| error.error)?;
     if let Some(fingerprint) = &setup.connector.fingerprint {
         let pinned = known.pin_first(&endpoint.authority(), fingerprint);
         pinned.map_err(|error| error.to_string())?;
@@ -132,11 +136,11 @@ fn tunnel(call: &Call, known: KnownServers, setup: &Setup) -> Result<Tunnel, Str
     let forward = Remote {
         local_host: REMOTE_HOST.to_owned(),
         local_port: setup.app.resource.port,
-        remote_host: call.options.target.ip().to_string(),
-        remote_port: call.options.target.port(),
+        remote_host: options.target.ip().to_string(),
+        remote_port: options.target.port(),
     };
     let settings = connector.settings(known, forward);
-    let settings = settings.map_err(|fault| fault.error)?;
+    let settings = settings.map_err(|error| error.error)?;
     Tunnel::start(settings).map_err(|error| format!("cannot start the tunnel: {error}"))
 }
 
@@ -158,46 +162,76 @@ fn why(tunnel: &Tunnel) -> NotShared {
     format!("App tunnel connect timeout{error}").into()
 }
 
-/// The quick-setup calls.
-struct Call {
+/// Its quick-setup calls.
+struct ShareCalls<'a> {
+    site: &'a SharedSite,
+    /// What was saved of the present call's answer.
+    saved: Option<Receiver<Result<Connector, String>>>,
+}
+
+impl ShareCalls<'_> {
+    fn saved(&self) -> Result<Connector, String> {
+        let saved = self.saved.as_ref().and_then(|saved| saved.try_recv().ok());
+        saved.unwrap_or_else(|| Err("the answer's credentials were not saved".to_owned()))
+    }
+}
+
+impl Caller for ShareCalls<'_> {
+    fn prepare(&mut self, _reload: bool) -> Result<PreparedCall, Failure> {
+        // Read from disk each time: 'postern start' may have changed them.
+        let mut credentials = self.site.credentials();
+        let known = credentials.get(true);
+        let known = known.map_err(|error| Failure::Local(error.to_string()))?;
+        let (saving, saved) = crossbeam_channel::bounded(1);
+        self.saved = Some(saved);
+        let accepted = move |setup: &Setup| {
+            let accepted = credentials.accept(setup, None);
+            let accepted = accepted.map(|accepted| accepted.connector);
+            // There is room for it.
+            let _ = saving
+                .send(accepted.map_err(|error| format!("cannot save the credentials: {error}")));
+        };
+        Ok(PreparedCall {
+            body: self.site.body(&known),
+            accepted: Box::new(accepted),
+        })
+    }
+
+    fn waiting(&mut self, wait: Option<Wait>) {
+        if let Some(wait) = wait {
+            log::warn!("{}: trying again", wait.reason);
+        }
+    }
+}
+
+/// What is shared, and what gives it back.
+struct SharedSite {
     options: Options,
     id: String,
     store: CredentialStore,
-    remote: Arc<RemoteServer>,
-    saved: Mutex<Option<Result<Connector, String>>>,
 }
 
-impl Call {
+impl SharedSite {
     fn new(options: Options) -> Self {
         Self {
             id: id(&options.name),
             store: CredentialStore::new(options.home.clone()),
-            remote: Servers::default().of(options.server.origin()),
-            saved: Mutex::new(None),
             options,
         }
     }
 
+    fn credentials(&self) -> ServerCredentials {
+        ServerCredentials::new(self.store.clone(), self.options.server.origin())
+    }
+
     /// The relay takes back what it assigned.
     fn give_back(&self) {
-        if let Ok(credentials) = self.credentials(false) {
+        if let Ok(credentials) = self.credentials().get(true) {
             let (server, id) = (self.options.server.clone(), self.id.clone());
             let done = quick_setup::release(server, credentials, id);
             // A relay that does not answer keeps an application that nobody serves.
             let _ = done.recv_timeout(RELEASE_WAIT);
         }
-    }
-
-    fn saved(&self) -> Result<Connector, String> {
-        let saved = self.saved.lock().take();
-        saved.unwrap_or_else(|| Err("the answer's credentials were not saved".to_owned()))
-    }
-}
-
-impl Caller for Call {
-    fn credentials(&self, reload: bool) -> Result<Credentials, String> {
-        let credentials = self.remote.credentials(&self.store, reload);
-        credentials.map_err(|error| error.to_string())
     }
 
     fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
@@ -218,23 +252,6 @@ impl Caller for Call {
             reset: !credentials.accepted,
         };
         body.to_json()
-    }
-
-    fn waiting(&self, wait: Option<Wait>) {
-        if let Some(wait) = wait {
-            log::warn!("{}: trying again", wait.reason);
-        }
-    }
-
-    fn accepted(&self, setup: &Setup) {
-        // The only caller of its kind: no answer is later than another's.
-        let answered = Answered {
-            call: self.remote.next_call(),
-            is_awaited: true,
-        };
-        let saved = self.remote.accept(&self.store, setup, None, answered);
-        let saved = saved.map_err(|error| format!("cannot save the credentials: {error}"));
-        *self.saved.lock() = saved.transpose();
     }
 }
 

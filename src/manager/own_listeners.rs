@@ -8,9 +8,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
-use super::app::AppConfig;
-use super::app_state::AppState;
-use super::connection::record::ConnectError;
+use super::apps::app::AppConfig;
+use super::connection::ConnectError;
 use crate::tunnel::target::MayDial;
 
 /// All of them now, and what each is.
@@ -52,6 +51,27 @@ impl OwnListeners {
         Arc::new(move |address| own == Some(address) || all.at(address).is_none())
     }
 
+    /// Refuses an application that leads to one of them.
+    pub(super) fn check(&self, app: &AppConfig) -> Result<(), ConnectError> {
+        // A name is asked for only where its port is in question.
+        if !self.has_port(app.port) {
+            return Ok(());
+        }
+        // What cannot be resolved now is looked at when it is dialled.
+        let targets = resolve(&app.ip, app.port);
+        let mut targets = targets.into_iter().flatten();
+        match targets.find_map(|target| self.at(target)) {
+            None => Ok(()),
+            Some(what) => Err(ConnectError::new(
+                "own-listener",
+                format!(
+                    "{} is {what} of this 'postern start', which is not shared: name another address",
+                    app.address()
+                ),
+            )),
+        }
+    }
+
     /// What a connection to `address` reaches, where that is one of them.
     fn at(&self, address: SocketAddr) -> Option<&'static str> {
         let all = self.all();
@@ -85,36 +105,16 @@ impl Drop for Registered {
     }
 }
 
-/// Refuses an application that leads to a listener of this process's own.
-pub(super) fn check(core: &AppState, app: &AppConfig) -> Result<(), ConnectError> {
-    // A name is asked for only where its port is in question.
-    if !core.listeners.has_port(app.port) {
-        return Ok(());
-    }
-    // What cannot be resolved now is looked at when it is dialled.
-    let targets = resolve(&app.ip, app.port);
-    let mut targets = targets.into_iter().flatten();
-    match targets.find_map(|target| core.listeners.at(target)) {
-        None => Ok(()),
-        Some(what) => Err(ConnectError::new(
-            "own-listener",
-            format!(
-                "{} is {what} of this 'postern start', which is not shared: name another address",
-                app.address()
-            ),
-        )),
-    }
-}
-
 /// Whether a connection to `dialled` reaches what listens on `own`.
 fn leads_to(dialled: SocketAddr, own: SocketAddr) -> bool {
     if dialled.port() != own.port() {
         return false;
     }
     let (dialled, own) = (reached(dialled), own.ip().to_canonical());
-    match own.is_unspecified() {
-        true => is_of_this_machine(dialled),
-        false => dialled.ip() == own,
+    if own.is_unspecified() {
+        is_of_this_machine(dialled)
+    } else {
+        dialled.ip() == own
     }
 }
 

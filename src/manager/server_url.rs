@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::tunnel::ws::Endpoint;
 
-/// Bytes of the URL. Default 2048: more is a mistake.
+/// Bytes of the URL: more is a mistake.
 const MAX_URL: usize = 2048;
 
 /// A checked `http://` or `https://` URL: no credentials, no query, `https` where it must be.
@@ -116,13 +116,13 @@ fn normalised(authority: &str) -> String {
 /// The base path without a slash at its end (RFC 3986 §3.3).
 fn checked_path(path: &str) -> Result<String, String> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/".contains(&b);
-    match path.bytes().all(legal) {
-        true => Ok(path.trim_end_matches('/').to_owned()),
-        false => Err(format!(
+    if !path.bytes().all(legal) {
+        return Err(format!(
             "'{}' is no path of a server: give https://HOST/PATH without a query",
             path.escape_default()
-        )),
+        ));
     }
+    Ok(path.trim_end_matches('/').to_owned())
 }
 
 #[cfg(test)]

@@ -9,19 +9,18 @@ use std::sync::LazyLock;
 use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
 
-use super::app::AppConfig;
 use super::app_state::AppState;
-use super::connection::connect::Ended;
-use super::connection::record::ConnectError;
+use super::apps::app::AppConfig;
+use super::connection::{ConnectError, Ended};
 use super::own_listeners::Registered;
 use super::quick_setup::Setup;
 use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
 
-/// Bytes of the stack of the thread that starts one. Default 512 KiB: the driver's TLS.
+/// Bytes of the stack of the thread that starts one: the driver's TLS.
 const STACK: usize = 512 * 1024;
 
-/// Starts at once. Default 40: twice the connections, as one that nobody waits for any more lasts until the database
-/// answers or its time is over.
+/// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
+/// time is over.
 const MAX_STARTS: usize = 40;
 
 /// Starts under way.
@@ -42,7 +41,7 @@ type Outcome = Option<Result<(Box<dyn Served>, Option<Registered>), NotServed>>;
 impl WebClient {
     /// Starts it, or gives up at the stop signal.
     pub(crate) fn start(
-        core: &Arc<AppState>,
+        core: &AppState,
         app: &AppConfig,
         stopped: &Receiver<()>,
     ) -> Result<Self, Ended> {
@@ -51,9 +50,10 @@ impl WebClient {
             .plugins
             .serves(protocol)
             .map_err(|error| ConnectError::new("plugin", error.to_string()))?;
-        let outcome = match added {
-            true => started(core, app, stopped)?,
-            false => None,
+        let outcome = if added {
+            started(core, app, stopped)?
+        } else {
+            None
         };
         match outcome {
             None => Err(
@@ -73,42 +73,35 @@ impl WebClient {
     }
 
     /// How the database is asked, and who tells when it has to be.
-    pub(crate) fn sign_in(&self) -> Option<(SignIn, Receiver<()>)> {
-        let served = self.served.as_ref()?;
-        Some((served.sign_in(), served.missed()))
+    pub(crate) fn sign_in(&self) -> (SignIn, Receiver<()>) {
+        (self.served().sign_in(), self.served().missed())
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.served.as_ref().map(|served| served.address())
-    }
-
-    /// The address and port to expose.
-    pub(crate) fn target(&self) -> (String, u16) {
-        self.address().map_or_else(Default::default, |address| {
-            (address.ip().to_string(), address.port())
-        })
+    /// Where it listens: what is exposed.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.served().address()
     }
 
     /// Where the owner's browser finds it.
     pub(crate) fn local_url(&self) -> String {
-        self.served
-            .as_ref()
-            .map(|served| served.url())
-            .unwrap_or_default()
+        self.served().url()
+    }
+
+    fn served(&self) -> &dyn Served {
+        let served = self.served.as_deref();
+        served.expect("it is taken by the drop alone")
     }
 
     /// Lets the visitors in who come by the site's name, in invisible mode with the site's code; by an earlier name, or
     /// with an earlier code, nobody any more.
     pub(crate) fn admit(&mut self, setup: &Setup) {
-        let Some(served) = &self.served else {
-            return;
-        };
+        let before = self.host.take();
+        let served = self.served();
         if self.is_invisible && !setup.api_key.code.is_empty() {
             served.set_code(&setup.api_key.code);
         }
         let host = site_host(&setup.app.site_url);
-        if let Some(before) = self.host.take() {
+        if let Some(before) = before {
             served.disallow_host(&before);
         }
         let is_https = setup.app.site_url.starts_with("https:");
@@ -130,11 +123,7 @@ impl Drop for WebClient {
 
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
-fn started(
-    core: &Arc<AppState>,
-    app: &AppConfig,
-    stopped: &Receiver<()>,
-) -> Result<Outcome, Ended> {
+fn started(core: &AppState, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
     let permit = STARTS.take(MAX_STARTS).ok_or_else(|| {
         let busy = "too many web clients wait for their databases; try again in half a minute";
         ConnectError::new("plugin", busy)
@@ -157,9 +146,8 @@ fn started(
             drop(permit);
             hand_over(&sender, outcome);
         });
-    spawned.map_err(|error| {
-        ConnectError::new("local", format!("no thread for the web client: {error}"))
-    })?;
+    spawned
+        .map_err(|error| ConnectError::local(format!("no thread for the web client: {error}")))?;
     select! {
         recv(stopped) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
@@ -215,10 +203,10 @@ pub(super) fn site_host(url: &str) -> Option<String> {
     };
     let authority = rest.split(['/', '?', '#']).next()?;
     let after_host = authority.rsplit(']').next()?;
-    match after_host.contains(':') {
-        true => Some(authority.to_owned()),
-        false => Some(format!("{authority}:{implied}")),
+    if after_host.contains(':') {
+        return Some(authority.to_owned());
     }
+    Some(format!("{authority}:{implied}"))
 }
 
 #[cfg(test)]

@@ -385,3 +385,27 @@ fn what_this_program_listens_on_is_no_target() {
     let id = manager.add(&json!({"protocol": "tcp", "ip": "127.0.0.2", "port": page}));
     manager.connected(&id);
 }
+
+#[test]
+fn two_that_are_connected_at_once_are_one_connector() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let ids = [manager.add(&target.app()), manager.add(&target.app())];
+    let answers = [free_port(), free_port()]
+        .map(|port| Act::json(200, &far.answer(port)).after(Duration::from_millis(300)));
+    far.quick.script(answers);
+    std::thread::scope(|scope| {
+        for id in &ids {
+            scope.spawn(|| manager.connect(id));
+        }
+    });
+    let requests = far.quick.wait_for(2);
+    let told = |call: usize, name: &str| requests[call].json()[name].clone();
+    for name in ["connector_name", "password"] {
+        assert_eq!(told(0, name), told(1, name), "{name}");
+        assert_ne!(told(0, name), "");
+    }
+    for id in &ids {
+        manager.wait_status(id, "connected");
+    }
+}

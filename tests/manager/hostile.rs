@@ -87,7 +87,7 @@ fn no_server_pins_the_host_key_of_anothers_tunnel_server() {
     assert_eq!(refused["host_key"]["offered"], far.fingerprint());
     manager.connect(&honest);
     manager.wait_status(&honest, "connected");
-    // The user can end the quarrel, for the server that he was told about alone.
+    // The user can end the quarrel, for the one server that told of it.
     let trust = json!({
         "server": refused["host_key"]["server"], "fingerprint": far.fingerprint(),
     });

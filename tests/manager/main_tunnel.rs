@@ -284,3 +284,36 @@ fn it_comes_back_after_a_drop() {
         through(far.api_port, "/health").is_some()
     });
 }
+
+/// Whether a thread owns the state of a remote server, or one that it began and that has no name of its own.
+fn has_owner(manager: &Manager) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", manager.pid())).unwrap();
+    // A thread may end between the two looks.
+    let mut names = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.any(|name| name.trim_end() == "remote-server")
+}
+
+#[test]
+fn a_server_has_a_thread_only_while_it_is_used() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    assert!(!has_owner(&manager));
+    far.quick.script([Act::json(400, &json!({}))]);
+    manager.connect(&id);
+    manager.wait_status(&id, "failed");
+    wait_until(TIMEOUT, "the end of its thread", || !has_owner(&manager));
+    far.assign();
+    manager.connected(&id);
+    assert!(has_owner(&manager));
+    manager.disconnect(&id);
+    assert_eq!(tunnels(&manager)[0]["status"], "connected", "it stays");
+    assert!(has_owner(&manager));
+    let body = json!({"server": far.quick.url(), "disconnect": true});
+    assert_eq!(manager.client().post("/api/reset", &body).status(), 200);
+    wait_until(TIMEOUT, "the end of its thread", || !has_owner(&manager));
+    far.assign();
+    manager.connected(&id);
+}

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use postern::manager::ServerUrl;
-use postern::manager::quick_setup::{Body, Caller, Failure, Setup, Wait, run};
+use postern::manager::quick_setup::{Body, Caller, Failure, PreparedCall, Setup, Wait, run};
 use postern::store::{CredentialStore, Credentials, DataDir};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -31,64 +31,60 @@ const SLACK: Duration = Duration::from_millis(500);
 struct Connector {
     store: CredentialStore,
     origin: String,
-    waits: Mutex<Vec<u32>>,
     _dir: tempfile::TempDir,
 }
 
 impl Connector {
-    fn new(url: &ServerUrl) -> Arc<Self> {
+    fn new(url: &ServerUrl) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Arc::new(Self {
+        Self {
             store: CredentialStore::new(DataDir::at(dir.path())),
             origin: url.origin().to_owned(),
-            waits: Mutex::default(),
             _dir: dir,
-        })
+        }
     }
 }
 
+fn body(credentials: &Credentials) -> Zeroizing<Vec<u8>> {
+    let body = Body {
+        protocol: "http",
+        ip: "127.0.0.1",
+        port: 3000,
+        connector_name: &credentials.connector_name,
+        password: &credentials.password,
+        client_app_id: "0011223344556677",
+        enroll_token: None,
+        display_name: "Shop",
+        site_name: "",
+        invisible: false,
+        checks_code: false,
+        visable: "",
+        reset: !credentials.accepted,
+    };
+    body.to_json()
+}
+
 impl Caller for Connector {
-    fn credentials(&self, _reload: bool) -> Result<Credentials, String> {
-        self.store
-            .load(&self.origin)
-            .map_err(|error| error.to_string())
-    }
-
-    fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
-        let body = Body {
-            protocol: "http",
-            ip: "127.0.0.1",
-            port: 3000,
-            connector_name: &credentials.connector_name,
-            password: &credentials.password,
-            client_app_id: "0011223344556677",
-            enroll_token: None,
-            display_name: "Shop",
-            site_name: "",
-            invisible: false,
-            checks_code: false,
-            visable: "",
-            reset: !credentials.accepted,
+    fn prepare(&mut self, _reload: bool) -> Result<PreparedCall, Failure> {
+        let credentials = self.store.load(&self.origin);
+        let credentials = credentials.map_err(|error| Failure::Local(error.to_string()))?;
+        let (store, origin) = (self.store.clone(), self.origin.clone());
+        let accepted = move |setup: &Setup| {
+            let connector = &setup.connector;
+            let change = |credentials: &mut Credentials| {
+                credentials.connector_name = connector.username.clone();
+                credentials.password = connector.password.clone();
+                credentials.accepted = true;
+            };
+            store.change(&origin, change).unwrap();
         };
-        body.to_json()
+        Ok(PreparedCall {
+            body: body(&credentials),
+            accepted: Box::new(accepted),
+        })
     }
 
-    fn waiting(&self, wait: Option<Wait>) {
-        self.waits
-            .lock()
-            .unwrap()
-            .extend(wait.map(|wait| wait.attempt));
-    }
-
-    fn accepted(&self, setup: &Setup) {
-        let connector = &setup.connector;
-        let change = |credentials: &mut Credentials| {
-            credentials.connector_name = connector.username.clone();
-            credentials.password = connector.password.clone();
-            credentials.accepted = true;
-        };
-        self.store.change(&self.origin, change).unwrap();
-    }
+    fn waiting(&mut self, _: Option<Wait>) {}
 }
 
 struct Signals {
@@ -108,11 +104,10 @@ fn signals() -> Signals {
     }
 }
 
-fn called(url: &str) -> (Arc<Connector>, Result<Setup, Failure>) {
+fn called(url: &str) -> Result<Setup, Failure> {
     let url = ServerUrl::parse(url, true).unwrap();
-    let (connector, signals) = (Connector::new(&url), signals());
-    let result = run(&url, connector.clone(), &signals.stopped, &signals.retried);
-    (connector, result)
+    let (mut connector, signals) = (Connector::new(&url), signals());
+    run(&url, &mut connector, &signals.stopped, &signals.retried)
 }
 
 fn fine() -> Act {
@@ -122,8 +117,7 @@ fn fine() -> Act {
 /// The seconds between the requests of a call that meets `script`.
 fn pauses(script: Vec<Act>) -> Vec<f64> {
     let server = QuickSetup::start(script);
-    let (_, result) = called(&server.url());
-    result.unwrap();
+    called(&server.url()).unwrap();
     let requests = server.requests();
     let pairs = requests.windows(2);
     pairs
@@ -171,9 +165,9 @@ fn the_pauses_are_those_of_the_specification() {
 fn credentials_are_new_once_and_then_those_that_were_assigned() {
     let server = QuickSetup::start([fine()]);
     let url = ServerUrl::parse(&server.url(), false).unwrap();
-    let (connector, signals) = (Connector::new(&url), signals());
+    let (mut connector, signals) = (Connector::new(&url), signals());
     for _ in 0..2 {
-        run(&url, connector.clone(), &signals.stopped, &signals.retried).unwrap();
+        run(&url, &mut connector, &signals.stopped, &signals.retried).unwrap();
     }
     let requests = server.requests();
     let [first, second] = [requests[0].json(), requests[1].json()];
@@ -196,7 +190,7 @@ fn credentials_are_new_once_and_then_those_that_were_assigned() {
 fn a_huge_answer_is_left_at_the_cap() {
     let server = QuickSetup::start([Act::Huge(100 * 1024 * 1024)]);
     let begun = Instant::now();
-    let (_, result) = called(&server.url());
+    let result = called(&server.url());
     assert!(result.unwrap_err().to_string().contains("larger than"));
     assert_within(begun, Duration::from_secs(10));
 }
@@ -205,9 +199,9 @@ fn a_huge_answer_is_left_at_the_cap() {
 fn a_closed_stop_channel_ends_a_call_that_hangs() {
     let server = QuickSetup::start([Act::Hold]);
     let url = ServerUrl::parse(&server.url(), false).unwrap();
-    let (connector, signals) = (Connector::new(&url), signals());
+    let (mut connector, signals) = (Connector::new(&url), signals());
     thread::scope(|scope| {
-        let running = scope.spawn(|| run(&url, connector, &signals.stopped, &signals.retried));
+        let running = scope.spawn(|| run(&url, &mut connector, &signals.stopped, &signals.retried));
         server.wait_for(1);
         let begun = Instant::now();
         signals.stop.send(()).unwrap();
@@ -222,7 +216,7 @@ fn child_calls() {
     let Ok(url) = std::env::var(CHILD) else {
         return;
     };
-    match called(&url).1 {
+    match called(&url) {
         Ok(setup) => println!("\nsite {}", setup.app.site_url),
         Err(failure) => println!("\nfailed: {failure}"),
     }

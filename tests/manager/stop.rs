@@ -81,13 +81,14 @@ impl Stuck {
     /// That the connection has gone, and all that it held with it.
     #[track_caller]
     fn is_gone(&self, place: Place, begun: Instant) {
-        // A call cannot be interrupted: its thread is left to its own end. The main tunnel stays, or goes on trying.
+        // A call cannot be interrupted: its thread is left to its own end, and the server's owner takes its answer. The
+        // main tunnel stays, or goes on trying.
         let may_stay = match place {
-            Call => 1,
+            Call => 2,
             // With the contained thread that the driver is on.
             WebClient => 2,
-            // The tunnel's two, and seven of the local API service.
-            MainTunnel | AppTunnel | Connected => 9,
+            // The server's owner, the tunnel's two, and seven of the local API service.
+            MainTunnel | AppTunnel | Connected => 10,
             Pause | Failed => 0,
         };
         wait_until(TIMEOUT, "the threads", || {

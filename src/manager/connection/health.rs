@@ -1,51 +1,15 @@
-//! Whether what is exposed answers: asked before `connected` is said, after a visit that found nobody, and while it
-//! fails. One that answers is left alone.
-//!
-//! ```text
-//! unknown ── answer ──> ok <── every 30 s, or on a wish ──> failing
-//!                        └── a visit found nobody ──> asked again
-//! ```
+//! What is known of an application: whether it answers.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
-use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
-use rustls::Connection;
 use serde::Serialize;
 
-use super::record::ConnectionRecord;
-use crate::manager::app::AppConfig;
-use crate::manager::protocol::Protocol;
-use crate::net::authority::authority;
-use crate::plugin::SignIn;
 use crate::store::time::rfc3339;
-use crate::tunnel::target::{self, MayDial};
-use crate::tunnel::ws::Tls;
-
-/// The longest that the first question delays `connected`. 1 s by the contract.
-const FIRST_WITHIN: Duration = Duration::from_secs(1);
-/// Time for one answer of an application, from the name's resolution on. Default 10 s: the same as for a visitor's
-/// stream.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// The pause between two questions while it fails. 30 s by the contract.
-const FAILING_PAUSE: Duration = Duration::from_secs(30);
-/// The least pause between two questions, however many visits fail. Default 1 s.
-const LEAST_PAUSE: Duration = Duration::from_secs(1);
-/// Bytes of the stack of the thread that asks. Default 512 KiB: TLS, and the resolver.
-const STACK: usize = 512 * 1024;
-/// Bytes of what another protocol says first that are shown. Default 80: its first line, as a rule.
-const SHOWN: usize = 80;
-/// What every answer in HTTP/1 begins with.
-const HTTP: &[u8] = b"HTTP/";
-
-/// What a TLS server says to who speaks no TLS: an alert (RFC 8446 §5.1).
-const TLS: &[u8] = b"\x15\x03";
 
 /// What is known of an application.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum HealthState {
     /// It has not answered yet.
     #[default]
     Unknown,
@@ -58,7 +22,7 @@ pub(crate) enum State {
 /// The same for the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Health {
-    pub(crate) state: State,
+    pub(crate) state: HealthState,
     /// Why it fails, in words for the user.
     pub(crate) error: Option<String>,
     /// Since when it is as it is: RFC 3339.
@@ -69,8 +33,8 @@ impl Health {
     /// Takes an answer; true where the state is another now.
     pub(super) fn take(&mut self, answer: Result<(), String>) -> bool {
         let state = match answer {
-            Ok(()) => State::Ok,
-            Err(_) => State::Failing,
+            Ok(()) => HealthState::Ok,
+            Err(_) => HealthState::Failing,
         };
         let is_new = state != self.state;
         if is_new {
@@ -81,412 +45,9 @@ impl Health {
     }
 }
 
-/// Who is asked, and how. Nobody else ever is.
-#[derive(Clone)]
-pub(super) enum Probe {
-    /// A database: by its web client's own sign-in.
-    Database(SignIn),
-    /// Anything else: by one connection to it, and where HTTP is spoken, `HEAD /`.
-    Target(Protocol, String, u16, Option<MayDial>),
-}
-
-impl Probe {
-    /// That of an application with its own address.
-    pub(super) fn of(app: &AppConfig, may_dial: MayDial) -> Self {
-        Self::Target(app.protocol, app.ip.clone(), app.port, Some(may_dial))
-    }
-
-    /// Asks, and waits for the answer: for [`ANSWER_WITHIN`], or the sign-in's own time.
-    fn ask(&self) -> Result<(), String> {
-        let (protocol, host, port, may_dial) = match self {
-            Self::Database(sign_in) => return sign_in(),
-            Self::Target(protocol, host, port, may_dial) => {
-                (*protocol, host, *port, may_dial.as_ref())
-            }
-        };
-        let deadline = Instant::now() + ANSWER_WITHIN;
-        let name = authority(host, port);
-        let socket = target::connect(host, port, ANSWER_WITHIN, may_dial, || false)
-            .map_err(|error| refusal(&name, &error))?;
-        let timed = Timed { socket, deadline };
-        match protocol {
-            Protocol::Http => head(timed, &name),
-            Protocol::Https => head_by_tls(timed, host, &name),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Asks one application, for as long as its connection is there. Each question has a thread, which ends with the
-/// answer; there is one at a time.
-pub(super) struct Watch {
-    probe: Probe,
-    /// The application's name in the log.
-    id: String,
-    /// A visit found nobody.
-    missed: Receiver<()>,
-    /// The question under way.
-    answer: Option<Receiver<Result<(), String>>>,
-    asked: Instant,
-    /// When it is asked again.
-    due: Option<Instant>,
-}
-
-/// Why there is nothing more to watch.
-pub(super) enum Over {
-    /// The stop signal was given.
-    Stopped,
-    /// The tunnel has ended.
-    TunnelEnded,
-}
-
-impl Watch {
-    /// Asks at once, but one that `is_known` to answer. `missed` gets a message when a visit found nobody.
-    pub(super) fn begin(id: &str, probe: Probe, missed: Receiver<()>, is_known: bool) -> Self {
-        let mut watch = Self {
-            probe,
-            id: id.to_owned(),
-            missed,
-            answer: None,
-            asked: Instant::now(),
-            due: None,
-        };
-        if is_known {
-            let (answer, answered) = bounded(1);
-            // There is room for it.
-            let _ = answer.send(Ok(()));
-            watch.answer = Some(answered);
-        } else {
-            watch.ask();
-        }
-        watch
-    }
-
-    /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question; false where the stop
-    /// signal came first.
-    pub(super) fn first(&mut self, active: &ConnectionRecord) -> bool {
-        let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
-        let answer = self.answer.clone().unwrap_or_else(never);
-        select! {
-            recv(active.stopped()) -> _ => return false,
-            recv(answer) -> answer => self.heard(active, answer.ok()),
-            default(left) => {}
-        }
-        true
-    }
-
-    /// Until the connection is to end.
-    pub(super) fn run(&mut self, active: &ConnectionRecord, ended: &Receiver<()>) -> Over {
-        loop {
-            let answer = self.answer.clone().unwrap_or_else(never);
-            let due = self.due.map_or_else(never, |due| {
-                after(due.saturating_duration_since(Instant::now()))
-            });
-            select! {
-                recv(active.stopped()) -> _ => return Over::Stopped,
-                recv(ended) -> _ => return Over::TunnelEnded,
-                recv(answer) -> answer => self.heard(active, answer.ok()),
-                recv(due) -> _ => self.ask(),
-                recv(active.retries()) -> _ => self.hasten(active, State::Failing),
-                recv(self.missed) -> missed => match missed {
-                    Ok(()) => self.hasten(active, State::Ok),
-                    Err(_) => self.missed = never(),
-                },
-            }
-        }
-    }
-
-    /// Asks soon, where it is in that state or not known.
-    fn hasten(&mut self, active: &ConnectionRecord, in_state: State) {
-        let state = active.health();
-        if self.answer.is_none() && (state == in_state || state == State::Unknown) {
-            self.due = Some(self.asked + LEAST_PAUSE);
-        }
-    }
-
-    fn ask(&mut self) {
-        (self.asked, self.due) = (Instant::now(), None);
-        let (tell, answer): (Sender<Result<(), String>>, _) = bounded(1);
-        let probe = self.probe.clone();
-        // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
-        let spawned = std::thread::Builder::new()
-            .name("health".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                // Nobody may want it any more.
-                let _ = tell.send(probe.ask());
-            });
-        match spawned {
-            Ok(_) => self.answer = Some(answer),
-            Err(error) => {
-                log::warn!("no thread to ask an application: {error}");
-                self.due = Some(self.asked + FAILING_PAUSE);
-            }
-        }
-    }
-
-    /// The question is over. There is no answer where its thread broke off: it is asked again.
-    fn heard(&mut self, active: &ConnectionRecord, answer: Option<Result<(), String>>) {
-        self.answer = None;
-        let Some(answer) = answer else {
-            log::warn!("application {}: a question broke off", self.id);
-            self.due = Some(self.asked + FAILING_PAUSE);
-            return;
-        };
-        self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
-        let error = answer.as_ref().err().cloned();
-        if active.answered(answer) {
-            match error {
-                Some(error) => log::warn!("application {}: {error}", self.id),
-                None => log::debug!("application {}: it answers", self.id),
-            }
-        }
-    }
-}
-
-/// A socket whose reads and writes all end at one time.
-struct Timed {
-    socket: TcpStream,
-    deadline: Instant,
-}
-
-impl Timed {
-    /// The time that is left, never none: that would mean no limit.
-    fn left(&self) -> io::Result<Option<Duration>> {
-        self.socket.set_nonblocking(false)?;
-        match self.deadline.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => Ok(Some(left)),
-        }
-    }
-}
-
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.socket.set_read_timeout(self.left()?)?;
-        self.socket.read(buffer)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.set_write_timeout(self.left()?)?;
-        self.socket.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The same inside TLS; the certificate is not verified, as it is not for visitors.
-fn head_by_tls(mut timed: Timed, host: &str, name: &str) -> Result<(), String> {
-    let mut tls = match Tls::unverified().connection(host) {
-        Ok(Connection::Client(tls)) => tls,
-        Ok(Connection::Server(_)) => return Err(format!("{name}: no TLS client")),
-        Err(error) => return Err(format!("{name}: {error}")),
-    };
-    while tls.is_handshaking() {
-        if let Err(error) = tls.complete_io(&mut timed) {
-            return no_handshake(name, &error);
-        }
-    }
-    head(rustls::Stream::new(&mut tls, &mut timed), name)
-}
-
-/// An alert is an answer: it may be the name that it misses, which visitors bring.
-fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
-    let of_tls = error.get_ref();
-    match of_tls.and_then(|error| error.downcast_ref()) {
-        Some(rustls::Error::AlertReceived(_)) => Ok(()),
-        Some(rustls::Error::InvalidMessage(_)) => Err(format!("{name} does not speak TLS")),
-        Some(error) => Err(format!("{name} cannot be reached by TLS: {error}")),
-        None => Err(refusal(name, error)),
-    }
-}
-
-/// Any answer in HTTP will do.
-fn head(mut stream: impl Read + Write, name: &str) -> Result<(), String> {
-    let request = format!(
-        "HEAD / HTTP/1.1\r\nHost: {name}\r\nUser-Agent: postern/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    // One that speaks first, and closes, is read all the same.
-    let sent = stream
-        .write_all(request.as_bytes())
-        .and_then(|()| stream.flush());
-    let (said, read) = first_words(stream);
-    match said.as_slice() {
-        said if said.starts_with(HTTP) => Ok(()),
-        [] => match sent.and(read) {
-            Err(error) => Err(refusal(name, &error)),
-            Ok(()) => Err(format!("{name} closed the connection without an answer")),
-        },
-        said if said.starts_with(TLS) => Err(format!(
-            "{name} does not speak HTTP but TLS; is it an https application?"
-        )),
-        said => Err(format!(
-            "{name} does not speak HTTP: it said “{}”",
-            first_line(said)
-        )),
-    }
-}
-
-/// As much as tells what is spoken, and how the reading ended.
-fn first_words(mut stream: impl Read) -> (Vec<u8>, io::Result<()>) {
-    let mut said = Vec::new();
-    while said.len() < SHOWN && is_needed(&said) {
-        let mut buffer = [0; SHOWN];
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => said.extend(buffer.iter().take(count)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return (said, Err(error)),
-        }
-    }
-    (said, Ok(()))
-}
-
-/// Whether it cannot be told yet what is spoken: the beginning fits HTTP, or the first line of something else is not
-/// complete.
-fn is_needed(said: &[u8]) -> bool {
-    match said.get(..HTTP.len()) {
-        Some(begin) => begin != HTTP && !said.contains(&b'\n'),
-        None => true,
-    }
-}
-
-/// The first line of it, fit to be shown.
-fn first_line(said: &[u8]) -> String {
-    let line = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let shown = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line))
-        .trim_end()
-        .escape_debug()
-        .to_string();
-    match line.len() > SHOWN || (line.len() == said.len() && said.len() >= SHOWN) {
-        true => format!("{shown}…"),
-        false => shown,
-    }
-}
-
-fn refusal(name: &str, error: &io::Error) -> String {
-    use io::ErrorKind::{
-        ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, NotFound,
-        TimedOut, UnexpectedEof, WouldBlock,
-    };
-    match error.kind() {
-        _ if target::is_forbidden(error) => {
-            format!("{name} leads to postern itself, which is not shared")
-        }
-        ConnectionRefused => format!("{name} refuses connections"),
-        TimedOut | WouldBlock => {
-            format!(
-                "{name} does not answer within {} s",
-                ANSWER_WITHIN.as_secs()
-            )
-        }
-        ConnectionReset | UnexpectedEof => {
-            format!("{name} closed the connection without an answer")
-        }
-        HostUnreachable | NetworkUnreachable => format!("there is no way to {name}"),
-        NotFound => format!("{name} is not known to the network: the name has no address"),
-        _ => format!("{name} cannot be reached: {error}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-    use std::sync::Arc;
-
     use super::*;
-    use crate::manager::app_input::AppInput;
-    use crate::manager::connection::record::Step;
-
-    /// The answer about something that says this to whoever comes, and its address.
-    fn about(protocol: Protocol, said: &'static [u8]) -> (Result<(), String>, String) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let name = listener.local_addr().unwrap().to_string();
-        let port = listener.local_addr().unwrap().port();
-        let target = std::thread::spawn(move || {
-            let (mut socket, _) = listener.accept().unwrap();
-            // What asks for no answer is gone by now.
-            let _ = socket.write_all(said);
-            let _ = socket.shutdown(std::net::Shutdown::Write);
-            let _ = socket.read(&mut [0; 1024]);
-        });
-        let answer = Probe::Target(protocol, "127.0.0.1".into(), port, None).ask();
-        target.join().unwrap();
-        (answer, name)
-    }
-
-    #[test]
-    fn any_answer_in_http_is_well() {
-        for said in [
-            &b"HTTP/1.1 500 No\r\n\r\n"[..],
-            b"HTTP/1.0 200\r\n\r\n",
-            b"HTTP/2 200",
-        ] {
-            assert_eq!(about(Protocol::Http, said).0, Ok(()));
-        }
-        assert_eq!(about(Protocol::Ssh, b"SSH-2.0-x\r\n").0, Ok(()));
-        assert_eq!(about(Protocol::Tcp, b"").0, Ok(()));
-    }
-
-    #[test]
-    fn what_speaks_something_else_is_quoted() {
-        let long = b"x".repeat(200).leak();
-        for (said, shown) in [
-            (
-                &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
-                "it said “SSH-2.0-OpenSSH_9.2”",
-            ),
-            (b"no\x1b[2J\nsecond", "it said “no\\u{1b}[2J”"),
-            (b"\x15\x03\x01\0\x02\x02\x16", "is it an https application?"),
-            (b"HTT", "it said “HTT”"),
-            (long, "xxx…”"),
-            (b"", "closed the connection without an answer"),
-        ] {
-            let (answer, name) = about(Protocol::Http, said);
-            let error = answer.unwrap_err();
-            assert!(
-                error.starts_with(&name) && error.ends_with(shown),
-                "{error}"
-            );
-        }
-        let (answer, name) = about(Protocol::Https, b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        assert!(
-            answer
-                .unwrap_err()
-                .starts_with(&format!("{name} does not speak TLS"))
-        );
-    }
-
-    #[test]
-    fn one_that_is_not_there_is_named() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        for protocol in [Protocol::Http, Protocol::Https, Protocol::Tcp] {
-            let answer = Probe::Target(protocol, "127.0.0.1".into(), port, None).ask();
-            assert_eq!(answer, Err(format!("127.0.0.1:{port} refuses connections")));
-        }
-    }
-
-    /// Nobody else would ask one that fails: no visit that finds nobody does.
-    #[test]
-    fn a_question_that_breaks_off_is_asked_again() {
-        let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
-        let app = app.unwrap().into_new().unwrap();
-        let active = ConnectionRecord::new(&app, Step::QuickSetup, bounded(0).1);
-        active.answered(Err("it failed before".into()));
-        let breaks_off = Probe::Database(Arc::new(|| panic!("as a fault of the driver would")));
-        let mut watch = Watch::begin("x", breaks_off, never(), false);
-        let answer = watch.answer.clone().unwrap().recv();
-        assert!(answer.is_err() && watch.due.is_none());
-        watch.heard(&active, answer.ok());
-        assert_eq!(watch.due, Some(watch.asked + FAILING_PAUSE));
-    }
 
     #[test]
     fn a_state_has_the_time_of_its_beginning() {
@@ -499,6 +60,6 @@ mod tests {
             (Some("b"), &since)
         );
         assert!(health.take(Ok(())));
-        assert_eq!((health.state, health.error), (State::Ok, None));
+        assert_eq!((health.state, health.error), (HealthState::Ok, None));
     }
 }

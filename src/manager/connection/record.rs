@@ -1,188 +1,28 @@
 //! One connection: its state, its result, and the signal that ends it.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use super::health::{self, Health};
-use super::result::{ConnectResult, Exposed, HostKey};
-use super::state::{Event, State};
-use crate::manager::app::AppConfig;
-use crate::manager::protocol::Protocol;
+use super::error::{self, ConnectError};
+use super::health::{Health, HealthState};
+use super::result::{ConnectResult, HostKey, class_name};
+use super::state::{ConnectionState, Event};
+use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
+use super::step::Step;
+use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
-use crate::tunnel::client::{Snapshot, Status, Tunnel};
-
-/// What the work is doing, as far as a person can wait for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// A database's web client is being started.
-    WebClient,
-    /// The remote server is asked.
-    QuickSetup,
-    /// The credentials it gave are being saved.
-    Credentials,
-    /// The main tunnel is awaited.
-    MainTunnel,
-    /// The application's tunnel is being made.
-    AppTunnel,
-    /// Its connected signal is awaited.
-    Signal,
-    /// There is nothing left to do but to wait for the stop signal.
-    Serving,
-}
-
-impl Step {
-    /// The first step of an application's connection.
-    pub(crate) fn first_of(protocol: Protocol) -> Self {
-        if protocol.is_database() {
-            Self::WebClient
-        } else {
-            Self::QuickSetup
-        }
-    }
-
-    /// Its number in the connect sequence; a web client is made before the sequence begins.
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Self::WebClient | Self::QuickSetup => 1,
-            Self::Credentials => 2,
-            Self::MainTunnel => 3,
-            Self::AppTunnel => 4,
-            Self::Signal => 5,
-            Self::Serving => 8,
-        }
-    }
-
-    /// Its name for the page.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::WebClient => "web client",
-            Self::QuickSetup => "quick-setup",
-            Self::Credentials => "credentials",
-            Self::MainTunnel => "main tunnel",
-            Self::AppTunnel | Self::Signal => "app tunnel",
-            Self::Serving => "serving",
-        }
-    }
-}
-
-/// What the work has to show when it is complete.
-#[derive(Default)]
-pub(crate) struct Site {
-    pub(crate) site_url: String,
-    pub(crate) auth_url: String,
-    pub(crate) app_id: String,
-}
+use crate::sync::{Mutex, MutexGuard};
+use crate::tunnel::client::Tunnel;
 
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct ConnectionRecord {
-    record: Mutex<Record>,
-    /// Dropped to give the stop signal.
-    stop: Mutex<Option<Sender<()>>>,
+    status: Mutex<ConnectionStatus>,
     stopped: Receiver<()>,
     retry: (Sender<()>, Receiver<()>),
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
-}
-
-struct Record {
-    /// What it is made from, whatever is saved meanwhile.
-    made_from: AppConfig,
-    state: State,
-    step: Step,
-    /// The remote server's origin, once it is known.
-    server: String,
-    site: Site,
-    /// Whether the site was completed since the round began: something is exposed, also while its tunnel is lost.
-    is_exposed: bool,
-    local_url: String,
-    error: String,
-    class: Option<&'static str>,
-    hint: &'static str,
-    detail: String,
-    host_key: Option<HostKey>,
-    /// A pause of the quick-setup calls.
-    pause: Option<Wait>,
-    /// The tunnel that is awaited or in use.
-    tunnel: Option<Arc<Tunnel>>,
-    health: Health,
-    /// What the next round waits for, after one that failed.
-    awaited: Option<Awaited>,
-}
-
-/// What a connection that has failed, and comes back, waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Awaited {
-    /// This moment, or the server's return.
-    Moment(Instant),
-    /// A change of the application, the credentials or the host key: it was refused. A refusal of credentials also
-    /// ends when the server takes them again, which a main tunnel's coming up shows.
-    Change,
-}
-
-/// Kinds of failure that the same call can only meet again.
-const REFUSALS: [&str; 4] = [
-    "wrong-password",
-    "forbidden",
-    "host-key-changed",
-    "no-server",
-];
-
-/// Those of them that a server takes back by letting the connector in again.
-const OF_CREDENTIALS: [&str; 2] = ["wrong-password", "forbidden"];
-
-/// Why the work ended without success.
-#[derive(Debug, Default)]
-pub(crate) struct ConnectError {
-    /// What happened, in the specification's words where it has some.
-    pub(crate) error: String,
-    /// Its kind, where no tunnel tells it.
-    pub(crate) class: Option<&'static str>,
-    /// Whether it came from waiting for a tunnel, which knows more of it.
-    is_of_tunnel: bool,
-    /// Whether the same call can only be refused again, whatever its kind: some databases lock an account that is tried
-    /// too often.
-    is_refusal: bool,
-    /// What to try; empty where the kind says it.
-    pub(crate) hint: &'static str,
-}
-
-impl ConnectError {
-    pub(crate) fn new(class: &'static str, error: impl Into<String>) -> Self {
-        Self {
-            error: error.into(),
-            class: Some(class),
-            ..Self::default()
-        }
-    }
-
-    /// The same, from waiting for a tunnel.
-    pub(crate) fn of_tunnel(self) -> Self {
-        Self {
-            is_of_tunnel: true,
-            ..self
-        }
-    }
-
-    /// The same, which is only tried again where something has changed.
-    pub(crate) fn refused(self, is_refusal: bool) -> Self {
-        Self { is_refusal, ..self }
-    }
-
-    /// What happened and what to try, for a log.
-    pub(crate) fn in_one_line(&self) -> String {
-        match self.hint {
-            "" => self.error.clone(),
-            hint => format!("{}; {hint}", self.error),
-        }
-    }
-
-    /// The same with what to try.
-    pub(crate) fn hint(self, hint: &'static str) -> Self {
-        Self { hint, ..self }
-    }
 }
 
 impl ConnectionRecord {
@@ -190,25 +30,7 @@ impl ConnectionRecord {
     pub(crate) fn new(app: &AppConfig, step: Step, done: Receiver<()>) -> Arc<Self> {
         let (stop, stopped) = crossbeam_channel::bounded(0);
         Arc::new(Self {
-            record: Mutex::new(Record {
-                made_from: app.clone(),
-                state: State::Connecting,
-                step,
-                server: String::new(),
-                site: Site::default(),
-                is_exposed: false,
-                local_url: String::new(),
-                error: String::new(),
-                class: None,
-                hint: "",
-                detail: String::new(),
-                host_key: None,
-                pause: None,
-                tunnel: None,
-                health: Health::default(),
-                awaited: None,
-            }),
-            stop: Mutex::new(Some(stop)),
+            status: Mutex::new(ConnectionStatus::new(app, step, stop)),
             stopped,
             retry: crossbeam_channel::bounded(1),
             done,
@@ -222,7 +44,7 @@ impl ConnectionRecord {
 
     /// Whether the stop signal was given.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.lock().is_none()
+        self.stopped.try_recv() != Err(TryRecvError::Empty)
     }
 
     /// Wishes to end a pause.
@@ -236,170 +58,171 @@ impl ConnectionRecord {
     }
 
     /// Where it is now.
-    pub(crate) fn state(&self) -> State {
-        self.record().state
+    pub(crate) fn state(&self) -> ConnectionState {
+        self.status().state()
     }
 
     /// Everything about it, for the API.
     pub(crate) fn result(&self) -> ConnectResult {
-        let mut record = self.record();
-        let snapshot = record.look();
-        record.result(snapshot.as_ref())
+        let mut status = self.status();
+        let snapshot = status.look();
+        status.result(snapshot.as_ref())
     }
 
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
-        let mut record = self.record();
-        let snapshot = record.look();
-        let mut result = record.result(snapshot.as_ref());
+        let mut result = self.result();
         result.pending_changes =
-            result.status.is_active() && record.made_from.differs_in_force(saved);
+            result.status.is_active() && self.status().made_from.differs_in_force(saved);
         result
     }
 
     /// From now on it is made from this.
     pub(super) fn is_made_from(&self, app: &AppConfig) {
-        self.record().made_from = app.clone();
+        self.status().made_from = app.clone();
     }
 
     /// Whether the application answers.
-    pub(super) fn health(&self) -> health::State {
-        self.record().health.state
+    pub(super) fn health(&self) -> HealthState {
+        self.status().health.state
     }
 
     /// The application has answered, or why it has not; true where that is news.
     pub(super) fn answered(&self, answer: Result<(), String>) -> bool {
-        self.record().health.take(answer)
+        self.status().health.take(answer)
     }
 
     /// The remote server, by its origin.
     pub(crate) fn goes_through(&self, origin: &str) {
-        origin.clone_into(&mut self.record().server);
+        origin.clone_into(&mut self.status().server);
     }
 
     /// Whether that is it.
     pub(crate) fn is_through(&self, origin: &str) -> bool {
-        self.record().server == origin
+        self.status().server == origin
     }
 
     /// The next step begins.
     pub(crate) fn step(&self, step: Step) {
-        let mut record = self.record();
-        record.step = step;
-        record.tunnel = None;
-        record.pause = None;
-        record.health = Health::default();
+        let mut status = self.status();
+        status.step = step;
+        status.tunnel = None;
+        status.pause = None;
+        status.health = Health::default();
     }
 
     /// A step that waits for this tunnel begins.
-    pub(crate) fn awaits(&self, step: Step, tunnel: Option<Arc<Tunnel>>) {
-        let mut record = self.record();
-        record.step = step;
-        record.tunnel = tunnel;
+    pub(crate) fn awaits(&self, step: Step, tunnel: Arc<Tunnel>) {
+        let mut status = self.status();
+        status.step = step;
+        status.tunnel = Some(tunnel);
     }
 
     /// The quick-setup calls pause, or go on.
     pub(crate) fn pauses(&self, pause: Option<Wait>) {
-        let mut record = self.record();
-        if record.step == Step::QuickSetup {
-            record.pause = pause;
+        let mut status = self.status();
+        if status.step == Step::QuickSetup {
+            status.pause = pause;
         }
     }
 
     /// Where the owner finds the web client.
     pub(crate) fn offers(&self, local_url: String) {
-        self.record().local_url = local_url;
+        self.status().local_url = local_url;
     }
 
     /// The work is complete.
-    pub(crate) fn completed(&self, site: Site) {
-        let mut record = self.record();
-        if record.go(Event::Completed) {
-            record.step = Step::Serving;
-            record.site = site;
-            record.is_exposed = true;
+    pub(super) fn completed(&self, site: Site) {
+        let mut status = self.status();
+        if status.go(Event::Completed) {
+            status.step = Step::Serving;
+            status.site = site;
+            status.is_exposed = true;
         }
     }
 
     /// The server takes the tunnel no more. What it said is shown until the next step begins.
     pub(crate) fn turned_away(&self) {
         // Nobody may have looked since the loss.
-        self.record().go(Event::TunnelLost);
+        self.status().go(Event::TunnelLost);
     }
 
     /// The work has failed (`setError`). `pause` is the time to the next round, where there is to be one; answers what
     /// that waits for.
-    pub(crate) fn failed(&self, fault: ConnectError, pause: Option<Duration>) -> Option<Awaited> {
-        let mut record = self.record();
-        let snapshot = record.look();
-        record.awaited = None;
-        if !record.go(Event::StepFailed) {
+    pub(super) fn failed(&self, failure: ConnectError, pause: Option<Duration>) -> Option<Awaited> {
+        let mut status = self.status();
+        let snapshot = status.look();
+        status.awaited = None;
+        if !status.go(Event::StepFailed) {
             return None;
         }
         // Wishes from before the pause do not end it.
         while self.retry.1.try_recv().is_ok() {}
-        // Of any other fault, the tunnel's last error is not the reason.
-        let snapshot = snapshot.filter(|_| fault.is_of_tunnel);
-        let reason = snapshot.and_then(|snapshot| snapshot.error);
-        record.class = fault.class;
-        if let Some(reason) = reason {
-            record.class = Some(super::result::class_name(reason.class));
-            record.host_key = reason.host_key.map(HostKey::from);
-            record.detail = reason.message;
+        let mut shown = ShownFailure {
+            error: failure.error,
+            class: failure.class,
+            hint: failure.hint,
+            ..ShownFailure::default()
+        };
+        // Of any other failure, the tunnel's last error is not the reason.
+        let reason = snapshot.filter(|_| failure.is_of_tunnel);
+        if let Some(reason) = reason.and_then(|snapshot| snapshot.error) {
+            shown.class = Some(class_name(reason.class));
+            shown.host_key = reason.host_key.map(HostKey::from);
+            shown.detail = reason.message;
         }
-        let by_class = record.class.is_some_and(|class| REFUSALS.contains(&class));
-        let is_refusal = fault.is_refusal || by_class;
-        record.awaited = pause.map(|pause| match is_refusal {
-            true => Awaited::Change,
-            false => Awaited::Moment(Instant::now() + pause),
+        let is_refusal = failure.is_refusal || shown.class.is_some_and(error::is_refusal);
+        status.awaited = pause.map(|pause| {
+            if is_refusal {
+                Awaited::Change
+            } else {
+                Awaited::Moment(Instant::now() + pause)
+            }
         });
-        record.error = fault.error;
-        record.hint = fault.hint;
-        record.pause = None;
-        record.local_url.clear();
-        record.tunnel = None;
-        record.awaited
+        status.failure = shown;
+        status.pause = None;
+        status.local_url.clear();
+        status.tunnel = None;
+        status.awaited
     }
 
     /// The next round begins; false where it was ended meanwhile.
     pub(crate) fn begins_again(&self, step: Step) -> bool {
-        let mut record = self.record();
-        record.awaited = None;
-        if !record.go(Event::RetryDue) {
+        let mut status = self.status();
+        status.awaited = None;
+        if !status.go(Event::RetryDue) {
             return false;
         }
-        record.is_exposed = false;
-        record.step = step;
-        record.error.clear();
-        record.hint = "";
-        record.detail.clear();
-        (record.class, record.host_key) = (None, None);
+        status.is_exposed = false;
+        status.step = step;
+        status.failure = ShownFailure::default();
         true
     }
 
     /// Waits for nothing any more: it stays failed.
     pub(crate) fn stays_failed(&self) {
-        self.record().awaited = None;
+        self.status().awaited = None;
     }
 
     /// Whether it counts as one of the connections at once: also while it waits for the next round.
     pub(crate) fn has_place(&self) -> bool {
-        let record = self.record();
-        record.state.is_active() || record.awaited.is_some()
+        let status = self.status();
+        status.state().is_active() || status.awaited.is_some()
     }
 
     /// Gives the stop signal; answers at once.
     pub(crate) fn stop(&self) {
+        let mut status = self.status();
         // Changes nothing where it has failed or ended already; the signal is given all the same.
-        self.record().go(Event::Disconnect);
-        drop(self.stop.lock().take());
+        status.go(Event::Disconnect);
+        status.stop = None;
     }
 
     /// Ends the present pause, whatever pauses.
     pub(crate) fn retry(&self) {
         // One wish is enough.
         let _ = self.retry.0.try_send(());
-        if let Some(tunnel) = &self.record().tunnel {
+        if let Some(tunnel) = &self.status().tunnel {
             tunnel.retry_now();
         }
     }
@@ -415,18 +238,23 @@ impl ConnectionRecord {
 
     /// Whether only a change can help.
     fn is_refused(&self) -> bool {
-        self.record().awaited == Some(Awaited::Change)
+        self.status().awaited == Some(Awaited::Change)
     }
 
     fn is_refused_for_credentials(&self) -> bool {
-        let class = self.record().class;
-        self.is_refused() && class.is_some_and(|class| OF_CREDENTIALS.contains(&class))
+        let class = self.status().failure.class;
+        self.is_refused() && class.is_some_and(error::is_refusal_of_credentials)
     }
 
     /// Another host key of the tunnel server is trusted.
     pub(crate) fn host_key_is_trusted(&self, server: &str) {
         let was_refused_for = |key: &HostKey| key.server == server;
-        let is_its_own = self.record().host_key.as_ref().is_some_and(was_refused_for);
+        let is_its_own = self
+            .status()
+            .failure
+            .host_key
+            .as_ref()
+            .is_some_and(was_refused_for);
         // Its main tunnel is not up yet.
         if is_its_own || !self.is_refused() {
             self.retry();
@@ -435,7 +263,7 @@ impl ConnectionRecord {
 
     /// Its application was changed: what has failed is tried with that.
     pub(crate) fn application_has_changed(&self) {
-        if self.record().awaited.is_some() {
+        if self.status().awaited.is_some() {
             self.retry();
         }
     }
@@ -445,81 +273,15 @@ impl ConnectionRecord {
         self.result().host_key
     }
 
-    fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock()
+    fn status(&self) -> MutexGuard<'_, ConnectionStatus> {
+        self.status.lock()
     }
-}
-
-impl Record {
-    /// Follows the table; false where the event changes nothing.
-    fn go(&mut self, event: Event) -> bool {
-        let next = self.state.on(event);
-        self.state = next.unwrap_or(self.state);
-        next.is_some()
-    }
-
-    /// Looks at the tunnel. Of one in use, the loss and the return are events: nothing has to watch it, because
-    /// whoever asks looks first.
-    fn look(&mut self) -> Option<Snapshot> {
-        let snapshot = self.tunnel.as_ref()?.snapshot();
-        if self.step == Step::Serving {
-            self.go(match snapshot.status {
-                Status::Connected => Event::TunnelBack,
-                _ => Event::TunnelLost,
-            });
-        }
-        Some(snapshot)
-    }
-
-    fn result(&self, snapshot: Option<&Snapshot>) -> ConnectResult {
-        let pause = self.pause.as_ref();
-        let mut result = ConnectResult {
-            status: self.state,
-            server: self.server.clone(),
-            site_url: self.site.site_url.clone(),
-            auth_url: self.site.auth_url.clone(),
-            app_id: self.site.app_id.clone(),
-            local_url: self.local_url.clone(),
-            error: self.error.clone(),
-            error_class: self.class,
-            hint: self.hint,
-            detail: self.detail.clone(),
-            host_key: self.host_key.clone(),
-            step: Some(self.step.number()),
-            step_name: Some(self.step.name()),
-            next_retry_ms: pause.map(|pause| millis_until(pause.until)),
-            ..ConnectResult::default()
-        };
-        if let Some(Awaited::Moment(at)) = self.awaited {
-            result.next_retry_ms = Some(millis_until(at));
-        }
-        if let Some(pause) = pause {
-            result.error.clone_from(&pause.reason);
-            result.error_class = Some("quick-setup");
-        }
-        if self.is_exposed && self.state.is_active() {
-            result.exposed = Some(Exposed::of(&self.made_from));
-        }
-        if self.state == State::Connected {
-            result.health = Some(self.health.clone());
-        }
-        if let Some(snapshot) = snapshot {
-            result.add_tunnel(snapshot, self.step == Step::Serving);
-        }
-        result
-    }
-}
-
-/// Milliseconds from now; 0 when it has passed.
-pub(crate) fn millis_until(at: Instant) -> u64 {
-    let left = at.saturating_duration_since(Instant::now());
-    u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::app_input::AppInput;
+    use crate::manager::apps::app_input::AppInput;
     use crate::tunnel::client::Settings;
     use crate::tunnel::ws::Endpoint;
 
@@ -540,7 +302,7 @@ mod tests {
         assert!(active.is_stopped());
         active.completed(Site::default());
         active.failed(ConnectError::new("x", "late"), None);
-        assert_eq!(active.state(), State::Disconnected);
+        assert_eq!(active.state(), ConnectionState::Disconnected);
         assert_eq!(active.result().error, "");
     }
 
@@ -565,7 +327,7 @@ mod tests {
         let shown = active.result();
         assert_eq!(
             (shown.status, shown.error_class),
-            (State::Failed, Some("quick-setup"))
+            (ConnectionState::Failed, Some("quick-setup"))
         );
         assert_eq!((shown.error.as_str(), shown.next_retry_ms), ("no", None));
     }
@@ -589,10 +351,10 @@ mod tests {
     #[test]
     fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
         let tunnel = failing_tunnel();
-        let failed = |step: Step, fault: ConnectError| {
+        let failed = |step: Step, failure: ConnectError| {
             let active = active();
-            active.awaits(step, Some(Arc::clone(&tunnel)));
-            let awaited = active.failed(fault, Some(Duration::from_secs(5)));
+            active.awaits(step, Arc::clone(&tunnel));
+            let awaited = active.failed(failure, Some(Duration::from_secs(5)));
             (active.result(), awaited)
         };
         let late = ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();

@@ -1,21 +1,22 @@
 //! What the status endpoint answers.
 
+use std::time::Instant;
+
 use serde::Serialize;
 
 use super::health::Health;
-use super::record::millis_until;
-use super::state::State;
-use crate::manager::app::AppConfig;
-use crate::manager::protocol::Protocol;
+use super::state::ConnectionState;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::protocol::Protocol;
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
 ///
-/// It has no `Debug`: two of its URLs hold codes.
-#[derive(Clone, Serialize)]
+/// It has no `Debug`: two of its URLs hold codes. The default is that of an application without a connection.
+#[derive(Clone, Default, Serialize)]
 pub(crate) struct ConnectResult {
-    pub(crate) status: State,
+    pub(crate) status: ConnectionState,
     /// The remote server's origin.
     pub(crate) server: String,
     pub(crate) site_url: String,
@@ -91,36 +92,6 @@ impl From<HostKeyChange> for HostKey {
     }
 }
 
-impl Default for ConnectResult {
-    /// That of an application without a connection.
-    fn default() -> Self {
-        Self {
-            status: State::Idle,
-            server: String::new(),
-            site_url: String::new(),
-            auth_url: String::new(),
-            error: String::new(),
-            error_class: None,
-            hint: "",
-            detail: String::new(),
-            host_key: None,
-            app_id: String::new(),
-            step: None,
-            step_name: None,
-            next_retry_ms: None,
-            local_url: String::new(),
-            latency_ms: None,
-            bytes_in: 0,
-            bytes_out: 0,
-            reconnects: 0,
-            since: None,
-            exposed: None,
-            pending_changes: false,
-            health: None,
-        }
-    }
-}
-
 impl ConnectResult {
     /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its figures.
     pub(super) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
@@ -140,6 +111,12 @@ impl ConnectResult {
             self.since = snapshot.since.map(rfc3339);
         }
     }
+}
+
+/// Milliseconds from now; 0 when it has passed.
+pub(crate) fn millis_until(at: Instant) -> u64 {
+    let left = at.saturating_duration_since(Instant::now());
+    u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The last round trip, in ms; of a tunnel that is down it says nothing.

@@ -5,22 +5,22 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use crossbeam_channel::select;
+use crossbeam_channel::{Receiver, select};
 
-use super::record::{Awaited, ConnectionRecord};
-use crate::manager::app::AppConfig;
+use super::record::ConnectionRecord;
+use super::status::Awaited;
 use crate::manager::app_state::AppState;
-use crate::manager::servers::RemoteServer;
+use crate::manager::apps::app::AppConfig;
 use crate::tunnel::client::Pauses;
 
-/// The pause after the first round that failed. Default 5 s: the round itself took some ten, unless it was refused.
+/// The pause after the first round that failed: the round itself took some ten, unless it was refused.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause. Default 60 s: one call a minute is little to a server, and an hour's outage costs a minute more.
+/// The longest pause: one call a minute is little to a server, and an hour's outage costs a minute more.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Time between two looks at the clocks and the credentials while it waits. Default 1 s.
+/// Time between two looks at the clocks while it waits.
 const LOOK: Duration = Duration::from_secs(1);
-/// How much further the wall clock must have gone than the other one for the machine to have slept. Default 10 s:
-/// corrections of the clock are smaller, and a try too many does no harm.
+/// How much further the wall clock must have gone than the other one for the machine to have slept: corrections of the
+/// clock are smaller, and a try too many does no harm.
 const SLEPT: Duration = Duration::from_secs(10);
 
 /// The rounds of one connection.
@@ -64,35 +64,32 @@ pub(super) fn comes_back(core: &AppState, app: &AppConfig) -> bool {
     autoconnect || core.connections.was_connected(&app.id)
 }
 
-/// Waits for what the next round waits for; false when the stop signal came first.
-pub(super) fn wait(
-    active: &ConnectionRecord,
-    remote: Option<&RemoteServer>,
-    awaited: Awaited,
-) -> bool {
+/// Waits for what the next round waits for; false when the stop signal came first. `changed` is closed when the server
+/// knows this connector by another name or password.
+pub(super) fn wait(record: &ConnectionRecord, awaited: Awaited, changed: &Receiver<()>) -> bool {
+    match awaited {
+        Awaited::Change => select! {
+            recv(record.stopped()) -> _ => false,
+            recv(record.retries()) -> _ => !record.is_stopped(),
+            recv(changed) -> _ => true,
+        },
+        Awaited::Moment(at) => wait_until(record, at),
+    }
+}
+
+fn wait_until(record: &ConnectionRecord, at: Instant) -> bool {
     let (since, asleep_since) = (Instant::now(), SystemTime::now());
-    let identity = remote.map(RemoteServer::identity);
-    loop {
-        let left = match awaited {
-            Awaited::Moment(at) => at.saturating_duration_since(Instant::now()),
-            Awaited::Change => LOOK,
-        };
+    while Instant::now() < at {
         select! {
-            recv(active.stopped()) -> _ => return false,
-            recv(active.retries()) -> _ => return !active.is_stopped(),
-            default(left.min(LOOK)) => {}
+            recv(record.stopped()) -> _ => return false,
+            recv(record.retries()) -> _ => return !record.is_stopped(),
+            default(at.saturating_duration_since(Instant::now()).min(LOOK)) => {}
         }
-        let is_over = match awaited {
-            Awaited::Moment(at) => {
-                let by_wall = asleep_since.elapsed().unwrap_or_default();
-                Instant::now() >= at || has_slept(since.elapsed(), by_wall)
-            }
-            Awaited::Change => remote.map(RemoteServer::identity) != identity,
-        };
-        if is_over {
-            return true;
+        if has_slept(since.elapsed(), asleep_since.elapsed().unwrap_or_default()) {
+            break;
         }
     }
+    true
 }
 
 /// Whether the machine slept in between: the monotonic clock stands still then, the wall clock does not.

@@ -1,4 +1,4 @@
-//! The states of an application's connection: the whole table is [`State::on`].
+//! The states of an application's connection: the whole table is [`ConnectionState::on`].
 //!
 //! ```text
 //!            Connect              Completed
@@ -13,10 +13,11 @@
 use serde::Serialize;
 
 /// Where a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum ConnectionState {
     /// There is no connection.
+    #[default]
     Idle,
     /// The work is under way, or the tunnel is between two connections.
     Connecting,
@@ -47,12 +48,12 @@ pub(crate) enum Event {
     Disconnect,
 }
 
+use ConnectionState::{Connected, Connecting, Disconnected, Failed, Idle};
 use Event::{Completed, Connect, Disconnect, RetryDue, StepFailed, TunnelBack, TunnelLost};
-use State::{Connected, Connecting, Disconnected, Failed, Idle};
 
-impl State {
+impl ConnectionState {
     /// The state after an event; none where the event changes nothing.
-    pub(crate) fn on(self, event: Event) -> Option<State> {
+    pub(crate) fn on(self, event: Event) -> Option<ConnectionState> {
         match (self, event) {
             // A record is created; the answer does not wait for the work.
             (Idle | Failed | Disconnected, Connect) => Some(Connecting),

@@ -1,5 +1,6 @@
 //! What a server answers, checked before anybody sees it.
 
+use crate::net::percent;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -8,16 +9,15 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::net::AddressClass;
-use crate::net::percent;
 use crate::tunnel::ws::Endpoint;
 
-/// Bytes of a URL or a server's address. Default 2048.
+/// Bytes of a URL or a server's address.
 const MAX_URL: usize = 2048;
 /// Bytes of a host name (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
-/// Bytes of a name, an id or a fingerprint. Default 255.
+/// Bytes of a name, an id or a fingerprint.
 const MAX_NAME: usize = 255;
-/// Bytes of a password or a code. Default 1024.
+/// Bytes of a password or a code.
 const MAX_SECRET: usize = 1024;
 
 /// What a server has assigned.
@@ -114,9 +114,10 @@ impl Connector {
             "{} is no address for tunnels of a server that is reached at a {server} address",
             self.external_ip
         );
-        match is_permitted {
-            true => Ok(self),
-            false => Err(Refusal::Address(wrong)),
+        if is_permitted {
+            Ok(self)
+        } else {
+            Err(Refusal::Address(wrong))
         }
     }
 }
@@ -215,6 +216,9 @@ struct Envelope {
     msg: Value,
     #[serde(default)]
     error: Value,
+    /// RFC 9457 section 3.1.4.
+    #[serde(default)]
+    detail: Value,
 }
 
 impl Envelope {
@@ -230,7 +234,7 @@ impl Envelope {
     }
 
     fn message(&self) -> String {
-        let said = [&self.message, &self.msg, &self.error];
+        let said = [&self.message, &self.msg, &self.error, &self.detail];
         let mut said = said.into_iter().filter_map(Value::as_str);
         said.find(|text| !text.is_empty())
             .unwrap_or_default()
@@ -263,7 +267,8 @@ struct RawConnector {
     #[serde(alias = "Username")]
     username: String,
     #[serde(alias = "Password")]
-    password: Zeroized,
+    /// Wiped when it is dropped, whether or not the rest of the answer is taken; so is the code below.
+    password: Zeroizing<String>,
     #[serde(default, alias = "TunnelPort")]
     tunnel_port: Option<i64>,
     #[serde(default, alias = "Fingerprint")]
@@ -293,20 +298,9 @@ struct RawApiKey {
     #[serde(default, alias = "NHPServer")]
     nhp_server: String,
     #[serde(default, alias = "Code")]
-    code: Zeroized,
+    code: Zeroizing<String>,
     #[serde(default, alias = "AppID")]
     app_id: String,
-}
-
-/// A string that is wiped when it is dropped, whether or not the rest of the answer is taken.
-#[derive(Default, Deserialize)]
-#[serde(from = "String")]
-struct Zeroized(Zeroizing<String>);
-
-impl From<String> for Zeroized {
-    fn from(text: String) -> Self {
-        Self(Zeroizing::new(text))
-    }
 }
 
 impl Parts {
@@ -336,11 +330,13 @@ impl RawConnector {
         if let Some(fingerprint) = &fingerprint {
             check("connector.fingerprint", fingerprint, MAX_NAME)?;
         }
+        given("connector.username", &self.username, MAX_NAME)?;
+        given("connector.password", &self.password, MAX_SECRET)?;
         Ok(Connector {
             external_ip: host("connector.external_ip", self.external_ip)?,
             api_port: port("connector.api_port", self.api_port)?,
-            username: given("connector.username", self.username, MAX_NAME)?,
-            password: secret("connector.password", self.password.0)?,
+            username: self.username,
+            password: self.password,
             tunnel_port: tunnel_port
                 .map(|number| port("connector.tunnel_port", number))
                 .transpose()?,
@@ -370,7 +366,7 @@ impl RawApp {
 impl RawApiKey {
     fn checked(self) -> Result<ApiKey, Refusal> {
         check("api_key.app_id", &self.app_id, MAX_NAME)?;
-        check("api_key.code", &self.code.0, MAX_SECRET)?;
+        check("api_key.code", &self.code, MAX_SECRET)?;
         check("api_key.nhp_server", &self.nhp_server, MAX_URL)?;
         if !self.nhp_server.is_empty() && web_base(&self.nhp_server).is_none() {
             let wrong = "it is no http or https address";
@@ -378,7 +374,7 @@ impl RawApiKey {
         }
         Ok(ApiKey {
             nhp_server: self.nhp_server,
-            code: self.code.0,
+            code: self.code,
             app_id: self.app_id,
         })
     }
@@ -395,26 +391,18 @@ fn check(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
     if text.len() > cap {
         return Err(Refusal::Value(name, "it is too long"));
     }
-    match text.chars().any(char::is_control) {
-        true => Err(Refusal::Value(name, "it has control characters in it")),
-        false => Ok(()),
+    if text.chars().any(char::is_control) {
+        Err(Refusal::Value(name, "it has control characters in it"))
+    } else {
+        Ok(())
     }
 }
 
-fn given(name: &'static str, text: String, cap: usize) -> Result<String, Refusal> {
-    check(name, &text, cap)?;
-    match text.is_empty() {
-        true => Err(Refusal::Value(name, "it is empty")),
-        false => Ok(text),
+fn given(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
+    if text.is_empty() {
+        return Err(Refusal::Value(name, "it is empty"));
     }
-}
-
-fn secret(name: &'static str, text: Zeroizing<String>) -> Result<Zeroizing<String>, Refusal> {
-    check(name, &text, MAX_SECRET)?;
-    match text.is_empty() {
-        true => Err(Refusal::Value(name, "it is empty")),
-        false => Ok(text),
-    }
+    check(name, text, cap)
 }
 
 /// A host name, or an address with or without brackets.

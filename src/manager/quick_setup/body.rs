@@ -47,8 +47,7 @@ fn is_false(value: &bool) -> bool {
 impl Body<'_> {
     /// The bytes to send.
     pub fn to_json(&self) -> Zeroizing<Vec<u8>> {
-        // Strings, numbers and booleans in memory: there is nothing that could fail.
-        to_json(self).unwrap_or_default()
+        to_json(self).expect("strings, numbers and booleans have a JSON form")
     }
 }
 

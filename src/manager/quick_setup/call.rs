@@ -25,11 +25,11 @@ use crate::tunnel::ws::{self, Proxy};
 const PATH: &str = "/api/public/quick-setup";
 /// The API path of an application at a relay of ours; its id follows.
 const APPLICATIONS: &str = "/api/public/applications/";
-/// Bytes of an answer. Default 1 MiB; one has some hundred.
+/// Bytes of an answer.
 const MAX_ANSWER: u64 = 1024 * 1024;
-/// Bytes that are read of what comes with another status than 2xx. Default 16 KiB: it is only shown.
+/// Bytes that are read of what comes with another status than 2xx: it is only shown.
 const MAX_EXPLANATION: u64 = 16 * 1024;
-/// Bytes of the head of an answer. Default 32 KiB.
+/// Bytes of the head of an answer.
 const MAX_HEAD: usize = 32 * 1024;
 
 const LATE: &str = "it did not answer in time";
@@ -68,9 +68,10 @@ pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result
     let response = request.send(body).map_err(explained)?;
     let mut reply = reply(response).map_err(explained)?;
     // Behind a proxy, a server is only where its own address says.
-    let address = match is_direct {
-        true => reached.address(),
-        false => server.host().parse().ok(),
+    let address = if is_direct {
+        reached.address()
+    } else {
+        server.host().parse().ok()
     };
     if let Some(class) = address.and_then(AddressClass::of) {
         reply.server_class = class;
@@ -103,9 +104,10 @@ fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
     let wait = wait.and_then(|value| value.to_str().ok());
     let retry_after = wait.and_then(|value| retry_after::parse(value, SystemTime::now()));
     let status = response.status();
-    let body = match status.is_success() {
-        true => whole(response.body_mut())?,
-        false => beginning(response.body_mut()),
+    let body = if status.is_success() {
+        whole(response.body_mut())?
+    } else {
+        beginning(response.body_mut())
     };
     Ok(Reply {
         status: status.as_u16(),
@@ -165,9 +167,10 @@ fn tls(server: &ServerUrl) -> Result<TlsConfig, String> {
         .iter()
         .map(|authority| Certificate::from_der(authority).to_owned())
         .collect();
-    let roots = match authorities.is_empty() {
-        true => RootCerts::WebPki,
-        false => RootCerts::Specific(Arc::new(authorities)),
+    let roots = if authorities.is_empty() {
+        RootCerts::WebPki
+    } else {
+        RootCerts::Specific(Arc::new(authorities))
     };
     Ok(config.root_certs(roots).build())
 }

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use zeroize::Zeroizing;
-
 use super::answer::Refusal;
-use super::redact::{excerpt, message};
+use super::redact::SentSecrets;
 
 /// The reason, fit to be shown: what came is cleaned, bounded and without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,22 +59,21 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// An answer that was refused; `secrets` are what none of it may repeat.
-    pub(super) fn of(refusal: Refusal, body: &[u8], secrets: &[Zeroizing<String>]) -> Self {
-        let wrong = |reason: String, came: String| Self::Answer { reason, came };
-        let shown = |text: &[u8]| excerpt(text, secrets);
-        match refusal {
-            Refusal::NotJson => wrong("it is no JSON object".to_owned(), shown(body)),
-            Refusal::Code(code, said) => Self::Refused {
-                code: shown(code.as_bytes()),
-                said: message(&said, secrets),
-            },
-            Refusal::Shape(reason) => wrong(reason, shown(body)),
-            Refusal::Address(reason) => {
-                wrong(format!("connector.external_ip: {reason}"), String::new())
+    /// An answer that was refused.
+    pub(super) fn of(refusal: Refusal, body: &[u8], secrets: &SentSecrets) -> Self {
+        let (reason, came) = match refusal {
+            Refusal::Code(code, said) => {
+                return Self::Refused {
+                    code: secrets.message(&code),
+                    said: secrets.message(&said),
+                };
             }
-            Refusal::Value(name, reason) => wrong(format!("{name}: {reason}"), String::new()),
-        }
+            Refusal::NotJson => ("it is no JSON object".to_owned(), secrets.excerpt(body)),
+            Refusal::Shape(reason) => (reason, String::new()),
+            Refusal::Address(reason) => (format!("connector.external_ip: {reason}"), String::new()),
+            Refusal::Value(name, reason) => (format!("{name}: {reason}"), String::new()),
+        };
+        Self::Answer { reason, came }
     }
 
     /// What the user can do about it.

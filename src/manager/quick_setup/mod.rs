@@ -8,8 +8,7 @@
 //!                           └ anything else: Failure
 //! ```
 //!
-//! `answer` checks all that a server sends before anybody sees it; `shown` makes an excerpt of
-//! what cannot be understood, without secrets; `retry_after` reads a date or a number.
+//! `answer` checks all that a server sends before anybody sees it; `redact` makes what is shown of it.
 
 mod answer;
 mod body;
@@ -26,4 +25,4 @@ pub use answer::{ApiKey, App, Connector, Resource, Setup};
 pub use body::Body;
 pub use failure::Failure;
 pub(crate) use release::release;
-pub use run::{ATTEMPTS, Caller, Wait, run};
+pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};

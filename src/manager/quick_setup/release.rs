@@ -8,9 +8,9 @@ use super::call::{self, NoReply};
 use crate::manager::ServerUrl;
 use crate::store::Credentials;
 
-/// Time for all of it. Default 10 s: nobody waits for it.
+/// Time for all of it: nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of the stack of the call's thread. Default 512 KiB: TLS.
+/// Bytes of the stack of the call's thread: TLS.
 const STACK: usize = 512 * 1024;
 
 /// Begins the call, and does not wait: what is not given back is the relay's to keep, and costs nobody anything. The

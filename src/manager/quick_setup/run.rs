@@ -1,7 +1,6 @@
 //! The attempts and the pauses between them.
 
 use crate::sync::Permits;
-use std::sync::Arc;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,18 +11,16 @@ use zeroize::Zeroizing;
 use super::answer::{self, Setup};
 use super::call::{NoReply, Reply, call};
 use super::failure::Failure;
-use super::redact::{excerpt, message, secrets_of};
+use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
-use crate::store::Credentials;
 
 /// How often a server is asked at most.
 pub const ATTEMPTS: u32 = 5;
 
-/// A call's stack, in bytes. Default 512 KiB: TLS fits in a debug build too.
+/// A call's stack, in bytes: TLS fits in a debug build too.
 const STACK: usize = 512 * 1024;
 
-/// Calls alive at once, those included that nobody waits for any more. Default 64: three times
-/// the connections that there can be.
+/// Calls alive at once, those included that nobody waits for any more: three times the connections that there can be.
 const MAX_CALLS: usize = 64;
 
 /// Calls alive.
@@ -57,36 +54,38 @@ pub struct Wait {
 
 /// Whose application is to be set up.
 pub trait Caller {
-    /// The credentials; read anew from where they are stored when `reload` is given.
-    fn credentials(&self, reload: bool) -> Result<Credentials, String>;
-    /// The body to send with these credentials, as [`Body::to_json`](super::Body::to_json) makes it.
-    fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>>;
+    /// Prepares the next call; the credentials are read anew from where they are stored when `reload` is given.
+    fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure>;
     /// A pause begins, or ends with `None`.
-    fn waiting(&self, wait: Option<Wait>);
-    /// The server has accepted the credentials; called once for each [`Setup`] that arrives, also
-    /// when nobody waits for it any more, on the thread of the call and before [`run`] answers it.
-    /// One that is late may come after that of a newer run.
-    fn accepted(&self, setup: &Setup);
+    fn waiting(&mut self, wait: Option<Wait>);
+}
+
+/// One call that is to be made.
+pub struct PreparedCall {
+    /// What to send, as [`Body::to_json`](super::Body::to_json) makes it.
+    pub body: Zeroizing<Vec<u8>>,
+    /// Called when the server has accepted the credentials, also when nobody waits for it any more: on the thread of
+    /// the call, before [`run`] returns. One that is late may come after that of a newer run.
+    pub accepted: Box<dyn FnOnce(&Setup) + Send>,
 }
 
 /// Asks `server`, at most [`ATTEMPTS`] times.
 ///
-/// Each call runs on a thread of its own, as it cannot be interrupted. `stop` (a message, or its
-/// other end dropped) ends the wait at once, and the call's thread ends within 30 s by itself.
-/// A message on `retry` ends a pause.
+/// Each call runs on a thread of its own, as it cannot be interrupted. `stop` (a message, or its other end dropped)
+/// ends the wait at once, and the call's thread ends within 30 s by itself. A message on `retry` ends a pause.
 pub fn run(
     server: &ServerUrl,
-    caller: Arc<dyn Caller + Send + Sync>,
+    caller: &mut dyn Caller,
     stop: &Receiver<()>,
     retry: &Receiver<()>,
 ) -> Result<Setup, Failure> {
-    run_at(PACE, server, &caller, stop, retry)
+    run_at(PACE, server, caller, stop, retry)
 }
 
 pub(super) fn run_at(
     pace: Pace,
     server: &ServerUrl,
-    caller: &Arc<dyn Caller + Send + Sync>,
+    caller: &mut dyn Caller,
     stop: &Receiver<()>,
     retry: &Receiver<()>,
 ) -> Result<Setup, Failure> {
@@ -164,7 +163,7 @@ enum Outcome {
 fn ask(
     pace: Pace,
     server: &ServerUrl,
-    caller: &Arc<dyn Caller + Send + Sync>,
+    caller: &mut dyn Caller,
     stop: &Receiver<()>,
     reload: bool,
 ) -> Result<Outcome, Failure> {
@@ -172,9 +171,7 @@ fn ask(
     if stop.try_recv() != Err(TryRecvError::Empty) {
         return Err(Failure::Stopped);
     }
-    let credentials = caller.credentials(reload).map_err(Failure::Local)?;
-    let body = caller.body(&credentials);
-    let answered = start(pace, server.clone(), Arc::clone(caller), body)?;
+    let answered = start(pace, server.clone(), caller.prepare(reload)?)?;
     select! {
         recv(stop) -> _ => Err(Failure::Stopped),
         recv(answered) -> outcome => {
@@ -187,13 +184,13 @@ fn ask(
 fn start(
     pace: Pace,
     server: ServerUrl,
-    caller: Arc<dyn Caller + Send + Sync>,
-    body: Zeroizing<Vec<u8>>,
+    prepared: PreparedCall,
 ) -> Result<Receiver<Outcome>, Failure> {
     let too_many = || format!("{MAX_CALLS} quick-setup calls still wait for an answer");
     let permit = CALLS
         .take(MAX_CALLS)
         .ok_or_else(|| Failure::Local(too_many()))?;
+    let PreparedCall { body, accepted } = prepared;
     let (answer, answered) = bounded(1);
     thread::Builder::new()
         .name("quick-setup".to_owned())
@@ -202,7 +199,7 @@ fn start(
             let _permit = permit;
             let outcome = judged(call(&server, &body, pace.call), &body);
             if let Outcome::Done(setup) = &outcome {
-                caller.accepted(setup);
+                accepted(setup);
             }
             // Nobody may be waiting any more.
             let _ = answer.send(outcome);
@@ -217,10 +214,10 @@ fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
         Err(NoReply::Passing(reason)) => return Outcome::Passing(reason),
         Err(NoReply::Lasting(failure)) => return Outcome::Failed(failure),
     };
-    let secrets = secrets_of(sent);
+    let secrets = SentSecrets::of(sent);
     let said = || match answer::message(&reply.body) {
-        Some(text) => message(&text, &secrets),
-        None => excerpt(&reply.body, &secrets),
+        Some(text) => secrets.message(&text),
+        None => secrets.excerpt(&reply.body),
     };
     match reply.status {
         200..=299 => match answer::read_from(reply.server_class, &reply.body) {

@@ -1,13 +1,14 @@
 //! The retry table row by row, in a time of its own; `tests/quick_setup.rs` has the real one.
 
 use crate::sync::Mutex;
+use std::sync::Arc;
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 use zeroize::Zeroizing;
 
 use super::*;
 use crate::manager::quick_setup::Body;
-use crate::store::{DataDir, Fingerprint};
+use crate::store::{Credentials, DataDir, Fingerprint};
 
 #[path = "../../../tests/support/quick_setup.rs"]
 mod server;
@@ -26,23 +27,14 @@ struct Fake {
     accepted: Sender<Setup>,
 }
 
-impl Caller for Fake {
-    fn credentials(&self, reload: bool) -> Result<Credentials, String> {
-        self.reloads.lock().push(reload);
-        let mut credentials = self.base.clone();
-        if reload {
-            credentials.password = Zeroizing::new("reloaded-password".to_owned());
-        }
-        Ok(credentials)
-    }
-
-    fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
+impl Fake {
+    fn body(&self, password: &str) -> Zeroizing<Vec<u8>> {
         let body = Body {
             protocol: "http",
             ip: "127.0.0.1",
             port: 80,
-            connector_name: &credentials.connector_name,
-            password: &credentials.password,
+            connector_name: &self.base.connector_name,
+            password,
             client_app_id: "00ff",
             enroll_token: Some("enrol-token"),
             display_name: "",
@@ -54,17 +46,28 @@ impl Caller for Fake {
         };
         body.to_json()
     }
+}
 
-    fn waiting(&self, wait: Option<Wait>) {
+impl Caller for Arc<Fake> {
+    fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure> {
+        self.reloads.lock().push(reload);
+        let accepted = self.accepted.clone();
+        Ok(PreparedCall {
+            body: if reload {
+                self.body("reloaded-password")
+            } else {
+                self.body(&self.base.password)
+            },
+            accepted: Box::new(move |setup| accepted.send(setup.clone()).unwrap()),
+        })
+    }
+
+    fn waiting(&mut self, wait: Option<Wait>) {
         let left = wait.map(|wait| {
             let left = wait.until.saturating_duration_since(Instant::now());
             (wait.attempt, left, wait.reason)
         });
         self.waits.lock().push(left);
-    }
-
-    fn accepted(&self, setup: &Setup) {
-        self.accepted.send(setup.clone()).unwrap();
     }
 }
 
@@ -106,8 +109,8 @@ impl Scene {
     }
 
     fn run_at(&self, pace: Pace) -> Result<Setup, Failure> {
-        let caller: Arc<dyn Caller + Send + Sync> = self.fake.clone();
-        run_at(pace, &self.url, &caller, &self.stop.1, &self.retry.1)
+        let mut caller = Arc::clone(&self.fake);
+        run_at(pace, &self.url, &mut caller, &self.stop.1, &self.retry.1)
     }
 
     /// The text of the failure, in which no secret may be.
@@ -363,8 +366,8 @@ fn stop_ends_a_pause_and_prevents_a_call() {
     });
     let (sender, closed) = bounded(0);
     drop(sender);
-    let caller: Arc<dyn Caller + Send + Sync> = scene.fake.clone();
-    let stopped = run_at(FAST, &scene.url, &caller, &closed, &scene.retry.1);
+    let mut caller = Arc::clone(&scene.fake);
+    let stopped = run_at(FAST, &scene.url, &mut caller, &closed, &scene.retry.1);
     assert_eq!(stopped, Err(Failure::Stopped));
     assert_eq!(scene.server.requests().len(), 1);
 }

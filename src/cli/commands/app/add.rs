@@ -52,7 +52,7 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let added = match Manager::find(&home)? {
         Some(manager) => manager.call("POST", "/api/apps", Some(&body))?,
-        None => AppStore::new(home).add(input).map_err(of_store)?.shown(),
+        None => AppStore::new(home).add(input).map_err(of_store)?.to_json(),
     };
     if let Some(warning) = warning::of(&added) {
         warn(&warning);

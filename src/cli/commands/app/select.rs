@@ -17,7 +17,7 @@ pub(super) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Valu
     }
     let stored = AppStore::new(home.clone()).list().map_err(of_store)?;
     let shown = stored.iter().map(|app| {
-        let mut shown = app.shown();
+        let mut shown = app.to_json();
         if let Some(members) = shown.as_object_mut() {
             members.insert("conn_status".into(), "idle".into());
         }

@@ -10,7 +10,7 @@ use crate::cli::args::table::mysql::{COMMAND, READWRITE, SERVER, SHARE, VISIBLE}
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
 use crate::cli::failure::{Failure, printable};
 use crate::manager::ServerUrl;
-use crate::manager::one_shot::{self, NotShared, Shared};
+use crate::manager::one_shot::{self, ActiveShare, NotShared};
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
 use crate::store::DataDir;
 
@@ -23,7 +23,7 @@ pub(super) struct ShareRequest {
 
 /// The sharing at work.
 pub(super) struct Sharing {
-    pub(super) shared: Shared,
+    pub(super) shared: ActiveShare,
     embedded: Option<Embedded>,
 }
 

@@ -1,15 +1,13 @@
 //! What a client sends, made into an application: every field is checked, and all wrong ones are named at once.
 
-mod reader;
-
-use std::fmt;
 use std::time::SystemTime;
 
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
-use zeroize::Zeroizing;
 
 use super::app::AppConfig;
+pub use super::fields::Invalid;
+use super::fields::{self, Secret};
 use crate::store::time::rfc3339;
 
 /// A checked application that has no identifier yet.
@@ -19,53 +17,22 @@ pub struct AppInput {
     db_pass: Secret,
 }
 
-/// What becomes of a secret.
-enum Secret {
-    /// It was left out.
-    Keep,
-    /// It was sent empty.
-    Clear,
-    /// It was sent.
-    Set(Zeroizing<String>),
-}
-
 /// The system gives no random bytes.
 #[derive(Debug)]
 pub struct NoRandom;
-
-/// Everything that is wrong, by field.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Invalid(Vec<(String, String)>);
-
-impl Invalid {
-    /// The fields and what is wrong with each.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, why)| (&**name, &**why))
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self
-            .fields()
-            .map(|(name, why)| format!("{name} {why}"))
-            .collect();
-        f.write_str(&lines.join("; "))
-    }
-}
-
-impl std::error::Error for Invalid {}
 
 impl AppInput {
     /// Reads a body; `insecure` lets a remote server be reached without TLS.
     pub fn parse(body: &Value, insecure: bool) -> Result<Self, Invalid> {
         let Some(fields) = body.as_object() else {
-            return Err(Invalid(vec![(
-                "body".into(),
-                "must be a JSON object".into(),
-            )]));
+            return Err(Invalid::of("body", "must be a JSON object"));
         };
-        reader::read(fields, insecure)
+        let (app, auth_pass, db_pass) = fields::read(fields, insecure)?;
+        Ok(Self {
+            app,
+            auth_pass,
+            db_pass,
+        })
     }
 
     /// A new application.
@@ -91,16 +58,6 @@ impl AppInput {
             updated_at: rfc3339(SystemTime::now()),
             last_connected_at: old.last_connected_at.clone(),
             ..self.app
-        }
-    }
-}
-
-impl Secret {
-    fn over(self, old: Option<Zeroizing<String>>) -> Option<Zeroizing<String>> {
-        match self {
-            Self::Keep => old,
-            Self::Clear => None,
-            Self::Set(secret) => Some(secret),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! An application, as it is stored and as the API shows it. What a client sends becomes one in [`draft`](super::draft).
-
-use std::fmt;
+//! An application, as it is stored and as the API shows it. What a client sends becomes one by
+//! [`AppInput`](super::app_input::AppInput).
 
 use crate::net::authority::authority;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -75,7 +76,7 @@ fn yes() -> bool {
 
 impl AppConfig {
     /// As answers show it: a bool stands for each secret.
-    pub fn shown(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "id": self.id,
             "name": self.name,
@@ -135,7 +136,7 @@ impl AppConfig {
 /// Shows no secret.
 impl fmt::Debug for AppConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AppConfig({})", self.shown())
+        write!(f, "AppConfig({})", self.to_json())
     }
 }
 
@@ -148,7 +149,7 @@ mod tests {
     fn no_secret_is_shown_or_debugged() {
         let body = json!({"protocol": "mysql", "auth_pass": "hunter2", "db_pass": "hunter2"});
         let app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
-        let shown = app.shown().to_string();
+        let shown = app.to_json().to_string();
         assert!(!shown.contains("hunter2") && !format!("{app:?}").contains("hunter2"));
         assert!(shown.contains("\"has_db_pass\":true") && shown.contains("\"has_auth_pass\":true"));
     }

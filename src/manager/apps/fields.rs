@@ -1,19 +1,20 @@
 //! The fields of a body, one by one.
 
+use crate::net::authority::{MAX_HOST, authority, is_host};
+use std::fmt;
+
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-use super::{AppInput, Invalid, Secret};
-use crate::manager::app::AppConfig;
-use crate::manager::protocol::Protocol;
+use super::app::AppConfig;
+use super::protocol::Protocol;
 use crate::manager::server_url::ServerUrl;
-use crate::net::authority::{MAX_HOST, authority, is_host};
 
-/// Characters of a name. Default 100: it stands on a card.
+/// Characters of a name: it stands on a card.
 const NAME_CAP: usize = 100;
-/// Characters of a user's or database's name. Default 255: the longest that a server takes.
+/// Characters of a user's or database's name: the longest that a server takes.
 const TEXT_CAP: usize = 255;
-/// Characters of a password. Default 1024.
+/// Characters of a password.
 const SECRET_CAP: usize = 1024;
 /// Characters of a URL.
 const URL_CAP: usize = 2048;
@@ -51,15 +52,67 @@ const FIELDS: [&str; 16] = [
     "autoconnect",
 ];
 
-/// Makes an application of the fields; `insecure` lets a remote server be reached without TLS.
-pub(super) fn read(fields: &Map<String, Value>, insecure: bool) -> Result<AppInput, Invalid> {
+/// Everything that is wrong, by field.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Invalid(Vec<(String, String)>);
+
+impl Invalid {
+    pub(super) fn of(name: &str, why: impl Into<String>) -> Self {
+        Self(vec![(name.to_owned(), why.into())])
+    }
+
+    /// The fields and what is wrong with each.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, why)| (&**name, &**why))
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self
+            .fields()
+            .map(|(name, why)| format!("{name} {why}"))
+            .collect();
+        f.write_str(&lines.join("; "))
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// What becomes of a secret.
+pub(super) enum Secret {
+    /// It was left out.
+    Keep,
+    /// It was sent empty.
+    Clear,
+    /// It was sent.
+    Set(Zeroizing<String>),
+}
+
+impl Secret {
+    /// In place of `old`.
+    pub(super) fn over(self, old: Option<Zeroizing<String>>) -> Option<Zeroizing<String>> {
+        match self {
+            Self::Keep => old,
+            Self::Clear => None,
+            Self::Set(secret) => Some(secret),
+        }
+    }
+}
+
+/// Makes an application of the fields, without its secrets, which are `auth_pass` and `db_pass`; `insecure` lets a
+/// remote server be reached without TLS.
+pub(super) fn read(
+    fields: &Map<String, Value>,
+    insecure: bool,
+) -> Result<(AppConfig, Secret, Secret), Invalid> {
     let mut reader = Reader {
         fields,
         problems: Invalid::default(),
     };
     reader.refuse_unknown();
-    match reader.draft(insecure) {
-        Some(draft) if reader.problems.0.is_empty() => Ok(draft),
+    match reader.application(insecure) {
+        Some(read) if reader.problems.0.is_empty() => Ok(read),
         _ => Err(reader.problems),
     }
 }
@@ -71,7 +124,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn draft(&mut self, insecure: bool) -> Option<AppInput> {
+    fn application(&mut self, insecure: bool) -> Option<(AppConfig, Secret, Secret)> {
         let protocol = self.protocol();
         let ip = self.host();
         let port = self.port("port");
@@ -100,11 +153,7 @@ impl Reader<'_> {
             last_connected_at: None,
         };
         let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));
-        protocol.map(|_| AppInput {
-            app: named(app),
-            auth_pass,
-            db_pass,
-        })
+        protocol.map(|_| (named(app), auth_pass, db_pass))
     }
 
     fn refuse_unknown(&mut self) {

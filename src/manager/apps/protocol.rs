@@ -70,9 +70,10 @@ impl Protocol {
 
     /// The protocol that the remote server is told: of a database it sees the web client.
     pub fn exposed(self) -> &'static str {
-        match self.is_database() {
-            true => Http.name(),
-            false => self.name(),
+        if self.is_database() {
+            Http.name()
+        } else {
+            self.name()
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile};
 use serde::{Deserialize, Serialize};
 
-/// Applications of one user. Default 100: a page lists them all.
+/// Applications of one user: a page lists them all.
 pub const MAX_APPS: usize = 100;
 const FILE: &str = ".apps";
 const PURPOSE: &str = "postern applications 1";

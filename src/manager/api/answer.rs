@@ -1,0 +1,21 @@
+//! What a handler of the management API answers with.
+
+use crate::http::{ApiError, Request, Response};
+use crate::manager::apps::app_store;
+
+pub(super) type Answer = Result<Response, ApiError>;
+
+/// The `{id}` of the path.
+pub(super) fn id(request: &Request) -> &str {
+    request.param("id").expect("the route has an {id}")
+}
+
+/// The status that an error of the stored list has.
+pub(super) fn failed(error: app_store::Error) -> ApiError {
+    let status = match &error {
+        app_store::Error::Unknown(_) => 404,
+        app_store::Error::Full => 429,
+        _ => 500,
+    };
+    ApiError::new(status, error.to_string())
+}

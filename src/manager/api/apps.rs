@@ -1,0 +1,113 @@
+//! Applications: listed, added, changed, removed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Answer, failed, id};
+use crate::http::{ApiError, Request, Response};
+use crate::manager::app_state::AppState;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::app_input::{AppInput, Invalid};
+use crate::manager::connection::ConnectionState;
+use crate::manager::quick_setup;
+
+/// Time for a deleted application's connection to end before the application is removed.
+const DELETE_WAIT: Duration = Duration::from_secs(2);
+
+pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
+    let apps = core.apps.list().map_err(failed)?;
+    let shown: Vec<Value> = apps.iter().map(|app| with_connection(core, app)).collect();
+    Ok(Response::ok(shown))
+}
+
+fn with_connection(core: &AppState, app: &AppConfig) -> Value {
+    let mut shown = app.to_json();
+    let result = core.connections.result_beside(app);
+    if let Some(members) = shown.as_object_mut() {
+        let status = result
+            .as_ref()
+            .map_or(ConnectionState::Idle, |result| result.status);
+        members.insert("conn_status".into(), json!(status));
+        if let Some(result) = result {
+            if let Some(health) = &result.health {
+                members.insert("health".into(), json!(health));
+            }
+            members.insert("connection".into(), json!(result));
+        }
+    }
+    shown
+}
+
+pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
+    let added = core.apps.add(input(core, request)?).map_err(failed)?;
+    log::info!("application {}: added", added.id);
+    Ok(Response::json(
+        201,
+        &json!({"code": 201, "data": added.to_json()}),
+    ))
+}
+
+pub(super) fn show(core: &Arc<AppState>, request: &Request) -> Answer {
+    let app = core.apps.find(id(request)).map_err(failed)?;
+    Ok(Response::ok(with_connection(core, &app)))
+}
+
+pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
+    // Before the body is looked at: of an unknown one nothing else matters.
+    core.apps.find(id(request)).map_err(failed)?;
+    let app = core
+        .apps
+        .replace(id(request), input(core, request)?)
+        .map_err(failed)?;
+    log::info!("application {}: changed", app.id);
+    core.connections.application_has_changed(&app.id);
+    core.retire_unused_main_tunnels();
+    Ok(Response::ok(with_connection(core, &app)))
+}
+
+pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    core.apps.find(id).map_err(failed)?;
+    if let Some(done) = core.connections.disconnect(id) {
+        // One that takes longer is ended all the same.
+        let _ = done.recv_timeout(DELETE_WAIT);
+    }
+    let removed = core.apps.remove(id).map_err(failed)?;
+    // One that began in between; what begins later finds no application.
+    core.connections.disconnect(id);
+    core.connections.forget(id);
+    give_back(core, &removed);
+    core.retire_unused_main_tunnels();
+    log::info!("application {id}: removed");
+    Ok(Response::ok(removed.to_json()))
+}
+
+/// An application that was connected once has a place at its server.
+fn give_back(core: &AppState, app: &AppConfig) {
+    if app.last_connected_at.is_none() {
+        return;
+    }
+    if let (Ok(url), Ok(known)) = (core.server_of(app), core.credentials.with_connector_info()) {
+        let known = known.into_iter().find(|(origin, _)| origin == url.origin());
+        if let Some((_, known)) = known.filter(|(_, known)| known.accepted) {
+            // Nobody waits for it.
+            drop(quick_setup::release(url, known, app.id.clone()));
+        }
+    }
+}
+
+fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
+    let body: Value = request.json()?;
+    AppInput::parse(&body, core.insecure).map_err(|invalid| wrong(&invalid))
+}
+
+/// All wrong fields, in the message and by name.
+fn wrong(invalid: &Invalid) -> ApiError {
+    let fields: Map<String, Value> = invalid
+        .fields()
+        .map(|(name, why)| (name.to_owned(), Value::from(why)))
+        .collect();
+    ApiError::bad_request(invalid.to_string()).with("fields", fields)
+}

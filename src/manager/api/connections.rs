@@ -1,0 +1,56 @@
+//! Connections: begun, ended, looked at.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::answer::{Answer, failed, id};
+use crate::http::{ApiError, Request, Response};
+use crate::manager::app_state::AppState;
+use crate::manager::connection::{self, ConnectionState, Refused};
+
+pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
+    let app = core.apps.find(id(request)).map_err(failed)?;
+    match connection::begin(core, app) {
+        Ok(status) => Ok(Response::json(
+            200,
+            &json!({"code": 200, "status": status, "data": {"status": status}}),
+        )),
+        Err(refused @ Refused::TooMany) => Err(ApiError::too_many(refused.to_string())),
+        Err(refused) => Err(ApiError::new(503, refused.to_string())),
+    }
+}
+
+pub(super) fn disconnect(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    // An application that was removed elsewhere may still be connected.
+    if core.connections.disconnect(id).is_none() {
+        core.apps.find(id).map_err(failed)?;
+    }
+    Ok(Response::ok(
+        json!({"status": ConnectionState::Disconnected}),
+    ))
+}
+
+pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    let result = match core.apps.find(id) {
+        Ok(app) => core.connections.result_beside(&app).unwrap_or_default(),
+        // An application that was removed elsewhere may still be connected.
+        Err(error) => core.connections.result(id).ok_or_else(|| failed(error))?,
+    };
+    Ok(Response::ok(result))
+}
+
+pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    match core.connections.find(id) {
+        Some(active) => active.retry(),
+        None => drop(core.apps.find(id).map_err(failed)?),
+    }
+    let status = core
+        .connections
+        .result(id)
+        .map_or(ConnectionState::Idle, |result| result.status);
+    Ok(Response::ok(json!({"status": status})))
+}

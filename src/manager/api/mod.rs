@@ -1,0 +1,9 @@
+//! The management API of `postern start`.
+
+mod answer;
+mod apps;
+mod connections;
+mod remotes;
+mod routes;
+
+pub(super) use routes::routes;

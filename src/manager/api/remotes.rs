@@ -1,0 +1,138 @@
+//! Remote servers: their main tunnels, their host keys, and starting afresh with one.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::Answer;
+use crate::http::{ApiError, Request, Response};
+use crate::manager::app_state::AppState;
+use crate::manager::connection::Ended;
+use crate::manager::remote::RemoteServer;
+use crate::manager::server_url::ServerUrl;
+
+/// Time for the connections through the server to end: those that take longer are ended all the same.
+const END_WAIT: Duration = Duration::from_secs(2);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrustRequest {
+    server: String,
+    fingerprint: String,
+}
+
+/// Only a key that a tunnel has just refused can be trusted: nothing else is beside the old one on the page.
+pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
+    let TrustRequest {
+        server,
+        fingerprint,
+    } = request.json()?;
+    let all = core.servers.all();
+    let servers: Vec<_> = all.iter().map(RemoteServer::snapshot).collect();
+    let main_tunnels = || servers.iter().filter_map(|server| server.main.as_ref());
+    let mut changed = core.connections.changed_host_keys();
+    changed.extend(main_tunnels().filter_map(|main| main.changed_host_key()));
+    changed.retain(|change| change.server == server && change.offered == fingerprint);
+    if changed.is_empty() {
+        return Err(ApiError::not_found(
+            "no tunnel was refused for this server and fingerprint",
+        ));
+    }
+    for change in &changed {
+        let trusted = core
+            .known
+            .trust_change(&server, &change.known, &fingerprint);
+        trusted.map_err(|error| ApiError::internal(error.to_string()))?;
+    }
+    log::warn!("the changed host key {fingerprint} of {server} is trusted from now on");
+    core.connections.host_key_is_trusted(&server);
+    for main in main_tunnels() {
+        main.retry();
+    }
+    Ok(Response::ok(
+        json!({"server": server, "fingerprint": fingerprint}),
+    ))
+}
+
+pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
+    let servers = core.servers.all();
+    let main_tunnels = servers
+        .iter()
+        .filter_map(|server| Some(server.snapshot().main.as_ref()?.to_json(server.origin())));
+    let shown: Vec<Value> = main_tunnels.collect();
+    Ok(Response::ok(shown))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResetRequest {
+    server: String,
+    /// Whether connections through it may be ended for this.
+    #[serde(default)]
+    disconnect: bool,
+}
+
+/// Forgets the credentials of one server, ends what uses them, and leaves host keys as they are: a key has its own
+/// question, and who is asked two at once reads neither.
+pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
+    let wanted: ResetRequest = request.json()?;
+    // What may be forgotten was allowed once, whatever is allowed now.
+    let server = ServerUrl::parse(&wanted.server, true).map_err(ApiError::bad_request)?;
+    let origin = server.origin();
+    let internal = |error: crate::store::Error| ApiError::internal(error.to_string());
+    if !core.credentials.knows(origin).map_err(internal)? {
+        return Err(unknown(origin));
+    }
+    let ended = end_connections(core, origin, wanted.disconnect)?;
+    let forgotten = core.servers.of(origin).and_then(|remote| remote.forget());
+    let forgotten = forgotten.map_err(|ended| match ended {
+        Ended::Stopped => ApiError::new(503, "the program is ending"),
+        Ended::Failed(error) => ApiError::internal(error.error),
+    })?;
+    if !forgotten.map_err(internal)? {
+        return Err(unknown(origin));
+    }
+    log::warn!("the credentials for {origin} are forgotten; the file as it was is kept aside");
+    Ok(Response::ok(
+        json!({"server": origin, "disconnected": ended}),
+    ))
+}
+
+fn unknown(origin: &str) -> ApiError {
+    ApiError::not_found(format!(
+        "there are no credentials for {origin}: the next connect begins afresh anyway"
+    ))
+}
+
+/// Ends the connections through a server, and answers which of them were under way; what has failed is forgotten too,
+/// as its reason is none any more.
+fn end_connections(
+    core: &AppState,
+    origin: &str,
+    is_agreed: bool,
+) -> Result<Vec<String>, ApiError> {
+    let connections = core.connections.through(origin);
+    let live: Vec<String> = connections
+        .iter()
+        .filter(|(_, state)| state.is_active())
+        .map(|(id, _)| id.clone())
+        .collect();
+    if !live.is_empty() && !is_agreed {
+        let text = format!(
+            "{} applications use {origin}: disconnect them first, or send \"disconnect\": true",
+            live.len()
+        );
+        return Err(ApiError::new(409, text).with("connected", live));
+    }
+    let deadline = Instant::now() + END_WAIT;
+    let ending: Vec<_> = connections
+        .keys()
+        .filter_map(|id| core.connections.disconnect(id))
+        .collect();
+    for done in ending {
+        let _ = done.recv_deadline(deadline);
+    }
+    Ok(live)
+}

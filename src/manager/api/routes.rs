@@ -1,0 +1,124 @@
+//! The management API: which path is answered by what.
+
+use crate::sync::Permits;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::answer::Answer;
+use super::{apps, connections, remotes};
+use crate::http::{ApiError, Method, Request, Response, Router, assets};
+use crate::manager::app_state::AppState;
+use crate::store::files_set_aside;
+
+/// The description of the API, served at `/api/openapi.json`.
+const OPENAPI: &str = include_str!("openapi.json");
+/// Requests that write files at once; each has a thread: a write takes milliseconds.
+const MAX_WRITERS: usize = 16;
+/// Bytes of such a thread's stack.
+const STACK: usize = 256 * 1024;
+/// Everything the management server answers.
+pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
+    let on = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
+        let core = Arc::clone(core);
+        move |request: Request| {
+            let answer = answer(&core, &request);
+            respond(request, answer);
+        }
+    };
+    let writers = Permits::default();
+    let writing = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
+        let (core, writers) = (Arc::clone(core), writers.clone());
+        move |request: Request| apart(&core, &writers, request, answer)
+    };
+    Router::new()
+        .on(Method::Get, "/", |request| {
+            assets::page(request, "manage/index.html")
+        })
+        .on(Method::Get, "/assets/*", assets::asset)
+        .on(Method::Get, "/api/openapi.json", |request| {
+            request.respond(Response::new(200, "application/json", OPENAPI));
+        })
+        .on(Method::Get, "/api/apps", on(apps::list))
+        .on(Method::Post, "/api/apps", writing(apps::add))
+        .on(Method::Get, "/api/apps/{id}", on(apps::show))
+        .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
+        .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
+        .on(Method::Post, "/api/connect/{id}", on(connections::connect))
+        .on(
+            Method::Post,
+            "/api/disconnect/{id}",
+            on(connections::disconnect),
+        )
+        .on(Method::Get, "/api/status/{id}", on(connections::status))
+        .on(Method::Post, "/api/retry/{id}", on(connections::retry))
+        .on(Method::Post, "/api/trust", writing(remotes::trust))
+        .on(Method::Post, "/api/reset", writing(remotes::reset))
+        .on(Method::Get, "/api/tunnel", on(remotes::tunnels))
+        .on(Method::Get, "/api/plugins", on(plugins))
+        .on(Method::Get, "/api/version", on(version))
+}
+
+fn respond(request: Request, answer: Answer) {
+    let response = answer.unwrap_or_else(|error| Response::error(&error));
+    log::debug!(
+        "{} {}: {}",
+        request.method().as_str(),
+        request.path(),
+        response.status()
+    );
+    request.respond(response);
+}
+
+/// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
+fn apart(
+    core: &Arc<AppState>,
+    writers: &Permits,
+    request: Request,
+    answer: fn(&Arc<AppState>, &Request) -> Answer,
+) {
+    let Some(permit) = writers.take(MAX_WRITERS) else {
+        let busy = ApiError::too_many(format!(
+            "{MAX_WRITERS} changes are under way already, the limit; try again"
+        ));
+        return respond(request, Err(busy));
+    };
+    let core = Arc::clone(core);
+    let spawned = std::thread::Builder::new()
+        .name("manage".into())
+        .stack_size(STACK)
+        .spawn(move || {
+            let _permit = permit;
+            let answer = answer(&core, &request);
+            respond(request, answer);
+        });
+    if let Err(error) = spawned {
+        log::warn!("no thread for a request: {error}");
+    }
+}
+
+fn plugins(core: &Arc<AppState>, _: &Request) -> Answer {
+    let installed = core
+        .plugins
+        .list()
+        .map_err(|error| ApiError::internal(error.to_string()))?;
+    Ok(Response::ok(installed))
+}
+
+fn version(core: &Arc<AppState>, _: &Request) -> Answer {
+    let mut notices = core.notices.clone();
+    notices.extend(files_set_aside(&core.home).iter().map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        format!(
+            "{name}: this file was unreadable and is kept aside in {}",
+            core.home.dir().display()
+        )
+    }));
+    Ok(Response::ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "server": core.server.as_ref().map(ToString::to_string),
+        "embedded": core.embedded,
+        "insecure": core.insecure,
+        "notices": notices,
+    })))
+}

@@ -1,0 +1,7 @@
+//! Applications: what a client sends, what is stored, what is shown.
+
+pub mod app;
+pub mod app_input;
+pub mod app_store;
+mod fields;
+pub mod protocol;

@@ -1,0 +1,94 @@
+//! Why a connection's work did not reach its end.
+
+/// Kinds of failure that the same call can only meet again.
+const REFUSALS: [&str; 4] = [
+    "wrong-password",
+    "forbidden",
+    "host-key-changed",
+    "no-server",
+];
+
+/// Those of them that a server takes back by letting the connector in again.
+const CREDENTIAL_REFUSALS: [&str; 2] = ["wrong-password", "forbidden"];
+
+/// Whether a failure of this kind can only be met again.
+pub(super) fn is_refusal(class: &str) -> bool {
+    REFUSALS.contains(&class)
+}
+
+/// Whether a failure of this kind was a refusal of credentials.
+pub(super) fn is_refusal_of_credentials(class: &str) -> bool {
+    CREDENTIAL_REFUSALS.contains(&class)
+}
+
+/// Why the sequence did not reach its end.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The stop signal was given.
+    Stopped,
+    /// A step failed.
+    Failed(ConnectError),
+}
+
+impl From<ConnectError> for Ended {
+    fn from(error: ConnectError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Why a step failed.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectError {
+    /// What happened, in the specification's words where it has some.
+    pub(crate) error: String,
+    /// Its kind, where no tunnel tells it.
+    pub(crate) class: Option<&'static str>,
+    /// Whether it came from waiting for a tunnel, which knows more of it.
+    pub(crate) is_of_tunnel: bool,
+    /// Whether the same call can only be refused again, whatever its kind: some databases lock an account that is tried
+    /// too often.
+    pub(crate) is_refusal: bool,
+    /// What to try; empty where the kind says it.
+    pub(crate) hint: &'static str,
+}
+
+impl ConnectError {
+    pub(crate) fn new(class: &'static str, error: impl Into<String>) -> Self {
+        Self {
+            error: error.into(),
+            class: Some(class),
+            ..Self::default()
+        }
+    }
+
+    /// One of this machine.
+    pub(crate) fn local(error: impl Into<String>) -> Self {
+        Self::new("local", error)
+    }
+
+    /// The same, from waiting for a tunnel.
+    pub(crate) fn of_tunnel(self) -> Self {
+        Self {
+            is_of_tunnel: true,
+            ..self
+        }
+    }
+
+    /// The same, which is only tried again where something has changed.
+    pub(crate) fn refused(self, is_refusal: bool) -> Self {
+        Self { is_refusal, ..self }
+    }
+
+    /// The same with what to try.
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// What happened and what to try, for a log.
+    pub(crate) fn in_one_line(&self) -> String {
+        match self.hint {
+            "" => self.error.clone(),
+            hint => format!("{}; {hint}", self.error),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The active connections: a guarded map, one entry an application, each with a thread of its own.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+
+use super::record::ConnectionRecord;
+use super::result::{ConnectResult, HostKey};
+use super::state::{ConnectionState, Event};
+use super::step::Step;
+use crate::manager::apps::app::AppConfig;
+use crate::sync::{Mutex, MutexGuard};
+
+/// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
+pub const MAX_ACTIVE: usize = 20;
+
+/// All connections of a process.
+#[derive(Default)]
+pub(crate) struct Connections(Mutex<ConnectionMap>);
+
+#[derive(Default)]
+struct ConnectionMap {
+    active: HashMap<String, Arc<ConnectionRecord>>,
+    /// Those that were ended and still give back what they hold, by application.
+    ending: HashMap<String, Receiver<()>>,
+    /// Applications that were connected since the program started.
+    were_connected: HashSet<String>,
+    is_closed: bool,
+}
+
+/// What the thread of a connection is started with.
+pub(super) struct NewConnection {
+    pub(super) record: Arc<ConnectionRecord>,
+    /// Closed when the application's earlier connection has given back what it held.
+    pub(super) predecessor: Option<Receiver<()>>,
+    /// Dropped when the thread has given back everything.
+    pub(super) working: Sender<()>,
+}
+
+/// Why a connection was not begun.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// There are [`MAX_ACTIVE`].
+    TooMany,
+    /// The program ends.
+    Ending,
+    /// The system has no thread for it.
+    NoThread(io::Error),
+}
+
+impl Connections {
+    /// Begins a connection, unless there is one; answers its status. `spawn` starts its thread.
+    pub(super) fn connect(
+        &self,
+        app: &AppConfig,
+        spawn: impl FnOnce(NewConnection) -> io::Result<()>,
+    ) -> Result<ConnectionState, Refused> {
+        let mut map = self.map();
+        if map.is_closed {
+            return Err(Refused::Ending);
+        }
+        let state = map
+            .active
+            .get(&app.id)
+            .map_or(ConnectionState::Idle, |active| active.result().status);
+        let Some(next) = state.on(Event::Connect) else {
+            return Ok(state);
+        };
+        if map.count_others(&app.id) >= MAX_ACTIVE {
+            return Err(Refused::TooMany);
+        }
+        map.begin(app, spawn).map_err(Refused::NoThread)?;
+        Ok(next)
+    }
+
+    /// Ends an application's connection, wherever it is; answers what is closed when all is given back.
+    pub(crate) fn disconnect(&self, id: &str) -> Option<Receiver<()>> {
+        let mut map = self.map();
+        let active = map.active.remove(id)?;
+        active.stop();
+        let done = active.done().clone();
+        map.ending.insert(id.to_owned(), done.clone());
+        Some(done)
+    }
+
+    /// The connection of an application.
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<ConnectionRecord>> {
+        self.map().active.get(id).cloned()
+    }
+
+    /// The status of an application's connection, failed ones included; none of one that is ended at this moment.
+    pub(crate) fn result(&self, id: &str) -> Option<ConnectResult> {
+        let result = self.find(id)?.result();
+        Some(result).filter(|result| result.status != ConnectionState::Disconnected)
+    }
+
+    /// The same beside what is saved of the application now.
+    pub(crate) fn result_beside(&self, saved: &AppConfig) -> Option<ConnectResult> {
+        let result = self.find(&saved.id)?.result_beside(saved);
+        Some(result).filter(|result| result.status != ConnectionState::Disconnected)
+    }
+
+    /// How many there are of each status.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
+        for active in self.all() {
+            let name = match active.result().status {
+                ConnectionState::Connecting => "connecting",
+                ConnectionState::Connected => "connected",
+                ConnectionState::Failed => "failed",
+                ConnectionState::Idle | ConnectionState::Disconnected => continue,
+            };
+            *counts.entry(name).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Host keys that tunnels of connections report as changed.
+    pub(crate) fn changed_host_keys(&self) -> Vec<HostKey> {
+        self.all()
+            .iter()
+            .filter_map(|active| active.changed_host_key())
+            .collect()
+    }
+
+    /// The applications with a connection through the server with this origin, failed ones included, by identifier,
+    /// and where each is.
+    pub(crate) fn through(&self, origin: &str) -> BTreeMap<String, ConnectionState> {
+        let map = self.map();
+        let there = map
+            .active
+            .iter()
+            .filter(|(_, active)| active.is_through(origin));
+        there
+            .map(|(id, active)| (id.clone(), active.state()))
+            .collect()
+    }
+
+    /// Another host key of this tunnel server is trusted: who waits for that need not wait longer.
+    pub(crate) fn host_key_is_trusted(&self, server: &str) {
+        for active in self.all() {
+            active.host_key_is_trusted(server);
+        }
+    }
+
+    /// A main tunnel of the server with this origin is up.
+    pub(crate) fn server_is_back(&self, origin: &str) {
+        for active in self.all() {
+            if active.is_through(origin) {
+                active.server_is_back();
+            }
+        }
+    }
+
+    /// An application was changed.
+    pub(crate) fn application_has_changed(&self, id: &str) {
+        if let Some(active) = self.find(id) {
+            active.application_has_changed();
+        }
+    }
+
+    /// Notes that an application is connected.
+    pub(crate) fn note_connected(&self, id: &str) {
+        self.map().were_connected.insert(id.to_owned());
+    }
+
+    /// Whether it was connected since the program started.
+    pub(crate) fn was_connected(&self, id: &str) -> bool {
+        self.map().were_connected.contains(id)
+    }
+
+    /// Forgets one that was removed.
+    pub(crate) fn forget(&self, id: &str) {
+        self.map().were_connected.remove(id);
+    }
+
+    /// Ends all connections and lets none begin. Does not wait.
+    pub(crate) fn begin_close(&self) {
+        let ids: Vec<String> = {
+            let mut map = self.map();
+            map.is_closed = true;
+            map.active.keys().cloned().collect()
+        };
+        for id in ids {
+            self.disconnect(&id);
+        }
+    }
+
+    /// Waits until all that were ended have given back what they held; false when that took too long.
+    pub(crate) fn finish_close(&self, deadline: Instant) -> bool {
+        let ending: Vec<Receiver<()>> = self.map().ending.values().cloned().collect();
+        ending
+            .iter()
+            .all(|done| !matches!(done.recv_deadline(deadline), Err(RecvTimeoutError::Timeout)))
+    }
+
+    fn all(&self) -> Vec<Arc<ConnectionRecord>> {
+        self.map().active.values().cloned().collect()
+    }
+
+    fn map(&self) -> MutexGuard<'_, ConnectionMap> {
+        self.0.lock()
+    }
+}
+
+impl ConnectionMap {
+    /// Places that other applications than this one take.
+    fn count_others(&self, id: &str) -> usize {
+        let others = self.active.iter().filter(|(other, _)| *other != id);
+        others.filter(|(_, active)| active.has_place()).count()
+    }
+
+    fn begin(
+        &mut self,
+        app: &AppConfig,
+        spawn: impl FnOnce(NewConnection) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.ending
+            .retain(|_, done| done.try_recv() == Err(TryRecvError::Empty));
+        let replaced = self.active.get(&app.id).map(|failed| {
+            // It may be waiting for its next round.
+            failed.stop();
+            failed.done().clone()
+        });
+        let predecessor = replaced.or_else(|| self.ending.get(&app.id).cloned());
+        let (working, done) = crossbeam_channel::bounded(0);
+        let record = ConnectionRecord::new(app, Step::first_of(app.protocol), done);
+        spawn(NewConnection {
+            record: Arc::clone(&record),
+            predecessor,
+            working,
+        })?;
+        self.active.insert(app.id.clone(), record);
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooMany => {
+                write!(
+                    f,
+                    "{MAX_ACTIVE} connections are active already, the limit; disconnect one first"
+                )
+            }
+            Self::Ending => write!(f, "the program is ending"),
+            Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::apps::app_input::AppInput;
+
+    /// Whoever asks between the stop signal and the end of the record is told what is true a moment later.
+    #[test]
+    fn an_application_is_never_shown_as_disconnected() {
+        let connections = Connections::default();
+        let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = app.unwrap().into_new().unwrap();
+        let active = ConnectionRecord::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1);
+        let of_map = Arc::clone(&active);
+        connections.map().active.insert("id".into(), of_map);
+        assert_eq!(
+            connections.result("id").map(|shown| shown.status),
+            Some(ConnectionState::Connecting)
+        );
+        active.stop();
+        assert!(connections.result("id").is_none());
+    }
+}

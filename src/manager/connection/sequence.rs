@@ -1,0 +1,227 @@
+//! One connect sequence: from the call to the remote server to the tunnel that is up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, select};
+
+use super::error::{ConnectError, Ended};
+use super::ports::PortReservation;
+use super::probe::Probe;
+use super::record::ConnectionRecord;
+use super::setup_call::SetupCalls;
+use super::status::Site;
+use super::step::Step;
+use super::watch::HealthWatch;
+use crate::manager::app_state::AppState;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::quick_setup::Setup;
+use crate::manager::remote::{Connector, RemoteServer};
+use crate::manager::server_url::ServerUrl;
+use crate::manager::web_client::WebClient;
+use crate::tunnel::client::{Status, Tunnel};
+use crate::tunnel::registry::{Key, Registry, Which};
+use crate::tunnel::remote::Remote;
+
+/// Time for the application's tunnel to connect. 30 s by the specification.
+const TUNNEL_WAIT: Duration = Duration::from_secs(30);
+/// Where the remote server listens for visitors: the site gateway is on its own host.
+const REMOTE_HOST: &str = "127.0.0.1";
+
+/// What a connection holds, in the order it is given back.
+#[derive(Default)]
+pub(super) struct HeldResources {
+    tunnel: Option<OpenTunnel>,
+    port: Option<PortReservation>,
+    web_client: Option<WebClient>,
+}
+
+impl HeldResources {
+    /// Gives back all but the web client.
+    pub(super) fn leave_port(&mut self) {
+        (self.tunnel, self.port) = (None, None);
+    }
+}
+
+/// A tunnel in the registry; it goes with this.
+struct OpenTunnel {
+    tunnels: Arc<Registry>,
+    key: Key,
+}
+
+impl Drop for OpenTunnel {
+    fn drop(&mut self) {
+        self.tunnels.close(&self.key);
+    }
+}
+
+/// The work of one connection's thread.
+pub(super) struct ConnectionWork<'a> {
+    pub(super) core: &'a AppState,
+    pub(super) record: &'a ConnectionRecord,
+    pub(super) app: &'a AppConfig,
+}
+
+impl ConnectionWork<'_> {
+    /// Steps 1 to 6.
+    pub(super) fn sequence(
+        &self,
+        held: &mut HeldResources,
+    ) -> Result<(Site, Arc<Tunnel>, HealthWatch), Ended> {
+        let url = self
+            .core
+            .server_of(self.app)
+            .map_err(|error| ConnectError::new("no-server", error))?;
+        self.record.goes_through(url.origin());
+        self.core.listeners.check(self.app)?;
+        let was_there = held.web_client.is_some();
+        let (ip, port) = self.target(held)?;
+        let remote = self.core.servers.of(url.origin())?;
+        let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
+        if let Some(client) = &mut held.web_client {
+            client.admit(&setup);
+        }
+        self.main_tunnel(&remote)?;
+        self.record.step(Step::AppTunnel);
+        let (tell, missed) = crossbeam_channel::bounded(1);
+        let tunnel = self.open_tunnel(held, url.origin(), &connector, &setup, (ip, port), tell)?;
+        let mut health = self.ask(held, missed, was_there);
+        self.await_tunnel(&tunnel)?;
+        if !health.first(self.record) {
+            return Err(Ended::Stopped);
+        }
+        Ok((self.site(setup), tunnel, health))
+    }
+
+    /// What is exposed: the application, or the web client of a database.
+    fn target(&self, held: &mut HeldResources) -> Result<(String, u16), Ended> {
+        if !self.app.protocol.is_database() {
+            return Ok((self.app.ip.clone(), self.app.port));
+        }
+        let client = match held.web_client.take() {
+            Some(running) => running,
+            None => WebClient::start(self.core, self.app, self.record.stopped())?,
+        };
+        self.record.offers(client.local_url());
+        let address = client.address();
+        held.web_client = Some(client);
+        Ok((address.ip().to_string(), address.port()))
+    }
+
+    /// Steps 1 and 2.
+    fn quick_setup(
+        &self,
+        url: &ServerUrl,
+        remote: &RemoteServer,
+        target: (&str, u16),
+    ) -> Result<(Setup, Connector), Ended> {
+        self.record.step(Step::QuickSetup);
+        let mut calls = SetupCalls {
+            core: self.core,
+            url,
+            remote,
+            record: self.record,
+            app: self.app,
+            target,
+            saved: None,
+        };
+        let setup = calls.run()?;
+        self.record.step(Step::Credentials);
+        Ok((setup, calls.saved()?))
+    }
+
+    /// Step 3.
+    fn main_tunnel(&self, remote: &RemoteServer) -> Result<(), Ended> {
+        self.record.step(Step::MainTunnel);
+        let wait = remote.set_up_main_tunnel();
+        wait.until_ready(self.record.stopped(), |tunnel| {
+            self.record.awaits(Step::MainTunnel, tunnel);
+        })
+    }
+
+    /// Step 4.
+    fn open_tunnel(
+        &self,
+        held: &mut HeldResources,
+        origin: &str,
+        connector: &Connector,
+        setup: &Setup,
+        (ip, port): (String, u16),
+        missed: Sender<()>,
+    ) -> Result<Arc<Tunnel>, Ended> {
+        let local_port = setup.app.resource.port;
+        let key = Key {
+            server: origin.to_owned(),
+            tunnel: Which::Port(local_port),
+        };
+        held.port = Some(self.core.ports.reserve(&key, self.record.stopped())?);
+        let forward = Remote {
+            local_host: REMOTE_HOST.to_owned(),
+            local_port,
+            remote_host: ip,
+            remote_port: port,
+        };
+        let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
+        settings.retries.end_when_disowned = true;
+        settings.target_missed = Some(missed);
+        // A database's web client is what its tunnel leads to.
+        let own = held.web_client.as_ref().map(WebClient::address);
+        settings.may_dial = Some(self.core.listeners.may_dial(own));
+        let tunnel = self.core.tunnels.start(key.clone(), settings);
+        let tunnel = tunnel
+            .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
+        held.tunnel = Some(OpenTunnel {
+            tunnels: Arc::clone(&self.core.tunnels),
+            key,
+        });
+        Ok(tunnel)
+    }
+
+    /// Begins to ask whether the application answers. A web client that was just started has signed in.
+    fn ask(&self, held: &HeldResources, missed: Receiver<()>, was_there: bool) -> HealthWatch {
+        match held.web_client.as_ref().map(WebClient::sign_in) {
+            Some((sign_in, missed)) => {
+                HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
+            }
+            None => {
+                let may_dial = self.core.listeners.may_dial(None);
+                let probe = Probe::of(self.app, may_dial);
+                HealthWatch::begin(&self.app.id, probe, missed, false)
+            }
+        }
+    }
+
+    /// Step 5.
+    fn await_tunnel(&self, tunnel: &Arc<Tunnel>) -> Result<(), Ended> {
+        self.record.awaits(Step::Signal, Arc::clone(tunnel));
+        let timeout = || ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();
+        let over = crossbeam_channel::after(TUNNEL_WAIT);
+        loop {
+            select! {
+                recv(self.record.stopped()) -> _ => return Err(Ended::Stopped),
+                recv(over) -> _ => return Err(timeout().into()),
+                recv(tunnel.connected()) -> _ => {}
+            }
+            match tunnel.snapshot().status {
+                Status::Connected => return Ok(()),
+                // It was lost again at once, and goes on trying.
+                Status::Connecting => {}
+                _ => {
+                    return Err(ConnectError::local("the tunnel was closed")
+                        .of_tunnel()
+                        .into());
+                }
+            }
+        }
+    }
+
+    /// Step 6.
+    fn site(&self, setup: Setup) -> Site {
+        let auth_url = setup.auth_url().filter(|_| self.app.invisible);
+        Site {
+            auth_url: auth_url.unwrap_or_default(),
+            site_url: setup.app.site_url,
+            app_id: setup.app.app_id,
+        }
+    }
+}

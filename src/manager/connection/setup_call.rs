@@ -1,0 +1,121 @@
+//! The quick-setup calls of one connection, and what was saved of their answer.
+
+use crossbeam_channel::Receiver;
+use zeroize::Zeroizing;
+
+use super::error::{ConnectError, Ended};
+use super::record::ConnectionRecord;
+use crate::manager::app_state::AppState;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::quick_setup::{self, Body, Caller, Failure, PreparedCall, Setup, Wait};
+use crate::manager::remote::{CallAnswer, Connector, RemoteServer, awaited};
+use crate::manager::server_url::ServerUrl;
+use crate::store::Credentials;
+
+/// The calls that ask for one application's setup.
+pub(super) struct SetupCalls<'a> {
+    pub(super) core: &'a AppState,
+    pub(super) url: &'a ServerUrl,
+    pub(super) remote: &'a RemoteServer,
+    pub(super) record: &'a ConnectionRecord,
+    pub(super) app: &'a AppConfig,
+    /// What is exposed.
+    pub(super) target: (&'a str, u16),
+    /// Gets what was saved of the present call's answer; none before the first.
+    pub(super) saved: Option<Receiver<Result<Connector, String>>>,
+}
+
+impl SetupCalls<'_> {
+    /// Step 1: asks until there is an answer, an end to the attempts, or the stop signal.
+    pub(super) fn run(&mut self) -> Result<Setup, Ended> {
+        let record = self.record;
+        quick_setup::run(self.url, self, record.stopped(), record.retries()).map_err(|failure| {
+            match failure {
+                Failure::Stopped => Ended::Stopped,
+                failure => ConnectError::new(class_of(&failure), failure.to_string())
+                    .hint(failure.hint())
+                    .into(),
+            }
+        })
+    }
+
+    /// Step 2: what the server's owner has saved of the answer.
+    pub(super) fn saved(&self) -> Result<Connector, Ended> {
+        let saved = self.saved.as_ref().expect("a call was answered");
+        let saved = awaited(saved, self.record.stopped())?.ok_or_else(|| {
+            let late = "the answer came after its credentials were forgotten: connect again";
+            ConnectError::local(late)
+        })?;
+        Ok(saved.map_err(ConnectError::local)?)
+    }
+
+    fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
+        let app = self.app;
+        // Told to the server that it was given for, and to no other.
+        let own = self.core.server.as_ref();
+        let with_token = own.is_some_and(|own| own.origin() == self.url.origin());
+        let token = self.core.enroll_token.as_ref().filter(|_| with_token);
+        let body = Body {
+            protocol: app.protocol.exposed(),
+            ip: self.target.0,
+            port: self.target.1,
+            connector_name: &credentials.connector_name,
+            password: &credentials.password,
+            client_app_id: &app.id,
+            enroll_token: token.map(|token| token.as_str()),
+            display_name: app.display_name.as_deref().unwrap_or(&app.name),
+            site_name: app.site_name.as_deref().unwrap_or_default(),
+            invisible: app.invisible,
+            checks_code: app.invisible && app.protocol.is_database(),
+            visable: "",
+            reset: !credentials.accepted,
+        };
+        body.to_json()
+    }
+}
+
+impl Caller for SetupCalls<'_> {
+    fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure> {
+        let begun = self.remote.begin_call(reload, self.record.stopped());
+        let begun = begun.map_err(|ended| match ended {
+            Ended::Stopped => Failure::Stopped,
+            Ended::Failed(error) => Failure::Local(error.error),
+        })?;
+        let body = self.body(&begun.credentials);
+        let (saving, saved) = crossbeam_channel::bounded(1);
+        self.saved = Some(saved);
+        let (own_port, origin) = (self.app.tunnel_port, self.remote.origin().to_owned());
+        let accepted = move |setup: &Setup| {
+            let answer = CallAnswer {
+                setup: Box::new(setup.clone()),
+                own_port,
+                saved: saving,
+            };
+            if begun.answer.send(answer).is_err() {
+                log::debug!("an answer from {origin} came too late to be saved");
+            }
+        };
+        Ok(PreparedCall {
+            body,
+            accepted: Box::new(accepted),
+        })
+    }
+
+    fn waiting(&mut self, wait: Option<Wait>) {
+        self.record.pauses(wait);
+    }
+}
+
+/// What a failed call is classed as: an answer of 401 and a refused tunnel are one thing to the user.
+fn class_of(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Local(_) => "local",
+        Failure::Unauthorized { .. } => "wrong-password",
+        Failure::Status { status: 403, .. } => "forbidden",
+        Failure::Refused { code, .. } if code == "401" => "wrong-password",
+        Failure::Refused { code, .. } if code == "403" => "forbidden",
+        Failure::TooManyRequests { .. } => "limit",
+        Failure::Unreachable { .. } => "network",
+        _ => "quick-setup",
+    }
+}

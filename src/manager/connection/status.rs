@@ -1,0 +1,151 @@
+//! What is known of one connection, and what of it is shown.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crossbeam_channel::Sender;
+
+use super::health::Health;
+use super::result::{ConnectResult, Exposed, HostKey, millis_until};
+use super::state::{ConnectionState, Event};
+use super::step::Step;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::quick_setup::Wait;
+use crate::tunnel::client::{Snapshot, Status, Tunnel};
+
+/// All that changes of a connection.
+pub(super) struct ConnectionStatus {
+    /// What it is made from, whatever is saved meanwhile.
+    pub(super) made_from: AppConfig,
+    state: ConnectionState,
+    pub(super) step: Step,
+    /// The remote server's origin, once it is known.
+    pub(super) server: String,
+    pub(super) site: Site,
+    /// Whether the site was completed since the round began: something is exposed, also while its tunnel is lost.
+    pub(super) is_exposed: bool,
+    pub(super) local_url: String,
+    pub(super) failure: ShownFailure,
+    /// A pause of the quick-setup calls.
+    pub(super) pause: Option<Wait>,
+    /// The tunnel that is awaited or in use.
+    pub(super) tunnel: Option<Arc<Tunnel>>,
+    pub(super) health: Health,
+    /// What the next round waits for, after one that failed.
+    pub(super) awaited: Option<Awaited>,
+    /// Dropped to give the stop signal.
+    pub(super) stop: Option<Sender<()>>,
+}
+
+/// Why it has failed; empty where it has not.
+#[derive(Default)]
+pub(super) struct ShownFailure {
+    pub(super) error: String,
+    pub(super) class: Option<&'static str>,
+    pub(super) hint: &'static str,
+    /// The tunnel's own words.
+    pub(super) detail: String,
+    pub(super) host_key: Option<HostKey>,
+}
+
+/// What the work has to show when it is complete.
+#[derive(Default)]
+pub(super) struct Site {
+    pub(super) site_url: String,
+    pub(super) auth_url: String,
+    pub(super) app_id: String,
+}
+
+/// What a connection that has failed, and comes back, waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// This moment, or the server's return.
+    Moment(Instant),
+    /// A change of the application, the credentials or the host key: it was refused. A refusal of credentials also
+    /// ends when the server takes them again, which a main tunnel's coming up shows.
+    Change,
+}
+
+impl ConnectionStatus {
+    /// That of a connection of `app` that begins.
+    pub(super) fn new(app: &AppConfig, step: Step, stop: Sender<()>) -> Self {
+        Self {
+            made_from: app.clone(),
+            state: ConnectionState::Connecting,
+            step,
+            server: String::new(),
+            site: Site::default(),
+            is_exposed: false,
+            local_url: String::new(),
+            failure: ShownFailure::default(),
+            pause: None,
+            tunnel: None,
+            health: Health::default(),
+            awaited: None,
+            stop: Some(stop),
+        }
+    }
+
+    /// Where it is now.
+    pub(super) fn state(&self) -> ConnectionState {
+        self.state
+    }
+
+    /// Follows the table; false where the event changes nothing.
+    pub(super) fn go(&mut self, event: Event) -> bool {
+        let next = self.state.on(event);
+        self.state = next.unwrap_or(self.state);
+        next.is_some()
+    }
+
+    /// Looks at the tunnel. Of one in use, the loss and the return are events: nothing has to watch it, because
+    /// whoever asks looks first.
+    pub(super) fn look(&mut self) -> Option<Snapshot> {
+        let snapshot = self.tunnel.as_ref()?.snapshot();
+        if self.step == Step::Serving {
+            self.go(match snapshot.status {
+                Status::Connected => Event::TunnelBack,
+                _ => Event::TunnelLost,
+            });
+        }
+        Some(snapshot)
+    }
+
+    pub(super) fn result(&self, snapshot: Option<&Snapshot>) -> ConnectResult {
+        let pause = self.pause.as_ref();
+        let mut result = ConnectResult {
+            status: self.state,
+            server: self.server.clone(),
+            site_url: self.site.site_url.clone(),
+            auth_url: self.site.auth_url.clone(),
+            app_id: self.site.app_id.clone(),
+            local_url: self.local_url.clone(),
+            error: self.failure.error.clone(),
+            error_class: self.failure.class,
+            hint: self.failure.hint,
+            detail: self.failure.detail.clone(),
+            host_key: self.failure.host_key.clone(),
+            step: Some(self.step.number()),
+            step_name: Some(self.step.name()),
+            next_retry_ms: pause.map(|pause| millis_until(pause.until)),
+            ..ConnectResult::default()
+        };
+        if let Some(Awaited::Moment(at)) = self.awaited {
+            result.next_retry_ms = Some(millis_until(at));
+        }
+        if let Some(pause) = pause {
+            result.error.clone_from(&pause.reason);
+            result.error_class = Some("quick-setup");
+        }
+        if self.is_exposed && self.state.is_active() {
+            result.exposed = Some(Exposed::of(&self.made_from));
+        }
+        if self.state == ConnectionState::Connected {
+            result.health = Some(self.health.clone());
+        }
+        if let Some(snapshot) = snapshot {
+            result.add_tunnel(snapshot, self.step == Step::Serving);
+        }
+        result
+    }
+}

@@ -1,0 +1,175 @@
+//! Whether what is exposed answers: asked before `connected` is said, after a visit that found nobody, and while it
+//! fails. One that answers is left alone.
+//!
+//! ```text
+//! unknown ── answer ──> ok <── every 30 s, or on a wish ──> failing
+//!                        └── a visit found nobody ──> asked again
+//! ```
+
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
+
+use super::health::HealthState;
+use super::probe::Probe;
+use super::record::ConnectionRecord;
+
+/// The longest that the first question delays `connected`.
+const FIRST_WITHIN: Duration = Duration::from_secs(1);
+/// The pause between two questions while it fails.
+const FAILING_PAUSE: Duration = Duration::from_secs(30);
+/// The least pause between two questions, however many visits fail.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// Bytes of the stack of the thread that asks: TLS, and the resolver.
+const STACK: usize = 512 * 1024;
+
+/// Asks one application, for as long as its connection is there. Each question has a thread, which ends with the
+/// answer; there is one at a time.
+pub(super) struct HealthWatch {
+    probe: Probe,
+    /// The application's name in the log.
+    id: String,
+    /// A visit found nobody.
+    missed: Receiver<()>,
+    /// The question under way.
+    answer: Option<Receiver<Result<(), String>>>,
+    asked: Instant,
+    /// When it is asked again.
+    due: Option<Instant>,
+}
+
+/// Why there is nothing more to watch.
+pub(super) enum WatchEnd {
+    /// The stop signal was given.
+    Stopped,
+    /// The tunnel has ended.
+    TunnelEnded,
+}
+
+impl HealthWatch {
+    /// Asks at once, but one that `is_known` to answer. `missed` gets a message when a visit found nobody.
+    pub(super) fn begin(id: &str, probe: Probe, missed: Receiver<()>, is_known: bool) -> Self {
+        let mut watch = Self {
+            probe,
+            id: id.to_owned(),
+            missed,
+            answer: None,
+            asked: Instant::now(),
+            due: None,
+        };
+        if is_known {
+            let (answer, answered) = bounded(1);
+            // There is room for it.
+            let _ = answer.send(Ok(()));
+            watch.answer = Some(answered);
+        } else {
+            watch.ask();
+        }
+        watch
+    }
+
+    /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question; false where the stop
+    /// signal came first.
+    pub(super) fn first(&mut self, record: &ConnectionRecord) -> bool {
+        let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
+        let answer = self.answer.clone().unwrap_or_else(never);
+        select! {
+            recv(record.stopped()) -> _ => return false,
+            recv(answer) -> answer => self.heard(record, answer.ok()),
+            default(left) => {}
+        }
+        true
+    }
+
+    /// Until the connection is to end.
+    pub(super) fn run(&mut self, record: &ConnectionRecord, ended: &Receiver<()>) -> WatchEnd {
+        loop {
+            let answer = self.answer.clone().unwrap_or_else(never);
+            let due = self.due.map_or_else(never, |due| {
+                after(due.saturating_duration_since(Instant::now()))
+            });
+            select! {
+                recv(record.stopped()) -> _ => return WatchEnd::Stopped,
+                recv(ended) -> _ => return WatchEnd::TunnelEnded,
+                recv(answer) -> answer => self.heard(record, answer.ok()),
+                recv(due) -> _ => self.ask(),
+                recv(record.retries()) -> _ => self.hasten(record, HealthState::Failing),
+                recv(self.missed) -> missed => match missed {
+                    Ok(()) => self.hasten(record, HealthState::Ok),
+                    Err(_) => self.missed = never(),
+                },
+            }
+        }
+    }
+
+    /// Asks soon, where it is in that state or not known.
+    fn hasten(&mut self, record: &ConnectionRecord, in_state: HealthState) {
+        let state = record.health();
+        if self.answer.is_none() && (state == in_state || state == HealthState::Unknown) {
+            self.due = Some(self.asked + LEAST_PAUSE);
+        }
+    }
+
+    fn ask(&mut self) {
+        (self.asked, self.due) = (Instant::now(), None);
+        let (tell, answer): (Sender<Result<(), String>>, _) = bounded(1);
+        let probe = self.probe.clone();
+        // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
+        let spawned = std::thread::Builder::new()
+            .name("health".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                // Nobody may want it any more.
+                let _ = tell.send(probe.ask());
+            });
+        match spawned {
+            Ok(_) => self.answer = Some(answer),
+            Err(error) => {
+                log::warn!("no thread to ask an application: {error}");
+                self.due = Some(self.asked + FAILING_PAUSE);
+            }
+        }
+    }
+
+    /// The question is over. There is no answer where its thread broke off: it is asked again.
+    fn heard(&mut self, record: &ConnectionRecord, answer: Option<Result<(), String>>) {
+        self.answer = None;
+        let Some(answer) = answer else {
+            log::warn!("application {}: a question broke off", self.id);
+            self.due = Some(self.asked + FAILING_PAUSE);
+            return;
+        };
+        self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
+        let error = answer.as_ref().err().cloned();
+        if record.answered(answer) {
+            match error {
+                Some(error) => log::warn!("application {}: {error}", self.id),
+                None => log::debug!("application {}: it answers", self.id),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::manager::apps::app_input::AppInput;
+    use crate::manager::connection::step::Step;
+
+    /// Nobody else would ask one that fails: no visit that finds nobody does.
+    #[test]
+    fn a_question_that_breaks_off_is_asked_again() {
+        let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
+        let app = app.unwrap().into_new().unwrap();
+        let record = ConnectionRecord::new(&app, Step::QuickSetup, bounded(0).1);
+        record.answered(Err("it failed before".into()));
+        let breaks_off = Probe::Database(Arc::new(|| panic!("as a fault of the driver would")));
+        let mut watch = HealthWatch::begin("x", breaks_off, never(), false);
+        let answer = watch.answer.clone().unwrap().recv();
+        assert!(answer.is_err() && watch.due.is_none());
+        watch.heard(&record, answer.ok());
+        assert_eq!(watch.due, Some(watch.asked + FAILING_PAUSE));
+    }
+}

@@ -1,0 +1,118 @@
+//! What a tunnel to a remote server needs.
+
+use crate::net::authority::authority;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::manager::connection::ConnectError;
+use crate::manager::server_url::ServerUrl;
+use crate::net::AddressClass;
+use crate::store::Credentials;
+use crate::tunnel::client::{HostKeyCheck, Settings};
+use crate::tunnel::known_servers::KnownServers;
+use crate::tunnel::remote::Remote;
+use crate::tunnel::ws::Endpoint;
+
+/// The least pause after the loss of a tunnel: long enough for the loss to be shown.
+const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(300);
+
+/// Complete connector info but for the API port.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Connector {
+    pub(crate) external_ip: String,
+    /// How far inside the network whoever named that was reached.
+    pub(crate) server_class: AddressClass,
+    pub(crate) tunnel_port: u16,
+    pub(crate) user: String,
+    pub(crate) password: Zeroizing<String>,
+}
+
+impl Connector {
+    /// That of complete connector info, from the server with this origin.
+    pub(crate) fn of(origin: &str, credentials: &Credentials) -> Option<Self> {
+        if !credentials.has_connector_info() {
+            return None;
+        }
+        Some(Self {
+            external_ip: credentials.external_ip.clone()?,
+            server_class: class_of(origin, credentials)?,
+            tunnel_port: credentials.tunnel_port?,
+            user: credentials.conn_username.clone()?,
+            password: credentials.conn_password.clone()?,
+        })
+    }
+
+    /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
+        let url = format!("ws://{}", authority(&self.external_ip, self.tunnel_port));
+        Endpoint::parse(&url).map_err(|error| {
+            ConnectError::new(
+                "quick-setup",
+                format!("the remote server named a tunnel server that cannot be used: {error}"),
+            )
+        })
+    }
+
+    /// The settings of a tunnel that forwards `remote`.
+    pub(crate) fn settings(
+        &self,
+        known: KnownServers,
+        remote: Remote,
+    ) -> Result<Settings, ConnectError> {
+        let mut settings = Settings::new(self.endpoint()?, vec![remote]);
+        settings.user.clone_from(&self.user);
+        settings.password = self.password.clone();
+        settings.dial.innermost = Some(self.server_class);
+        settings.retries.after_loss = PAUSE_AFTER_LOSS;
+        settings.host_key = HostKeyCheck::Pinned(Arc::new(known));
+        Ok(settings)
+    }
+}
+
+/// How far inside the network a server was when it named the address for tunnels. Where an earlier version did not keep
+/// that, its URL may tell; none where only the next call does.
+pub(crate) fn class_of(origin: &str, credentials: &Credentials) -> Option<AddressClass> {
+    let kept = credentials.server_class.as_deref();
+    kept.and_then(AddressClass::named).or_else(|| {
+        // What is kept was allowed once, whatever is allowed now.
+        let url = ServerUrl::parse(origin, true).ok()?;
+        if url.is_loopback() {
+            Some(AddressClass::Loopback)
+        } else {
+            AddressClass::of(url.host().parse().ok()?)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{CredentialStore, DataDir};
+
+    #[test]
+    fn what_an_earlier_version_did_not_keep_is_told_by_the_url_or_not_known() {
+        use AddressClass::{Loopback, Private, Public};
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(DataDir::at(dir.path().join("home")));
+        let mut credentials = store.load("https://a.example:443").unwrap();
+        for (origin, class) in [
+            ("http://127.0.0.1:8180", Some(Loopback)),
+            ("http://localhost:8180", Some(Loopback)),
+            ("https://relay.localhost:443", Some(Loopback)),
+            ("http://[::1]:8180", Some(Loopback)),
+            ("http://192.168.0.2:8180", Some(Private)),
+            ("https://[fd00::1]:443", Some(Private)),
+            ("https://8.8.8.8:443", Some(Public)),
+            ("https://169.254.169.254:443", None),
+            ("https://relay.example:443", None),
+        ] {
+            assert_eq!(class_of(origin, &credentials), class, "{origin}");
+        }
+        credentials.server_class = Some("private".into());
+        for origin in ["https://relay.example:443", "http://127.0.0.1:8180"] {
+            assert_eq!(class_of(origin, &credentials), Some(Private), "it was seen");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The main tunnel of a remote server: one, shared by all its applications.
+//!
+//! ```text
+//!          wanted by a connection, or at the start           signal
+//! absent ──────────────────────────────────────> connecting ────────> ready
+//!    ▲  ▲             30 s without the signal: who waits  │  │          │ │
+//!    │  │             is told; the trying goes on         │  └──────────┤ └──┐
+//!    │  └── failed <──────── it cannot be started ────────┘ other        │    │
+//!    │        └───────────── wanted again: connecting       connector info    │
+//!    └───────────────────── started afresh, or not used any more ─────────────┘
+//! ```
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Arc, Weak};
+
+use crossbeam_channel::TryRecvError;
+
+use super::command::{Command, MainTunnelProgress};
+use super::connector::Connector;
+use super::credentials::ServerCredentials;
+use super::environment::Environment;
+use super::mailbox::Mailbox;
+use super::view::MainTunnelView;
+use crate::manager::local_api::LocalApi;
+use crate::manager::own_listeners::Registered;
+use crate::tunnel::client::{Status, Tunnel};
+use crate::tunnel::registry::{Key, Which};
+use crate::tunnel::remote::Remote;
+
+/// Where the local API service listens: the first free one. 4000 to 5000 by the specification.
+const LOCAL_PORTS: std::ops::RangeInclusive<u16> = 4000..=5000;
+
+/// The main tunnel, which its server's owner has alone.
+pub(super) struct MainTunnel {
+    key: Key,
+    environment: Arc<Environment>,
+    /// Where the tunnel's thread tells that it is connected.
+    mailbox: Weak<Mailbox>,
+    state: MainTunnelState,
+    service: LocalService,
+}
+
+enum MainTunnelState {
+    /// It is not set up, or was ended.
+    Absent,
+    /// It tries, for as long as it takes.
+    Connecting(ConnectorInfo, Arc<Tunnel>),
+    /// `mainReady`: also while the tunnel is lost, which mends by itself.
+    Ready(ConnectorInfo, Arc<Tunnel>),
+    /// It could not be set up, or what belongs to it could not.
+    Failed(String, Option<Arc<Tunnel>>),
+}
+
+/// The service at the tunnel's end here.
+#[derive(Default)]
+enum LocalService {
+    #[default]
+    None,
+    /// The port is taken, and the tunnel not up yet.
+    Bound(TcpListener, Registered, u16),
+    Running {
+        _api: LocalApi,
+        _registered: Registered,
+        port: u16,
+    },
+}
+
+/// What a main tunnel is made with.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct ConnectorInfo {
+    pub(super) connector: Connector,
+    pub(super) api_port: u16,
+}
+
+impl MainTunnel {
+    pub(super) fn new(mailbox: &Arc<Mailbox>, environment: Arc<Environment>) -> Self {
+        Self {
+            key: Key {
+                server: mailbox.origin.clone(),
+                tunnel: Which::Main,
+            },
+            environment,
+            mailbox: Arc::downgrade(mailbox),
+            state: MainTunnelState::Absent,
+            service: LocalService::None,
+        }
+    }
+
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self.state, MainTunnelState::Absent)
+    }
+
+    /// How far it is; none where it is not set up.
+    pub(super) fn progress(&self) -> Option<MainTunnelProgress> {
+        match &self.state {
+            MainTunnelState::Absent => None,
+            MainTunnelState::Connecting(_, tunnel) => {
+                Some(MainTunnelProgress::Connecting(Arc::clone(tunnel)))
+            }
+            MainTunnelState::Ready(..) => Some(MainTunnelProgress::Ready),
+            MainTunnelState::Failed(error, _) => Some(MainTunnelProgress::Failed(error.clone())),
+        }
+    }
+
+    /// For the API; none where it is not set up.
+    pub(super) fn view(&self) -> Option<MainTunnelView> {
+        let (error, tunnel) = match &self.state {
+            MainTunnelState::Absent => return None,
+            MainTunnelState::Connecting(_, tunnel) | MainTunnelState::Ready(_, tunnel) => {
+                (None, Some(tunnel))
+            }
+            MainTunnelState::Failed(error, tunnel) => (Some(error.clone()), tunnel.as_ref()),
+        };
+        Some(MainTunnelView {
+            local_port: self.service.port(),
+            error,
+            tunnel: tunnel.cloned(),
+        })
+    }
+
+    /// Begins to set it up, unless it is there or on its way with the same connector info. Stops one that is made with
+    /// another, which takes a second at most.
+    pub(super) fn set_up(&mut self, info: ConnectorInfo, credentials: &mut ServerCredentials) {
+        if self.is_there(&info) {
+            return;
+        }
+        self.state = match self.start(&info, credentials) {
+            Ok(tunnel) => MainTunnelState::Connecting(info, tunnel),
+            Err(error) => self.failed(error, None),
+        };
+    }
+
+    /// The tunnel has connected; false where it was ready already, or is lost again.
+    pub(super) fn note_connected(&mut self, credentials: &mut ServerCredentials) -> bool {
+        let (info, tunnel) = match &self.state {
+            MainTunnelState::Connecting(info, tunnel)
+                if tunnel.snapshot().status == Status::Connected =>
+            {
+                (info.clone(), Arc::clone(tunnel))
+            }
+            _ => return false,
+        };
+        self.state = match self.begin_service(&info, credentials) {
+            Ok(()) => {
+                log::info!("main tunnel to {}: ready", self.key.server);
+                MainTunnelState::Ready(info, tunnel)
+            }
+            Err(error) => self.failed(error, Some(tunnel)),
+        };
+        true
+    }
+
+    /// Ends it.
+    pub(super) fn retire(&mut self) {
+        self.state = MainTunnelState::Absent;
+        self.service = LocalService::None;
+        self.environment.tunnels.close(&self.key);
+    }
+
+    /// One whose thread broke off would else be waited for ever.
+    fn is_there(&self, info: &ConnectorInfo) -> bool {
+        match &self.state {
+            MainTunnelState::Connecting(present, tunnel)
+            | MainTunnelState::Ready(present, tunnel) => {
+                present == info && tunnel.ended().try_recv() == Err(TryRecvError::Empty)
+            }
+            MainTunnelState::Absent | MainTunnelState::Failed(..) => false,
+        }
+    }
+
+    fn failed(&self, error: String, tunnel: Option<Arc<Tunnel>>) -> MainTunnelState {
+        log::warn!("main tunnel to {}: {error}", self.key.server);
+        MainTunnelState::Failed(error, tunnel)
+    }
+
+    /// In the place of an earlier tunnel.
+    fn start(
+        &mut self,
+        info: &ConnectorInfo,
+        credentials: &mut ServerCredentials,
+    ) -> Result<Arc<Tunnel>, String> {
+        let forward = Remote {
+            local_host: "0.0.0.0".into(),
+            local_port: info.api_port,
+            remote_host: "localhost".into(),
+            remote_port: self.bind(credentials)?,
+        };
+        let known = self.environment.known.told_by(&self.key.server);
+        let settings = info.connector.settings(known, forward);
+        let mut settings = settings.map_err(|error| error.error)?;
+        // Whoever has the same port of `::1` is somebody else.
+        settings.localhost = Some(Ipv4Addr::LOCALHOST.into());
+        let mailbox = Weak::clone(&self.mailbox);
+        settings.on_connected = Some(Box::new(move || {
+            if let Some(mailbox) = mailbox.upgrade() {
+                mailbox.send(Command::MainTunnelIsUp);
+            }
+        }));
+        let started = self.environment.tunnels.start(self.key.clone(), settings);
+        started.map_err(|error| format!("cannot start it: {error}"))
+    }
+
+    /// The local port: that of before where it can be had, else the first free one.
+    fn bind(&mut self, credentials: &mut ServerCredentials) -> Result<u16, String> {
+        if let Some(port) = self.service.port() {
+            return Ok(port);
+        }
+        let saved = credentials.get(false);
+        let saved = saved.map_err(|error| error.to_string())?.local_port;
+        let listeners = &self.environment.listeners;
+        let bound = |port| {
+            let bound = listeners.bind((Ipv4Addr::LOCALHOST, port).into(), "the local API");
+            bound
+                .ok()
+                .map(|(listener, registered)| (listener, registered, port))
+        };
+        let saved = saved.filter(|port| *port != 0).into_iter();
+        let (listener, registered, port) =
+            saved.chain(LOCAL_PORTS).find_map(bound).ok_or_else(|| {
+                format!(
+                    "all ports from {} to {} on 127.0.0.1 are in use",
+                    LOCAL_PORTS.start(),
+                    LOCAL_PORTS.end()
+                )
+            })?;
+        self.service = LocalService::Bound(listener, registered, port);
+        Ok(port)
+    }
+
+    /// The signal has come: the port is saved, and the service behind it begins.
+    fn begin_service(
+        &mut self,
+        info: &ConnectorInfo,
+        credentials: &mut ServerCredentials,
+    ) -> Result<(), String> {
+        let port = self.service.port().expect("a tunnel leads to a bound port");
+        credentials
+            .keep_ports(port, info.connector.tunnel_port)
+            .map_err(|error| format!("cannot save its ports: {error}"))?;
+        self.service = match std::mem::take(&mut self.service) {
+            LocalService::Bound(listener, _registered, port) => LocalService::Running {
+                _api: LocalApi::start(&self.environment, listener)
+                    .map_err(|error| format!("cannot start the local API: {error}"))?,
+                _registered,
+                port,
+            },
+            other => other,
+        };
+        Ok(())
+    }
+}
+
+impl LocalService {
+    fn port(&self) -> Option<u16> {
+        match self {
+            Self::None => None,
+            Self::Bound(_, _, port) | Self::Running { port, .. } => Some(*port),
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The thread that has all state of one remote server.
+
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Select, Sender, TryRecvError};
+
+use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
+use super::connector::Connector;
+use super::credentials::ServerCredentials;
+use super::environment::Environment;
+use super::mailbox::{Mailbox, ServerSnapshot};
+use super::main_tunnel::{ConnectorInfo, MainTunnel};
+use crate::store;
+
+/// The owner of one server's state; [`Owner::run`] is its thread.
+pub(super) struct Owner {
+    environment: Arc<Environment>,
+    origin: String,
+    commands: Receiver<(Arc<Mailbox>, Command)>,
+    /// Closed when the program ends.
+    closed: Receiver<()>,
+    credentials: ServerCredentials,
+    /// Quick-setup calls under way, in the order they began.
+    calls: Vec<UnansweredCall>,
+    main: MainTunnel,
+    /// Who waits for the main tunnel.
+    waiting: Vec<Sender<MainTunnelProgress>>,
+    /// Dropped when the server knows this connector by another name or password.
+    identity: (Sender<()>, Receiver<()>),
+    /// Kept while there is something to own, which keeps `commands` open. Dropped after that: who waits for the end finds
+    /// the owner by it.
+    mailbox: Option<Arc<Mailbox>>,
+    /// Dropped last: the thread has ended.
+    _working: Sender<()>,
+}
+
+/// A quick-setup call under way.
+struct UnansweredCall {
+    /// Closed when it ends without an answer.
+    answer: Receiver<CallAnswer>,
+    /// Closed when nobody waits for the answer any more.
+    stopped: Receiver<()>,
+    /// Whether the answer of a call that began later was saved.
+    is_overtaken: bool,
+}
+
+/// What an owner waits for.
+enum OwnerEvent {
+    Command(Arc<Mailbox>, Command),
+    /// The call at this place is over, with an answer perhaps.
+    CallIsOver(usize, Option<CallAnswer>),
+}
+
+impl Owner {
+    /// One for the server with this origin, and its mailbox. It ends when `closed` is.
+    pub(super) fn new(
+        origin: &str,
+        environment: Arc<Environment>,
+        closed: Receiver<()>,
+    ) -> (Self, Arc<Mailbox>) {
+        let (sender, commands) = crossbeam_channel::unbounded();
+        let (working, done) = crossbeam_channel::bounded(0);
+        let identity = crossbeam_channel::bounded(0);
+        let first = ServerSnapshot {
+            main: None,
+            identity_changed: identity.1.clone(),
+        };
+        let mailbox = Arc::new(Mailbox::new(origin, sender, done, first));
+        let owner = Self {
+            origin: origin.to_owned(),
+            commands,
+            mailbox: None,
+            closed,
+            credentials: ServerCredentials::new(environment.credentials.clone(), origin),
+            calls: Vec::new(),
+            main: MainTunnel::new(&mailbox, Arc::clone(&environment)),
+            waiting: Vec::new(),
+            identity,
+            environment,
+            _working: working,
+        };
+        (owner, mailbox)
+    }
+
+    /// Until nobody needs it, or the program ends.
+    pub(super) fn run(mut self) {
+        while let Some(event) = self.next_event() {
+            match event {
+                OwnerEvent::Command(mailbox, command) => {
+                    self.mailbox = Some(mailbox);
+                    self.obey(command);
+                }
+                OwnerEvent::CallIsOver(index, answer) => self.call_is_over(index, answer),
+            }
+            if self.calls.is_empty() && self.main.is_absent() {
+                self.mailbox = None;
+            }
+        }
+    }
+
+    /// None at the end.
+    fn next_event(&self) -> Option<OwnerEvent> {
+        // Before what is queued: there may be much of it.
+        if self.closed.try_recv() != Err(TryRecvError::Empty) {
+            return None;
+        }
+        let mut select = Select::new();
+        let of_closed = select.recv(&self.closed);
+        let of_commands = select.recv(&self.commands);
+        for call in &self.calls {
+            select.recv(&call.answer);
+        }
+        let ready = select.select();
+        match ready.index() {
+            index if index == of_closed => ready.recv(&self.closed).ok().and(None),
+            index if index == of_commands => {
+                let (mailbox, command) = ready.recv(&self.commands).ok()?;
+                Some(OwnerEvent::Command(mailbox, command))
+            }
+            index => {
+                let index = index - of_commands - 1;
+                let call = self.calls.get(index).expect("each call was added once");
+                Some(OwnerEvent::CallIsOver(index, ready.recv(&call.answer).ok()))
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::BeginCall {
+                reload,
+                stopped,
+                reply,
+            } => {
+                let begun = self.begin_call(reload, stopped);
+                let _ = reply.send(begun);
+            }
+            Command::SetUpMainTunnel { progress } => {
+                self.waiting.push(progress);
+                self.set_up_main_tunnel();
+            }
+            Command::MainTunnelIsUp => self.main_tunnel_is_up(),
+            Command::Forget { reply } => {
+                let was_known = self.forget();
+                let _ = reply.send(was_known);
+            }
+            Command::RetireMainTunnel => self.retire_main_tunnel(),
+        }
+    }
+
+    fn begin_call(
+        &mut self,
+        reload: bool,
+        stopped: Receiver<()>,
+    ) -> Result<BegunCall, store::Error> {
+        let credentials = self.credentials.get(reload)?;
+        // Without room: an answer is either taken here, or its call learns that nobody takes it.
+        let (sender, answer) = crossbeam_channel::bounded(0);
+        self.calls.push(UnansweredCall {
+            answer,
+            stopped,
+            is_overtaken: false,
+        });
+        Ok(BegunCall {
+            credentials,
+            answer: sender,
+        })
+    }
+
+    fn call_is_over(&mut self, index: usize, answer: Option<CallAnswer>) {
+        let call = self.calls.remove(index);
+        let Some(answer) = answer else {
+            return;
+        };
+        let is_awaited = call.stopped.try_recv() == Err(TryRecvError::Empty);
+        if call.is_overtaken && !is_awaited {
+            log::debug!("an answer from {} came too late to be saved", self.origin);
+            return;
+        }
+        let saved = self.accept(&answer, index, is_awaited);
+        if let Err(error) = &saved {
+            log::warn!("{error}");
+        }
+        // Nobody may wait for it.
+        let _ = answer.saved.send(saved);
+    }
+
+    /// Step 2 of the connect sequence. The calls before `index` began before this one.
+    fn accept(
+        &mut self,
+        answer: &CallAnswer,
+        index: usize,
+        is_awaited: bool,
+    ) -> Result<Connector, String> {
+        let accepted = self.credentials.accept(&answer.setup, answer.own_port);
+        let accepted = accepted.map_err(|error| format!("cannot save the credentials: {error}"))?;
+        for earlier in self.calls.iter_mut().take(index) {
+            earlier.is_overtaken = true;
+        }
+        if accepted.is_new_identity {
+            self.identity_has_changed();
+        }
+        log::debug!("the credentials from {} are saved", self.origin);
+        if is_awaited {
+            self.pin(
+                &accepted.connector,
+                answer.setup.connector.fingerprint.as_deref(),
+            )?;
+        }
+        Ok(accepted.connector)
+    }
+
+    /// A fingerprint that came with the answer is pinned, unless one is already.
+    fn pin(&self, connector: &Connector, fingerprint: Option<&str>) -> Result<(), String> {
+        let (Some(fingerprint), Ok(endpoint)) = (fingerprint, connector.endpoint()) else {
+            return Ok(());
+        };
+        let known = self.environment.known.told_by(&self.origin);
+        let pinned = known.pin_first(&endpoint.authority(), fingerprint);
+        pinned.map_err(|error| error.to_string())
+    }
+
+    /// Sets the main tunnel up with what is known now, unless that is done, and tells those who wait.
+    fn set_up_main_tunnel(&mut self) {
+        match self.connector_info() {
+            Ok(info) => {
+                self.main.set_up(info, &mut self.credentials);
+                self.main_tunnel_has_changed();
+            }
+            Err(error) => self.tell_waiting(&MainTunnelProgress::Failed(error)),
+        }
+    }
+
+    fn connector_info(&mut self) -> Result<ConnectorInfo, String> {
+        let credentials = self.credentials.get(false);
+        let credentials = credentials.map_err(|error| error.to_string())?;
+        let connector = Connector::of(&self.origin, &credentials);
+        match (connector, credentials.api_port) {
+            (Some(connector), Some(api_port)) => Ok(ConnectorInfo {
+                connector,
+                api_port,
+            }),
+            _ => Err("the connector info is not complete: connect again".into()),
+        }
+    }
+
+    fn main_tunnel_is_up(&mut self) {
+        let origin = &self.origin;
+        self.environment.connections.server_is_back(origin);
+        if !self.main.note_connected(&mut self.credentials) {
+            return;
+        }
+        let is_ready = matches!(self.main.progress(), Some(MainTunnelProgress::Ready));
+        if is_ready && !self.waiting.is_empty() {
+            // Another answer may have come: they wait for one that is made with that.
+            self.set_up_main_tunnel();
+        } else {
+            self.main_tunnel_has_changed();
+        }
+    }
+
+    fn main_tunnel_has_changed(&mut self) {
+        self.publish();
+        if let Some(progress) = self.main.progress() {
+            self.tell_waiting(&progress);
+        }
+    }
+
+    /// Those who are gone, or have heard the last of it, wait no more.
+    fn tell_waiting(&mut self, progress: &MainTunnelProgress) {
+        let is_last = !matches!(progress, MainTunnelProgress::Connecting(_));
+        self.waiting
+            .retain(|waiting| waiting.send(progress.clone()).is_ok() && !is_last);
+    }
+
+    fn forget(&mut self) -> Result<bool, store::Error> {
+        // Their answers are for what is forgotten.
+        self.calls.clear();
+        let was_known = self.credentials.forget()?;
+        self.identity_has_changed();
+        self.end_main_tunnel();
+        Ok(was_known)
+    }
+
+    fn retire_main_tunnel(&mut self) {
+        // Who waited and has gone is found out by telling it.
+        self.main_tunnel_has_changed();
+        if !self.main.is_absent() && self.waiting.is_empty() {
+            let origin = &self.origin;
+            log::info!("main tunnel to {origin}: no application uses it");
+            self.end_main_tunnel();
+        }
+    }
+
+    fn end_main_tunnel(&mut self) {
+        self.main.retire();
+        self.publish();
+        let gone = "the connector info is not complete: connect again";
+        self.tell_waiting(&MainTunnelProgress::Failed(gone.into()));
+    }
+
+    fn identity_has_changed(&mut self) {
+        let before = std::mem::replace(&mut self.identity, crossbeam_channel::bounded(0));
+        self.publish();
+        // Who waits for the change finds the new snapshot.
+        drop(before);
+    }
+
+    fn publish(&self) {
+        let mailbox = self.mailbox.as_ref();
+        let mailbox = mailbox.expect("an event has something to own, or came with the mailbox");
+        mailbox.publish(ServerSnapshot {
+            main: self.main.view(),
+            identity_changed: self.identity.1.clone(),
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "owner_tests.rs"]
+mod tests;

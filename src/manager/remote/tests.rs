@@ -1,0 +1,30 @@
+//! An answer for unit tests.
+
+use zeroize::Zeroizing;
+
+use crate::manager::quick_setup::{ApiKey, App, Connector, Resource, Setup};
+use crate::net::AddressClass;
+
+/// An answer that names the connector `username`.
+pub(super) fn setup(username: &str) -> Setup {
+    Setup {
+        connector: Connector {
+            external_ip: "127.0.0.1".into(),
+            api_port: 1,
+            username: username.into(),
+            password: Zeroizing::new("secret".into()),
+            tunnel_port: None,
+            fingerprint: None,
+        },
+        app: App {
+            app_id: String::new(),
+            site_url: String::new(),
+            resource: Resource {
+                ip: String::new(),
+                port: 2,
+            },
+        },
+        api_key: ApiKey::default(),
+        server_class: AddressClass::Loopback,
+    }
+}

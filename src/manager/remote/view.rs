@@ -1,0 +1,62 @@
+//! What the API sees of a main tunnel.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::manager::connection::{HostKey, class_name, latency_ms, millis_until};
+use crate::tunnel::client::{Snapshot, Status, Tunnel};
+
+/// A main tunnel that was set up.
+pub(crate) struct MainTunnelView {
+    /// The port of the local API service.
+    pub(super) local_port: Option<u16>,
+    /// Why it could not be set up.
+    pub(super) error: Option<String>,
+    /// What is there of it.
+    pub(super) tunnel: Option<Arc<Tunnel>>,
+}
+
+impl MainTunnelView {
+    /// As `/api/tunnel` shows that of the server with this origin.
+    pub(crate) fn to_json(&self, origin: &str) -> Value {
+        let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
+        self.described(origin, snapshot.as_ref())
+    }
+
+    /// The host key change that it reports.
+    pub(crate) fn changed_host_key(&self) -> Option<HostKey> {
+        let snapshot = self.tunnel.as_ref()?.snapshot();
+        snapshot.error?.host_key.map(HostKey::from)
+    }
+
+    /// Ends its present pause.
+    pub(crate) fn retry(&self) {
+        if let Some(tunnel) = &self.tunnel {
+            tunnel.retry_now();
+        }
+    }
+
+    fn described(&self, origin: &str, snapshot: Option<&Snapshot>) -> Value {
+        let status = match snapshot.map(|snapshot| snapshot.status) {
+            Some(Status::Connected) => "connected",
+            Some(Status::Connecting) => "connecting",
+            None if self.error.is_none() => "connecting",
+            _ => "failed",
+        };
+        let failure = snapshot
+            .filter(|_| status != "connected")
+            .and_then(|snapshot| snapshot.error.as_ref());
+        let error = failure.map(|failure| failure.message.clone());
+        json!({
+            "server": origin,
+            "status": status,
+            "error": error.or_else(|| self.error.clone()).unwrap_or_default(),
+            "error_class": failure.map(|failure| class_name(failure.class)),
+            "host_key": failure.and_then(|failure| failure.host_key.clone()).map(HostKey::from),
+            "next_retry_ms": snapshot.and_then(|snapshot| snapshot.next_retry).map(millis_until),
+            "local_port": self.local_port,
+            "latency_ms": snapshot.and_then(latency_ms),
+        })
+    }
+}
