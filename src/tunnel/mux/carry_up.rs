@@ -12,6 +12,8 @@ use super::poller::{Poller, Watched};
 use super::socket::{Socket, is_passing};
 use super::stats::add;
 use super::stream::Stream;
+#[cfg(target_os = "linux")]
+use super::stream_state::StreamState;
 use crate::tunnel::ssh::Error;
 
 /// Bytes of the poller thread's stack, 128 KiB: sealing and TLS, as it writes the WebSocket.
@@ -257,8 +259,7 @@ impl Mux {
             self.flush_once();
         }
         for Watched { stream, .. } in poller.take_all() {
-            self.update(&stream, |state| state.cut());
-            self.finish(&stream, false);
+            self.update(&stream, StreamState::failed);
         }
     }
 
