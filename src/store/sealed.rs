@@ -102,6 +102,15 @@ fn cipher(fingerprint: &Fingerprint, salt: &[u8], purpose: &str) -> Aes256Gcm {
 }
 
 #[cfg(test)]
+impl Seal {
+    /// The same on another machine.
+    pub(super) fn on(mut self, machine: &std::path::Path) -> Self {
+        self.machine = machine.to_owned();
+        self
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -135,14 +144,5 @@ mod tests {
         assert_eq!(first[..5], *b"PSTN\x01");
         assert_ne!(first[5..HEADER], second[5..HEADER]);
         assert!(!second.windows(6).any(|part| part == b"secret"));
-    }
-}
-
-#[cfg(test)]
-impl Seal {
-    /// The same on another machine.
-    pub(super) fn on(mut self, machine: &std::path::Path) -> Self {
-        self.machine = machine.to_owned();
-        self
     }
 }
