@@ -145,7 +145,7 @@ impl Headers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoreThanOne;
 
-/// A request head that is well formed. Whether it may pass is [`super::policy`]'s matter.
+/// A request head that is well formed. Whether it may pass is the server's matter (`policy`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The method, a token.

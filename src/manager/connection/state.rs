@@ -88,7 +88,7 @@ impl ConnectionState {
 mod tests {
     use super::*;
 
-    /// Each row of the specification's table, and what the contract adds: state, event, next state.
+    /// Each row of the specification's table, and what was added to it: state, event, next state.
     #[test]
     fn each_row_of_the_table() {
         for (state, event, next) in [

@@ -27,7 +27,7 @@ pub(crate) struct DbConn {
     pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) has_state: bool,
-    /// Its permit under [`MAX_CONNECTIONS`](super::connector::MAX_CONNECTIONS); a control connection has none.
+    /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
     pub(super) permit: Option<Permit>,
 }
 

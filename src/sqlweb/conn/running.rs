@@ -35,7 +35,7 @@ pub(crate) struct RunningStatement {
     since: Instant,
     /// Who asked: a visitor and, where there is one, a session.
     pub(super) owner: Owner,
-    /// Whether a thread of [`stop_in_background`] is stopping it.
+    /// Whether a thread of `stop_in_background` is stopping it.
     pub(super) being_stopped: AtomicBool,
 }
 

@@ -50,12 +50,6 @@ pub(super) const BESIDE: &[&str] = &[
     "WEEK", "WEEKDAY", "WEEKOFYEAR", "YEAR", "YEARWEEK",
 ];
 
-/// All spatial functions.
-pub(super) fn spatial_names() -> Vec<&'static str> {
-    let all = spatial::GROUPS.iter().flat_map(|group| group.names);
-    all.chain(OTHER_SPATIAL).copied().collect()
-}
-
 fn is_spatial(name: &str) -> bool {
     let mut groups = spatial::GROUPS.iter();
     groups.any(|group| words::contains(group.names, name)) || words::contains(OTHER_SPATIAL, name)

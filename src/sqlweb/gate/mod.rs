@@ -26,7 +26,7 @@
 //! query, checker  tokens → Passed or Refusal
 //! nesting  how deep a server goes for it        geometry  how deep a geometry it could make
 //! rollup   how many sums it asks for
-//! words, functions, spatial  the lists          javascript  the same for the page
+//! words, functions, spatial  the lists
 //! ```
 
 mod calls;
@@ -35,7 +35,6 @@ mod dialect;
 mod functions;
 mod geometry;
 mod group;
-mod javascript;
 mod lexer;
 mod nesting;
 mod query;
@@ -62,13 +61,6 @@ pub fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
 /// A judge that panics has not judged.
 fn fail_closed(judge: impl FnOnce() -> Result<Passed, Refusal>) -> Result<Passed, Refusal> {
     catch_panic(judge)
-}
-
-/// The harmless built-in functions as JavaScript reads them; a test compares
-/// this with `html/sql/core/functions.js`.
-#[doc(hidden)]
-pub fn functions_as_javascript() -> String {
-    javascript::module()
 }
 
 /// Names of the built-in functions and words that pass before a parenthesis on

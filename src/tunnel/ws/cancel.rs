@@ -10,7 +10,7 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// Ends waits from another thread; clones are the same signal. Once given it stays given.
 ///
-/// It holds no descriptors: those that [`dial`](super::dial) needs to be woken live as long as
+/// It holds no descriptors: those that [`dial`](super::dial()) needs to be woken live as long as
 /// the call.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<Mutex<CancelState>>);

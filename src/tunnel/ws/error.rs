@@ -37,7 +37,7 @@ impl fmt::Display for ConnectStage {
     }
 }
 
-/// Why [`dial`](super::dial) has no WebSocket.
+/// Why [`dial`](super::dial()) has no WebSocket.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DialError {
@@ -277,7 +277,7 @@ impl std::error::Error for DialError {
     }
 }
 
-/// Why [`accept`](super::accept) gave up on a connection. Only the log hears of it.
+/// Why [`accept`](super::accept()) gave up on a connection. Only the log hears of it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcceptError {

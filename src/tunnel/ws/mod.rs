@@ -6,7 +6,7 @@
 //! accept ─────────────────────────────────────── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
 //! ```
 //!
-//! [`dial`] and [`accept`] can be ended from another thread at any moment by [`Cancel`], and
+//! [`dial()`] and [`accept()`] can be ended from another thread at any moment by [`Cancel`], and
 //! the WebSocket they answer by [`WsWriter::shutdown`]; `cancel.watch(move || writer.shutdown())`
 //! joins the two.
 //!
@@ -23,7 +23,7 @@
 //! the reading half takes ciphertext from the socket before it locks, the writing half gives
 //! ciphertext to the socket after it has unlocked.
 //!
-//! Files: [`dial`] and [`accept`] make WebSockets, of the parts `resolve`, `proxy`, `tls`, `upgrade`
+//! Files: [`dial()`] and [`accept()`] make WebSockets, of the parts `resolve`, `proxy`, `tls`, `upgrade`
 //! over a `handshake` stream; `frames` holds the rules of frames, without sockets; `socket` the
 //! system calls; `reader` and `writer` the two halves over one `shared_socket`.
 
