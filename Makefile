@@ -87,6 +87,7 @@ demo:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --quiet --no-deps --document-private-items
 	tests/knots.py --self-test
 	tests/knots.py
 	tests/typescript.sh

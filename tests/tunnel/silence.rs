@@ -35,9 +35,8 @@ fn short(mut settings: Settings) -> Settings {
     settings
 }
 
-/// The first failure, and how long it took.
-fn first_failure(tunnel: &Tunnel) -> (Class, String, Duration) {
-    let began = Instant::now();
+/// The first failure of a tunnel that was started at `began`, and how long it took.
+fn first_failure(tunnel: &Tunnel, began: Instant) -> (Class, String, Duration) {
     holds_within(WAIT, "a failure", || tunnel.snapshot().next_retry.is_some());
     let snapshot = tunnel.snapshot();
     assert_eq!(snapshot.status, Status::Connecting);
@@ -66,8 +65,9 @@ fn a_server_that_falls_silent_is_given_up_at_every_stage() {
     ] {
         let server = Staged::start(until);
         let before = Counts::before(0);
+        let began = Instant::now();
         let tunnel = Tunnel::start(short(settings_for(server.address, free_port(), 9))).unwrap();
-        let (class, message, took) = first_failure(&tunnel);
+        let (class, message, took) = first_failure(&tunnel, began);
         assert_eq!(class, Class::Network, "{until:?}: {message}");
         assert!(
             message.contains("did not finish the handshake within"),
@@ -90,8 +90,9 @@ fn a_server_that_never_answers_the_upgrade_is_given_up() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let before = Counts::before(0);
     let settings = short(settings_for(silent.local_addr().unwrap(), free_port(), 9));
+    let began = Instant::now();
     let tunnel = Tunnel::start(settings).unwrap();
-    let (class, message, took) = first_failure(&tunnel);
+    let (class, message, took) = first_failure(&tunnel, began);
     assert_eq!(class, Class::Network, "{message}");
     assert!(
         took >= READY && took < READY + allowed(SLACK),
@@ -110,8 +111,9 @@ fn a_server_that_cannot_be_reached_is_given_up() {
     let before = Counts::before(0);
     let mut settings = settings_for(full.local_addr().unwrap(), free_port(), 9);
     settings.dial.timeouts.connect = READY;
+    let began = Instant::now();
     let tunnel = Tunnel::start(settings).unwrap();
-    let (class, message, took) = first_failure(&tunnel);
+    let (class, message, took) = first_failure(&tunnel, began);
     assert_eq!(class, Class::Network, "{message}");
     assert!(
         took >= READY && took < READY + allowed(SLACK),
