@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use crate::sync::Mutex;
 
-/// LogLimiter a minute of one kind. Default 120: anybody can cause any number.
+/// Lines a minute of one kind. Default 120: anybody can cause any number.
 const LINES: usize = 120;
 /// The time that those are counted in.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// LogLimiter of one kind, whoever causes them.
+/// Lines of one kind, whoever causes them.
 #[derive(Debug, Default)]
 pub(super) struct LogLimiter(Mutex<LogWindow>);
 
@@ -22,7 +22,7 @@ impl LogLimiter {
     }
 }
 
-/// LogLimiter since a moment.
+/// Lines since a moment.
 #[derive(Debug, Default)]
 pub(super) struct LogWindow {
     since: Option<Instant>,

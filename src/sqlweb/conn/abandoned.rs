@@ -30,7 +30,7 @@ struct AbandonedConn {
     server: Option<Arc<str>>,
     since: Instant,
     next: Instant,
-    /// When it was last listed; at first, when it was conn.
+    /// When it was last listed; at first, when it was given up.
     seen: Instant,
     _permit: Option<Permit>,
 }

@@ -236,9 +236,10 @@ impl RunningStatement {
         true
     }
 
-    /// Shuts the statement's connection down, while it is still that statement's.
+    /// Shuts the statement's connection down, while it is still that statement's: its end waits for the lock.
     fn shut_down(&self, sent: &SentStatement) {
-        if self.state.lock().is_under_way() {
+        let state = self.state.lock();
+        if state.is_under_way() {
             log::debug!(
                 "connection {} is shut down: its server could not be told to stop",
                 sent.connection
@@ -467,6 +468,33 @@ mod tests {
         running.shut_down_if_overdue();
         ours.set_nonblocking(true).unwrap();
         assert!(ours.read(&mut [0]).is_err());
+    }
+
+    /// Or what runs next on it, another session's statement perhaps, would be lost.
+    #[test]
+    fn no_connection_is_shut_down_after_its_statement_has_ended() {
+        for _ in 0..500 {
+            let (mut ours, socket, _theirs) = SocketHandle::pair();
+            if !socket.is_some() {
+                return;
+            }
+            ours.set_nonblocking(true).unwrap();
+            let mut is_shut = || ours.read(&mut [0]).is_ok();
+            let running = RunningStatement::new(Owner::default());
+            running.begin(SentStatement::somewhere(7, socket)).unwrap();
+            let unproven = |_: &SentStatement| Some(KillOutcome::Unproven);
+            std::thread::scope(|scope| {
+                let stopping = scope.spawn(|| running.stop_by(StopCause::Cancelled, unproven));
+                while !running.is_stopped() {
+                    std::thread::yield_now();
+                }
+                running.pause(true);
+                running.end();
+                let was_shut = is_shut();
+                assert!(stopping.join().unwrap());
+                assert_eq!(is_shut(), was_shut);
+            });
+        }
     }
 
     #[test]

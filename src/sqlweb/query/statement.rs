@@ -171,7 +171,7 @@ fn decline_all(
 }
 
 /// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped. So are
-/// those of a server that cannot be told, until somebody context the statement.
+/// those of a server that cannot be told, until somebody stops the statement.
 fn decline_rest(
     result: &mut QueryResult<'_, '_, '_, Text>,
     context: &RunContext<'_>,
