@@ -76,9 +76,22 @@ pub(crate) fn check_host(host: &str) -> Result<(), InvalidHost> {
     Ok(())
 }
 
-/// A name as [`check_host`] has it, or an address of either family; no brackets.
+/// An address of either family, no brackets, or a name of labels; also one that ends in a number, which resolvers read
+/// in their own way.
 pub(crate) fn is_host(host: &str) -> bool {
-    host.parse::<IpAddr>().is_ok() || check_host(host).is_ok()
+    host.parse::<IpAddr>().is_ok() || matches!(check_host(host), Ok(()) | Err(InvalidHost::Number))
+}
+
+/// Whether a resolver may be asked about it: no more than the length and the characters of names. What resolvers make of
+/// it is their matter.
+pub(crate) fn check_characters(host: &str) -> Result<(), InvalidHost> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    match host.len() {
+        0 => Err(InvalidHost::Empty),
+        1..=MAX_HOST if host.bytes().all(legal) => Ok(()),
+        1..=MAX_HOST => Err(InvalidHost::Label),
+        _ => Err(InvalidHost::TooLong),
+    }
 }
 
 /// One label of a name: 1 to 63 ASCII letters, digits and the characters of `also`, no `-` at an end.
@@ -151,7 +164,8 @@ mod tests {
         for host in ["1", "127.1", "a.1", "256.1.1.1"] {
             assert_eq!(check_host(host), Err(InvalidHost::Number), "{host}");
         }
-        assert!(is_host("::1") && !is_host("[::1]"));
+        assert!(is_host("::1") && is_host("127.1") && !is_host("[::1]") && !is_host("a..b"));
+        assert!(check_characters("a..b").is_ok() && check_characters("a b").is_err());
     }
 
     #[test]

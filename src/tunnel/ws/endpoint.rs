@@ -105,7 +105,7 @@ pub(super) fn checked_host(host: &str) -> Result<String, String> {
     if host.parse::<IpAddr>().is_ok() {
         return Ok(host.to_owned());
     }
-    match authority::check_host(host) {
+    match authority::check_characters(host) {
         Ok(()) => Ok(host.to_owned()),
         Err(InvalidHost::Empty) => Err("the host is missing".to_owned()),
         Err(InvalidHost::TooLong) => Err("the host name is too long".to_owned()),
