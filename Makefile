@@ -12,6 +12,8 @@ STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
 # ... and Debian's compiler with the source of its standard library.
 DEBIAN_PACKAGES := rustc-web cargo-web rust-web-src
 DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
+# No backtraces: an executable without symbols has no names to print in them. Panics are caught and told as ever.
+DEBIAN_STD_FEATURES := panic-unwind,optimize_for_size
 
 .PHONY: all static static-rustup static-debian test fuzz bench bench-pairs demo lint fmt clean
 
@@ -47,7 +49,8 @@ static-debian: $(STATIC_VENV)/installed
 	env PATH="$(CURDIR)/$(STATIC_VENV)/bin:/usr/bin:$$PATH" \
 		RUSTC=/usr/bin/rustc CARGO=/usr/bin/cargo RUSTC_BOOTSTRAP=1 \
 		"$$flags=-C link-self-contained=no -C target-feature=+crt-static" \
-		cargo-zigbuild zigbuild --release --locked --target $(STATIC_TARGET) -Zbuild-std=std,panic_unwind
+		cargo-zigbuild zigbuild --release --locked --target $(STATIC_TARGET) -Zbuild-std=std,panic_unwind \
+		-Zbuild-std-features=$(DEBIAN_STD_FEATURES)
 
 $(STATIC_VENV)/installed: Makefile
 	python3 -m venv $(STATIC_VENV)

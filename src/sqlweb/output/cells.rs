@@ -383,6 +383,11 @@ pub(crate) fn csv_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Res
 }
 
 fn csv_pieces(out: &mut OutputBuffer<'_>, text: &[u8], doubled: bool) -> std::io::Result<()> {
+    // Most fields are short and plain: one copy, also where the loop below is built for size.
+    if !doubled && text.len() <= PIECE {
+        out.push(text);
+        return out.flush_if_full();
+    }
     for piece in text.chunks(PIECE) {
         if doubled {
             for (i, part) in piece.split(|b| *b == b'"').enumerate() {
