@@ -33,15 +33,16 @@ impl SentSecrets {
         line(&self.masked(text), MESSAGE)
     }
 
-    /// The beginning of what came in place of an answer. Nothing of what begins as JSON: it may be half an answer, with
-    /// the credentials that the server assigns.
+    /// The beginning of what came in place of an answer. Nothing of what is JSON, wherever that begins: it may be an
+    /// answer, half or behind a byte order mark or a warning, with the credentials that the server assigns.
     pub(super) fn excerpt(&self, bytes: &[u8]) -> String {
         let start = bytes.get(..LOOKED_AT).unwrap_or(bytes);
-        if start.trim_ascii_start().starts_with(b"{") || start.trim_ascii_start().starts_with(b"[")
-        {
+        if start.trim_ascii_start().starts_with(b"[") {
             return String::new();
         }
-        line(&self.masked(&String::from_utf8_lossy(start)), EXCERPT)
+        let text = self.masked(&String::from_utf8_lossy(start));
+        let before = text.split_once('{').map_or(text.as_str(), |(text, _)| text);
+        line(before, EXCERPT)
     }
 
     fn masked(&self, text: &str) -> String {
@@ -106,5 +107,20 @@ mod tests {
         ] {
             assert_eq!(secrets().excerpt(half.as_bytes()), "");
         }
+    }
+
+    /// Some servers write a mark or a warning of their own before their JSON, which is none then.
+    #[test]
+    fn no_secret_is_shown_of_an_answer_that_something_stands_before() {
+        let answer = r#"{"connector":{"password":"other1"}}"#;
+        let shown = |before: &str| secrets().excerpt(format!("{before}{answer}").as_bytes());
+        assert_eq!(shown("\u{feff}"), "");
+        assert_eq!(
+            shown("<b>Warning</b>: no index\n"),
+            "<b>Warning</b>: no index"
+        );
+        let wide: Vec<u8> = answer.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let marked = [&[0xff, 0xfe], wide.as_slice()].concat();
+        assert!(!secrets().excerpt(&marked).contains("o t h e r"));
     }
 }

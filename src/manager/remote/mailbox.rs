@@ -13,7 +13,7 @@ use crate::sync::Mutex;
 pub(super) struct Mailbox {
     pub(super) origin: String,
     commands: Sender<(Arc<Mailbox>, Command)>,
-    /// Closed when its thread has ended.
+    /// Closed when its owner has given everything back.
     done: Receiver<()>,
     snapshot: Mutex<Arc<ServerSnapshot>>,
 }
@@ -47,7 +47,7 @@ impl Mailbox {
         let _ = self.commands.send((Arc::clone(self), command));
     }
 
-    /// Whether the owner's thread has ended.
+    /// Whether the owner has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.done.try_recv() != Err(TryRecvError::Empty)
     }

@@ -157,6 +157,11 @@ impl MainTunnel {
         self.environment.tunnels.close(&self.key);
     }
 
+    /// The program ends: the registry ends the tunnel.
+    pub(super) fn end_service(&mut self) {
+        self.service = LocalService::None;
+    }
+
     /// One whose thread broke off would else be waited for ever.
     fn is_there(&self, info: &ConnectorInfo) -> bool {
         match &self.state {

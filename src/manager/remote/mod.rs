@@ -24,7 +24,8 @@
 //! - **Life.** The thread begins with the first [`RemoteServer`] and ends when there is none, no call is unanswered and
 //!   no main tunnel set up; the main tunnel goes when no application uses the server any more. What keeps the thread is
 //!   its [mailbox](mailbox::Mailbox): each `RemoteServer` holds it, the owner does while it has work, and the list of all
-//!   does not. At the program's end all owners are told at once, and are awaited for a bounded time.
+//!   does not. At the program's end all owners are told at once, and are awaited for a bounded time; an answer that comes
+//!   while the process is still there is saved.
 //!
 //! The list and each snapshot have a lock that is held for moments; nobody waits for anything under one.
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crossbeam_channel::{Receiver, Select, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, never};
 
 use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
 use super::connector::Connector;
@@ -30,8 +30,8 @@ pub(super) struct Owner {
     /// Kept while there is something to own, which keeps `commands` open. Dropped after that: who waits for the end finds
     /// the owner by it.
     mailbox: Option<Arc<Mailbox>>,
-    /// Dropped last: the thread has ended.
-    _working: Sender<()>,
+    /// Dropped when everything is given back.
+    working: Option<Sender<()>>,
 }
 
 /// A quick-setup call under way.
@@ -77,7 +77,7 @@ impl Owner {
             waiting: Vec::new(),
             identity,
             environment,
-            _working: working,
+            working: Some(working),
         };
         (owner, mailbox)
     }
@@ -95,6 +95,21 @@ impl Owner {
             if self.calls.is_empty() && self.main.is_absent() {
                 self.mailbox = None;
             }
+        }
+        self.end();
+    }
+
+    /// Gives everything back. What was asked of a server when the program ended may be answered before the process is
+    /// gone: nobody waits for that, and it is saved all the same.
+    fn end(mut self) {
+        (self.closed, self.commands) = (never(), never());
+        self.waiting.clear();
+        self.main.end_service();
+        self.working = None;
+        while !self.calls.is_empty()
+            && let Some(OwnerEvent::CallIsOver(index, answer)) = self.next_event()
+        {
+            self.call_is_over(index, answer);
         }
     }
 
