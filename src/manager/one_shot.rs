@@ -13,7 +13,7 @@ use super::quick_setup::{self, Body, Caller, Failure, PreparedCall, Setup, Wait}
 use super::remote::{Connector, ServerCredentials};
 use super::server_url::ServerUrl;
 use super::web_client::site_host;
-use crate::store::{CredentialStore, Credentials, DataDir};
+use crate::store::{CredentialStore, Credentials, DataDir, random};
 use crate::tunnel::client::{Status, Tunnel};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
@@ -258,10 +258,6 @@ impl SharedSite {
 /// 16 hexadecimal digits, like an application's, and the same for the same name.
 fn id(name: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, format!("share {name}").as_bytes());
-    digest
-        .as_ref()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let (first, _) = digest.as_ref().split_at(8);
+    random::hex(first)
 }

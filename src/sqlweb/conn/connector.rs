@@ -19,6 +19,7 @@ use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
 use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target, TlsMode};
+use crate::store::random;
 use crate::sync::{Mutex, Permit, Permits};
 
 /// Time for one TCP connect to one address.
@@ -230,7 +231,7 @@ impl Connector {
     /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
     /// could answer in the server's place. Nobody can have known in advance what is asked here.
     fn fresh(&self, mut conn: Conn) -> Result<Conn, DbError> {
-        let asked = unguessable()?;
+        let asked = random::token();
         let answer = rows(&mut conn, &format!("SELECT '{asked}'"))?;
         let told = answer.first().and_then(|row| row.get_opt::<String, _>(0));
         if told.is_some_and(|told| told.is_ok_and(|told| told == asked)) {
@@ -442,14 +443,6 @@ fn probed(builder: OptsBuilder) -> OptsBuilder {
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn probed(builder: OptsBuilder) -> OptsBuilder {
     builder
-}
-
-/// 32 hexadecimal digits.
-fn unguessable() -> Result<String, DbError> {
-    let bytes: [u8; 16] = ring::rand::generate(&ring::rand::SystemRandom::new())
-        .map_err(|_| DbError::Tls("the system gives no random bytes".into()))?
-        .expose();
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A path under a file, so that nothing can ever be there.

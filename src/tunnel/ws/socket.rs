@@ -1,12 +1,13 @@
 //! The system calls of the WebSocket.
 
 use crate::net::keep_alive;
+use crate::net::poll::{Interest, poll_until};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
@@ -41,38 +42,16 @@ pub(super) fn wait(
     wake: &Wake,
     deadline: Instant,
 ) -> Result<(), WaitError> {
-    let mut fds = [
-        PollFd::new(&socket, events),
-        PollFd::new(wake.end(), PollFlags::IN),
-    ];
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let is_ready = poll_for(&mut fds, left)?;
-        let [_, woken] = &fds;
-        if !woken.revents().is_empty() {
-            return Err(WaitError::Cancelled);
-        }
-        // Also for a socket that is always ready: data that drips in ends at the deadline.
-        if left.is_zero() {
-            return Err(WaitError::TimedOut);
-        }
-        if is_ready {
-            return Ok(());
-        }
+    let interests: [Interest<'_>; 2] = [(&socket, events), (wake.end(), PollFlags::IN)];
+    let [ready, woken] = poll_until(interests, Some(deadline))?;
+    if !woken.is_empty() {
+        return Err(WaitError::Cancelled);
     }
-}
-
-/// False when nothing became ready; an interruption counts as nothing.
-fn poll_for(fds: &mut [PollFd<'_>], time: Duration) -> io::Result<bool> {
-    let time = Timespec::try_from(time).unwrap_or(Timespec {
-        tv_sec: i32::MAX.into(),
-        tv_nsec: 0,
-    });
-    match poll(fds, Some(&time)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
+    // Also for a socket that is always ready: data that drips in ends at the deadline.
+    if ready.is_empty() || Instant::now() >= deadline {
+        return Err(WaitError::TimedOut);
     }
+    Ok(())
 }
 
 /// Waits without end until `socket` can be read, or written when `or_write`.
@@ -82,9 +61,7 @@ pub(super) fn wait_for_input(socket: &TcpStream, or_write: bool) -> io::Result<(
     } else {
         PollFlags::IN
     };
-    let mut fds = [PollFd::new(socket, events)];
-    retry_on_intr(|| poll(&mut fds, None))?;
-    Ok(())
+    poll_until([(socket, events)], None).map(drop)
 }
 
 /// Opens a connection; the socket stays in non-blocking mode.
