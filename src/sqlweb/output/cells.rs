@@ -268,7 +268,7 @@ fn without_zerofill(mut bytes: &[u8]) -> &[u8] {
 /// Writes bytes as a JSON string; what is not UTF-8 becomes U+FFFD.
 fn json_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
     // Most cells are short ASCII without anything to escape: one pass, one copy.
-    if bytes.len() <= PIECE && bytes.iter().all(|b| b.is_ascii() && !needs_escape(b)) {
+    if bytes.len() <= PIECE && is_plain(bytes) {
         out.push_quoted(bytes);
         return Ok(());
     }
@@ -294,6 +294,26 @@ fn in_valid_parts(
         }
     }
     Ok(())
+}
+
+/// Whether a text is ASCII without anything to escape; looked at eight bytes at a time.
+fn is_plain(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks();
+    words.iter().all(|word| is_plain_word(*word))
+        && rest
+            .iter()
+            .all(|byte| byte.is_ascii() && !needs_escape(byte))
+}
+
+/// The same of eight bytes. Subtracting from each byte sets its highest bit where that borrows; a borrow from the byte
+/// beside it can only come from one that is found itself.
+fn is_plain_word(bytes: [u8; 8]) -> bool {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHEST: u64 = EACH * 0x80;
+    let word = u64::from_ne_bytes(bytes);
+    let below = |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word;
+    let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+    (word | below(word, 0x20) | is(b'"') | is(b'\\')) & HIGHEST == 0
 }
 
 /// Whether a byte cannot stand in a JSON string as it is (RFC 8259 section 7).
@@ -479,6 +499,26 @@ mod tests {
             ("1e", "\"1e\""),
         ] {
             assert_eq!(as_json(Kind::Float, bytes.as_bytes()), expected, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn plain_text_is_told_byte_by_byte() {
+        for length in [1, 7, 8, 9, 16, 20] {
+            for at in 0..length {
+                for byte in 0..=255u8 {
+                    let mut text = vec![b'~'; length];
+                    text[at] = byte;
+                    let expected = byte.is_ascii() && !needs_escape(&byte);
+                    assert_eq!(is_plain(&text), expected, "{byte:#x} at {at} of {length}");
+                }
+            }
+        }
+        for pair in 0..=u16::MAX {
+            let [one, other] = pair.to_be_bytes();
+            let text = [b' ', one, other, b'!', 0x7f, b'[', b']', b'#'];
+            let expected = text.iter().all(|b| b.is_ascii() && !needs_escape(b));
+            assert_eq!(is_plain(&text), expected, "{text:?}");
         }
     }
 
