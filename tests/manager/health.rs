@@ -267,6 +267,8 @@ fn an_application_that_dies_is_seen_by_the_next_visit_and_seen_again_by_itself()
         result["health"]["state"] == "ok"
     });
     assert_eq!(ok["status"], "connected");
+    // It is counted when it is accepted, which may be after the system has answered for it.
+    wait_until(TIMEOUT, "the question", || count.load(Ordering::SeqCst) > 0);
     assert_eq!(
         count.load(Ordering::SeqCst),
         1,
