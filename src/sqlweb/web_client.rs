@@ -101,7 +101,10 @@ impl From<DbError> for StartError {
                 Some("check that the server runs and that host and port are right")
             }
             DbError::Denied(_) => Some("check the user name, the password and the database name"),
-            DbError::Tls(_) => Some("--tls off|prefer|require|verify says how TLS is used"),
+            DbError::Auth(_) => Some("check the user name, and how the server lets it sign in"),
+            DbError::Tls(_) => {
+                Some("--tls off|prefer|require|verify-ca|verify says how TLS is used")
+            }
             _ => None,
         };
         Self::Database {

@@ -210,10 +210,10 @@ impl Connector {
             && match self.options.tls {
                 TlsMode::Off => false,
                 TlsMode::Prefer => known != ABSENT,
-                TlsMode::Require | TlsMode::Verify => true,
+                TlsMode::Require | TlsMode::VerifyCa | TlsMode::Verify => true,
             };
-        if with_tls && self.options.tls == TlsMode::Verify {
-            readable_trust_store()?;
+        if with_tls && self.options.tls.checks_authority() {
+            readable_trust_store(self.options.tls)?;
         }
         match Conn::new(self.opts(address, with_tls)) {
             Ok(conn) if with_tls => {
@@ -317,11 +317,11 @@ impl Connector {
     }
 
     fn ssl_opts(&self) -> SslOpts {
-        let verify = self.options.tls == TlsMode::Verify;
+        let checks_authority = self.options.tls.checks_authority();
         SslOpts::default()
-            .with_danger_accept_invalid_certs(!verify)
-            .with_danger_skip_domain_validation(!verify)
-            .with_root_cert_path(trust_store().filter(|_| verify))
+            .with_danger_accept_invalid_certs(!checks_authority)
+            .with_danger_skip_domain_validation(self.options.tls != TlsMode::Verify)
+            .with_root_cert_path(trust_store().filter(|_| checks_authority))
     }
 
     /// The full exchange of `caching_sha2_password` without TLS would encrypt the password with a key that anybody on
@@ -343,8 +343,14 @@ impl Connector {
                 self.unreachable("connection timed out")
             }
             mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
+                // MySQL makes a method up for an account that it does not have.
+                let or_unknown = if name == "sha256_password" {
+                    ", or does not know the user name"
+                } else {
+                    ""
+                };
                 DbError::Auth(format!(
-                    "{} asks for the sign-in method '{name}', which is not supported",
+                    "{} asks for the sign-in method '{name}', which is not supported{or_unknown}",
                     self.options.target
                 ))
             }
@@ -449,7 +455,12 @@ fn probed(builder: OptsBuilder) -> OptsBuilder {
 const NO_KEY: &str = "/dev/null/no-unverified-server-key";
 
 /// The driver would not say which file it could not read.
-fn readable_trust_store() -> Result<(), DbError> {
+fn readable_trust_store(tls: TlsMode) -> Result<(), DbError> {
+    if tls == TlsMode::VerifyCa && named_trust_store().is_none() {
+        return Err(DbError::Tls(
+            "--tls verify-ca is for an authority of one's own: name the file of its certificate in SSL_CERT_FILE".into(),
+        ));
+    }
     let Some(path) = trust_store() else {
         return Ok(());
     };
@@ -462,20 +473,26 @@ fn readable_trust_store() -> Result<(), DbError> {
     })
 }
 
-/// The certificates that `--tls verify` trusts beside the built-in public ones: `SSL_CERT_FILE`, else the system's bundle.
+/// The certificates that `--tls verify` and `verify-ca` trust beside the built-in public ones: `SSL_CERT_FILE`, else the system's bundle.
 fn trust_store() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()) {
-        return Some(named.into());
-    }
-    [
+    let bundles = [
         "/etc/ssl/certs/ca-certificates.crt",
         "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/cert.pem",
         "/etc/ssl/ca-bundle.pem",
-    ]
-    .iter()
-    .map(PathBuf::from)
-    .find(|path| path.is_file())
+    ];
+    let bundle = || {
+        bundles
+            .iter()
+            .map(PathBuf::from)
+            .find(|path| path.is_file())
+    };
+    named_trust_store().or_else(bundle)
+}
+
+fn named_trust_store() -> Option<PathBuf> {
+    let named = std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty());
+    named.map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -485,7 +502,12 @@ mod tests {
     #[test]
     fn a_key_from_the_wire_is_taken_where_nobody_is_on_the_way() {
         let ip = |text: &str| Some(text.parse().unwrap());
-        for tls in [TlsMode::Prefer, TlsMode::Require, TlsMode::Verify] {
+        for tls in [
+            TlsMode::Prefer,
+            TlsMode::Require,
+            TlsMode::VerifyCa,
+            TlsMode::Verify,
+        ] {
             assert!(takes_any_key(tls, None));
             assert!(takes_any_key(tls, ip("127.0.0.1")));
             assert!(takes_any_key(tls, ip("127.8.9.10")));
