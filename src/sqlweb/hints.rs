@@ -53,7 +53,7 @@ fn of_tls(message: &str) -> &'static str {
 }
 
 fn of_method(message: &str) -> Option<&'static str> {
-    message
-        .contains("'sha256_password'")
-        .then_some("have an administrator give the account MySQL's present method: ALTER USER ... IDENTIFIED WITH caching_sha2_password BY '...'")
+    message.contains("'sha256_password'").then_some(
+        "check the user name first: MySQL asks so for names that it does not know, too; an account of that method can be given the present one: ALTER USER ... IDENTIFIED WITH caching_sha2_password BY '...'",
+    )
 }
