@@ -35,7 +35,7 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
 }
 
 /// MySQL 8 tells rows and sizes from a table of its own that is up to a day old, and writes to it; other servers see
-/// nothing in the comment. The connection is reset before its next use, or asked no figures.
+/// nothing in the comment. A spare connection is reset before its next use.
 const FRESH_FIGURES: &str =
     "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
 
