@@ -384,7 +384,7 @@ USE `information_schema`;
 HELP 'SELECT';
 HELP 'contents';
 HELP 'no such topic';
-HELP SHOW;
+HELP contents;
 
 -- kind: what people mistype
 -- fails 1146
@@ -414,3 +414,211 @@ SELECT * FROM products WHERE MATCH (description) AGAINST ('x');
 -- fails 1305
 -- refused: not a built-in function
 SELECT no_such_function(1);
+
+-- kind: questions of administrators
+-- volatile
+SELECT table_schema, ROUND(SUM(data_length + index_length) / 1024 / 1024, 2) AS mib, SUM(table_rows) AS about FROM information_schema.tables GROUP BY table_schema ORDER BY mib DESC;
+-- volatile
+SELECT TABLE_NAME, ENGINE, TABLE_ROWS, AVG_ROW_LENGTH, DATA_LENGTH, INDEX_LENGTH, DATA_FREE, AUTO_INCREMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'everyday' AND TABLE_TYPE = 'BASE TABLE' ORDER BY DATA_LENGTH + INDEX_LENGTH DESC LIMIT 20;
+-- volatile
+SELECT table_name, CONCAT(ROUND(data_free / 1024 / 1024, 1), ' MiB') AS wasted FROM information_schema.tables WHERE table_schema = DATABASE() AND data_free > 0;
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES t WHERE TABLE_SCHEMA = 'everyday' AND TABLE_TYPE = 'BASE TABLE' AND NOT EXISTS (SELECT 1 FROM information_schema.STATISTICS s WHERE s.TABLE_SCHEMA = t.TABLE_SCHEMA AND s.TABLE_NAME = t.TABLE_NAME AND s.INDEX_NAME = 'PRIMARY') ORDER BY TABLE_NAME;
+SELECT table_name, engine FROM information_schema.tables WHERE table_schema = 'everyday' AND engine <> 'InnoDB' ORDER BY table_name;
+SELECT ENGINE, COUNT(*) AS n FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'everyday' AND ENGINE IS NOT NULL GROUP BY ENGINE ORDER BY ENGINE;
+SELECT COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT, IS_NULLABLE, DATA_TYPE, COLUMN_TYPE, COLUMN_KEY, EXTRA, COLUMN_COMMENT FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'everyday' AND TABLE_NAME = 'customers' ORDER BY ORDINAL_POSITION;
+SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'everyday' AND DATA_TYPE IN ('json', 'longtext', 'text') ORDER BY 1, 2;
+SELECT TABLE_NAME, INDEX_NAME, GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) AS columns_ FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = 'everyday' GROUP BY TABLE_NAME, INDEX_NAME ORDER BY TABLE_NAME, INDEX_NAME;
+-- indexes whose columns are the first ones of another
+SELECT a.TABLE_NAME, a.INDEX_NAME AS shorter, b.INDEX_NAME AS longer FROM (SELECT TABLE_NAME, INDEX_NAME, GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) AS cols FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = 'everyday' GROUP BY TABLE_NAME, INDEX_NAME) a JOIN (SELECT TABLE_NAME, INDEX_NAME, GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) AS cols FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = 'everyday' GROUP BY TABLE_NAME, INDEX_NAME) b ON a.TABLE_NAME = b.TABLE_NAME AND a.INDEX_NAME <> b.INDEX_NAME AND b.cols LIKE CONCAT(a.cols, ',%') ORDER BY 1, 2;
+SELECT CONSTRAINT_NAME, TABLE_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = 'everyday' AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY TABLE_NAME, CONSTRAINT_NAME;
+SELECT rc.CONSTRAINT_NAME, rc.UPDATE_RULE, rc.DELETE_RULE, rc.TABLE_NAME, rc.REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS rc WHERE rc.CONSTRAINT_SCHEMA = 'everyday' ORDER BY 1;
+SELECT TABLE_NAME, CONSTRAINT_NAME, CONSTRAINT_TYPE FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = 'everyday' ORDER BY TABLE_NAME, CONSTRAINT_TYPE, CONSTRAINT_NAME;
+SELECT CONSTRAINT_NAME, CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = 'everyday' ORDER BY 1;
+SELECT PARTITION_NAME, PARTITION_METHOD, PARTITION_EXPRESSION, PARTITION_DESCRIPTION FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = 'everyday' AND TABLE_NAME = 'readings' ORDER BY PARTITION_ORDINAL_POSITION;
+SELECT TRIGGER_NAME, EVENT_MANIPULATION, EVENT_OBJECT_TABLE, ACTION_TIMING, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = 'everyday';
+SELECT ROUTINE_NAME, ROUTINE_TYPE, DATA_TYPE, ROUTINE_DEFINITION, IS_DETERMINISTIC, SQL_DATA_ACCESS FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'everyday' ORDER BY ROUTINE_NAME;
+SELECT SPECIFIC_NAME, ORDINAL_POSITION, PARAMETER_MODE, PARAMETER_NAME, DTD_IDENTIFIER FROM information_schema.PARAMETERS WHERE SPECIFIC_SCHEMA = 'everyday' ORDER BY 1, 2;
+SELECT TABLE_NAME, VIEW_DEFINITION, IS_UPDATABLE, SECURITY_TYPE FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'everyday';
+SELECT EVENT_NAME, STATUS, INTERVAL_VALUE, INTERVAL_FIELD, EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'everyday';
+SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY 1;
+SELECT GRANTEE, PRIVILEGE_TYPE, IS_GRANTABLE FROM information_schema.USER_PRIVILEGES WHERE GRANTEE LIKE '%app%' ORDER BY PRIVILEGE_TYPE;
+SELECT GRANTEE, TABLE_SCHEMA, PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES WHERE TABLE_SCHEMA = 'everyday' ORDER BY 1, 3;
+SELECT * FROM information_schema.TABLE_PRIVILEGES WHERE TABLE_SCHEMA = 'everyday';
+SELECT * FROM information_schema.COLUMN_PRIVILEGES WHERE TABLE_SCHEMA = 'everyday';
+SELECT ENGINE, SUPPORT, TRANSACTIONS, XA, SAVEPOINTS FROM information_schema.ENGINES ORDER BY ENGINE;
+SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE FROM information_schema.PLUGINS WHERE PLUGIN_STATUS = 'ACTIVE' ORDER BY PLUGIN_NAME;
+SELECT CHARACTER_SET_NAME, DEFAULT_COLLATE_NAME, MAXLEN FROM information_schema.CHARACTER_SETS ORDER BY 1;
+SELECT COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WHERE CHARACTER_SET_NAME = 'utf8mb4' AND IS_DEFAULT = 'Yes';
+SELECT * FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY WHERE COLLATION_NAME = 'latin1_bin';
+SELECT COUNT(*) > 100 FROM information_schema.KEYWORDS;
+-- volatile
+SELECT ID, USER, HOST, DB, COMMAND, TIME, STATE, LEFT(INFO, 120) AS info FROM information_schema.PROCESSLIST WHERE COMMAND <> 'Sleep' ORDER BY TIME DESC;
+-- volatile
+SELECT user, COUNT(*) AS connections, SUM(command = 'Sleep') AS idle FROM information_schema.processlist GROUP BY user ORDER BY connections DESC;
+-- volatile
+SELECT SUBSTRING_INDEX(host, ':', 1) AS client, COUNT(*) FROM information_schema.processlist GROUP BY client;
+-- volatile
+SELECT trx_id, trx_state, trx_started, TIMESTAMPDIFF(SECOND, trx_started, NOW()) AS age, trx_mysql_thread_id, trx_rows_locked, trx_rows_modified, trx_query FROM information_schema.INNODB_TRX ORDER BY trx_started;
+-- volatile
+SELECT POOL_ID, POOL_SIZE, FREE_BUFFERS, DATABASE_PAGES, MODIFIED_DATABASE_PAGES, HIT_RATE FROM information_schema.INNODB_BUFFER_POOL_STATS;
+-- volatile
+SELECT * FROM information_schema.INNODB_CMP;
+-- volatile
+SELECT * FROM information_schema.INNODB_CMPMEM;
+SELECT value FROM information_schema.INNODB_FT_DEFAULT_STOPWORD ORDER BY value LIMIT 5;
+SELECT user, host, plugin FROM mysql.user WHERE user = 'app';
+SELECT user, host FROM mysql.user WHERE authentication_string = '' AND user = 'app';
+SELECT Db, User, Select_priv FROM mysql.db WHERE Db = 'everyday';
+SELECT name, description FROM mysql.help_topic WHERE name = 'no such topic';
+-- volatile
+SELECT * FROM mysql.general_log LIMIT 5;
+-- volatile
+SELECT start_time, query_time, rows_examined, sql_text FROM mysql.slow_log ORDER BY query_time DESC LIMIT 10;
+SELECT table_name, last_update IS NOT NULL FROM mysql.innodb_table_stats WHERE database_name = 'everyday' ORDER BY table_name;
+SELECT index_name, stat_name FROM mysql.innodb_index_stats WHERE database_name = 'everyday' AND table_name = 'customers' ORDER BY 1, 2;
+SELECT COUNT(*) FROM mysql.time_zone_name;
+-- volatile
+SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME IN ('Threads_connected', 'Threads_running') ORDER BY 1;
+-- volatile
+SELECT DIGEST_TEXT, COUNT_STAR, ROUND(SUM_TIMER_WAIT / 1e12, 3) AS seconds, ROUND(AVG_TIMER_WAIT / 1e9, 3) AS avg_ms, SUM_ROWS_EXAMINED FROM performance_schema.events_statements_summary_by_digest ORDER BY SUM_TIMER_WAIT DESC LIMIT 10;
+-- volatile
+SELECT OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME, COUNT_STAR FROM performance_schema.table_io_waits_summary_by_index_usage WHERE INDEX_NAME IS NOT NULL AND COUNT_STAR = 0 AND OBJECT_SCHEMA = 'everyday' ORDER BY 2, 3;
+-- volatile
+SELECT OBJECT_NAME, COUNT_READ, COUNT_WRITE, SUM_TIMER_WAIT FROM performance_schema.table_io_waits_summary_by_table WHERE OBJECT_SCHEMA = DATABASE();
+-- volatile
+SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT FROM performance_schema.events_waits_summary_global_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 10;
+-- volatile
+SELECT FILE_NAME, EVENT_NAME, COUNT_READ, SUM_NUMBER_OF_BYTES_READ FROM performance_schema.file_summary_by_instance ORDER BY SUM_NUMBER_OF_BYTES_READ DESC LIMIT 10;
+-- volatile
+SELECT THREAD_ID, NAME, TYPE, PROCESSLIST_ID, PROCESSLIST_USER, PROCESSLIST_STATE FROM performance_schema.threads WHERE TYPE = 'FOREGROUND';
+-- volatile
+SELECT USER, HOST, CURRENT_CONNECTIONS, TOTAL_CONNECTIONS FROM performance_schema.accounts;
+-- volatile
+SELECT EVENT_NAME, CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.memory_summary_global_by_event_name ORDER BY CURRENT_NUMBER_OF_BYTES_USED DESC LIMIT 10;
+SELECT NAME, ENABLED FROM performance_schema.setup_consumers ORDER BY NAME;
+-- volatile
+SELECT * FROM performance_schema.metadata_locks WHERE OBJECT_SCHEMA = 'everyday';
+-- volatile
+SELECT (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_buffer_pool_reads') / (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_buffer_pool_read_requests') AS miss_rate;
+-- volatile
+SHOW GLOBAL STATUS LIKE 'Innodb_row_lock%';
+
+-- kind: introspection by frameworks
+SELECT version(), @@version_comment, @@sql_mode, @@default_storage_engine, @@sql_auto_is_null, @@lower_case_table_names, CONVERT_TZ('2001-01-01 01:00:00', 'UTC', 'UTC') IS NOT NULL;
+SHOW FULL TABLES FROM `everyday` WHERE `Table_type` IN ('BASE TABLE', 'VIEW');
+SELECT table_name, table_type, table_comment FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name;
+SELECT * FROM `customers` LIMIT 1;
+SELECT column_name, data_type, character_maximum_length, numeric_precision, numeric_scale, extra, column_default, collation_name, CASE WHEN column_type LIKE '% unsigned' THEN 1 ELSE 0 END AS is_unsigned, column_comment FROM information_schema.columns WHERE table_name = 'products' AND table_schema = DATABASE() ORDER BY ordinal_position;
+SELECT kc.`constraint_name`, kc.`column_name`, kc.`referenced_table_name`, kc.`referenced_column_name`, c.`constraint_type` FROM information_schema.key_column_usage AS kc, information_schema.table_constraints AS c WHERE kc.table_schema = DATABASE() AND c.table_schema = kc.table_schema AND c.constraint_name = kc.constraint_name AND c.constraint_type != 'CHECK' AND kc.table_name = 'orders' ORDER BY kc.`ordinal_position`, 1;
+SELECT cc.constraint_name, cc.check_clause FROM information_schema.check_constraints AS cc, information_schema.table_constraints AS tc WHERE cc.constraint_schema = DATABASE() AND tc.table_schema = cc.constraint_schema AND cc.constraint_name = tc.constraint_name AND tc.constraint_type = 'CHECK' AND tc.table_name = 'customers' ORDER BY 1;
+SELECT table_name AS `name`, (data_length + index_length) > 0 AS `size`, table_comment AS `comment`, engine AS `engine`, table_collation AS `collation` FROM information_schema.tables WHERE table_schema = 'everyday' AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY table_name;
+SELECT index_name AS `name`, GROUP_CONCAT(column_name ORDER BY seq_in_index) AS `columns`, index_type AS `type`, NOT non_unique AS `unique` FROM information_schema.statistics WHERE table_schema = 'everyday' AND table_name = 'products' GROUP BY index_name, index_type, non_unique ORDER BY index_name;
+SELECT kc.constraint_name AS `name`, GROUP_CONCAT(kc.column_name ORDER BY kc.ordinal_position) AS `columns`, kc.referenced_table_schema AS `foreign_schema`, kc.referenced_table_name AS `foreign_table`, rc.update_rule AS `on_update`, rc.delete_rule AS `on_delete` FROM information_schema.key_column_usage kc JOIN information_schema.referential_constraints rc ON kc.constraint_schema = rc.constraint_schema AND kc.constraint_name = rc.constraint_name WHERE kc.table_schema = 'everyday' AND kc.table_name = 'order_items' AND kc.referenced_table_name IS NOT NULL GROUP BY kc.constraint_name, kc.referenced_table_schema, kc.referenced_table_name, rc.update_rule, rc.delete_rule ORDER BY 1;
+SELECT EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = SCHEMA() AND table_name = 'migrations' AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')) AS `exists`;
+SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'everyday';
+SELECT 1 AS one FROM `customers` WHERE `customers`.`email` = BINARY 'ada@example.com' LIMIT 1;
+SELECT `orders`.`id` AS t0_r0, `orders`.`total` AS t0_r1, `customers`.`id` AS t1_r0, `customers`.`name` AS t1_r1 FROM `orders` LEFT OUTER JOIN `customers` ON `customers`.`id` = `orders`.`customer_id` WHERE `orders`.`status` IN ('paid', 'new') ORDER BY `orders`.`id` ASC LIMIT 25;
+SELECT `everyday`.`customers`.`id`, `everyday`.`customers`.`name` FROM `everyday`.`customers` WHERE (`everyday`.`customers`.`id` = 4 AND 1=1) LIMIT 1 OFFSET 0;
+select c1_0.id,c1_0.name,c1_0.country from customers c1_0 where c1_0.id=2;
+select o1_0.id,c1_0.id,c1_0.name,o1_0.total from orders o1_0 left join customers c1_0 on c1_0.id=o1_0.customer_id order by o1_0.id limit 0,10;
+SELECT anon_1.country, count(*) AS count_1 FROM (SELECT customers.country AS country FROM customers WHERE customers.credit > 1.5) AS anon_1 GROUP BY anon_1.country ORDER BY anon_1.country;
+SELECT COUNT(*) AS `__count` FROM (SELECT DISTINCT `orders`.`customer_id` AS `col1` FROM `orders`) subquery;
+SELECT (1) AS `a` FROM `customers` WHERE `customers`.`name` LIKE BINARY '%a%' LIMIT 1;
+select exists(select * from `customers` where `email` = 'ada@example.com') as `exists`;
+select count(*) as aggregate from `orders` where `orders`.`customer_id` = 1 and `orders`.`customer_id` is not null;
+select `customers`.*, (select count(*) from `orders` where `customers`.`id` = `orders`.`customer_id`) as `orders_count` from `customers` order by `id`;
+select * from `customers` where json_unquote(json_extract(`tags`, '$[0]')) = 'late';
+SELECT CAST('test plain returns' AS CHAR(60)) AS anon_1;
+SELECT CAST('test collated returns' AS CHAR CHARACTER SET utf8mb4) COLLATE utf8mb4_bin AS anon_1;
+SELECT 'x' AS `some label`;
+SHOW VARIABLES LIKE 'sql_mode';
+SHOW VARIABLES LIKE 'lower_case_table_names';
+SHOW VARIABLES WHERE Variable_name IN ('collation_connection', 'character_set_client', 'tx_isolation', 'transaction_isolation');
+-- refused: only SELECT
+SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+-- refused: only SELECT
+SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+-- refused: only SELECT
+SET SESSION sql_mode = 'ANSI_QUOTES';
+-- refused: only SELECT
+SET autocommit = 0;
+-- refused: only SELECT
+START TRANSACTION READ ONLY;
+-- refused: only SELECT
+BEGIN;
+-- refused: only SELECT
+COMMIT;
+-- refused: only SELECT
+ROLLBACK;
+
+-- kind: dashboards and other tools
+SELECT UNIX_TIMESTAMP(placed_at) DIV 86400 * 86400 AS time, SUM(total) AS value, status AS metric FROM orders WHERE placed_at BETWEEN FROM_UNIXTIME(1704067200) AND FROM_UNIXTIME(1735689600) GROUP BY 1, status ORDER BY 1, metric;
+SELECT UNIX_TIMESTAMP(taken) AS time_sec, reading AS value, CONCAT('sensor ', sensor) AS metric FROM readings WHERE taken >= '2023-01-01' ORDER BY taken ASC, id;
+SELECT STR_TO_DATE(CONCAT(YEAR(placed_at), '-', MONTH(placed_at), '-01'), '%Y-%m-%d') AS `placed_at`, COUNT(*) AS `count` FROM `orders` GROUP BY STR_TO_DATE(CONCAT(YEAR(placed_at), '-', MONTH(placed_at), '-01'), '%Y-%m-%d') ORDER BY 1 ASC;
+SELECT `source`.`country` AS `country`, SUM(`source`.`credit`) AS `sum` FROM (SELECT `customers`.`country`, `customers`.`credit` FROM `customers`) AS `source` GROUP BY `source`.`country` ORDER BY `source`.`country` ASC LIMIT 10000;
+SELECT DATE_ADD(DATE(placed_at), INTERVAL (1 - DAYOFWEEK(placed_at)) DAY) AS week, COUNT(*) FROM orders GROUP BY week ORDER BY week;
+SELECT str_to_date(date_format(placed_at, '%Y-%m-%d %H:%i'), '%Y-%m-%d %H:%i') AS minute_, count(*) FROM orders GROUP BY minute_ ORDER BY minute_;
+/* a tool's greeting */ SELECT DATABASE();
+/* application=somewhere */ SELECT @@session.auto_increment_increment AS auto_increment_increment, @@character_set_client AS character_set_client, @@character_set_connection AS character_set_connection, @@character_set_results AS character_set_results, @@init_connect AS init_connect, @@license AS license, @@performance_schema AS performance_schema, @@sql_mode AS sql_mode, @@system_time_zone AS system_time_zone, @@time_zone AS time_zone, @@wait_timeout AS wait_timeout;
+SELECT `SCHEMA_NAME`, `DEFAULT_COLLATION_NAME` FROM `information_schema`.`SCHEMATA` WHERE `SCHEMA_NAME` LIKE 'every%';
+SELECT TABLE_SCHEMA AS TABLE_CAT, NULL AS TABLE_SCHEM, TABLE_NAME, IF(TABLE_TYPE = 'BASE TABLE', 'TABLE', TABLE_TYPE) AS TABLE_TYPE, TABLE_COMMENT AS REMARKS FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = 'everyday' AND TABLE_NAME LIKE 'cust%' HAVING TABLE_TYPE IN ('TABLE', 'VIEW') ORDER BY TABLE_NAME;
+SELECT cc.COLUMN_NAME, cc.DATA_TYPE, cc.COLUMN_TYPE FROM information_schema.COLUMNS cc WHERE cc.TABLE_SCHEMA = 'everyday' AND cc.TABLE_NAME = 'order_totals' ORDER BY cc.ORDINAL_POSITION;
+SELECT a.*, CASE WHEN a.total > 100 THEN 'large' ELSE 'small' END AS size FROM (SELECT * FROM orders) a ORDER BY a.id;
+SELECT * FROM orders WHERE 1 = 0;
+SELECT COUNT(1) FROM products;
+SELECT NULL, TRUE, 'text', 1.50, 2e0, DATE '2024-01-01', x'00', b'1';
+SELECT LOGFILE_GROUP_NAME, FILE_NAME, ENGINE FROM INFORMATION_SCHEMA.FILES WHERE FILE_TYPE = 'UNDO LOG' AND FILE_NAME IS NULL;
+SHOW VARIABLES LIKE 'gtid\\_mode';
+SHOW TRIGGERS LIKE 'customers';
+SHOW FIELDS FROM `order_totals`;
+SHOW CREATE TABLE `order_items`;
+-- refused: executable comment
+SELECT /*!40001 SQL_NO_CACHE */ `id`, `name` FROM `categories`;
+-- refused: only SELECT
+LOCK TABLES customers READ;
+-- refused: only SELECT
+UNLOCK TABLES;
+-- refused: only SELECT
+FLUSH TABLES;
+-- refused: only SELECT
+ANALYZE TABLE employees;
+-- refused: only SELECT
+CHECK TABLE employees;
+-- refused: only SELECT
+CHECKSUM TABLE employees;
+-- refused: only SELECT
+DO SLEEP(0);
+-- refused: only SELECT
+CALL orders_of(1);
+-- fails 1094
+-- refused: only SELECT
+KILL QUERY 4294967295;
+-- refused: only SELECT
+PREPARE p FROM 'SELECT 1';
+
+-- kind: refused though they only read
+-- refused: it locks rows
+SELECT * FROM customers WHERE id = 1 FOR UPDATE;
+-- refused: it locks rows
+SELECT * FROM customers WHERE id = 1 LOCK IN SHARE MODE;
+-- refused: a variable
+SELECT COUNT(*) INTO @n FROM customers;
+-- refused: stored function
+SELECT everyday.with_tax(price) FROM products;
+-- refused: not a built-in function
+SELECT name, with_tax(price) FROM products ORDER BY id;
+-- refused: it touches locks
+SELECT IS_FREE_LOCK('x');
+-- refused: it touches locks
+SELECT IS_USED_LOCK('x');
+-- refused: it touches locks
+SELECT GET_LOCK('everyday', 0), RELEASE_LOCK('everyday');
+-- refused: it touches locks
+SELECT RELEASE_ALL_LOCKS();
+-- refused: default expression
+SELECT DEFAULT(country) FROM customers LIMIT 1;
+-- refused: files of the server's host
+SELECT LOAD_FILE('/no/such/file');
+-- refused: counters
+-- volatile
+SELECT * FROM information_schema.INNODB_CMP_RESET;
