@@ -81,6 +81,7 @@ SELECT name, JSON_LENGTH(tags) FROM customers WHERE tags IS NOT NULL AND JSON_LE
 SELECT customers.*, j.tag FROM customers CROSS JOIN JSON_TABLE(COALESCE(tags, '[]'), '$[*]' COLUMNS (nr FOR ORDINALITY, tag JSON PATH '$')) j ORDER BY id, nr;
 SELECT 'ä' COLLATE utf8mb4_0900_ai_ci = 'a', 'ä' COLLATE utf8mb4_0900_as_cs = 'a';
 -- fails 1064
+-- refused: placeholder
 SELECT :a;
 select * from `orders` where json_contains('[1, 4]', cast(`customer_id` as json)) or `id` in (1, 2) order by `id`;
 
