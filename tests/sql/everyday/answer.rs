@@ -24,7 +24,8 @@ pub(super) fn direct(conn: &mut Conn, db: &str, sql: &str) -> Direct {
     }
     match rows(conn, sql) {
         Ok(rows) => {
-            let warnings = conn.query_map("SHOW WARNINGS", |(_, code, _): (String, u16, String)| code);
+            let warnings =
+                conn.query_map("SHOW WARNINGS", |(_, code, _): (String, u16, String)| code);
             Direct::Rows(rows, warnings.expect("the server lists warnings"))
         }
         Err(mysql::Error::MySqlError(error)) => Direct::Failed(error.code, error.message),

@@ -8,7 +8,6 @@
 //! | `-- volatile` | its rows differ from one run to the next; columns are compared |
 //! | `-- fails 1305` | it fails, with that error number, however it is sent |
 //! | `-- refused: WORDS` | read-only mode refuses it, with these words in the reason |
-//! | `-- needs sys` | it is left out where that database does not exist |
 //! | any other `-- ` | a remark |
 //!
 //! A statement ends with a semicolon at the end of a line.
@@ -28,14 +27,12 @@ pub(super) struct Entry {
     pub(super) fails: Option<u16>,
     /// Words of the reason for which read-only mode refuses it.
     pub(super) refused: Option<String>,
-    /// The database that it needs.
-    pub(super) needs: Option<String>,
     since: Option<Version>,
     until: Option<Version>,
 }
 
 /// Major and minor.
-pub(super) type Version = (u16, u16);
+type Version = (u16, u16);
 
 impl Entry {
     /// Whether it is for a server of that version.
@@ -52,24 +49,15 @@ impl Entry {
             "volatile" => self.volatile = true,
             "fails" => self.fails = Some(rest.parse().expect("an error number follows `fails`")),
             "refused:" => self.refused = Some(rest.to_owned()),
-            "needs" => self.needs = Some(rest.to_owned()),
             _ => {}
         }
     }
 }
 
-/// Major and minor of `11.7`, `9.7.4-2` or `10.11.19-MariaDB`.
-pub(super) fn version_of(text: &str) -> Version {
-    let number = |part: &str| {
-        let end = part.find(|c: char| !c.is_ascii_digit());
-        part[..end.unwrap_or(part.len())].parse().ok()
-    };
-    let mut parts = text.split('.').map_while(number);
-    let (major, minor) = (parts.next(), parts.next());
-    (
-        major.unwrap_or_else(|| panic!("no version: {text}")),
-        minor.unwrap_or(0),
-    )
+fn version_of(text: &str) -> Version {
+    let (major, minor) = text.split_once('.').expect("a version has a point");
+    let number = |part: &str| part.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+    (number(major), number(minor))
 }
 
 /// The statements of the file `name` with the text `text`.

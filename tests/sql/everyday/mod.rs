@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use serde_json::{Value, json};
+use support::database::{Database, Kind, Options, PASSWORD, USER};
 use support::http::Client;
-use support::mariadb::{PASSWORD, USER};
 use support::postern::Postern;
 
 use answer::{Direct, difference, direct};
-use corpus::{Entry, Version, parse, version_of};
+use corpus::{Entry, parse};
 
 /// The database of the set-up.
 const DB: &str = "everyday";
@@ -24,48 +24,41 @@ const DB: &str = "everyday";
 /// Fewest statements for one server.
 const ENOUGH: usize = 400;
 
-struct Server {
-    conn: Conn,
-    target: String,
-    version: Version,
-    mariadb: bool,
-}
-
 #[test]
 fn everyday_statements_run_in_both_modes_as_they_run_directly() {
-    let mut server = server();
-    set_up(&mut server);
-    let entries = entries(&mut server);
-    let arguments = [
-        server.target.as_str(),
-        "--db-user",
-        USER,
-        "--db-pass",
-        PASSWORD,
-    ];
-    let normal = Postern::start(&arguments, &[]);
-    let read_only = Postern::start(&[&arguments[..], &["--readonly"]].concat(), &[]);
+    let db = database();
+    let entries = entries(&db, "");
+    let mut conn = account(&db);
+    let (normal, read_only) = (Postern::on(&db, &[]), Postern::on(&db, &["--readonly"]));
     let mut clients = [normal.client(), read_only.client()];
-    let (mut faults, mut counts) = (Vec::new(), BTreeMap::<&str, usize>::new());
+    let mut faults = Vec::new();
     for entry in &entries {
-        *counts.entry(&entry.kind).or_default() += 1;
-        if entry.refused.is_some() {
-            *counts.entry("(refused in read-only mode)").or_default() += 1;
-        }
-        let found = check(entry, &mut server.conn, &mut clients);
+        let found = check(entry, &mut conn, &mut clients);
         faults.extend(found.map(|fault| format!("{}: {}\n    {fault}", entry.place, entry.sql)));
     }
-    println!("{}: {} statements", server.target, entries.len());
+    tell(&db, &entries);
+    let found = faults.join("\n");
+    assert!(faults.is_empty(), "{} faults\n{found}", faults.len());
+    assert!(entries.len() >= ENOUGH, "only {} statements", entries.len());
+}
+
+/// How many statements there are of each kind.
+fn tell(db: &Database, entries: &[Entry]) {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for entry in entries {
+        *counts.entry(&entry.kind).or_default() += 1;
+    }
+    let refused = entries.iter().filter(|e| e.refused.is_some()).count();
+    println!(
+        "{:?} {:?}: {} statements",
+        db.kind(),
+        db.version(),
+        entries.len()
+    );
+    println!("{refused:6} of them refused in read-only mode");
     for (kind, count) in counts {
         println!("{count:6} {kind}");
     }
-    assert!(
-        faults.is_empty(),
-        "{} faults\n{}",
-        faults.len(),
-        faults.join("\n")
-    );
-    assert!(entries.len() >= ENOUGH, "only {} statements", entries.len());
 }
 
 /// What is wrong with one statement.
@@ -104,58 +97,50 @@ fn ask(client: &mut Client, sql: &str) -> Value {
         .json()
 }
 
-fn server() -> Server {
-    let target = std::env::var("POSTERN_EVERYDAY").expect("by hand for now");
-    let (host, port) = target.split_once(':').unwrap();
+/// A server with what many have switched on, and with the database of the set-up.
+fn database() -> Database {
+    let mut args = vec!["--log-bin=bin", "--server-id=7", "--performance-schema=ON"];
+    let init = "SET GLOBAL time_zone = '+00:00';\n".to_owned();
+    let options = Options {
+        args: args.drain(..).map(str::to_owned).collect(),
+        init,
+        ..Options::default()
+    };
+    let db = Database::start(options);
+    let mut conn = account(&db);
+    for entry in entries(&db, "-setup") {
+        let outcome = conn.query_drop(&entry.sql);
+        outcome.unwrap_or_else(|e| panic!("{}: {e}", entry.place));
+    }
+    db
+}
+
+/// A connection of the account that the web client has, too.
+fn account(db: &Database) -> Conn {
     let options = OptsBuilder::new()
-        .ip_or_hostname(Some(host))
-        .tcp_port(port.parse().unwrap())
+        .ip_or_hostname(Some("127.0.0.1"))
+        .tcp_port(db.port())
         .prefer_socket(false)
         .user(Some(USER))
         .pass(Some(PASSWORD));
-    let mut conn = Conn::new(options).unwrap();
-    let version: String = conn.query_first("SELECT VERSION()").unwrap().unwrap();
-    Server {
-        conn,
-        target,
-        version: version_of(&version),
-        mariadb: version.contains("MariaDB"),
-    }
+    Conn::new(options).expect("the account may come in")
 }
 
-fn read(name: &str) -> String {
-    let path = format!("{}/tests/data/everyday/{name}", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
-}
-
-/// Files of that name for this server: what all have, and what only its kind has.
-fn files(server: &Server, suffix: &str) -> [String; 2] {
-    let kind = if server.mariadb { "mariadb" } else { "mysql" };
-    [format!("common{suffix}.sql"), format!("{kind}{suffix}.sql")]
-}
-
-fn set_up(server: &mut Server) {
-    server
-        .conn
-        .query_drop(format!("DROP DATABASE IF EXISTS {DB}"))
-        .unwrap();
-    for file in files(server, "-setup") {
-        for entry in parse(&file, &read(&file)) {
-            if entry.is_for(server.version) {
-                let outcome = server.conn.query_drop(&entry.sql);
-                outcome.unwrap_or_else(|e| panic!("{}: {e}", entry.place));
-            }
-        }
-    }
-}
-
-fn entries(server: &mut Server) -> Vec<Entry> {
-    let databases: Vec<String> = server.conn.query("SHOW DATABASES").unwrap();
-    let fits = |entry: &Entry| {
-        let missing = entry.needs.as_ref().filter(|db| !databases.contains(db));
-        entry.is_for(server.version) && missing.is_none()
+/// The statements of the files with that suffix that are for this server: what all have, and what only its kind has.
+fn entries(db: &Database, suffix: &str) -> Vec<Entry> {
+    let kind = match db.kind() {
+        Kind::MySql => "mysql",
+        Kind::MariaDb => "mariadb",
     };
-    let all = files(server, "");
-    let all = all.iter().flat_map(|file| parse(file, &read(file)));
-    all.filter(fits).collect()
+    let (major, minor, _) = db.version();
+    let read = |name: &str| {
+        let name = format!("{name}{suffix}.sql");
+        let path = format!("{}/tests/data/everyday/{name}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        parse(&name, &text)
+    };
+    let mut all = read("common");
+    all.extend(read(kind));
+    all.retain(|entry| entry.is_for((major, minor)));
+    all
 }
