@@ -60,18 +60,11 @@ pub enum TlsMode {
     Prefer,
     /// Always, without checking the certificate.
     Require,
-    /// Always, and the certificate must be of a trusted authority, whatever host it is for: those that a MySQL server
-    /// makes for itself are for none.
+    /// Always, and the certificate must come from the authority in `SSL_CERT_FILE`, whatever name it is for: those that
+    /// MySQL makes itself are for none.
     VerifyCa,
     /// Always, and the certificate must be valid for the host.
     Verify,
-}
-
-impl TlsMode {
-    /// Whether a certificate of an authority that is not trusted is refused.
-    pub(super) fn checks_authority(self) -> bool {
-        matches!(self, Self::VerifyCa | Self::Verify)
-    }
 }
 
 /// `HOST:PORT` with brackets around an IPv6 address, or the socket's path: the form that messages use.
