@@ -8,7 +8,8 @@ use mysql::Conn;
 
 use super::connector::Connector;
 use super::db_conn::DbConn;
-use super::driver::call_driver;
+use super::driver::{call_driver, run_silently};
+use super::identity::CLEAN;
 use super::owner::Owner;
 use super::running::RunningStatement;
 use super::socket_handle::Peeked;
@@ -239,16 +240,15 @@ impl SessionPool {
             };
             wanted.running.hold(&idle.conn.socket);
             // In read-only mode it was made as new when it came back.
-            if idle.is_alive() && (self.stateless || self.reset(&mut idle.conn).is_ok()) {
+            if idle.is_alive() && (self.stateless || self.renew(&mut idle.conn).is_ok()) {
                 lease.take(idle.conn, wanted);
                 return Ok(lease);
             }
         }
     }
 
-    /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
-    /// databases would be read, too.
-    fn reset(&self, conn: &mut DbConn) -> Result<(), DbError> {
+    /// A connection as new; where sessions hold nothing it was made so when it came back.
+    fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
         call_driver(|| conn.driver.reset())?;
         conn.has_state = false;
         self.connector.make_clean(conn)
@@ -525,11 +525,19 @@ impl<'a> Lease<'a> {
         }
         // Nothing that a statement has left, such as a lock, may outlive it.
         let is_foul = self.sessions.stateless || conn.has_state;
-        if !lasts && is_foul && self.sessions.reset(&mut conn).is_err() {
+        if !lasts && is_foul && reset(&mut conn).is_err() {
             return None;
         }
         Some(conn)
     }
+}
+
+/// Ends what statements have left on a connection. The server's default character set is back then, in which names of
+/// databases would be read, too.
+fn reset(conn: &mut DbConn) -> Result<(), DbError> {
+    call_driver(|| conn.driver.reset())?;
+    conn.has_state = false;
+    run_silently(&mut conn.driver, CLEAN)
 }
 
 /// The database that a session was in cannot be entered any more. Elsewhere its statement would mean something else.
