@@ -88,9 +88,13 @@ fn catalogue() {
         .unwrap();
     assert_eq!(unique["columns"], json!(["t_id", "note(10)"]));
     assert_eq!(unique["unique"], true);
+    let on_update = match db.kind() {
+        Kind::MariaDb => "RESTRICT",
+        Kind::MySql => "NO ACTION",
+    };
     assert_eq!(
         schema["foreign_keys"],
-        json!([{"name": "fk", "columns": ["t_id"], "ref_db": "api_cat", "ref_table": "t", "ref_columns": ["id"], "on_update": "RESTRICT", "on_delete": "CASCADE"}])
+        json!([{"name": "fk", "columns": ["t_id"], "ref_db": "api_cat", "ref_table": "t", "ref_columns": ["id"], "on_update": on_update, "on_delete": "CASCADE"}])
     );
     assert!(
         schema["create_statement"]

@@ -55,7 +55,7 @@ fn closing_a_session_rolls_back_and_stops_its_statement() {
     );
     assert_eq!(count(db, "SELECT COUNT(*) FROM api_close.t"), 3);
     let mut other = postern.client();
-    let sql = format!("SELECT SLEEP(60) AS close_me FROM {}", db.numbers(5));
+    let sql = format!("SELECT SUM(SLEEP(60)) AS close_me FROM {}", db.numbers(5));
     let waiting = std::thread::spawn(move || {
         let body = json!({"sql": sql, "db": "api_close", "session": "tab"});
         post(&mut other, "/api/query", body)
