@@ -238,7 +238,7 @@ fn nothing_runs_unless_the_session_is_read_only() {
             wire.further_ok()?;
             let (autocommit, version) = (answer[4], "8.0.36");
             let told = [
-                answer[0], answer[1], answer[2], id, autocommit, version, "mysql",
+                answer[0], answer[1], answer[2], id, autocommit, version, "mysql", "4b1d", "0/0/0",
             ];
             wire.rows(&told.map(Some))?;
             Ok(true)

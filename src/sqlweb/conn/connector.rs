@@ -13,8 +13,12 @@ use super::abandoned::AbandonedConns;
 use super::authority;
 use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::driver::rows;
-use super::identity::IdentityQuery;
+use super::identity::{CLEAN, IdentityQuery};
+use super::known_servers::KnownServers;
+use super::server_info::ServerInfo;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
+use super::write_state::{self, WriteState};
+use super::{proxy, readonly};
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
@@ -43,6 +47,10 @@ const PROBE_INTERVAL_S: u32 = 10;
 /// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
 const PROBES: u32 = 3;
 
+/// Connections that are made, one after the other, until one is on a server that is known: each server behind a balancer
+/// is met once.
+const ACQUAINTANCES: usize = 8;
+
 /// Stack of the thread that signs in: the driver with a TLS handshake needs about 60 KiB in a debug build.
 const STACK: usize = 512 << 10;
 
@@ -58,6 +66,8 @@ pub(crate) struct Connector {
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
     pub(super) question: IdentityQuery,
+    /// Those that were met.
+    servers: KnownServers,
     /// Short connections of ours that must have ended by a time.
     pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,
     /// Connections that were given up while the server was at work.
@@ -83,6 +93,7 @@ impl Connector {
             in_use: Permits::default(),
             missed: crossbeam_channel::bounded(1),
             question: IdentityQuery::default(),
+            servers: KnownServers::default(),
             controls: Mutex::default(),
             abandoned: AbandonedConns::default(),
         }
@@ -93,8 +104,97 @@ impl Connector {
         self.missed.1.clone()
     }
 
-    /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
+    /// A new counted connection that speaks UTF-8, with what is known of its server. Fails with [`DbError::Busy`] at the
+    /// cap, and in read-only mode with [`DbError::Shared`] where something in between spreads a session's statements.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
+        for _ in 0..ACQUAINTANCES {
+            let mut conn = self.counted()?;
+            if self.options.readonly {
+                proxy::refuse_spreading(&mut conn)?;
+            }
+            if self.introduce(&mut conn)? {
+                return Ok(conn);
+            }
+        }
+        Err(self.unreachable("each connection came to another server"))
+    }
+
+    /// Gives the connection what is known of its server, which is asked where it is a new one. False where the connection
+    /// cannot be used after that.
+    fn introduce(&self, conn: &mut DbConn) -> Result<bool, DbError> {
+        let is_clean = if let Some(info) = self.servers.meet(&conn.server) {
+            conn.info = Some(info);
+            true
+        } else {
+            !self.ask_info(conn)?
+        };
+        // In read-only mode each statement asks that.
+        if is_clean && !self.options.readonly {
+            self.make_clean(conn)?;
+        }
+        Ok(is_clean)
+    }
+
+    /// Asks the connection's server what it is; true where the connection was left in another role.
+    pub(super) fn ask_info(&self, conn: &mut DbConn) -> Result<bool, DbError> {
+        let (info, in_a_role) = ServerInfo::ask(&mut conn.driver)?;
+        log::debug!("met a server of version {}", info.version);
+        conn.info = Some(self.servers.learn(conn.server.clone(), info));
+        Ok(in_a_role)
+    }
+
+    /// Makes the session of `conn` read-only for a statement that `calls` these names. Where the server turns out to be
+    /// another one than was met on the connection, it is asked anew for the statement after this.
+    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &[&str]) -> Result<(), DbError> {
+        let was = conn.info();
+        match readonly::make_read_only(conn, calls) {
+            Ok(write_state) => {
+                self.note_write_state(write_state);
+                Ok(())
+            }
+            Err(error) => {
+                if let DbError::Changed(_) = error {
+                    self.ask_info(conn)?;
+                    let now = conn.info();
+                    log::warn!("the server is now {}; it was {}", now.version, was.version);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What is known of the server that was met last.
+    pub(crate) fn info(&self) -> Arc<ServerInfo> {
+        let last = self.servers.last();
+        last.expect("a web client starts once it has met a server")
+    }
+
+    /// Whether there are servers of several kinds or versions behind the address.
+    pub(crate) fn servers_differ(&self) -> bool {
+        self.servers.differ()
+    }
+
+    /// Whether the server that was asked last takes writes.
+    pub(crate) fn write_state(&self) -> WriteState {
+        self.servers.write_state()
+    }
+
+    /// Notes what a server said of that, see [`write_state`].
+    pub(super) fn note_write_state(&self, write_state: Option<WriteState>) {
+        self.servers.note(write_state);
+    }
+
+    /// Sets the connection to UTF-8 and, in the same round trip, asks whether its server takes writes.
+    pub(super) fn make_clean(&self, conn: &mut DbConn) -> Result<(), DbError> {
+        let question = conn.info.as_ref().and_then(|info| info.write_state);
+        let text =
+            question.map_or_else(|| CLEAN.into(), |asked| format!("{CLEAN}; SELECT {asked}"));
+        let answer = rows(&mut conn.driver, &text)?;
+        self.note_write_state(write_state::in_column(answer.first(), 0));
+        Ok(())
+    }
+
+    fn counted(self: &Arc<Self>) -> Result<DbConn, DbError> {
         let conn = self.connect_with(Some(self.permit()?), HANDSHAKE_TIMEOUT);
         let mut conn = conn.inspect_err(|_| {
             // One message is enough.
@@ -185,6 +285,9 @@ impl Connector {
             driver,
             moved: false,
             server: None,
+            name: None,
+            is_shared: false,
+            info: None,
             is_dated: false,
             has_state: false,
             permit,

@@ -8,7 +8,9 @@ mod db_conn;
 mod driver;
 mod identity;
 mod kill;
+mod known_servers;
 mod owner;
+mod proxy;
 pub(super) mod readonly;
 mod reaper;
 mod running;
@@ -18,6 +20,7 @@ mod session_pool;
 mod socket_handle;
 pub(super) mod status;
 mod stored_functions;
+mod write_state;
 
 pub(super) use cancel::{stop_in_background, stoppable, stopped_when_gone};
 pub(super) use connector::Connector;

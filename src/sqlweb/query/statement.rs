@@ -10,7 +10,7 @@ use mysql::{Conn, QueryResult, Text};
 use super::budget::{self, RowBudget};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::conn::{
-    Connector, DbConn, RunningStatement, SentStatement, StopRequest, has_set,
+    Connector, DbConn, RunningStatement, SentStatement, StopRequest, has_set, readonly,
 };
 use crate::sqlweb::error::{DbError, StopCause};
 use crate::sqlweb::output::{Done, Flow, RowSink};
@@ -29,6 +29,10 @@ pub(crate) struct Ended {
 
 /// What a statement runs with: how it is stopped, and the budget of its rows.
 pub(crate) struct RunContext<'a> {
+    /// What goes before the text in the same packet, see [`readonly::guard`].
+    pub(crate) guard: Option<String>,
+    /// The database that the session is in while it runs, where that is known.
+    pub(crate) database: Option<&'a str>,
     /// For the connection that sends `KILL QUERY`.
     pub(crate) connector: &'a Arc<Connector>,
     /// The statement's place among the running ones.
@@ -49,7 +53,7 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
-    let sent = SentStatement::on(conn, Some(sql), context.harmless);
+    let sent = SentStatement::on(conn, Some(sql), context.harmless).within(context.database);
     context.running.begin(sent)?;
     let outcome = conn.with_read_timeout(None, |driver| {
         catch_panic(|| copy_rows(driver, sql, sink, context))
@@ -86,9 +90,14 @@ fn copy_rows(
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<(), DbError> {
-    let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
+    let guarded = context.guard.as_ref().map(|guard| guard.clone() + sql);
+    let mut ours = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
+    let mut result = ManuallyDrop::new(conn.query_iter(guarded.as_deref().unwrap_or(sql))?);
     while has_set(&mut result) {
-        let ended = if result.columns().as_ref().is_empty() {
+        let ended = if ours > 0 {
+            ours -= 1;
+            skip(&mut result)
+        } else if result.columns().as_ref().is_empty() {
             no_rows(&mut result, sink)
         } else {
             one_set(&mut result, sink, context)
@@ -112,6 +121,11 @@ fn copy_rows(
     }
     drop(ManuallyDrop::into_inner(result));
     Ok(())
+}
+
+/// Takes the answer to a statement of ours.
+fn skip(result: &mut QueryResult<'_, '_, '_, Text>) -> Result<(), DbError> {
+    result.next().map_or(Ok(()), |row| Ok(row.map(drop)?))
 }
 
 fn no_rows(
