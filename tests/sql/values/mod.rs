@@ -1,9 +1,10 @@
 //! Value fidelity of `POST /api/query`: every column type at its extremes, and the forms that clients lose.
 //!
-//! Values: integers within ±(2^53-1), FLOAT and DOUBLE are numbers; larger integers and DECIMAL are strings, digit for
-//! digit; dates, times and YEAR are strings in the server's own form; binary is `0x` and upper-case digits; text is UTF-8.
+//! Values: integers within ±(2^53-1), FLOAT and DOUBLE are numbers; larger integers, DECIMAL and ZEROFILL are strings,
+//! digit for digit; dates, times and YEAR are strings in the server's own form; binary is `0x` and upper-case digits; text is UTF-8.
 
 mod answers;
+mod round_trip;
 
 use std::sync::OnceLock;
 
@@ -136,11 +137,14 @@ fn integers_are_numbers_up_to_2_to_the_53_and_digits_beyond() {
                 "INT UNSIGNED",
                 vec![("4294967295", json!(4_294_967_295_u32))],
             ),
-            ("INT(8) ZEROFILL", vec![("42", json!(42)), ("0", json!(0))]),
+            (
+                "INT(8) ZEROFILL",
+                vec![("42", json!("00000042")), ("0", json!("00000000"))],
+            ),
             (
                 "BIGINT(20) UNSIGNED ZEROFILL",
                 vec![
-                    ("42", json!(42)),
+                    ("42", json!("00000000000000000042")),
                     ("18446744073709551615", json!("18446744073709551615")),
                 ],
             ),
@@ -235,7 +239,7 @@ fn decimals_are_strings_and_floats_are_numbers() {
             ),
             (
                 "DOUBLE(10,2) ZEROFILL",
-                vec![("1.5", json!(1.5)), ("0", json!(0))],
+                vec![("1.5", json!("0000001.50")), ("0", json!("0000000.00"))],
             ),
         ],
     );
