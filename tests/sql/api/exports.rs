@@ -9,7 +9,7 @@ use support::postern::Postern;
 fn exports_are_whole_and_faithful() {
     let db = database("api_export");
     db.exec(
-        "CREATE OR REPLACE TABLE api_export.x (a INT, b VARCHAR(50), c DECIMAL(10,3), d VARBINARY(4)); \
+        "CREATE TABLE api_export.x (a INT, b VARCHAR(50), c DECIMAL(10,3), d VARBINARY(4)); \
          INSERT INTO api_export.x VALUES (1, 'plain', 1.500, X'00ff'), (2, 'comma, \"quote\"', NULL, NULL), (NULL, '', 0, X''), (4, 'line\nend', -1, X'41')",
     );
     let postern = Postern::on(db, &[]);
@@ -61,7 +61,10 @@ fn exports_are_whole_and_faithful() {
 fn an_export_that_fails_late_is_seen_to_fail() {
     let db = database("api_export_late");
     let postern = Postern::on(db, &[]);
-    let sql = "SELECT seq, IF(seq < 90000, REPEAT('x', 50), (SELECT 1 UNION SELECT 2)) FROM seq_1_to_100000";
+    let rows = db.numbers(100_000);
+    let sql = format!(
+        "SELECT seq, IF(seq < 90000, REPEAT('x', 50), (SELECT 1 UNION SELECT 2)) FROM {rows}"
+    );
     let stream = postern
         .client()
         .post_stream("/api/export", &json!({"sql": sql, "db": "api_export_late"}));
