@@ -13,6 +13,7 @@ mod gate_differential;
 mod gate_names;
 mod gate_vectors;
 mod invisible;
+mod on_mysql;
 mod readonly;
 mod rogue_server;
 mod signin;

@@ -77,6 +77,39 @@ fn an_export_that_fails_late_is_seen_to_fail() {
 }
 
 #[test]
+fn a_procedure_is_exported_where_it_returns_one_result_set() {
+    let db = database("api_export_call");
+    for body in [
+        "one() SELECT id, v FROM t ORDER BY id LIMIT 2",
+        "two() BEGIN SELECT id FROM t; SELECT v FROM t; INSERT INTO t (v) VALUES ('ran'); END",
+        "late() BEGIN SELECT id FROM t; SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too late'; END",
+    ] {
+        db.exec(&format!("USE api_export_call; CREATE PROCEDURE {body}"));
+    }
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut export = |sql: &str| {
+        let ask = json!({"sql": sql, "db": "api_export_call"});
+        let answer = client.post("/api/export", &ask);
+        (answer.status(), answer.text().to_owned())
+    };
+    let one = export("CALL one()");
+    assert_eq!(one, (200, "id,v\r\n1,one\r\n2,two\r\n".to_owned()));
+    // Nothing was written when the second came; the procedure ran to its end all the same.
+    let (status, body) = export("CALL two()");
+    assert_eq!(status, 400, "{body}");
+    assert!(
+        body.contains("ran to its end and returned 2 result sets"),
+        "{body}"
+    );
+    let ran = db.value("SELECT COUNT(*) FROM api_export_call.t WHERE v = 'ran'");
+    assert_eq!(ran, "1");
+    let (status, body) = export("CALL late()");
+    assert_eq!(status, 400, "{body}");
+    assert!(body.contains("too late"), "{body}");
+}
+
+#[test]
 fn a_ticket_is_good_for_one_download() {
     let db = database("api_ticket");
     let postern = Postern::on(db, &[]);

@@ -1,9 +1,10 @@
 //! Value fidelity of `POST /api/query`: every column type at its extremes, and the forms that clients lose.
 //!
-//! Values: integers within ±(2^53-1), FLOAT and DOUBLE are numbers; larger integers and DECIMAL are strings, digit for
-//! digit; dates, times and YEAR are strings in the server's own form; binary is `0x` and upper-case digits; text is UTF-8.
+//! Values: integers within ±(2^53-1), FLOAT and DOUBLE are numbers; larger integers, DECIMAL and ZEROFILL are strings,
+//! digit for digit; dates, times and YEAR are strings in the server's own form; binary is `0x` and upper-case digits; text is UTF-8.
 
 mod answers;
+mod round_trip;
 
 use std::sync::OnceLock;
 
