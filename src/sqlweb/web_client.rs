@@ -12,6 +12,7 @@ use super::api::Routes;
 use super::auth::Auth;
 use super::conn::{Connector, ServerInfo, readonly};
 use super::error::DbError;
+use super::gate::Calls;
 use super::options::Options;
 use super::service::{self, Service};
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
@@ -157,7 +158,7 @@ fn ask_server_info(connector: &Arc<Connector>, readonly: bool) -> Result<ServerI
     let info = ServerInfo::ask(&mut conn.driver)?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut conn.driver, &info, &[])?;
+        readonly::make_read_only(&mut conn.driver, &info, &Calls::default())?;
     }
     Ok(info)
 }
