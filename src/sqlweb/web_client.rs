@@ -13,6 +13,7 @@ use super::auth::Auth;
 use super::conn::{Connector, ServerInfo, readonly};
 use super::error::DbError;
 use super::gate::Calls;
+use super::hints::hint;
 use super::options::Options;
 use super::service::{self, Service};
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
@@ -97,14 +98,7 @@ impl StartError {
 
 impl From<DbError> for StartError {
     fn from(error: DbError) -> Self {
-        let hint = match &error {
-            DbError::Unreachable(_) => {
-                Some("check that the server runs and that host and port are right")
-            }
-            DbError::Denied(_) => Some("check the user name, the password and the database name"),
-            DbError::Tls(_) => Some("--tls off|prefer|require|verify says how TLS is used"),
-            _ => None,
-        };
+        let hint = hint(&error);
         Self::Database {
             message: error.to_string(),
             hint,

@@ -7,7 +7,7 @@
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 use postern::sqlweb::gate::{self, Dialect};
-use support::mariadb::MariaDb;
+use support::database::Database;
 
 /// Arguments that choose between the forms of a function; none makes one wait.
 const ARGUMENTS: &[&str] = &[
@@ -89,7 +89,7 @@ fn reserved_words_are_reserved() {
 }
 
 fn servers() -> Vec<Conn> {
-    let own = MariaDb::shared().conn();
+    let own = Database::shared().conn();
     let named = std::env::var("POSTERN_TEST_SERVERS").unwrap_or_default();
     let others = named.split_whitespace().map(|url| {
         let opts = Opts::from_url(url).expect("POSTERN_TEST_SERVERS holds URLs");

@@ -1,13 +1,13 @@
 //! Read-only mode through the real binary: what is refused, by which layer, and that nothing changes.
 
 use serde_json::{Value, json};
+use support::database::Database;
 use support::http::Client;
-use support::mariadb::MariaDb;
 use support::postern::Postern;
 
 /// A database with everything that a statement could change.
-fn database(name: &str) -> &'static MariaDb {
-    let db = MariaDb::shared();
+fn database(name: &str) -> &'static Database {
+    let db = Database::shared();
     db.exec(&format!(
         "CREATE DATABASE IF NOT EXISTS {name}; CREATE OR REPLACE TABLE {name}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20)); \
          INSERT INTO {name}.t (v) VALUES ('one'), ('two'); CREATE OR REPLACE SEQUENCE {name}.s; \
@@ -32,7 +32,7 @@ fn ask(client: &mut Client, db: &str, sql: &str) -> (u16, Value) {
 
 /// A read-only web client of `user`.
 fn at(target: &str, user: &str) -> Postern {
-    let password = support::mariadb::PASSWORD;
+    let password = support::database::PASSWORD;
     Postern::start(
         &[
             target,
@@ -46,7 +46,7 @@ fn at(target: &str, user: &str) -> Postern {
     )
 }
 
-fn fingerprint(db: &MariaDb, name: &str) -> Vec<String> {
+fn fingerprint(db: &Database, name: &str) -> Vec<String> {
     db.column(&format!(
         "SELECT CONCAT(id, v) FROM {name}.t UNION ALL SELECT next_not_cached_value FROM {name}.s \
          UNION ALL SELECT COUNT(*) FROM mysql.global_priv UNION ALL SELECT @@global.max_connections"
@@ -227,9 +227,9 @@ fn every_statement_meets_a_clean_read_only_session() {
 
 #[test]
 fn a_server_default_that_changes_quoting_does_not_matter() {
-    let db = MariaDb::start(support::mariadb::Options {
+    let db = Database::start(support::database::Options {
         args: vec!["--sql-mode=ANSI_QUOTES,NO_BACKSLASH_ESCAPES,STRICT_TRANS_TABLES".into()],
-        ..support::mariadb::Options::default()
+        ..support::database::Options::default()
     });
     let postern = Postern::on(&db, &["--readonly"]);
     let mut client = postern.client();
@@ -278,7 +278,7 @@ fn exports_obey_the_mode() {
 /// What a statement leaves must not wait on the server for the session's next one.
 #[test]
 fn nothing_stays_between_two_statements() {
-    let db = MariaDb::start(support::mariadb::Options {
+    let db = Database::start(support::database::Options {
         args: vec!["--autocommit=0".into()],
         ..Default::default()
     });
@@ -497,11 +497,11 @@ fn a_called_name_that_somebody_has_made_a_function_of_is_refused() {
 /// The list of routines shows an account what it may run, but not by a grant on one function to everybody.
 #[test]
 fn a_function_granted_to_everybody_is_found_by_an_account_that_cannot_list_it() {
-    let db = MariaDb::start(support::mariadb::Options::default());
+    let db = Database::start(support::database::Options::default());
     db.exec("CREATE DATABASE pub");
     db.exec("CREATE FUNCTION pub.md5(a INT) RETURNS INT RETURN 1");
     db.exec("GRANT EXECUTE ON FUNCTION pub.md5 TO PUBLIC");
-    let reader = support::mariadb::READER;
+    let reader = support::database::READER;
     db.exec(&format!(
         "REVOKE ALL ON *.* FROM {reader}@'%'; GRANT SELECT ON pub.* TO {reader}@'%'"
     ));
@@ -516,14 +516,14 @@ fn a_function_granted_to_everybody_is_found_by_an_account_that_cannot_list_it() 
 #[test]
 fn another_server_at_the_same_address_is_noticed() {
     let start = |version: &str| {
-        MariaDb::start(support::mariadb::Options {
+        Database::start(support::database::Options {
             args: vec![format!("--version={version}")],
-            ..support::mariadb::Options::default()
+            ..support::database::Options::default()
         })
     };
     let (old, new) = (start("10.6.18-MariaDB"), start("10.11.6-MariaDB"));
     let address = Exchange::new(old.port());
-    let postern = at(&address.target(), support::mariadb::USER);
+    let postern = at(&address.target(), support::database::USER);
     let mut client = postern.client();
     let overlaps = "SELECT JSON_OVERLAPS('[1]', '[1]')";
     let (status, body) = ask(&mut client, "mysql", overlaps);
@@ -594,9 +594,9 @@ impl Exchange {
 
 #[test]
 fn a_session_commits_each_statement_by_itself() {
-    let db = MariaDb::start(support::mariadb::Options {
+    let db = Database::start(support::database::Options {
         args: vec!["--autocommit=0".into()],
-        ..support::mariadb::Options::default()
+        ..support::database::Options::default()
     });
     let postern = Postern::on(&db, &["--readonly"]);
     let mut client = postern.client();
@@ -608,11 +608,11 @@ fn a_session_commits_each_statement_by_itself() {
 #[test]
 fn no_expression_is_deep_enough_to_end_the_server() {
     // One of its own, since its end would end the other tests.
-    let db = &MariaDb::start(support::mariadb::Options::default());
+    let db = &Database::start(support::database::Options::default());
     db.exec("CREATE DATABASE ro_deep; CREATE TABLE ro_deep.t (id INT); INSERT INTO ro_deep.t VALUES (1)");
     let postern = Postern::on(db, &["--readonly"]);
     let mut client = postern.client();
-    let alive = |db: &MariaDb| db.value("SELECT 1") == "1";
+    let alive = |db: &Database| db.value("SELECT 1") == "1";
     for depth in [240, 990, 6_000, 100_000] {
         for sql in [
             format!("SELECT {}1{}", "(".repeat(depth), ",1)".repeat(depth)),
@@ -641,7 +641,7 @@ fn no_expression_is_deep_enough_to_end_the_server() {
 #[test]
 fn no_geometry_is_deep_enough_to_end_the_server() {
     // One of its own, since its end would end the other tests.
-    let db = &MariaDb::start(support::mariadb::Options::default());
+    let db = &Database::start(support::database::Options::default());
     let postern = Postern::on(db, &["--readonly"]);
     let mut client = postern.client();
     let point = "0101000000000000000000f03f000000000000f03f";
@@ -690,7 +690,7 @@ fn no_geometry_is_deep_enough_to_end_the_server() {
 
 #[test]
 fn too_many_columns_are_told_as_that() {
-    let postern = Postern::on(MariaDb::shared(), &["--readonly"]);
+    let postern = Postern::on(Database::shared(), &["--readonly"]);
     let mut client = postern.client();
     for more in [0, 1, 300] {
         let sql = format!("SELECT 1{}", ",1".repeat(65_535 + more));

@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use crate::fake_mysql::{self, Command, Event, Fake, Method, Script, framed};
 use crate::starts::{cell, let_in, refusal, start, start_fake, start_with};
-use support::mariadb::{ED25519_USER, Options, PASSWORD, USER};
+use support::database::{ED25519_USER, Options, PASSWORD, USER};
 use support::postern::Finished;
-use support::{Home, MariaDb, Postern, TIMEOUT, assert_within};
+use support::{Database, Home, Postern, TIMEOUT, assert_within};
 
 fn cipher(postern: &Postern) -> String {
     cell(postern, "SHOW STATUS LIKE 'Ssl_cipher'")
 }
 
 /// A server with TLS, ed25519, and accounts of every kind.
-fn db() -> &'static MariaDb {
-    static DB: OnceLock<MariaDb> = OnceLock::new();
+fn db() -> &'static Database {
+    static DB: OnceLock<Database> = OnceLock::new();
     DB.get_or_init(|| {
         // The certificate is for 127.0.0.1 and localhost only.
         let v6 = if has_ipv6() { ",::1" } else { "" };
-        MariaDb::start(Options {
+        Database::start(Options {
             tls: true,
             ed25519: true,
             init: "CREATE USER nopass@'%';\n\
@@ -33,6 +33,7 @@ fn db() -> &'static MariaDb {
                    GRANT SELECT ON shop.* TO nopass@'%';\n"
                 .to_owned(),
             args: vec![format!("--bind-address=127.0.0.1,127.0.0.2{v6}")],
+            ..Options::default()
         })
     })
 }
@@ -42,10 +43,10 @@ fn has_ipv6() -> bool {
 }
 
 /// A server without TLS.
-fn plain_db() -> &'static MariaDb {
-    static DB: OnceLock<MariaDb> = OnceLock::new();
+fn plain_db() -> &'static Database {
+    static DB: OnceLock<Database> = OnceLock::new();
     DB.get_or_init(|| {
-        MariaDb::start(Options {
+        Database::start(Options {
             args: vec!["--skip-ssl".to_owned()],
             ..Options::default()
         })

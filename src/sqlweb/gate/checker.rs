@@ -85,6 +85,7 @@ impl Walk<'_> {
         }
         self.previous = Some(token);
         match word.to_ascii_uppercase().as_str() {
+            "ANALYZE" => return self.show_analysis(),
             "CREATE" => self.show_create()?,
             "COUNT" => return self.count_of_diagnostics(),
             what @ ("ERRORS" | "WARNINGS") => return self.diagnostics(what),
@@ -198,7 +199,7 @@ impl Walk<'_> {
     }
 
     /// Takes `EXTENDED`, `PARTITIONS` or `FORMAT=name`, which it tells.
-    fn explain_option(&mut self, format: &mut Option<Token>) -> Result<bool, Refusal> {
+    pub(super) fn explain_option(&mut self, format: &mut Option<Token>) -> Result<bool, Refusal> {
         if self.take("EXTENDED")? || self.take("PARTITIONS")? {
             return Ok(true);
         }

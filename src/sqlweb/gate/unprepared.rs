@@ -44,27 +44,49 @@ impl Walk<'_> {
         &mut self,
         format: Option<Token>,
     ) -> Result<StatementKind, Refusal> {
-        let format = match format {
-            None => String::new(),
-            Some(token) => {
-                let name = self.lexer.text(token).trim_matches(['\'', '"']);
-                let mut known = FORMATS.iter();
-                let Some(name) = known.find(|known| known.eq_ignore_ascii_case(name)) else {
-                    let reason = "of another connection the plan is shown in FORMAT=JSON, TREE or TRADITIONAL";
-                    return Err(refusal("EXPLAIN FORMAT", reason, token.start));
-                };
-                format!("FORMAT={name} ")
-            }
+        let format = self.format(format)?;
+        let id = self.connection("EXPLAIN FOR CONNECTION")?;
+        self.rebuilt = Some(format!("EXPLAIN {format}FOR CONNECTION {id}"));
+        Ok(StatementKind::Explain)
+    }
+
+    /// Behind `SHOW ANALYZE` (MariaDB): the same with what was counted so far.
+    pub(super) fn show_analysis(&mut self) -> Result<StatementKind, Refusal> {
+        let mut format = None;
+        while self.explain_option(&mut format)? {}
+        let format = self.format(format)?;
+        if !self.take("FOR")? {
+            let reason = "only FOR and the number of a connection may follow";
+            return Err(refusal("SHOW ANALYZE", reason, self.end));
+        }
+        let id = self.connection("SHOW ANALYZE")?;
+        self.rebuilt = Some(format!("SHOW ANALYZE {format}FOR {id}"));
+        Ok(StatementKind::Show)
+    }
+
+    /// `FORMAT=name ` of a known name, or nothing.
+    fn format(&self, format: Option<Token>) -> Result<String, Refusal> {
+        let Some(token) = format else {
+            return Ok(String::new());
         };
+        let name = self.lexer.text(token).trim_matches(['\'', '"']);
+        let mut known = FORMATS.iter();
+        let name = known.find(|known| known.eq_ignore_ascii_case(name));
+        let reason = "of another connection the plan is shown in FORMAT=JSON, TREE or TRADITIONAL";
+        name.map(|name| format!("FORMAT={name} "))
+            .ok_or_else(|| refusal("EXPLAIN FORMAT", reason, token.start))
+    }
+
+    /// The number of a connection, at the end.
+    fn connection(&mut self, statement: &str) -> Result<u64, Refusal> {
         let token = self.next()?;
         let Some(id) = token.and_then(|token| self.number(token)) else {
             let offset = token.map_or(self.end, |token| token.start);
             let reason = "write the connection's number, as SHOW PROCESSLIST has it";
-            return Err(refusal("EXPLAIN FOR CONNECTION", reason, offset));
+            return Err(refusal(statement, reason, offset));
         };
         self.complete()?;
-        self.rebuilt = Some(format!("EXPLAIN {format}FOR CONNECTION {id}"));
-        Ok(StatementKind::Explain)
+        Ok(id)
     }
 
     /// Behind `SHOW WARNINGS` or `SHOW ERRORS`. The session is a new one to each statement, so there are none.

@@ -77,7 +77,7 @@ pub(super) fn resets(name: &str) -> bool {
 /// What `SHOW` may be followed by.
 #[rustfmt::skip]
 pub(super) const SHOWN: &[&str] = &[
-    "ALL", "AUTHORS", "BINARY", "BINLOG", "CHAR", "CHARACTER", "CHARSET", "CLIENT_STATISTICS", "COLLATION",
+    "ALL", "ANALYZE", "AUTHORS", "BINARY", "BINLOG", "CHAR", "CHARACTER", "CHARSET", "CLIENT_STATISTICS", "COLLATION",
     "COLUMNS", "CONTRIBUTORS", "COUNT", "CREATE", "DATABASES", "ENGINE", "ENGINES", "ERRORS",
     "EVENTS", "EXPLAIN", "EXTENDED", "FIELDS", "FULL", "FUNCTION", "GLOBAL", "GRANTS", "INDEX",
     "INDEXES", "INDEX_STATISTICS", "KEYS", "LIBRARY", "LOCAL", "LOCALES", "MASTER", "METADATA_LOCK_INFO",

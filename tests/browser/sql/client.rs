@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use support::chromium::Page;
-use support::{Browser, MariaDb, Postern};
+use support::{Browser, Database, Postern};
 
 /// Set in every document: what a person sees, as functions.
 const EYES: &str = include_str!("eyes.js");
@@ -30,7 +30,7 @@ impl Client {
     #[track_caller]
     pub(crate) fn with(db: &'static str, setup: &str, arguments: &[&str]) -> Client {
         make_database(db, setup);
-        let postern = Postern::on(MariaDb::shared(), arguments);
+        let postern = Postern::on(Database::shared(), arguments);
         Client::of(Browser::shared(), postern, db, &format!("#db={db}"))
     }
 
@@ -197,7 +197,7 @@ impl Client {
 /// Makes an empty database and fills it.
 #[track_caller]
 pub(crate) fn make_database(db: &str, setup: &str) {
-    MariaDb::shared().exec(&format!(
+    Database::shared().exec(&format!(
         "DROP DATABASE IF EXISTS `{db}`; CREATE DATABASE `{db}`; USE `{db}`; {setup}"
     ));
 }

@@ -11,7 +11,7 @@ use mysql::{Conn, OptsBuilder};
 use serde_json::{Value, json};
 
 use super::{count, database, post};
-use support::mariadb::{MariaDb, Options, PASSWORD, USER};
+use support::database::{Database, Options, PASSWORD, USER};
 use support::postern::Postern;
 use support::{TIMEOUT, assert_within, wait_until};
 
@@ -57,7 +57,7 @@ fn join(a: TcpStream, b: TcpStream) {
     }
 }
 
-fn app(db: &MariaDb) -> Conn {
+fn app(db: &Database) -> Conn {
     let opts = OptsBuilder::new()
         .ip_or_hostname(Some("127.0.0.1"))
         .prefer_socket(false)
@@ -88,7 +88,7 @@ fn cancelled(postern: &Postern, at: impl FnOnce()) -> (u16, Value) {
 
 #[test]
 fn a_cancel_behind_a_balancer_never_hits_another_servers_connection() {
-    let servers = [(); 2].map(|()| MariaDb::start(Options::default()));
+    let servers = [(); 2].map(|()| Database::start(Options::default()));
     let [ours, others] = &servers;
     // What runs on the other server has the same id, account and text.
     let get_ahead = || {

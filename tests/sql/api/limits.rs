@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{database, post};
+use support::database::Database;
 use support::http::{Client, Conn};
-use support::mariadb::MariaDb;
 use support::postern::Postern;
 use support::{TIMEOUT, wait_until};
 
@@ -12,7 +12,7 @@ use support::{TIMEOUT, wait_until};
 struct Trap(std::path::PathBuf);
 
 impl Trap {
-    fn set(db: &MariaDb, name: &str) -> Trap {
+    fn set(db: &Database, name: &str) -> Trap {
         let path = db.data_dir().join(name);
         let made = std::process::Command::new("mkfifo")
             .args(["-m", "644"])
@@ -39,7 +39,7 @@ fn at_work(postern: &Postern) -> usize {
 
 #[test]
 fn a_statement_that_ignores_kill_keeps_its_place_under_the_cap() {
-    let db = MariaDb::start(support::mariadb::Options::default());
+    let db = Database::start(support::database::Options::default());
     let trap = Trap::set(&db, "trap");
     let postern = Postern::on(&db, &[]);
     let mut client = postern.client();

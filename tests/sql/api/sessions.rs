@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{SOON, count, database, post};
+use support::database::Database;
 use support::http::Client;
-use support::mariadb::MariaDb;
 use support::postern::Postern;
 use support::wait_until;
 
@@ -197,7 +197,7 @@ fn a_statement_that_may_have_taken_effect_is_to_be_checked() {
 }
 
 /// Ends a connection from the server's side, as an idle time-out does.
-fn end(db: &MariaDb, id: &Value) {
+fn end(db: &Database, id: &Value) {
     db.exec(&format!("KILL {id}"));
     let listed = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id}");
     wait_until(SOON, "the connection has ended", || count(db, &listed) == 0);
@@ -256,7 +256,7 @@ fn a_session_that_held_something_is_told_once_of_its_lost_connection() {
 /// A session that has no connection any more is where it was, or its statement does not run.
 #[test]
 fn a_session_whose_database_is_gone_runs_nothing_elsewhere() {
-    let db = MariaDb::start(support::mariadb::Options::default());
+    let db = Database::start(support::database::Options::default());
     db.exec(
         "CREATE DATABASE sleeps; CREATE DATABASE wakes; CREATE TABLE sleeps.t (x INT); CREATE TABLE wakes.t (x INT)",
     );
@@ -349,11 +349,11 @@ fn a_session_that_was_told_of_its_loss_goes_on_in_its_database() {
 #[test]
 fn a_transaction_that_a_read_began_is_not_replaced_unseen() {
     let args = vec!["--autocommit=0".to_owned()];
-    let options = support::mariadb::Options {
+    let options = support::database::Options {
         args,
         ..Default::default()
     };
-    let db = MariaDb::start(options);
+    let db = Database::start(options);
     db.exec("CREATE DATABASE api_reads; CREATE TABLE api_reads.t (x INT)");
     let postern = Postern::on(&db, &[]);
     let mut client = postern.client();
@@ -377,11 +377,11 @@ fn a_read_only_session_enters_a_database_of_any_name() {
         "--skip-character-set-client-handshake",
     ];
     let args = args.map(str::to_owned).to_vec();
-    let options = support::mariadb::Options {
+    let options = support::database::Options {
         args,
         ..Default::default()
     };
-    let db = MariaDb::start(options);
+    let db = Database::start(options);
     db.exec("SET NAMES utf8mb4; CREATE DATABASE `büro`; CREATE TABLE `büro`.`größe` (x INT)");
     for mode in [&["--readonly"][..], &[]] {
         let postern = Postern::on(&db, mode);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{SOON, count, database, post};
-use support::mariadb::MariaDb;
+use support::database::Database;
 use support::postern::Postern;
 use support::{assert_within, wait_until};
 
@@ -115,7 +115,7 @@ fn the_time_limit_ends_a_statement() {
 
 #[test]
 fn connections_are_capped_and_light_requests_answered_at_once() {
-    let db = MariaDb::start(support::mariadb::Options::default());
+    let db = Database::start(support::database::Options::default());
     let postern = Postern::on(&db, &[]);
     let sleepers: Vec<_> = (0..32)
         .map(|i| {
@@ -211,7 +211,7 @@ fn a_killed_statement_that_the_server_calls_a_success_is_told_apart() {
 }
 
 /// A server that does not obey: the procedure runs as an account that ours must not kill. It sleeps for a minute at most.
-fn disobedient(name: &str, more: &[&str]) -> (&'static MariaDb, Postern) {
+fn disobedient(name: &str, more: &[&str]) -> (&'static Database, Postern) {
     let db = database(name);
     db.exec(&format!(
         "CREATE OR REPLACE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'; \
@@ -225,7 +225,7 @@ fn disobedient(name: &str, more: &[&str]) -> (&'static MariaDb, Postern) {
 }
 
 /// Ends what the tests of this have left running.
-fn end_all_of(db: &MariaDb, name: &str) {
+fn end_all_of(db: &Database, name: &str) {
     let open = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{name}'");
     for id in db.column(&open) {
         db.exec(&format!("KILL {id}"));

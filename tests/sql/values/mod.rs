@@ -10,21 +10,21 @@ use std::sync::OnceLock;
 use mysql::prelude::Queryable;
 use serde_json::{Value, json};
 
-use support::{MariaDb, Postern};
+use support::{Database, Postern};
 
 /// The program on the server that this file's tests share; ended with the test process.
 fn web() -> &'static Postern {
     static WEB: OnceLock<Postern> = OnceLock::new();
     WEB.get_or_init(|| {
-        MariaDb::shared().exec("CREATE DATABASE IF NOT EXISTS vals");
-        Postern::on(MariaDb::shared(), &[])
+        Database::shared().exec("CREATE DATABASE IF NOT EXISTS vals");
+        Postern::on(Database::shared(), &[])
     })
 }
 
 /// Runs SQL as root with the checks off that keep zero dates out.
 fn prepare(statements: &[String]) {
     web();
-    let mut conn = MariaDb::shared().conn();
+    let mut conn = Database::shared().conn();
     conn.query_drop("USE vals").unwrap();
     conn.query_drop("SET NAMES utf8mb4, sql_mode = '', time_zone = '+00:00'")
         .unwrap();
