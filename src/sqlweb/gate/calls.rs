@@ -21,6 +21,8 @@ pub(super) struct Preceding {
     pub(super) token: Option<Token>,
     /// Whether only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
+    /// Whether only names and commas stand between `MATCH`, a reserved word, and here.
+    pub(super) match_list: bool,
     /// Whether it is `sys` and a dot.
     pub(super) in_sys: bool,
 }
@@ -146,6 +148,7 @@ fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Diale
     };
     let kind = before.token.map(|token| token.kind);
     match name.to_ascii_uppercase().as_str() {
+        "AGAINST" if before.match_list && kind == Some(TokenKind::Word) => !after(&["MATCH"]),
         "AGAINST" => matches!(
             kind,
             Some(TokenKind::Close | TokenKind::Name | TokenKind::Quoted)

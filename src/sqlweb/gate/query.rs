@@ -25,6 +25,15 @@ impl Walk<'_> {
         let is_option = token.kind == TokenKind::Word
             && words::contains(SELECT_OPTIONS, self.lexer.text(token));
         self.select_options = self.is(Some(token), "SELECT") || self.select_options && is_option;
+        let is_listed = matches!(
+            token.kind,
+            TokenKind::Word
+                | TokenKind::Name
+                | TokenKind::Quoted
+                | TokenKind::Dot
+                | TokenKind::Comma
+        );
+        self.match_list = self.is(Some(token), "MATCH") || self.match_list && is_listed;
         self.previous = Some(token);
     }
 
@@ -80,6 +89,7 @@ impl Walk<'_> {
         let before = Preceding {
             token: self.previous,
             select_options: self.select_options,
+            match_list: self.match_list,
             in_sys: self.in_sys == Some(token.start),
         };
         match calls::check(&self.lexer, token, before, self.dialect)? {
