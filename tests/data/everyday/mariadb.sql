@@ -92,6 +92,10 @@ SELECT next_not_cached_value, minimum_value, increment FROM order_numbers;
 WITH RECURSIVE t (n, path) AS (SELECT 1, CAST('1' AS CHAR(20)) UNION ALL SELECT n + 1, CONCAT(path, n + 1) FROM t WHERE n < 5) CYCLE n RESTRICT SELECT * FROM t;
 SELECT id FROM ((SELECT id FROM customers LIMIT 1) UNION (SELECT 99)) AS u ORDER BY id;
 SELECT STRAIGHT_JOIN SQL_CACHE id FROM customers ORDER BY id;
+SELECT $cost, 1 AS $y FROM größen;
+SELECT .customers.id FROM customers ORDER BY id;
+-- fails 1064
+(WITH x AS (SELECT 1 AS a) SELECT a FROM x);
 SELECT UNIQUE country FROM customers ORDER BY country;
 SELECT UNIQUE (country) FROM customers ORDER BY country;
 SELECT DISTINCT (country) FROM customers ORDER BY country;

@@ -76,6 +76,11 @@ SELECT * FROM (((SELECT 1 AS deep))) AS d;
 WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n LIMIT 5) SELECT * FROM n;
 WITH v (a) AS (VALUES ROW(1), ROW(2)) SELECT SUM(a) FROM v;
 WITH t AS (TABLE categories) TABLE t;
+(WITH x AS (SELECT 1 AS a) SELECT a FROM x);
+((TABLE categories)) LIMIT 1;
+(VALUES ROW(1), ROW(2)) UNION (SELECT 3) ORDER BY 1;
+-- refused: may not start with $
+SELECT $cost FROM größen;
 SELECT SUM(total) OVER w FROM orders WINDOW w AS (ORDER BY id ROWS UNBOUNDED PRECEDING);
 SELECT name, JSON_LENGTH(tags) FROM customers WHERE tags IS NOT NULL AND JSON_LENGTH(tags) > 0 ORDER BY id;
 SELECT customers.*, j.tag FROM customers CROSS JOIN JSON_TABLE(COALESCE(tags, '[]'), '$[*]' COLUMNS (nr FOR ORDINALITY, tag JSON PATH '$')) j ORDER BY id, nr;
