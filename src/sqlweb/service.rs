@@ -12,7 +12,7 @@ use super::conn::{
     stop_in_background, stoppable, stopped_when_gone,
 };
 use super::error::{DbError, StopCause};
-use super::gate::Dialect;
+use super::gate::{Calls, Dialect};
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use crate::http::{ApiError, CancelToken, Request, Response};
@@ -85,7 +85,7 @@ impl Service {
         &self,
         conn: &mut mysql::Conn,
         info: &ServerInfo,
-        calls: &[&str],
+        calls: &Calls,
     ) -> Result<(), DbError> {
         let outcome = readonly::make_read_only(conn, info, calls);
         if let Err(DbError::Changed(_)) = outcome {
@@ -151,7 +151,7 @@ impl Service {
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
-                self.make_read_only(&mut conn.driver, &self.info(), &[])?;
+                self.make_read_only(&mut conn.driver, &self.info(), &Calls::default())?;
             }
             ask(&mut conn.driver)
         });

@@ -13,6 +13,7 @@ use super::server_info::{ServerInfo, dialect_of};
 use super::stored_functions;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::gate::Calls;
 
 /// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
 const UNSUPPORTED_PS: u16 = 1295;
@@ -24,7 +25,7 @@ const UNSUPPORTED_PS: u16 = 1295;
 pub(crate) fn make_read_only(
     conn: &mut Conn,
     info: &ServerInfo,
-    calls: &[&str],
+    calls: &Calls,
 ) -> Result<(), DbError> {
     call_driver(|| conn.reset())?;
     let answer = match rows(conn, &setting(info, calls)) {
@@ -47,8 +48,12 @@ pub(crate) fn make_read_only(
         )));
     }
     let own = conn.connection_id().to_string();
-    let columns = if calls.is_empty() { 7 } else { 9 };
-    let confirmed = row.is_some_and(|row| row.len() == columns)
+    let asked = if calls.is_empty() {
+        0
+    } else {
+        stored_functions::COLUMNS
+    };
+    let confirmed = row.is_some_and(|row| row.len() == 7 + asked)
         && text(0).as_deref() == Some("1")
         && text(1).is_some_and(|modes| same_modes(&modes, &info.pinned_mode))
         && text(2).as_deref() == Some("utf8mb4")
@@ -64,15 +69,52 @@ pub(crate) fn make_read_only(
     let database = text(6);
     match text(7)
         .or_else(|| text(8))
+        .or_else(|| text(11))
         .or_else(|| stored_functions::granted(granted, calls, database.as_deref(), info))
     {
-        None => Ok(()),
+        None => proven(
+            calls,
+            &text(9).unwrap_or_default(),
+            &text(10).unwrap_or_default(),
+        ),
         Some(name) => Err(taken(&name)),
     }
 }
 
+/// Whether the server has named every function that passes only where it does; each list has commas between.
+fn proven(calls: &Calls, supplied: &str, sys: &str) -> Result<(), DbError> {
+    let missing = |proven: &str, name: &str| !proven.split(',').any(|proven| proven == name);
+    if let Some(name) = calls.supplied.iter().find(|name| missing(supplied, name)) {
+        return Err(refused(
+            name,
+            "MySQL 9.6 took it out of the server, and no component supplies it here, or this account may not read \
+             performance_schema.user_defined_functions; try SHA2(…, 256), or have an administrator run INSTALL COMPONENT \
+             'file://component_classic_hashing'",
+        ));
+    }
+    let mut of_sys = stored_functions::of_sys(calls).into_iter();
+    match of_sys.find(|name| missing(sys, name)) {
+        None => Ok(()),
+        Some(name) => Err(refused(
+            &format!("sys.{name}"),
+            "it is a stored function, and its text is none that is known to be harmless, or this account may not read \
+             it; try a built-in function, or an account that may see the text of routines",
+        )),
+    }
+}
+
+fn refused(name: &str, why: &str) -> DbError {
+    DbError::ReadOnly(
+        format!(
+            "function {} was refused: {why} (layer: connection)",
+            name.to_lowercase()
+        ),
+        None,
+    )
+}
+
 /// One round trip: what is set, what the server says of it, and who else has a function of a called name.
-fn setting(info: &ServerInfo, calls: &[&str]) -> String {
+fn setting(info: &ServerInfo, calls: &Calls) -> String {
     let (variable, mode) = (info.read_only_variable(), &info.pinned_mode);
     let in_transaction = if info.dialect.mariadb {
         " AND @@in_transaction"
@@ -85,10 +127,10 @@ fn setting(info: &ServerInfo, calls: &[&str]) -> String {
          SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID(), \
          @@session.autocommit{in_transaction}, VERSION(), DATABASE()"
     );
-    match calls {
-        [] => set,
-        _ => set + &stored_functions::questions(info, calls),
+    if calls.is_empty() {
+        return set;
     }
+    set + &stored_functions::questions(info, calls)
 }
 
 fn changed(how: &str) -> DbError {
@@ -98,12 +140,9 @@ fn changed(how: &str) -> DbError {
 }
 
 fn taken(name: &str) -> DbError {
-    DbError::ReadOnly(
-        format!(
-            "function {} was refused: somebody has made a function of that name on this server, which may write (layer: connection)",
-            name.to_lowercase()
-        ),
-        None,
+    refused(
+        name,
+        "somebody has made a function of that name on this server, which may write; choose another database, where it is not",
     )
 }
 

@@ -16,6 +16,8 @@ pub(super) enum FunctionStatus {
     Harmless(&'static str),
     /// Harmless when the parenthesis follows directly; with the name in upper case.
     HarmlessWhenAdjacent(&'static str),
+    /// Harmless where a component of the server supplies it; with the name in upper case.
+    Supplied(&'static str),
     /// Harmless elsewhere; this server does not have it built in.
     NotOnThisServer,
     /// Built in and refused, and why.
@@ -40,12 +42,25 @@ pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     let refused = REFUSED
         .iter()
         .find(|(refused, _)| refused.eq_ignore_ascii_case(name));
+    if let Some(name) = words::find(SUPPLIED, name).filter(|_| supplies(dialect)) {
+        return FunctionStatus::Supplied(name);
+    }
     match refused {
         Some((_, reason)) => FunctionStatus::Refused(reason),
         None if elsewhere => FunctionStatus::NotOnThisServer,
         None => FunctionStatus::Unknown,
     }
 }
+
+/// Digests that MySQL 9.6 moved from the server into its component `component_classic_hashing`.
+const SUPPLIED: &[&str] = &["MD5", "SHA", "SHA1"];
+
+fn supplies(dialect: &Dialect) -> bool {
+    !dialect.mariadb && dialect.version >= COMPONENT
+}
+
+/// The MySQL that has them in a component.
+const COMPONENT: (u16, u16, u16) = (9, 6, 0);
 
 /// All groups.
 pub(super) fn groups() -> impl Iterator<Item = &'static Group> {
@@ -127,8 +142,8 @@ const GROUPS: &[Group] = &[
     Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "EXTRACTVALUE", "UPDATEXML",
     ] },
-    // Digests that MySQL moved from the server into a component.
-    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some((9, 6, 0)), adjacent: false, names: &[
+    // Digests that MySQL moved from the server into a component, see `SUPPLIED`.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some(COMPONENT), adjacent: false, names: &[
         "MD5", "SHA", "SHA1",
     ] },
     // Functions that are keywords only right before the parenthesis.
@@ -166,6 +181,14 @@ const GROUPS: &[Group] = &[
     ] },
     Group { mariadb: None, mysql: Some((8, 0, 14)), until: None, adjacent: false, names: &[
         "LATERAL",
+    ] },
+    // `GROUP BY CUBE (`, `GROUPING SETS (`, `TABLESAMPLE BERNOULLI (`, `QUALIFY (`.
+    Group { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
+        "BERNOULLI", "CUBE", "QUALIFY", "SETS", "SYSTEM",
+    ] },
+    // `SELECT UNIQUE (`, `CAST(… AS INTERVAL DAY_SECOND (3))`, reserved words.
+    Group { mariadb: Some((10, 11, 0)), mysql: None, until: None, adjacent: false, names: &[
+        "DAY_SECOND", "UNIQUE",
     ] },
     // Addresses and base 64.
     Group { mariadb: Some((10, 0, 12)), mysql: Some((5, 6, 3)), until: None, adjacent: false, names: &[
@@ -209,7 +232,11 @@ const GROUPS: &[Group] = &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",
     ] },
     Group { mariadb: Some((10, 2, 7)), mysql: None, until: None, adjacent: false, names: &[
-        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_MERGE", "JSON_QUERY",
+        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
+    ] },
+    // MySQL says since 8.0 that it will go.
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: Some((10, 0, 0)), adjacent: false, names: &[
+        "JSON_MERGE",
     ] },
     Group { mariadb: Some((10, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT",
@@ -293,6 +320,9 @@ const GROUPS: &[Group] = &[
     Group { mariadb: None, mysql: Some((9, 0, 0)), until: None, adjacent: false, names: &[
         "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_TO_STRING",
     ] },
+    Group { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
+        "ETAG",
+    ] },
 ];
 
 #[cfg(test)]
@@ -328,7 +358,7 @@ mod tests {
         assert_eq!(status_of("md5", &mysql), FunctionStatus::Harmless("MD5"));
         for version in [(9, 6, 0), (9, 7, 4), (10, 0, 0)] {
             let status_of = status_of("md5", &Dialect::mysql(version));
-            assert_eq!(status_of, FunctionStatus::NotOnThisServer);
+            assert_eq!(status_of, FunctionStatus::Supplied("MD5"));
         }
         assert_eq!(status_of("pay_all", &mysql), FunctionStatus::Unknown);
         assert!(matches!(
