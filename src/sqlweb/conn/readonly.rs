@@ -67,9 +67,11 @@ pub(crate) fn make_read_only(
     }
     let granted = answer.filter_map(|row| row.get_opt::<String, _>(0)?.ok());
     let database = text(6);
+    if text(11).is_some() {
+        return Err(refused("of sys", PACKAGE));
+    }
     match text(7)
         .or_else(|| text(8))
-        .or_else(|| text(11))
         .or_else(|| stored_functions::granted(granted, calls, database.as_deref(), info))
     {
         None => proven(
@@ -77,9 +79,12 @@ pub(crate) fn make_read_only(
             &text(9).unwrap_or_default(),
             &text(10).unwrap_or_default(),
         ),
+        Some(name) if name.eq_ignore_ascii_case("sys") => Err(refused("of sys", PACKAGE)),
         Some(name) => Err(taken(&name)),
     }
 }
+
+const PACKAGE: &str = "the database has a package of that name, which the server takes for it; choose another database";
 
 /// Whether the server has named every function that passes only where it does; each list has commas between.
 fn proven(calls: &Calls, supplied: &str, sys: &str) -> Result<(), DbError> {
@@ -164,12 +169,21 @@ pub(crate) fn would_write(error: &DbError) -> bool {
     matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
 }
 
+/// Kinds of statement that open a view without reading it.
+const LOOKS: [&str; 3] = ["DESCRIBE", "EXPLAIN", "SHOW"];
+
 /// Makes the server's refusal to write in a read-only session an error that says so.
 pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
     match outcome {
         Err(DbError::Statement(error)) if error.code == READ_ONLY_TRANSACTION => {
+            let why = if LOOKS.contains(&statement) {
+                "the view calls a function that writes, and the server opens what that needs for a look at the view \
+                 too; its definition is in information_schema.VIEWS"
+            } else {
+                "it would write; a view that it reads may call a function that does"
+            };
             let text = format!(
-                "{statement} was refused, since it would write: {} (layer: connection)",
+                "{statement} was refused: {why}: {} (layer: connection)",
                 error.message
             );
             Err(DbError::ReadOnly(text, Some(error)))
