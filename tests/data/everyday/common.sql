@@ -705,3 +705,10 @@ SELECT NULL AS nothing, 'NULL' AS text, '' AS empty_, 0 AS zero, FALSE AS no, CU
 SELECT id, name, id, name FROM customers ORDER BY id LIMIT 1;
 SELECT 1, 1, '1', 1.0, 1e0, TRUE;
 SELECT * FROM customers c, customers d WHERE c.id = d.id AND c.id = 1;
+SELECT SQL_NO_CACHE (1), SQL_BUFFER_RESULT_ FROM (SELECT 1 AS SQL_BUFFER_RESULT_) AS t;
+SELECT SQL_BUFFER_RESULT (id) FROM customers ORDER BY id;
+SELECT SQL_BIG_RESULT (country) FROM customers GROUP BY country ORDER BY country;
+SELECT SQL_SMALL_RESULT (country), COUNT(*) FROM customers GROUP BY country ORDER BY country;
+SELECT SQL_CALC_FOUND_ROWS (id) FROM customers ORDER BY id LIMIT 1;
+SELECT 'a|_c' LIKE 'a||_c' ESCAPE ('|'), country LIKE '%' ESCAPE '' FROM customers WHERE id = 1;
+SELECT * FROM JSON_TABLE('[{"a": 1}]', '$[*]' COLUMNS (b BIT(8) PATH '$.a', t TEXT(20) PATH '$.a', d DECIMAL(5,2) PATH '$.a', dt DATETIME(3) PATH '$.x', c CHAR(3) PATH '$.a')) AS jt;

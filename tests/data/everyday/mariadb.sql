@@ -51,7 +51,7 @@ SELECT GROUP_CONCAT(DISTINCT country ORDER BY country SEPARATOR '/' LIMIT 3) FRO
 SELECT AsText(spot), X(spot), Y(spot), SRID(spot), GeometryType(spot), Dimension(spot), IsEmpty(spot), IsSimple(spot), AsWKT(spot), HEX(AsBinary(spot)), HEX(AsWKB(spot)) FROM places ORDER BY id;
 SELECT AREA(area), AsText(CENTROID(area)), AsText(ENVELOPE(area)), AsText(EXTERIORRING(area)), NUMINTERIORRINGS(area), AsText(ST_PointOnSurface(area)), AsText(POINTONSURFACE(area)), AsText(BOUNDARY(area)), AsText(ST_Boundary(area)), AsText(CONVEXHULL(area)) FROM places WHERE area IS NOT NULL ORDER BY id;
 SELECT GLENGTH(l), NUMPOINTS(l), AsText(POINTN(l, 1)), AsText(STARTPOINT(l)), AsText(ENDPOINT(l)), ISCLOSED(l), ISRING(l), ST_IsRing(l), AsText(BUFFER(l, 0)) IS NOT NULL FROM (SELECT GeomFromText('LINESTRING(0 0, 3 4, 6 8)') AS l) AS one;
-SELECT EQUALS(a, b), DISJOINT(a, b), INTERSECTS(a, b), TOUCHES(a, b), OVERLAPS(a, b), CROSSES(a, b), WITHIN(a, b), CONTAINS(a, b), MBREQUAL(a, b), ST_Relate(a, b, 'T********') FROM (SELECT GeomFromText('POLYGON((0 0, 4 0, 4 4, 0 4, 0 0))') AS a, GeomFromText('POLYGON((2 2, 6 2, 6 6, 2 6, 2 2))') AS b) AS two;
+SELECT EQUALS(a, b), DISJOINT(a, b), INTERSECTS(a, b), TOUCHES(a, b), OVERLAPS(a, b), CROSSES(a, b), WITHIN(a, b), CONTAINS(a, b), MBREQUAL(a, b), MBREQUALS(a, b), ST_Relate(a, b, 'T********') FROM (SELECT GeomFromText('POLYGON((0 0, 4 0, 4 4, 0 4, 0 0))') AS a, GeomFromText('POLYGON((2 2, 6 2, 6 6, 2 6, 2 2))') AS b) AS two;
 SELECT AsText(PointFromText('POINT(1 2)')), AsText(LineFromText('LINESTRING(0 0, 1 1)')), AsText(LineStringFromText('LINESTRING(0 0, 1 1)')), AsText(PolyFromText('POLYGON((0 0, 1 0, 1 1, 0 0))')), AsText(PolygonFromText('POLYGON((0 0, 1 0, 1 1, 0 0))')), AsText(GeometryFromText('POINT(0 0)')), AsText(GeomCollFromText('GEOMETRYCOLLECTION(POINT(1 1))')), AsText(GeometryCollectionFromText('GEOMETRYCOLLECTION(POINT(1 1))'));
 SELECT AsText(MPointFromText('MULTIPOINT(0 0, 1 1)')), AsText(MultiPointFromText('MULTIPOINT(0 0)')), AsText(MLineFromText('MULTILINESTRING((0 0, 1 1))')), AsText(MultiLineStringFromText('MULTILINESTRING((0 0, 1 1))')), AsText(MPolyFromText('MULTIPOLYGON(((0 0, 1 0, 1 1, 0 0)))')), AsText(MultiPolygonFromText('MULTIPOLYGON(((0 0, 1 0, 1 1, 0 0)))'));
 SELECT AsText(GeomFromWKB(AsWKB(POINT(1, 2)))), AsText(PointFromWKB(AsWKB(POINT(1, 2)))), AsText(GeometryFromWKB(AsWKB(POINT(1, 2)))), AsText(LineFromWKB(AsWKB(GeomFromText('LINESTRING(0 0, 1 1)')))), AsText(LineStringFromWKB(AsWKB(GeomFromText('LINESTRING(0 0, 1 1)')))), AsText(PolyFromWKB(AsWKB(GeomFromText('POLYGON((0 0, 1 0, 1 1, 0 0))')))), AsText(PolygonFromWKB(AsWKB(GeomFromText('POLYGON((0 0, 1 0, 1 1, 0 0))')))), AsText(GeomCollFromWKB(AsWKB(GeomFromText('GEOMETRYCOLLECTION(POINT(1 1))')))), AsText(GeometryCollectionFromWKB(AsWKB(GeomFromText('GEOMETRYCOLLECTION(POINT(1 1))'))));
@@ -125,6 +125,8 @@ SHOW EXPLAIN FOR 4294967295;
 SHOW EXPLAIN FORMAT=JSON FOR 4294967295;
 -- fails 1094
 SHOW ANALYZE FOR 4294967295;
+-- fails 1094
+SHOW ANALYZE FORMAT=JSON FOR 4294967295;
 -- volatile
 -- refused: ANALYZE
 ANALYZE SELECT * FROM customers;
@@ -331,3 +333,21 @@ SET STATEMENT max_statement_time = 10 FOR SELECT COUNT(*) FROM customers;
 EXECUTE IMMEDIATE 'SELECT 1';
 -- refused: only SELECT
 BEGIN NOT ATOMIC SELECT 1; END;
+-- refused: waits for replication
+-- fails 1941
+SELECT WSREP_SYNC_WAIT_UPTO_GTID('');
+
+-- kind: the system's own schemas on MariaDB
+DESCRIBE mysql.global_priv;
+SHOW CREATE TABLE mysql.user;
+SHOW COLUMNS FROM information_schema.TABLES;
+SHOW TABLES FROM performance_schema LIKE 'setup%';
+SHOW TABLES FROM sys LIKE 'schema%';
+SHOW CREATE VIEW sys.version;
+SHOW CREATE FUNCTION sys.format_bytes;
+SHOW CREATE PROCEDURE sys.table_exists;
+SELECT sys.ps_is_consumer_enabled('events_stages_history'), sys.ps_is_account_enabled('localhost', 'app');
+-- volatile
+SELECT sys.ps_thread_id(CONNECTION_ID()), sys.ps_is_thread_instrumented(CONNECTION_ID());
+-- refused: stored function
+SELECT sys.sys_get_config('statement_truncate_len', '64');
