@@ -351,3 +351,7 @@ SELECT sys.ps_is_consumer_enabled('events_stages_history'), sys.ps_is_account_en
 SELECT sys.ps_thread_id(CONNECTION_ID()), sys.ps_is_thread_instrumented(CONNECTION_ID());
 -- refused: stored function
 SELECT sys.sys_get_config('statement_truncate_len', '64');
+SELECT @@warning_count, @@error_count;
+-- volatile
+-- refused: only SELECT
+ANALYZE TABLE employees PERSISTENT FOR ALL;

@@ -380,3 +380,5 @@ SHOW TABLES FROM performance_schema LIKE 'setup%';
 SHOW CREATE TABLE performance_schema.threads;
 DESCRIBE mysql.user;
 SHOW COLUMNS FROM information_schema.TABLES;
+SELECT @@warning_count;
+SELECT @@error_count;

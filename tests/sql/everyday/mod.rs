@@ -147,14 +147,11 @@ fn ask(client: &mut Client, sql: &str) -> Value {
 
 /// A server with what many have switched on, and with the database of the set-up.
 fn database() -> Database {
-    let mut args = vec!["--log-bin=bin", "--server-id=7", "--performance-schema=ON"];
-    let init = "SET GLOBAL time_zone = '+00:00';\n".to_owned();
-    let options = Options {
-        args: args.drain(..).map(str::to_owned).collect(),
-        init,
+    let switched_on = ["--log-bin=bin", "--server-id=7", "--performance-schema=ON"];
+    let db = Database::start(Options {
+        args: switched_on.map(str::to_owned).to_vec(),
         ..Options::default()
-    };
-    let db = Database::start(options);
+    });
     let mut conn = account(&db);
     for entry in entries(&db, "-setup") {
         let outcome = conn.query_drop(&entry.sql);
