@@ -2,7 +2,6 @@
 //! judged, and those that pass are run as `root` without the other layers. None
 //! may change anything. `POSTERN_SEED` repeats a run.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
@@ -148,58 +147,6 @@ fn views_are_left_to_the_connection(conn: &mut Conn, watch: &mut Watch, dialect:
         .unwrap();
     assert!(!run(conn, "SELECT * FROM v"));
     assert_eq!(before, watch.fingerprint());
-}
-
-/// The server's own documentation must not know a function that the lists do not.
-#[test]
-fn every_documented_function_is_classified() {
-    let server = Server::start();
-    let mut conn = server.connect();
-    let documented: Vec<String> = conn.query(DOCUMENTED).unwrap();
-    assert!(documented.len() > 300, "{} functions", documented.len());
-    let refused: HashSet<&str> = gate::names_refused().into_iter().collect();
-    let unknown: Vec<&String> = documented
-        .iter()
-        .filter(|name| !gate::is_known_harmless(name) && !refused.contains(name.as_str()))
-        .filter(|name| !NO_FUNCTIONS.contains(&name.as_str()))
-        .collect();
-    assert!(
-        unknown.is_empty(),
-        "neither passed nor refused: {unknown:?}"
-    );
-    names_are_built_in(&mut conn);
-}
-
-/// Functions of the help tables (their text shows `NAME(`) and of the server itself.
-const DOCUMENTED: &str = r"
-    SELECT UPPER(n) FROM (
-        SELECT REPLACE(name, '\\', '') AS n, REPLACE(description, '\\', '') AS text FROM mysql.help_topic) AS h
-    WHERE n REGEXP '^[A-Za-z_0-9]+$' AND INSTR(text, CONCAT(n, '('))
-    UNION SELECT UPPER(function) FROM information_schema.sql_functions";
-
-/// Data types and keywords whose help text shows a parenthesis.
-#[rustfmt::skip]
-const NO_FUNCTIONS: &[&str] = &[
-    "ENUM", "ITERATE", "SCHEMAS", "VARCHAR2", "VARCHARACTER", "VECTOR", "WHILE", "XMLTYPE",
-];
-
-/// A name that passes and is not built in would be a stored function of anybody's.
-fn names_are_built_in(conn: &mut Conn) {
-    let dialect = dialect_of(conn);
-    conn.query_drop("CREATE DATABASE nothing").unwrap();
-    conn.query_drop("USE nothing").unwrap();
-    for name in gate::names_passed(&dialect) {
-        let call = format!("SELECT {name}()");
-        let missing = match conn.query_drop(&call) {
-            Err(mysql::Error::MySqlError(error)) => error.code == 1305,
-            _ => false,
-        };
-        // MariaDB's geometry constructors fall back to stored functions by their arguments, which the gate knows.
-        assert!(
-            !missing || gate::check(&call, &dialect).is_err(),
-            "{name} is no built-in function here"
-        );
-    }
 }
 
 fn dialect_of(conn: &mut Conn) -> Dialect {

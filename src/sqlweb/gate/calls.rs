@@ -21,6 +21,8 @@ pub(super) struct Preceding {
     pub(super) token: Option<Token>,
     /// Whether only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
+    /// Whether only names and commas stand between `MATCH`, a reserved word, and here.
+    pub(super) match_list: bool,
     /// Whether it is `sys` and a dot.
     pub(super) in_sys: bool,
 }
@@ -72,7 +74,7 @@ pub(super) fn check(
     }
     if !is_in_place(lexer, name, before, dialect) {
         return refuse(
-            "in this place it is no keyword, so it may be a stored function, which may write",
+            "in this place it is no keyword, so it may be a stored function, which may write; leave the parenthesis out",
         );
     }
     let adjacent = open.start == token.end || dialect.ignore_space;
@@ -84,10 +86,10 @@ pub(super) fn check(
         FunctionStatus::HarmlessWhenAdjacent(_) => {
             refuse("with a space before ( it is a stored function; remove the space")
         }
-        FunctionStatus::NotOnThisServer => {
-            refuse("not built into this server, so it may be a stored function, which may write")
-        }
-        FunctionStatus::Refused(reason) => refuse(reason),
+        FunctionStatus::NotOnThisServer => refuse(
+            "not built into this server, so it may be a stored function, which may write; try a function that this server has",
+        ),
+        FunctionStatus::Refused(reason) => refuse(&format!("{reason}; leave it out")),
         FunctionStatus::Unknown => refuse(
             "not a built-in function known to be harmless; call such ones only, or read the columns and compute elsewhere",
         ),
@@ -146,6 +148,7 @@ fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Diale
     };
     let kind = before.token.map(|token| token.kind);
     match name.to_ascii_uppercase().as_str() {
+        "AGAINST" if before.match_list && kind == Some(TokenKind::Word) => !after(&["MATCH"]),
         "AGAINST" => matches!(
             kind,
             Some(TokenKind::Close | TokenKind::Name | TokenKind::Quoted)

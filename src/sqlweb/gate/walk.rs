@@ -30,6 +30,8 @@ pub(super) struct Walk<'a> {
     rollups: Rollups,
     /// Whether only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
+    /// Whether only names and commas stand between `MATCH` and here.
+    pub(super) match_list: bool,
     /// Parentheses around each call whose second argument must be a short path.
     pub(super) paths: Vec<usize>,
     /// Each `JSON_TABLE` whose parenthesis is open.
@@ -78,6 +80,7 @@ impl<'a> Walk<'a> {
             geometry: Geometry::default(),
             rollups: Rollups::default(),
             select_options: false,
+            match_list: false,
             paths: Vec::new(),
             json_tables: Vec::new(),
             counted: Vec::new(),
