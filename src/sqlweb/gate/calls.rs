@@ -74,7 +74,7 @@ pub(super) fn check(
     }
     if !is_in_place(lexer, name, before, dialect) {
         return refuse(
-            "in this place it is no keyword, so it may be a stored function, which may write",
+            "in this place it is no keyword, so it may be a stored function, which may write; leave the parenthesis out",
         );
     }
     let adjacent = open.start == token.end || dialect.ignore_space;
@@ -86,10 +86,10 @@ pub(super) fn check(
         FunctionStatus::HarmlessWhenAdjacent(_) => {
             refuse("with a space before ( it is a stored function; remove the space")
         }
-        FunctionStatus::NotOnThisServer => {
-            refuse("not built into this server, so it may be a stored function, which may write")
-        }
-        FunctionStatus::Refused(reason) => refuse(reason),
+        FunctionStatus::NotOnThisServer => refuse(
+            "not built into this server, so it may be a stored function, which may write; try a function that this server has",
+        ),
+        FunctionStatus::Refused(reason) => refuse(&format!("{reason}; leave it out")),
         FunctionStatus::Unknown => refuse(
             "not a built-in function known to be harmless; call such ones only, or read the columns and compute elsewhere",
         ),

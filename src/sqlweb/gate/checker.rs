@@ -81,7 +81,11 @@ impl Walk<'_> {
         let word = self.lexer.text(token);
         if token.kind != TokenKind::Word || !words::contains(SHOWN, word) {
             let what = format!("SHOW {}", excerpt(word).to_ascii_uppercase());
-            return Err(refusal(&what, "not known to only read", token.start));
+            return Err(refusal(
+                &what,
+                "not known to only read; information_schema may have what it shows",
+                token.start,
+            ));
         }
         self.previous = Some(token);
         match word.to_ascii_uppercase().as_str() {
@@ -101,7 +105,11 @@ impl Walk<'_> {
         if !words::contains(SHOWN_CREATE, word) {
             let offset = token.map_or(self.end, |token| token.start);
             let what = format!("SHOW CREATE {}", excerpt(word).to_ascii_uppercase());
-            return Err(refusal(&what, "not known to only read", offset));
+            return Err(refusal(
+                &what,
+                "not known to only read; information_schema may have what it shows",
+                offset,
+            ));
         }
         self.previous = token;
         Ok(())
@@ -128,7 +136,7 @@ impl Walk<'_> {
             "WITH" => self.with(StatementKind::Explain),
             "ANALYZE" => Err(refusal(
                 "EXPLAIN ANALYZE",
-                "it runs the statement",
+                "it runs the statement; EXPLAIN without it shows the plan",
                 first.start,
             )),
             _ => {

@@ -184,10 +184,13 @@ impl Walk<'_> {
             return refuse(&what, denied_reason(&what));
         }
         if self.is(Some(token), "SHARE") && self.is(self.previous, "FOR") {
-            return refuse("FOR SHARE", "it locks rows");
+            return refuse("FOR SHARE", "it locks rows; leave it out");
         }
         if self.is(Some(token), "SET") && !self.is_any(self.previous, &["CHARACTER", "CHAR"]) {
-            return refuse("SET", "a query may not set anything");
+            return refuse(
+                "SET",
+                "a query may not set anything; write the value itself",
+            );
         }
         if self.is(Some(token), "VALUE") && self.is_any(self.previous, &["NEXT", "PREVIOUS"]) {
             return self.sequence_value(statement, token);
@@ -222,15 +225,19 @@ impl Walk<'_> {
             .previous
             .map_or("NEXT", |previous| self.lexer.text(previous));
         let what = format!("{statement} … {} VALUE FOR", which.to_ascii_uppercase());
-        Err(refusal(&what, "it reads or moves a sequence", token.start))
+        Err(refusal(
+            &what,
+            "it reads or moves a sequence; SELECT * FROM the sequence shows where it stands",
+            token.start,
+        ))
     }
 }
 
 fn denied_reason(what: &str) -> &'static str {
     match what {
         "INTO" => "it writes to a file or a variable; a column of that name needs backquotes",
-        "FOR UPDATE" | "LOCK" | "LOCK IN SHARE MODE" => "it locks rows",
-        "PROCEDURE" => "it runs a procedure over the result",
+        "FOR UPDATE" | "LOCK" | "LOCK IN SHARE MODE" => "it locks rows; leave it out",
+        "PROCEDURE" => "it runs a procedure over the result; leave it out",
         _ => "this word may not stand in a query; a column of that name needs backquotes",
     }
 }
