@@ -7,6 +7,7 @@
 )]
 
 mod api;
+mod cluster;
 mod fake_mysql;
 mod gate_differential;
 mod gate_names;
