@@ -28,10 +28,16 @@ fn ask(client: &mut Client, sql: &str) -> (u16, Value) {
 fn cell(client: &mut Client, sql: &str) -> String {
     let (status, body) = ask(client, sql);
     assert_eq!(status, 200, "{sql}: {body}");
-    match &body["data"]["rows"][0][0] {
+    match first(&body) {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// The first value of an answer.
+fn first(body: &Value) -> &Value {
+    let column = body["data"]["columns"][0].as_str().unwrap_or_default();
+    &body["data"]["rows"][0][column]
 }
 
 fn message(body: &Value) -> &str {
