@@ -453,37 +453,3 @@ mod on_mariadb {
         }
     }
 }
-
-mod on_mysql {
-    use super::*;
-    use support::Database;
-
-    /// The certificates that MySQL makes for itself when its data directory is initialised have no names.
-    #[test]
-    fn its_own_certificates_are_verified_without_the_name() {
-        let db = Database::shared();
-        let ca = db.data_dir().join("ca.pem");
-        let trusted = [("SSL_CERT_FILE", ca.to_str().unwrap())];
-        let mode = |mode| start_with(&db.target(), USER, PASSWORD, &["--tls", mode], &trusted);
-        assert_ne!(cipher(&let_in(mode("verify-ca"))), "");
-        let refused = refusal(mode("verify"));
-        assert!(refused.contains("not valid for any names"), "{refused}");
-    }
-
-    #[test]
-    fn an_account_of_a_method_that_is_not_supported_is_told_so() {
-        let db = Database::shared();
-        db.exec("CREATE USER sha256@'%' IDENTIFIED WITH sha256_password BY 'secret'");
-        let expected = format!(
-            "plugin error: {} asks for the sign-in method 'sha256_password', which is not supported",
-            db.target()
-        );
-        for tls in ["off", "prefer"] {
-            let refused = refusal(start(&db.target(), "sha256", PASSWORD, &["--tls", tls]));
-            assert_eq!(refused, expected);
-        }
-        db.exec("ALTER USER sha256@'%' IDENTIFIED WITH caching_sha2_password BY 'secret'");
-        let postern = let_in(start(&db.target(), "sha256", PASSWORD, &[]));
-        assert_eq!(cell(&postern, "SELECT CURRENT_USER()"), "sha256@%");
-    }
-}
