@@ -1,13 +1,15 @@
 //! Connections to the database: addresses, TLS, sign-in rules, and the cap on how many there are.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
+use rustls::pki_types::ServerName;
 
 use super::abandoned::AbandonedConns;
 use super::authority;
@@ -16,7 +18,9 @@ use super::driver::rows;
 use super::identity::{CLEAN, IdentityQuery};
 use super::known_servers::KnownServers;
 use super::server_info::ServerInfo;
+use super::sha256;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
+use super::tls_config::tls_config;
 use super::write_state::{self, WriteState};
 use super::{proxy, readonly};
 use crate::net::resolve::resolve;
@@ -61,6 +65,8 @@ pub(crate) struct Connector {
     max_packet: usize,
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
     offers_tls: AtomicU8,
+    /// Whether the account was let in by way of [`sha256`].
+    by_sha256: AtomicBool,
     in_use: Permits,
     /// Gets a message when a connection could not be made.
     missed: (Sender<()>, Receiver<()>),
@@ -73,6 +79,12 @@ pub(crate) struct Connector {
     /// Connections that were given up while the server was at work.
     pub(super) abandoned: AbandonedConns,
 }
+
+/// The same for what the driver does not sign in to.
+const SHA256_TIMEOUTS: sha256::Timeouts = sha256::Timeouts {
+    connect: CONNECT_TIMEOUT,
+    read: SIGN_IN_READ_TIMEOUT,
+};
 
 const UNKNOWN: u8 = 0;
 const OFFERED: u8 = 1;
@@ -90,6 +102,7 @@ impl Connector {
             },
             options,
             offers_tls: AtomicU8::new(UNKNOWN),
+            by_sha256: AtomicBool::new(false),
             in_use: Permits::default(),
             missed: crossbeam_channel::bounded(1),
             question: IdentityQuery::default(),
@@ -319,6 +332,10 @@ impl Connector {
         if with_tls && self.verifies() {
             authority::check_trust_store(self.options.tls)?;
         }
+        let is_private = with_tls || address.is_none();
+        if is_private && self.by_sha256.load(Ordering::SeqCst) {
+            return self.dial_by_sha256(address);
+        }
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
                 authority::without_public(|| Conn::new(self.opts(address, with_tls))).ok_or_else(
@@ -336,8 +353,53 @@ impl Connector {
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
                 self.without_tls(address, known)
             }
+            Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
+                if is_private && name == sha256::METHOD =>
+            {
+                self.dial_by_sha256(address)
+            }
             Err(error) => Err(self.refused(error, address)),
         }
+    }
+
+    /// Signs in by way of a thread of ours, which ends with the connection.
+    fn dial_by_sha256(&self, address: Option<SocketAddr>) -> Result<Conn, DbError> {
+        let no_door = |error| self.unreachable(&format!("no way for {}: {error}", sha256::METHOD));
+        let dir = tempfile::tempdir_in(&self.options.run_dir).map_err(no_door)?;
+        let path = dir.path().join("s");
+        let door = UnixListener::bind(&path).map_err(no_door)?;
+        let (server, password) = (self.sha256_server(address)?, self.options.password.clone());
+        let relay = std::thread::Builder::new()
+            .name("db-relay".into())
+            .stack_size(STACK)
+            .spawn(move || sha256::relay(&door, &server, &password, SHA256_TIMEOUTS))
+            .map_err(no_door)?;
+        let opts = self
+            .opts(None, true)
+            .ssl_opts(None::<SslOpts>)
+            .socket(Some(path.to_string_lossy()));
+        let outcome = Conn::new(opts);
+        self.by_sha256.store(outcome.is_ok(), Ordering::SeqCst);
+        if outcome.is_ok() && address.is_some() {
+            self.offers_tls.store(OFFERED, Ordering::SeqCst);
+        }
+        outcome.map_err(|error| match (plain(error), relay.join()) {
+            (mysql::Error::MySqlError(error), _) => DbError::Denied(error),
+            (_, Ok(Err(error))) => self.io_refused(&error, true),
+            (error, _) => self.refused(error, address),
+        })
+    }
+
+    fn sha256_server(&self, address: Option<SocketAddr>) -> Result<sha256::Server, DbError> {
+        let (address, host) = match (&self.options.target, address) {
+            (Target::Tcp { host, .. }, Some(address)) => (address, host),
+            (Target::Unix(path), _) => return Ok(sha256::Server::Unix(path.clone())),
+            _ => return Err(self.unreachable("the name has no address")),
+        };
+        let name = ServerName::try_from(self.dialled_name(host, address.ip()));
+        let name = name.map_err(|error| DbError::Tls(error.to_string()))?;
+        let config = tls_config(self.options.tls)?;
+        Ok(sha256::Server::Tls(address, config, name))
     }
 
     /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way

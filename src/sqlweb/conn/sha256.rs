@@ -1,0 +1,322 @@
+//! Accounts of MySQL's `sha256_password`, which the driver (mysql 28) does not sign in to.
+//!
+//! MySQL asks for that method also where it has no account of the name, so that nobody learns which there are; only what
+//! it then says of the password is true. So it is told the password here, inside TLS or on a Unix socket alone, and the
+//! driver speaks to the server through a socket and a thread of ours.
+//!
+//! ```text
+//! driver ── Unix socket in our directory ── this thread ── TLS, or the server's own Unix socket
+//! ```
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use zeroize::Zeroizing;
+
+use crate::net::poll::{poll_until, poll_within};
+
+/// The method's name, as the server asks for it.
+pub(super) const METHOD: &str = "sha256_password";
+
+/// Largest packet of a sign-in, in bytes: names, proofs and what a client says of itself.
+const MAX_SIGN_IN: usize = 64 << 10;
+
+/// Bytes that may wait in each direction.
+const MAX_WAITING: usize = 64 << 10;
+
+/// `CLIENT_SSL` (MySQL, "Capabilities Flags").
+const CLIENT_SSL: u8 = 0x08;
+
+/// Bytes of a client's answer that a request for TLS has too: its flags, packet size, character set and filler.
+const SSL_REQUEST: usize = 32;
+
+/// Where the server is.
+pub(super) enum Server {
+    /// At an address, by TLS alone.
+    Tls(SocketAddr, Arc<ClientConfig>, ServerName<'static>),
+    /// At a Unix socket.
+    Unix(PathBuf),
+}
+
+/// How long a connection and each packet of a sign-in may take.
+#[derive(Clone, Copy)]
+pub(super) struct Timeouts {
+    pub(super) connect: Duration,
+    pub(super) read: Duration,
+}
+
+/// Waits for the driver at `door`, signs it in to `server` and carries what both say until one of them ends.
+pub(super) fn relay(
+    door: &UnixListener,
+    server: &Server,
+    password: &Zeroizing<String>,
+    timeouts: Timeouts,
+) -> io::Result<()> {
+    let [ready] = poll_within([(door, PollFlags::IN)], timeouts.connect)?;
+    if ready.is_empty() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let (mut driver, _) = door.accept()?;
+    driver.set_read_timeout(Some(timeouts.read))?;
+    let mut wire = sign_in(&mut driver, server, password, timeouts)?;
+    driver.set_nonblocking(true)?;
+    wire.set_nonblocking()?;
+    let outcome = carry(&mut driver, &mut wire);
+    wire.shut_down();
+    outcome
+}
+
+/// The driver's greeting and answer are passed on; what the server asks for in between is answered here.
+fn sign_in(
+    driver: &mut UnixStream,
+    server: &Server,
+    password: &Zeroizing<String>,
+    timeouts: Timeouts,
+) -> io::Result<Wire> {
+    let (mut wire, answer_number) = match server {
+        Server::Unix(path) => {
+            let mut socket = UnixStream::connect(path)?;
+            socket.set_read_timeout(Some(timeouts.read))?;
+            let answer = answer_to_greeting(driver, &mut socket)?;
+            write_packet(&mut socket, 1, &answer)?;
+            (Wire::Unix(socket), 1)
+        }
+        Server::Tls(address, config, name) => {
+            let mut socket = TcpStream::connect_timeout(address, timeouts.connect)?;
+            socket.set_nodelay(true)?;
+            socket.set_read_timeout(Some(timeouts.read))?;
+            let mut answer = answer_to_greeting(driver, &mut socket)?;
+            let flags = answer.get_mut(1).ok_or(io::ErrorKind::InvalidData)?;
+            *flags |= CLIENT_SSL;
+            let request = answer.get(..SSL_REQUEST);
+            write_packet(&mut socket, 1, request.ok_or(io::ErrorKind::InvalidData)?)?;
+            let tls = ClientConnection::new(Arc::clone(config), name.clone());
+            let mut stream = StreamOwned::new(tls.map_err(io::Error::other)?, socket);
+            write_packet(&mut stream, 2, &answer)?;
+            (Wire::Tls(Box::new(stream)), 2)
+        }
+    };
+    let (number, mut said) = read_packet(&mut wire)?;
+    if number != answer_number + 1 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    if asks_for_password(&said) {
+        let told = Zeroizing::new([password.as_bytes(), &[0]].concat());
+        write_packet(&mut wire, number.wrapping_add(1), &told)?;
+        (_, said) = read_packet(&mut wire)?;
+    }
+    // The driver knows of one answer to its own.
+    write_packet(driver, 2, &said)?;
+    Ok(wire)
+}
+
+fn answer_to_greeting(driver: &mut UnixStream, server: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (_, greeting) = read_packet(server)?;
+    write_packet(driver, 0, &greeting)?;
+    Ok(read_packet(driver)?.1)
+}
+
+/// Whether a packet is the request to go on with this method (AuthSwitchRequest).
+fn asks_for_password(packet: &[u8]) -> bool {
+    packet
+        .strip_prefix(&[0xfe])
+        .and_then(|rest| rest.strip_prefix(METHOD.as_bytes()))
+        .is_some_and(|rest| rest.first() == Some(&0))
+}
+
+/// A packet's number and what it says (MySQL, "MySQL Packets").
+fn read_packet(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
+    let mut head = [0; 4];
+    from.read_exact(&mut head)?;
+    let [a, b, c, number] = head;
+    let size = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+    if size > MAX_SIGN_IN {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut payload = vec![0; size];
+    from.read_exact(&mut payload)?;
+    Ok((number, payload))
+}
+
+fn write_packet(to: &mut impl Write, number: u8, payload: &[u8]) -> io::Result<()> {
+    let size = u32::try_from(payload.len()).map_err(|_| io::ErrorKind::InvalidData)?;
+    let [a, b, c, _] = size.to_le_bytes();
+    let packet = Zeroizing::new([&[a, b, c, number], payload].concat());
+    to.write_all(&packet)?;
+    to.flush()
+}
+
+/// The server's end.
+enum Wire {
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+    Unix(UnixStream),
+}
+
+impl Wire {
+    fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Tls(stream) => stream.sock.set_nonblocking(true),
+            Self::Unix(socket) => socket.set_nonblocking(true),
+        }
+    }
+
+    fn shut_down(&self) {
+        // It may have ended already.
+        let _ = match self {
+            Self::Tls(stream) => stream.sock.shutdown(Shutdown::Both),
+            Self::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// Whether something was written that has not left yet.
+    fn holds_back(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.conn.wants_write(),
+            Self::Unix(_) => false,
+        }
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tls(stream) => stream.sock.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tls(stream) => match stream.read(buffer) {
+                // A server that ends without saying so in TLS.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+                read => read,
+            },
+            Self::Unix(socket) => socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tls(stream) => stream.write(bytes),
+            Self::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tls(stream) => stream.flush(),
+            Self::Unix(socket) => socket.flush(),
+        }
+    }
+}
+
+/// What is under way in one direction.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+impl Waiting {
+    fn has_room(&self) -> bool {
+        !self.ended && self.bytes.len() < MAX_WAITING
+    }
+
+    /// Takes what there is at once; whether anything came, or the end.
+    fn fill(&mut self, from: &mut impl Read) -> io::Result<bool> {
+        let mut buffer = [0; 16 << 10];
+        match at_once(from.read(&mut buffer))? {
+            None => Ok(false),
+            Some(0) => {
+                self.ended = true;
+                Ok(true)
+            }
+            Some(n) => {
+                self.bytes.extend(buffer.iter().take(n));
+                Ok(true)
+            }
+        }
+    }
+
+    /// Passes on what is taken at once; whether anything was.
+    fn empty(&mut self, to: &mut impl Write) -> io::Result<bool> {
+        if self.bytes.is_empty() {
+            return Ok(false);
+        }
+        let written = at_once(to.write(&self.bytes))?.unwrap_or(0);
+        self.bytes.drain(..written);
+        Ok(written > 0)
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended && self.bytes.is_empty()
+    }
+}
+
+/// `None` where it would have had to wait.
+fn at_once(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Carries both directions until one of them has ended and all of it has arrived.
+fn carry(driver: &mut UnixStream, wire: &mut Wire) -> io::Result<()> {
+    let (mut up, mut down) = (Waiting::default(), Waiting::default());
+    loop {
+        let mut moved = false;
+        if down.has_room() {
+            moved |= down.fill(wire)?;
+        }
+        moved |= down.empty(driver)?;
+        if up.has_room() {
+            moved |= up.fill(driver)?;
+        }
+        moved |= up.empty(wire)?;
+        if wire.holds_back() {
+            at_once(wire.flush().map(|()| 0))?;
+        }
+        if down.is_over() || up.is_over() && !wire.holds_back() {
+            return Ok(());
+        }
+        if !moved {
+            wait(driver, wire, &up, &down)?;
+        }
+    }
+}
+
+fn wait(driver: &UnixStream, wire: &Wire, up: &Waiting, down: &Waiting) -> io::Result<()> {
+    let flags = |reads: bool, writes: bool| {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, reads);
+        flags.set(PollFlags::OUT, writes);
+        flags
+    };
+    let of_driver = flags(up.has_room(), !down.bytes.is_empty());
+    let of_wire = flags(down.has_room(), !up.bytes.is_empty() || wire.holds_back());
+    let ready = poll_until([(driver, of_driver), (wire, of_wire)], None)?;
+    // Nothing more can be said to an end that is gone while nothing is read from it.
+    let asked = [of_driver, of_wire];
+    let gone = ready.iter().zip(asked).any(|(ready, asked)| {
+        ready.intersects(PollFlags::ERR | PollFlags::HUP) && !ready.intersects(asked)
+    });
+    if gone {
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
+    Ok(())
+}
