@@ -12,6 +12,7 @@ use super::api::Routes;
 use super::auth::Auth;
 use super::conn::Connector;
 use super::error::DbError;
+use super::gate::Calls;
 use super::hints::hint;
 use super::options::Options;
 use super::service::{self, Service};
@@ -150,7 +151,7 @@ fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError
     let mut conn = connector.connect()?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        connector.make_read_only(&mut conn, &[])?;
+        connector.make_read_only(&mut conn, &Calls::default())?;
     }
     Ok(())
 }

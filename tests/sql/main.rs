@@ -11,6 +11,7 @@ mod everyday;
 mod fake_mysql;
 mod gate_differential;
 mod gate_names;
+mod gate_proofs;
 mod gate_vectors;
 mod invisible;
 mod on_mysql;

@@ -26,6 +26,7 @@ use super::{proxy, readonly};
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use crate::sqlweb::gate::Calls;
 use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target, TlsMode};
 use crate::store::random;
@@ -158,7 +159,7 @@ impl Connector {
 
     /// Makes the session of `conn` read-only for a statement that `calls` these names. Where the server turns out to be
     /// another one than was met on the connection, it is asked anew for the statement after this.
-    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &[&str]) -> Result<(), DbError> {
+    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &Calls) -> Result<(), DbError> {
         let was = conn.info();
         match readonly::make_read_only(conn, calls) {
             Ok(write_state) => {

@@ -142,6 +142,7 @@ fn integers_are_numbers_up_to_2_to_the_53_and_digits_beyond() {
                 "INT UNSIGNED",
                 vec![("4294967295", json!(4_294_967_295_u32))],
             ),
+            // As the server shows it.
             (
                 "INT(8) ZEROFILL",
                 vec![("42", json!("00000042")), ("0", json!("00000000"))],
