@@ -1,7 +1,6 @@
 //! Connections to the database: addresses, TLS, sign-in rules, and the cap on how many there are.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -80,12 +79,6 @@ pub(crate) struct Connector {
     /// Connections that were given up while the server was at work.
     pub(super) abandoned: AbandonedConns,
 }
-
-/// The same for what the driver does not sign in to.
-const SHA256_TIMEOUTS: sha256::Timeouts = sha256::Timeouts {
-    connect: CONNECT_TIMEOUT,
-    read: SIGN_IN_READ_TIMEOUT,
-};
 
 const UNKNOWN: u8 = 0;
 const OFFERED: u8 = 1;
@@ -333,9 +326,9 @@ impl Connector {
         if with_tls && self.verifies() {
             authority::check_trust_store(self.options.tls)?;
         }
-        let is_private = with_tls || address.is_none();
-        if is_private && self.by_sha256.load(Ordering::SeqCst) {
-            return self.dial_by_sha256(address);
+        let may_tell = self.key_rule(address, with_tls).is_none();
+        if may_tell && self.by_sha256.load(Ordering::SeqCst) {
+            return self.dial_by_sha256(address, with_tls);
         }
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
@@ -355,44 +348,52 @@ impl Connector {
                 self.without_tls(address, known)
             }
             Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
-                if is_private && name == sha256::METHOD =>
+                if may_tell && name == sha256::METHOD =>
             {
-                self.dial_by_sha256(address)
+                self.dial_by_sha256(address, with_tls)
             }
             Err(error) => Err(self.refused(error, address)),
         }
     }
 
     /// Signs in by way of a thread of ours, which ends with the connection.
-    fn dial_by_sha256(&self, address: Option<SocketAddr>) -> Result<Conn, DbError> {
+    fn dial_by_sha256(&self, address: Option<SocketAddr>, with_tls: bool) -> Result<Conn, DbError> {
+        let server = self.sha256_server(address, with_tls)?;
+        let timeouts = sha256::Timeouts {
+            connect: CONNECT_TIMEOUT,
+            read: SIGN_IN_READ_TIMEOUT,
+            silence: Duration::from_millis(KEEPALIVE_MS.into()),
+            probe: Duration::from_secs(PROBE_INTERVAL_S.into()),
+        };
+        let password = self.options.password.clone();
+        let door = sha256::Door::open(&self.options.run_dir, server, password, timeouts);
         let no_door = |error| self.unreachable(&format!("no way for {}: {error}", sha256::METHOD));
-        let dir = tempfile::tempdir_in(&self.options.run_dir).map_err(no_door)?;
-        let path = dir.path().join("s");
-        let door = UnixListener::bind(&path).map_err(no_door)?;
-        let (server, password) = (self.sha256_server(address)?, self.options.password.clone());
-        let relay = std::thread::Builder::new()
-            .name("db-relay".into())
-            .stack_size(STACK)
-            .spawn(move || sha256::relay(&door, &server, &password, SHA256_TIMEOUTS))
-            .map_err(no_door)?;
+        let door = door.map_err(no_door)?;
         let opts = self
             .opts(None, true)
             .ssl_opts(None::<SslOpts>)
-            .socket(Some(path.to_string_lossy()));
+            .socket(Some(door.path().to_string_lossy()));
         let outcome = Conn::new(opts);
         self.by_sha256.store(outcome.is_ok(), Ordering::SeqCst);
-        if outcome.is_ok() && address.is_some() {
+        if outcome.is_ok() && with_tls {
             self.offers_tls.store(OFFERED, Ordering::SeqCst);
         }
-        outcome.map_err(|error| match (plain(error), relay.join()) {
+        outcome.map_err(|error| match (plain(error), door.failure()) {
             (mysql::Error::MySqlError(error), _) => DbError::Denied(error),
-            (_, Ok(Err(error))) => self.io_refused(&error, true),
+            (_, Some(error)) => self.io_refused(&error, true),
             (error, _) => self.refused(error, address),
         })
     }
 
-    fn sha256_server(&self, address: Option<SocketAddr>) -> Result<sha256::Server, DbError> {
+    fn sha256_server(
+        &self,
+        address: Option<SocketAddr>,
+        with_tls: bool,
+    ) -> Result<sha256::Server, DbError> {
         let (address, host) = match (&self.options.target, address) {
+            (Target::Tcp { .. }, Some(address)) if !with_tls => {
+                return Ok(sha256::Server::Tcp(address));
+            }
             (Target::Tcp { host, .. }, Some(address)) => (address, host),
             (Target::Unix(path), _) => return Ok(sha256::Server::Unix(path.clone())),
             _ => return Err(self.unreachable("the name has no address")),
@@ -521,6 +522,11 @@ impl Connector {
             mysql::Error::DriverError(DriverError::ConnectTimeout) => {
                 self.unreachable("connection timed out")
             }
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name))
+                if name == sha256::METHOD =>
+            {
+                self.no_trusted_key()
+            }
             mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
                 DbError::Auth(format!(
                     "{} asks for the sign-in method '{name}', which is not supported",
@@ -538,16 +544,20 @@ impl Connector {
                 DbError::Tls(format!("TLS with {} failed: {error}", self.options.target))
             }
             mysql::Error::IoError(error) if self.key_was_refused(&error, address) => {
-                DbError::Auth(format!(
-                    "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
-                    self.options.target
-                ))
+                self.no_trusted_key()
             }
             mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
             mysql::Error::CodecError(_) => self.unreachable(NOT_MYSQL),
             mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
             other => self.unreachable(&other.to_string()),
         }
+    }
+
+    fn no_trusted_key(&self) -> DbError {
+        DbError::Auth(format!(
+            "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
+            self.options.target
+        ))
     }
 
     fn key_was_refused(&self, error: &std::io::Error, address: Option<SocketAddr>) -> bool {
