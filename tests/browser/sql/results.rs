@@ -177,7 +177,7 @@ fn explain_is_a_readable_tree() {
     let client = Client::open(
         "results_plan",
         "CREATE TABLE a (id INT PRIMARY KEY, v INT); CREATE TABLE b (id INT PRIMARY KEY, a INT, KEY k (a)); \
-         INSERT INTO a SELECT seq, seq FROM seq_1_to_500; INSERT INTO b SELECT seq, seq FROM seq_1_to_500",
+         INSERT INTO a SELECT seq, seq FROM seq_1_to_500; INSERT INTO b SELECT seq, seq FROM seq_1_to_500; ANALYZE TABLE a, b",
     );
     client.write("SELECT * FROM a STRAIGHT_JOIN b ON b.a = a.id WHERE a.v > 5 ORDER BY a.v");
     client.until_ended(|| client.page.click("#explain"));
