@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::api::Routes;
 use super::auth::Auth;
-use super::conn::Connector;
+use super::conn::{Connector, readonly};
 use super::error::DbError;
 use super::gate::Calls;
 use super::hints::hint;
@@ -151,7 +151,8 @@ fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError
     let mut conn = connector.connect()?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        connector.make_read_only(&mut conn, &Calls::default())?;
+        readonly::make_read_only(&mut conn, &Calls::default())
+            .map(|writes| connector.note_write_state(writes))?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 )]
 
 mod api;
+mod cluster;
 mod everyday;
 mod fake_mysql;
 mod gate_differential;

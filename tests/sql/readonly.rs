@@ -524,55 +524,6 @@ fn a_called_name_that_somebody_has_made_a_function_of_is_refused() {
     assert_eq!(there(&mut client, "SELECT CRC32('a')"), 403);
 }
 
-/// An address behind which one server can be put in place of another.
-struct Exchange {
-    port: u16,
-    now: std::sync::Arc<std::sync::atomic::AtomicU16>,
-    open: std::sync::Arc<std::sync::Mutex<Vec<std::net::TcpStream>>>,
-}
-
-impl Exchange {
-    fn new(first: u16) -> Self {
-        use std::net::{TcpListener, TcpStream};
-        use std::sync::atomic::{AtomicU16, Ordering};
-        use std::sync::{Arc, Mutex};
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let now = Arc::new(AtomicU16::new(first));
-        let open = Arc::new(Mutex::new(Vec::new()));
-        let (serving, held) = (now.clone(), open.clone());
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let server =
-                    TcpStream::connect(("127.0.0.1", serving.load(Ordering::SeqCst))).unwrap();
-                held.lock().unwrap().push(client.try_clone().unwrap());
-                for (mut from, mut to) in [
-                    (client.try_clone().unwrap(), server.try_clone().unwrap()),
-                    (server, client),
-                ] {
-                    std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(std::net::Shutdown::Both);
-                    });
-                }
-            }
-        });
-        Self { port, now, open }
-    }
-
-    fn target(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
-    /// From now on the other server answers; what was open ends.
-    fn exchange(&self, other: u16) {
-        self.now.store(other, std::sync::atomic::Ordering::SeqCst);
-        for connection in self.open.lock().unwrap().drain(..) {
-            let _ = connection.shutdown(std::net::Shutdown::Both);
-        }
-    }
-}
-
 #[test]
 fn a_session_commits_each_statement_by_itself() {
     let db = Database::start(support::database::Options {
@@ -708,35 +659,5 @@ mod on_mariadb {
         assert_eq!(status, 403, "{body}");
         let (status, body) = ask(&mut client, "pub", "SELECT SHA1('a')");
         assert_eq!(status, 200, "{body}");
-    }
-
-    #[test]
-    fn another_server_at_the_same_address_is_noticed() {
-        let start = |version: &str| {
-            Database::start(support::database::Options {
-                args: vec![format!("--version={version}")],
-                ..support::database::Options::default()
-            })
-        };
-        let (old, new) = (start("10.6.18-MariaDB"), start("10.11.6-MariaDB"));
-        let address = Exchange::new(old.port());
-        let postern = at(&address.target(), support::database::USER);
-        let mut client = postern.client();
-        let overlaps = "SELECT JSON_OVERLAPS('[1]', '[1]')";
-        let (status, body) = ask(&mut client, "mysql", overlaps);
-        assert_eq!((status, &body["layer"]), (403, &json!("gate")), "{body}");
-        address.exchange(new.port());
-        let noticed = support::holds_within(std::time::Duration::from_secs(30), || {
-            let (status, body) = ask(&mut client, "mysql", "SELECT 1");
-            let message = body["message"].as_str().unwrap_or_default();
-            // The connections to the old server are lost first.
-            assert!(matches!(status, 403 | 502), "{body}");
-            status == 403 && message.contains("10.11.6-MariaDB")
-        });
-        assert!(noticed);
-        let (status, body) = ask(&mut client, "mysql", overlaps);
-        assert_eq!(status, 200, "{body}");
-        let version = client.get("/api/info").data()["version"].clone();
-        assert_eq!(version, "10.11.6-MariaDB");
     }
 }

@@ -187,7 +187,7 @@ impl Connector {
     }
 
     /// Notes what a server said of that, see [`write_state`].
-    pub(super) fn note_write_state(&self, write_state: Option<WriteState>) {
+    pub(crate) fn note_write_state(&self, write_state: Option<WriteState>) {
         self.servers.note(write_state);
     }
 

@@ -34,3 +34,4 @@ pub(super) use running::{RunningStatement, StopRequest};
 pub(super) use running_table::{Entry, MAX_ID, RunningStatements};
 pub(super) use server_info::ServerInfo;
 pub(super) use session_pool::{CheckoutError, CheckoutRequest, Lease, SessionPool};
+pub(super) use socket_handle::SocketHandle;

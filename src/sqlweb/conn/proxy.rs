@@ -35,10 +35,7 @@ fn is_where_it_was(conn: &mut DbConn) -> Result<bool, DbError> {
         return Ok(true);
     };
     let question = format!("SELECT CONNECTION_ID(), {}", name.asked);
-    let answer = match rows(&mut conn.driver, &question) {
-        Err(DbError::Statement(_)) => return Ok(false),
-        answer => answer?,
-    };
+    let answer = rows(&mut conn.driver, &question)?;
     let text = |i: usize| answer.first()?.get_opt::<String, _>(i)?.ok();
     Ok(is_same(conn, text(0).as_deref(), text(1).as_deref()))
 }

@@ -64,7 +64,11 @@ fn the_first_sign_in_and_those_after_it_work_on_every_way() {
                 "sha2@%",
                 "{args:?}"
             );
-            assert_eq!(cell(&postern, CIPHER) != "", encrypted, "{args:?} {round}");
+            assert_eq!(
+                !cell(&postern, CIPHER).is_empty(),
+                encrypted,
+                "{args:?} {round}"
+            );
         }
         let (wrong, hint) = told(start(target, "sha2", "wrong", args));
         assert!(
