@@ -11,7 +11,7 @@ use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 
 use super::abandoned::AbandonedConns;
 use super::db_conn::{DbConn, READ_TIMEOUT};
-use super::driver::rows;
+use super::driver::{rows, run_silently};
 use super::identity::{CLEAN, IdentityQuery};
 use super::known_servers::KnownServers;
 use super::server_info::ServerInfo;
@@ -168,11 +168,6 @@ impl Connector {
         last.expect("a web client starts once it has met a server")
     }
 
-    /// Whether there are servers of several kinds or versions behind the address.
-    pub(crate) fn servers_differ(&self) -> bool {
-        self.servers.differ()
-    }
-
     /// Whether the server that was asked last takes writes.
     pub(crate) fn write_state(&self) -> WriteState {
         self.servers.write_state()
@@ -188,8 +183,14 @@ impl Connector {
         let question = conn.info.as_ref().and_then(|info| info.write_state);
         let text =
             question.map_or_else(|| CLEAN.into(), |asked| format!("{CLEAN}; SELECT {asked}"));
-        let answer = rows(&mut conn.driver, &text)?;
-        self.note_write_state(write_state::in_column(answer.first(), 0));
+        match rows(&mut conn.driver, &text) {
+            // MySQL Router takes no two statements at once where it shares connections.
+            Err(error) if error.leaves_connection_usable() => {
+                run_silently(&mut conn.driver, CLEAN)?;
+                self.note_write_state(None);
+            }
+            answer => self.note_write_state(write_state::in_column(answer?.first(), 0)),
+        }
         Ok(())
     }
 
