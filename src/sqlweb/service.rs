@@ -13,6 +13,7 @@ use super::conn::{
     stop_in_background, stoppable, stopped_when_gone,
 };
 use super::error::{DbError, StopCause};
+use super::gate::Calls;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use crate::http::{ApiError, CancelToken, Request, Response};
@@ -155,7 +156,7 @@ impl Service {
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
-                self.connector.make_read_only(conn, &[])?;
+                self.connector.make_read_only(conn, &Calls::default())?;
             }
             ask(&mut conn.driver)
         });

@@ -12,6 +12,8 @@ use super::api::Routes;
 use super::auth::Auth;
 use super::conn::{Connector, readonly};
 use super::error::DbError;
+use super::gate::Calls;
+use super::hints::hint;
 use super::options::Options;
 use super::service::{self, Service};
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
@@ -96,14 +98,7 @@ impl StartError {
 
 impl From<DbError> for StartError {
     fn from(error: DbError) -> Self {
-        let hint = error.hint().or(match &error {
-            DbError::Unreachable(_) => {
-                Some("check that the server runs and that host and port are right")
-            }
-            DbError::Denied(_) => Some("check the user name, the password and the database name"),
-            DbError::Tls(_) => Some("--tls off|prefer|require|verify says how TLS is used"),
-            _ => None,
-        });
+        let hint = error.hint().or_else(|| hint(&error));
         Self::Database {
             message: error.to_string(),
             hint,
@@ -156,7 +151,7 @@ fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError
     let mut conn = connector.connect()?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut conn, &[])
+        readonly::make_read_only(&mut conn, &Calls::default())
             .map(|writes| connector.note_write_state(writes))?;
     }
     Ok(())

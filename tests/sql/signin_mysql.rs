@@ -1,7 +1,7 @@
 //! MySQL 8: `caching_sha2_password` in all its forms, and the read-only preparation with MySQL's variables.
 //!
-//! No MySQL 8 is installed by the test set-up, so the other side is a scripted server (`fake_mysql`) that checks every
-//! proof and decrypts every password with code of its own.
+//! The other side is a scripted server (`fake_mysql`) that checks every proof and decrypts every password with code of
+//! its own, also where no MySQL can be had; it does what a real one cannot be made to do.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::sync::Arc;

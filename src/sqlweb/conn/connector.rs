@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 
 use super::abandoned::AbandonedConns;
+use super::authority;
 use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::driver::{rows, run_silently};
 use super::identity::{CLEAN, IdentityQuery};
@@ -21,6 +22,7 @@ use super::{proxy, readonly};
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use crate::sqlweb::gate::Calls;
 use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target, TlsMode};
 use crate::store::random;
@@ -144,7 +146,7 @@ impl Connector {
 
     /// Makes the session of `conn` read-only for a statement that `calls` these names. Where the server turns out to be
     /// another one than was met on the connection, it is asked anew for the statement after this.
-    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &[&str]) -> Result<(), DbError> {
+    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &Calls) -> Result<(), DbError> {
         let was = conn.info();
         match readonly::make_read_only(conn, calls) {
             Ok(write_state) => {
@@ -314,12 +316,20 @@ impl Connector {
             && match self.options.tls {
                 TlsMode::Off => false,
                 TlsMode::Prefer => known != ABSENT,
-                TlsMode::Require | TlsMode::Verify => true,
+                TlsMode::Require | TlsMode::VerifyCa | TlsMode::Verify => true,
             };
-        if with_tls && self.options.tls == TlsMode::Verify {
-            readable_trust_store()?;
+        if with_tls && self.verifies() {
+            authority::check_trust_store(self.options.tls)?;
         }
-        match Conn::new(self.opts(address, with_tls)) {
+        let signed_in = match self.options.tls {
+            TlsMode::VerifyCa if with_tls => {
+                authority::without_public(|| Conn::new(self.opts(address, with_tls))).ok_or_else(
+                    || DbError::Tls("--tls verify-ca cannot be had in this process".into()),
+                )?
+            }
+            _ => Conn::new(self.opts(address, with_tls)),
+        };
+        match signed_in {
             Ok(conn) if with_tls => {
                 self.offers_tls.store(OFFERED, Ordering::SeqCst);
                 self.fresh(conn)
@@ -421,11 +431,15 @@ impl Connector {
     }
 
     fn ssl_opts(&self) -> SslOpts {
-        let verify = self.options.tls == TlsMode::Verify;
+        let verifies = self.verifies();
         SslOpts::default()
-            .with_danger_accept_invalid_certs(!verify)
-            .with_danger_skip_domain_validation(!verify)
-            .with_root_cert_path(trust_store().filter(|_| verify))
+            .with_danger_accept_invalid_certs(!verifies)
+            .with_danger_skip_domain_validation(self.options.tls != TlsMode::Verify)
+            .with_root_cert_path(authority::trust_store().filter(|_| verifies))
+    }
+
+    fn verifies(&self) -> bool {
+        matches!(self.options.tls, TlsMode::VerifyCa | TlsMode::Verify)
     }
 
     /// The full exchange of `caching_sha2_password` without TLS would encrypt the password with a key that anybody on
@@ -552,36 +566,6 @@ fn probed(builder: OptsBuilder) -> OptsBuilder {
 /// A path under a file, so that nothing can ever be there.
 const NO_KEY: &str = "/dev/null/no-unverified-server-key";
 
-/// The driver would not say which file it could not read.
-fn readable_trust_store() -> Result<(), DbError> {
-    let Some(path) = trust_store() else {
-        return Ok(());
-    };
-    std::fs::File::open(&path).map(drop).map_err(|error| {
-        DbError::Tls(format!(
-            "the trusted certificates in {} cannot be read: {}",
-            path.display(),
-            io_sentence(&error)
-        ))
-    })
-}
-
-/// The certificates that `--tls verify` trusts beside the built-in public ones: `SSL_CERT_FILE`, else the system's bundle.
-fn trust_store() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()) {
-        return Some(named.into());
-    }
-    [
-        "/etc/ssl/certs/ca-certificates.crt",
-        "/etc/pki/tls/certs/ca-bundle.crt",
-        "/etc/ssl/cert.pem",
-        "/etc/ssl/ca-bundle.pem",
-    ]
-    .iter()
-    .map(PathBuf::from)
-    .find(|path| path.is_file())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -589,7 +573,13 @@ mod tests {
     #[test]
     fn a_key_from_the_wire_is_taken_where_nobody_is_on_the_way() {
         let ip = |text: &str| Some(text.parse().unwrap());
-        for tls in [TlsMode::Prefer, TlsMode::Require, TlsMode::Verify] {
+        let modes = [
+            TlsMode::Prefer,
+            TlsMode::Require,
+            TlsMode::VerifyCa,
+            TlsMode::Verify,
+        ];
+        for tls in modes {
             assert!(takes_any_key(tls, None));
             assert!(takes_any_key(tls, ip("127.0.0.1")));
             assert!(takes_any_key(tls, ip("127.8.9.10")));

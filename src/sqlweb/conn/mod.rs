@@ -1,6 +1,7 @@
 //! Connections to the database: how they are made, pooled, made read-only, cancelled and given up.
 
 mod abandoned;
+mod authority;
 mod cancel;
 mod connector;
 mod db_conn;

@@ -16,9 +16,13 @@ use super::stored_functions;
 use super::write_state::{self, WriteState};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::gate::Calls;
 
 /// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
 const UNSUPPORTED_PS: u16 = 1295;
+
+/// Columns of what is always asked; what is asked of calls comes after them.
+const OWN_COLUMNS: usize = 9;
 
 /// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
 /// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
@@ -27,7 +31,7 @@ const UNSUPPORTED_PS: u16 = 1295;
 /// whether the server takes writes at all, where it says so.
 pub(crate) fn make_read_only(
     conn: &mut DbConn,
-    calls: &[&str],
+    calls: &Calls,
 ) -> Result<Option<WriteState>, DbError> {
     call_driver(|| conn.driver.reset())?;
     let info = &*conn.info();
@@ -54,8 +58,12 @@ pub(crate) fn make_read_only(
     if !proxy::is_same(conn, text(3).as_deref(), text(7).as_deref()) {
         return Err(proxy::named(conn));
     }
-    let columns = if calls.is_empty() { 9 } else { 11 };
-    let confirmed = row.is_some_and(|row| row.len() == columns)
+    let asked = if calls.is_empty() {
+        0
+    } else {
+        stored_functions::COLUMNS
+    };
+    let confirmed = row.is_some_and(|row| row.len() == OWN_COLUMNS + asked)
         && text(0).as_deref() == Some("1")
         && text(1).is_some_and(|modes| same_modes(&modes, &info.pinned_mode))
         && text(2).as_deref() == Some("utf8mb4")
@@ -68,17 +76,60 @@ pub(crate) fn make_read_only(
     }
     let granted = answer.filter_map(|row| row.get_opt::<String, _>(0)?.ok());
     let database = text(6);
-    match text(9)
-        .or_else(|| text(10))
+    if text(OWN_COLUMNS + 4).is_some() {
+        return Err(refused("of sys", PACKAGE));
+    }
+    match text(OWN_COLUMNS)
+        .or_else(|| text(OWN_COLUMNS + 1))
         .or_else(|| stored_functions::granted(granted, calls, database.as_deref(), info))
     {
-        None => Ok(write_state::in_column(row, 8)),
+        None => proven(
+            calls,
+            &text(OWN_COLUMNS + 2).unwrap_or_default(),
+            &text(OWN_COLUMNS + 3).unwrap_or_default(),
+        )
+        .map(|()| write_state::in_column(row, 8)),
+        Some(name) if name.eq_ignore_ascii_case("sys") => Err(refused("of sys", PACKAGE)),
         Some(name) => Err(taken(&name)),
     }
 }
 
+const PACKAGE: &str = "the database has a package of that name, which the server takes for it; choose another database";
+
+/// Whether the server has named every function that passes only where it does; each list has commas between.
+fn proven(calls: &Calls, supplied: &str, sys: &str) -> Result<(), DbError> {
+    let missing = |proven: &str, name: &str| !proven.split(',').any(|proven| proven == name);
+    if let Some(name) = calls.supplied.iter().find(|name| missing(supplied, name)) {
+        return Err(refused(
+            name,
+            "MySQL 9.6 took it out of the server, and no component supplies it here, or this account may not read \
+             performance_schema.user_defined_functions; try SHA2(…, 256), or have an administrator run INSTALL COMPONENT \
+             'file://component_classic_hashing'",
+        ));
+    }
+    let mut of_sys = stored_functions::of_sys(calls).into_iter();
+    match of_sys.find(|name| missing(sys, name)) {
+        None => Ok(()),
+        Some(name) => Err(refused(
+            &format!("sys.{name}"),
+            "it is a stored function, and its text is none that is known to be harmless, or this account may not read \
+             it; try a built-in function, or an account that may see the text of routines",
+        )),
+    }
+}
+
+fn refused(name: &str, why: &str) -> DbError {
+    DbError::ReadOnly(
+        format!(
+            "function {} was refused: {why} (layer: connection)",
+            name.to_lowercase()
+        ),
+        None,
+    )
+}
+
 /// One round trip: what is set, what the server says of it, and who else has a function of a called name.
-fn setting(conn: &DbConn, info: &ServerInfo, calls: &[&str]) -> String {
+fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
     let (variable, guard) = (info.read_only_variable(), guard(info));
     let name = conn.name.as_ref().map_or("NULL", |name| name.asked);
     let write_state = info.write_state.unwrap_or("NULL");
@@ -91,10 +142,10 @@ fn setting(conn: &DbConn, info: &ServerInfo, calls: &[&str]) -> String {
         "{guard}SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID(), \
          @@session.autocommit{in_transaction}, VERSION(), DATABASE(), {name}, {write_state}"
     );
-    match calls {
-        [] => set,
-        _ => set + &stored_functions::questions(info, calls),
+    if calls.is_empty() {
+        return set;
     }
+    set + &stored_functions::questions(info, calls)
 }
 
 /// What makes a session read-only, to stand before the statement in the same packet, so that both come to the same
@@ -117,12 +168,9 @@ fn changed(how: &str) -> DbError {
 }
 
 fn taken(name: &str) -> DbError {
-    DbError::ReadOnly(
-        format!(
-            "function {} was refused: somebody has made a function of that name on this server, which may write (layer: connection)",
-            name.to_lowercase()
-        ),
-        None,
+    refused(
+        name,
+        "somebody has made a function of that name on this server, which may write; choose another database, where it is not",
     )
 }
 
@@ -144,12 +192,21 @@ pub(crate) fn would_write(error: &DbError) -> bool {
     matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
 }
 
+/// Kinds of statement that open a view without reading it.
+const LOOKS: [&str; 3] = ["DESCRIBE", "EXPLAIN", "SHOW"];
+
 /// Makes the server's refusal to write in a read-only session an error that says so.
 pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result<T, DbError> {
     match outcome {
         Err(DbError::Statement(error)) if error.code == READ_ONLY_TRANSACTION => {
+            let why = if LOOKS.contains(&statement) {
+                "the view calls a function that writes, and the server opens what that needs for a look at the view \
+                 too; its definition is in information_schema.VIEWS"
+            } else {
+                "it would write; a view that it reads may call a function that does"
+            };
             let text = format!(
-                "{statement} was refused, since it would write: {} (layer: connection)",
+                "{statement} was refused: {why}: {} (layer: connection)",
                 error.message
             );
             Err(DbError::ReadOnly(text, Some(error)))

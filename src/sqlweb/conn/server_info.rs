@@ -150,9 +150,9 @@ fn granted_role(grant: &str) -> Option<String> {
 
 /// Privileges that change nothing in the server (MariaDB and MySQL, "GRANT").
 #[rustfmt::skip]
-const READING: [&str; 9] = [
-    "USAGE", "SELECT", "SHOW DATABASES", "SHOW VIEW", "SHOW CREATE ROUTINE", "PROCESS", "BINLOG MONITOR",
-    "REPLICATION CLIENT", "SLAVE MONITOR",
+const READING: [&str; 11] = [
+    "USAGE", "SELECT", "SHOW DATABASES", "SHOW VIEW", "SHOW CREATE ROUTINE", "SHOW_ROUTINE", "PROCESS", "BINLOG MONITOR",
+    "REPLICATION CLIENT", "SLAVE MONITOR", "SENSITIVE_VARIABLES_OBSERVER",
 ];
 
 /// Whether any grant goes beyond reading. What is not understood counts as writing.
@@ -241,6 +241,9 @@ mod tests {
         assert!(!one("GRANT SELECT ON ` WITH GRANT OPTION`.* TO `u`@`%`"));
         assert!(one("GRANT BACKUP_ADMIN,ROLE_ADMIN ON *.* TO `u`@`%`"));
         assert!(!one("REVOKE SELECT ON `mysql`.* FROM `u`@`%`"));
+        assert!(!one(
+            "GRANT SENSITIVE_VARIABLES_OBSERVER,SHOW_ROUTINE ON *.* TO `u`@`%`"
+        ));
         assert!(can_write(&[]));
     }
 

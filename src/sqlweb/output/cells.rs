@@ -37,6 +37,8 @@ impl Kind {
     pub(crate) fn of(column: &Column) -> Self {
         use ColumnType as T;
         match column.column_type() {
+            // As the server shows it: the zeros in front are the point of such a column, and no JSON number has them.
+            _ if is_zerofill(column) => Self::Text,
             T::MYSQL_TYPE_TINY
             | T::MYSQL_TYPE_SHORT
             | T::MYSQL_TYPE_INT24
@@ -49,6 +51,11 @@ impl Kind {
             _ => Self::Text,
         }
     }
+}
+
+/// Whether the server pads `column`'s numbers. A TIMESTAMP has the flag too.
+fn is_zerofill(column: &Column) -> bool {
+    column.flags().contains(ColumnFlags::ZEROFILL_FLAG) && column.column_type().is_numeric_type()
 }
 
 /// MariaDB sends a BIT's bytes from a column, but decimal digits from an expression such as `MAX(b)`, which has the
@@ -81,13 +88,11 @@ fn is_string(kind: ColumnType) -> bool {
 pub(crate) fn type_name(column: &Column) -> String {
     use ColumnType as T;
     let binary = column.character_set() == BINARY;
-    // A YEAR and a TIMESTAMP have the flag too.
-    let number = |name: &str| {
-        if column.flags().contains(ColumnFlags::UNSIGNED_FLAG) {
-            format!("{name} UNSIGNED")
-        } else {
-            name.to_owned()
-        }
+    // A YEAR and a TIMESTAMP have the flags too.
+    let number = |name: &str| match column.flags() {
+        flags if flags.contains(ColumnFlags::ZEROFILL_FLAG) => format!("{name} UNSIGNED ZEROFILL"),
+        flags if flags.contains(ColumnFlags::UNSIGNED_FLAG) => format!("{name} UNSIGNED"),
+        _ => name.to_owned(),
     };
     let name = match column.column_type() {
         T::MYSQL_TYPE_TINY => return number("TINYINT"),
@@ -231,7 +236,7 @@ fn is_integer(digits: &[u8]) -> bool {
     !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit)
 }
 
-/// A float's text where it is a JSON number (RFC 8259 section 6), which it is but for ZEROFILL's zeros.
+/// A float's text where it is a JSON number (RFC 8259 section 6), which it is but for zeros in front.
 fn json_number(bytes: &[u8]) -> Option<&[u8]> {
     let number = without_zerofill(bytes);
     let mut rest = number.strip_prefix(b"-").unwrap_or(number);
@@ -254,7 +259,7 @@ fn after_digits(text: &[u8]) -> Option<&[u8]> {
     (end > 0).then(|| text.split_at(end).1)
 }
 
-/// ZEROFILL columns arrive padded, and JSON forbids leading zeros.
+/// JSON forbids leading zeros (RFC 8259 section 6).
 fn without_zerofill(mut bytes: &[u8]) -> &[u8] {
     while let [b'0', rest @ ..] = bytes {
         if !rest.first().is_some_and(u8::is_ascii_digit) {
@@ -387,9 +392,14 @@ fn hex_pair(byte: u8) -> [u8; 2] {
 }
 
 /// Writes text as one CSV field (RFC 4180 section 2): quoted where it holds a comma, a quote or a line end. An empty text
-/// is quoted too, so that it stays apart from NULL.
-pub(crate) fn csv_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
+/// is quoted too, and one that says what stands for NULL, so that they stay apart from it.
+pub(crate) fn csv_text(
+    out: &mut OutputBuffer<'_>,
+    bytes: &[u8],
+    null: &str,
+) -> std::io::Result<()> {
     let plain = !bytes.is_empty()
+        && bytes != null.as_bytes()
         && !bytes
             .iter()
             .any(|b| matches!(b, b'"' | b',' | b'\r' | b'\n'));
@@ -548,10 +558,11 @@ mod tests {
             (b"\"", "\"\"\"\""),
             (b"line\nend", "\"line\nend\""),
             (b" x ", " x "),
+            (b"\\N", "\"\\N\""),
         ] {
             let mut target = Vec::new();
             let mut out = OutputBuffer::new(&mut target);
-            csv_text(&mut out, bytes).unwrap();
+            csv_text(&mut out, bytes, "\\N").unwrap();
             out.flush().unwrap();
             drop(out);
             assert_eq!(String::from_utf8(target).unwrap(), expected);

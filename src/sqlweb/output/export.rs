@@ -54,7 +54,7 @@ impl Layout {
     }
 }
 
-/// Writes the first result set as CSV or JSON lines.
+/// Writes the only result set as CSV or JSON lines.
 pub(crate) struct ExportSink<'a> {
     out: OutputBuffer<'a>,
     layout: &'a Layout,
@@ -75,6 +75,12 @@ impl<'a> ExportSink<'a> {
 
     /// Writes the rest; fails where nothing was returned that could be exported.
     pub(crate) fn finish(mut self) -> Result<(), ApiError> {
+        if self.sets > 1 {
+            return Err(ApiError::bad_request(format!(
+                "the statement ran to its end and returned {} result sets, and an export takes one, so nothing was exported; run it in the editor and export the rows shown of each",
+                self.sets
+            )));
+        }
         if self.sets == 0 {
             return Err(ApiError::bad_request(
                 "the statement ran and returned no rows to export; export a statement that returns rows",
@@ -100,7 +106,7 @@ impl<'a> ExportSink<'a> {
             if i > 0 {
                 self.out.push(b",");
             }
-            cells::csv_text(&mut self.out, name.as_bytes())?;
+            cells::csv_text(&mut self.out, name.as_bytes(), &self.layout.null)?;
         }
         self.out.push(b"\r\n");
         Ok(())
@@ -115,7 +121,9 @@ impl<'a> ExportSink<'a> {
                 (Some(Cell::Bytes(bytes)), Kind::Hex | Kind::BitDigits(_)) => {
                     cells::binary(&mut self.out, *kind, bytes)?;
                 }
-                (Some(Cell::Bytes(bytes)), _) => cells::csv_text(&mut self.out, bytes)?,
+                (Some(Cell::Bytes(bytes)), _) => {
+                    cells::csv_text(&mut self.out, bytes, &self.layout.null)?;
+                }
                 _ => self.out.push(self.layout.null.as_bytes()),
             }
         }
@@ -128,10 +136,8 @@ impl RowSink for ExportSink<'_> {
     fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
         self.sets += 1;
         if self.sets > 1 {
-            // One file cannot hold two tables; the transfer is broken off rather than cut short in silence.
-            return Err(io::Error::other(
-                "the statement returned several result sets; an export takes one",
-            ));
+            // One file cannot hold two tables: it fails at its end, to which a procedure must come.
+            return Ok(());
         }
         self.record = Record::of(columns);
         match self.layout.format {
@@ -141,6 +147,9 @@ impl RowSink for ExportSink<'_> {
     }
 
     fn row(&mut self, row: &Row) -> io::Result<Flow> {
+        if self.sets > 1 {
+            return Ok(Flow::Enough);
+        }
         match self.layout.format {
             Format::Csv => self.csv_row(row)?,
             Format::Jsonl => {

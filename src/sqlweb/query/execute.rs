@@ -164,7 +164,7 @@ fn run_on(
             conn.moved |= classified.moves;
             conn.has_state |= classified.passed.is_none();
             let several = PROGRAMS.contains(&classified.kind.as_str());
-            run(job, sink, &context, conn, several)
+            run(&job.sql, sink, &context, conn, several)
         }
     }
 }
@@ -182,14 +182,15 @@ fn read_only(
     // stop must reach it, as it must what comes before.
     let is_ready = |conn: &mut DbConn| {
         service.connector.make_read_only(conn, &passed.calls)?;
-        if let StatementKind::Use(_) = &passed.kind {
+        if passed.rebuilt.is_some() || matches!(passed.kind, StatementKind::Use(_)) {
             return Ok(());
         }
         conn.with_read_timeout(None, |driver| readonly::prepare(driver, &job.sql))
     };
+    let sql = passed.rebuilt.as_deref().unwrap_or(&job.sql);
     let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(conn, db, sink),
-        _ => run(job, sink, context, conn, false),
+        _ => run(sql, sink, context, conn, false),
     });
     readonly::explain(
         readonly::not_too_wide(outcome, &job.sql),
@@ -197,15 +198,15 @@ fn read_only(
     )
 }
 
-/// Runs the job's text, of which `several` statements may come.
+/// Runs `sql`, of which `several` statements may come.
 fn run(
-    job: &Job,
+    sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
     conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
-    let ended = statement::run(conn, &job.sql, sink, context)?;
+    let ended = statement::run(conn, sql, sink, context)?;
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
         _ => catalogue::warnings(&mut conn.driver)?,
