@@ -1,6 +1,8 @@
 //! A MySQL server and a MariaDB server behind one address, as in the middle of a migration. Without TLS: this MariaDB does
 //! not offer it, and a server that no longer offers what another has offered is refused.
 
+mod router;
+
 use serde_json::json;
 use support::balancer::Balancer;
 use support::database::{Database, Options, Server};
