@@ -17,14 +17,16 @@ mod session_pool;
 mod socket_handle;
 pub(super) mod status;
 mod stored_functions;
+mod wire;
 
 pub(super) use cancel::{stop_in_background, stoppable, stopped_when_gone};
 pub(super) use connector::Connector;
 pub(super) use db_conn::DbConn;
-pub(super) use driver::{call_driver, has_set, rows};
+pub(super) use driver::{call_driver, rows};
 pub(super) use kill::SentStatement;
 pub(super) use owner::Owner;
 pub(super) use running::{RunningStatement, StopRequest};
 pub(super) use running_table::{Entry, MAX_ID, RunningStatements};
 pub(super) use server_info::ServerInfo;
 pub(super) use session_pool::{CheckoutError, CheckoutRequest, Lease, SessionPool};
+pub(super) use wire::{Answer, Set};

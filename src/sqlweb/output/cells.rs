@@ -3,10 +3,11 @@
 //! The server sends every value of the text protocol as bytes; the column's type, flags and character set decide what
 //! they mean (MySQL protocol documentation, "Column Definition" and "Text Resultset Row").
 
+use mysql::Column;
 use mysql::consts::{ColumnFlags, ColumnType};
-use mysql::{Column, Row, Value};
 
 use super::buffer::{OutputBuffer, PIECE};
+use crate::sqlweb::results::TextRow;
 
 /// Character set number of `binary`.
 const BINARY: u16 = 63;
@@ -182,12 +183,12 @@ impl Record {
     }
 
     /// Writes one row as a JSON object keyed by column name.
-    pub(crate) fn json(&self, out: &mut OutputBuffer<'_>, row: &Row) -> std::io::Result<()> {
+    pub(crate) fn json(&self, out: &mut OutputBuffer<'_>, row: TextRow<'_>) -> std::io::Result<()> {
         for (i, (key, kind)) in self.keys.iter().zip(&self.kinds).enumerate() {
             out.push(key);
-            match row.as_ref(i) {
-                Some(Value::Bytes(bytes)) => json(out, *kind, bytes)?,
-                _ => out.push(b"null"),
+            match row.cell(i) {
+                Some(bytes) => json(out, *kind, bytes)?,
+                None => out.push(b"null"),
             }
         }
         out.push(b"}");

@@ -2,13 +2,14 @@
 
 use std::io;
 
-use mysql::{Column, Row, Value as Cell};
+use mysql::Column;
 
 use super::buffer::OutputBuffer;
 use super::cells::{self, Kind, Record};
 use super::lazy_stream::LazyStream;
-use super::row_sink::{Done, Flow, RowSink};
+use super::row_sink::{Flow, RowSink};
 use crate::http::{ApiError, ResponseHead};
+use crate::sqlweb::results::{Done, TextRow};
 
 /// How an export is written.
 pub(crate) struct Layout {
@@ -106,17 +107,17 @@ impl<'a> ExportSink<'a> {
         Ok(())
     }
 
-    fn csv_row(&mut self, row: &Row) -> io::Result<()> {
+    fn csv_row(&mut self, row: TextRow<'_>) -> io::Result<()> {
         for (i, kind) in self.record.kinds.iter().enumerate() {
             if i > 0 {
                 self.out.push(b",");
             }
-            match (row.as_ref(i), kind) {
-                (Some(Cell::Bytes(bytes)), Kind::Hex | Kind::BitDigits(_)) => {
+            match (row.cell(i), kind) {
+                (Some(bytes), Kind::Hex | Kind::BitDigits(_)) => {
                     cells::binary(&mut self.out, *kind, bytes)?;
                 }
-                (Some(Cell::Bytes(bytes)), _) => cells::csv_text(&mut self.out, bytes)?,
-                _ => self.out.push(self.layout.null.as_bytes()),
+                (Some(bytes), _) => cells::csv_text(&mut self.out, bytes)?,
+                (None, _) => self.out.push(self.layout.null.as_bytes()),
             }
         }
         self.out.push(b"\r\n");
@@ -140,7 +141,7 @@ impl RowSink for ExportSink<'_> {
         }
     }
 
-    fn row(&mut self, row: &Row) -> io::Result<Flow> {
+    fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow> {
         match self.layout.format {
             Format::Csv => self.csv_row(row)?,
             Format::Jsonl => {

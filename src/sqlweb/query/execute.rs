@@ -15,7 +15,8 @@ use crate::sqlweb::conn::{
 };
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
-use crate::sqlweb::output::{Done, RowSink};
+use crate::sqlweb::output::RowSink;
+use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
 
 /// What a statement that succeeded returns beside its rows.
@@ -104,7 +105,7 @@ fn leaves_transaction(
         return false;
     }
     let conn = lease.conn();
-    let in_transaction = status::in_transaction(&mut conn.driver);
+    let in_transaction = status::in_transaction(conn);
     conn.has_state |= in_transaction;
     in_transaction
 }
@@ -168,7 +169,7 @@ fn read_only(
         if let StatementKind::Use(_) = &passed.kind {
             return Ok(());
         }
-        conn.with_read_timeout(None, |driver| readonly::prepare(driver, &job.sql))
+        conn.with_read_timeout(None, |conn| readonly::prepare(&mut conn.driver, &job.sql))
     };
     let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(conn, db, sink),
@@ -304,7 +305,7 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 
 /// The session itself says whether a backslash escapes.
 fn check_with_mode(service: &Service, conn: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect: Dialect = service.dialect(conn.driver.no_backslash_escape());
+    let dialect: Dialect = service.dialect(conn.has_no_backslash_escapes());
     one_statement(gate::split(sql, &dialect).count())
         .map_err(|error| DbError::Request(error.message))
 }
