@@ -7,6 +7,7 @@ use mysql::Column;
 use mysql::consts::{ColumnFlags, ColumnType};
 
 use super::buffer::{OutputBuffer, PIECE};
+use super::words;
 use crate::sqlweb::results::TextRow;
 
 /// Character set number of `binary`.
@@ -229,7 +230,7 @@ fn exact_integer(bytes: &[u8]) -> Option<&[u8]> {
 
 fn is_integer(digits: &[u8]) -> bool {
     let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
-    !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit)
+    after_digits(unsigned).is_some_and(<[u8]>::is_empty)
 }
 
 /// A float's text where it is a JSON number (RFC 8259 section 6), which it is but for ZEROFILL's zeros.
@@ -251,7 +252,7 @@ fn json_number(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 fn after_digits(text: &[u8]) -> Option<&[u8]> {
-    let end = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let end = words::before(text, words::no_digit);
     (end > 0).then(|| text.split_at(end).1)
 }
 
@@ -269,7 +270,7 @@ fn without_zerofill(mut bytes: &[u8]) -> &[u8] {
 /// Writes bytes as a JSON string; what is not UTF-8 becomes U+FFFD.
 fn json_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
     // Most cells are short ASCII without anything to escape: one pass, one copy.
-    if bytes.len() <= PIECE && is_plain(bytes) {
+    if bytes.len() <= PIECE && is_plain(bytes, escaped_in_json) {
         out.push_quoted(bytes);
         return Ok(());
     }
@@ -297,43 +298,33 @@ fn in_valid_parts(
     Ok(())
 }
 
-/// Whether a text is ASCII without anything to escape; looked at eight bytes at a time.
-fn is_plain(bytes: &[u8]) -> bool {
-    let (words, rest) = bytes.as_chunks();
-    words.iter().all(|word| is_plain_word(*word))
-        && rest
-            .iter()
-            .all(|byte| byte.is_ascii() && !needs_escape(byte))
+/// Whether a text is ASCII without any of the marked bytes.
+fn is_plain(text: &[u8], marks: impl Fn(u64) -> u64) -> bool {
+    words::before(text, |word| marks(word) | word) == text.len()
 }
 
-/// The same of eight bytes. Subtracting from each byte sets its highest bit where that borrows; a borrow from the byte
-/// beside it can only come from one that is found itself.
-fn is_plain_word(bytes: [u8; 8]) -> bool {
-    const EACH: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHEST: u64 = EACH * 0x80;
-    let word = u64::from_ne_bytes(bytes);
-    let below = |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word;
-    let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
-    (word | below(word, 0x20) | is(b'"') | is(b'\\')) & HIGHEST == 0
+/// What cannot stand in a JSON string as it is (RFC 8259 section 7).
+fn escaped_in_json(word: u64) -> u64 {
+    words::below(word, 0x20) | words::is(word, b'"') | words::is(word, b'\\')
 }
 
-/// Whether a byte cannot stand in a JSON string as it is (RFC 8259 section 7).
-fn needs_escape(byte: &u8) -> bool {
-    matches!(byte, 0..0x20 | b'"' | b'\\')
+/// What makes a CSV field need quotes (RFC 4180 section 2).
+fn quoted_in_csv(word: u64) -> u64 {
+    words::is(word, b'"') | words::is(word, b',') | words::is(word, b'\r') | words::is(word, b'\n')
 }
 
 fn escaped(out: &mut OutputBuffer<'_>, text: &[u8]) -> std::io::Result<()> {
     for piece in text.chunks(PIECE) {
         let mut rest = piece;
-        while let Some(at) = rest.iter().position(needs_escape) {
-            let (plain, special) = rest.split_at(at);
+        loop {
+            let (plain, special) = rest.split_at(words::before(rest, escaped_in_json));
             out.push(plain);
-            if let Some((byte, after)) = special.split_first() {
-                escape(out, *byte);
-                rest = after;
-            }
+            let Some((byte, after)) = special.split_first() else {
+                break;
+            };
+            escape(out, *byte);
+            rest = after;
         }
-        out.push(rest);
         out.flush_if_full()?;
     }
     Ok(())
@@ -390,35 +381,31 @@ fn hex_pair(byte: u8) -> [u8; 2] {
 /// Writes text as one CSV field (RFC 4180 section 2): quoted where it holds a comma, a quote or a line end. An empty text
 /// is quoted too, so that it stays apart from NULL.
 pub(crate) fn csv_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
-    let plain = !bytes.is_empty()
-        && !bytes
-            .iter()
-            .any(|b| matches!(b, b'"' | b',' | b'\r' | b'\n'));
-    if plain {
-        return in_valid_parts(out, bytes, |out, text| csv_pieces(out, text, false));
+    // Most fields are short and plain: one pass, one copy.
+    if !bytes.is_empty() && bytes.len() <= PIECE && is_plain(bytes, quoted_in_csv) {
+        out.push(bytes);
+        return Ok(());
     }
-    out.push(b"\"");
-    in_valid_parts(out, bytes, |out, text| csv_pieces(out, text, true))?;
-    out.push(b"\"");
+    let needs_quotes = bytes.is_empty() || words::before(bytes, quoted_in_csv) < bytes.len();
+    let quote: &[u8] = if needs_quotes { b"\"" } else { b"" };
+    out.push(quote);
+    in_valid_parts(out, bytes, csv_pieces)?;
+    out.push(quote);
     Ok(())
 }
 
-fn csv_pieces(out: &mut OutputBuffer<'_>, text: &[u8], doubled: bool) -> std::io::Result<()> {
-    // Most fields are short and plain: one copy, also where the loop below is built for size.
-    if !doubled && text.len() <= PIECE {
-        out.push(text);
-        return out.flush_if_full();
-    }
+fn csv_pieces(out: &mut OutputBuffer<'_>, text: &[u8]) -> std::io::Result<()> {
     for piece in text.chunks(PIECE) {
-        if doubled {
-            for (i, part) in piece.split(|b| *b == b'"').enumerate() {
-                if i > 0 {
-                    out.push(b"\"\"");
-                }
-                out.push(part);
-            }
-        } else {
-            out.push(piece);
+        let mut rest = piece;
+        loop {
+            let at = words::before(rest, |word| words::is(word, b'"'));
+            let (plain, quote) = rest.split_at(at);
+            out.push(plain);
+            let Some((_, after)) = quote.split_first() else {
+                break;
+            };
+            out.push(b"\"\"");
+            rest = after;
         }
         out.flush_if_full()?;
     }
@@ -505,21 +492,14 @@ mod tests {
 
     #[test]
     fn plain_text_is_told_byte_by_byte() {
-        for length in [1, 7, 8, 9, 16, 20] {
-            for at in 0..length {
-                for byte in 0..=255u8 {
-                    let mut text = vec![b'~'; length];
-                    text[at] = byte;
-                    let expected = byte.is_ascii() && !needs_escape(&byte);
-                    assert_eq!(is_plain(&text), expected, "{byte:#x} at {at} of {length}");
-                }
-            }
-        }
+        let escaped = |b: u8| matches!(b, 0..0x20 | b'"' | b'\\');
+        let quoted = |b: u8| matches!(b, b'"' | b',' | b'\r' | b'\n');
         for pair in 0..=u16::MAX {
             let [one, other] = pair.to_be_bytes();
-            let text = [b' ', one, other, b'!', 0x7f, b'[', b']', b'#'];
-            let expected = text.iter().all(|b| b.is_ascii() && !needs_escape(b));
-            assert_eq!(is_plain(&text), expected, "{text:?}");
+            let text = [b' ', one, other, b'!', 0x7f, b'[', b']', b'#', b'~'];
+            let all = |found: fn(u8) -> bool| text.iter().all(|b| b.is_ascii() && !found(*b));
+            assert_eq!(is_plain(&text, escaped_in_json), all(escaped), "{text:?}");
+            assert_eq!(is_plain(&text, quoted_in_csv), all(quoted), "{text:?}");
         }
     }
 

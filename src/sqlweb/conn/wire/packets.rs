@@ -17,7 +17,7 @@ const ROOM: usize = 64 << 10;
 const LARGE: usize = 4 * ROOM;
 
 /// Where the bytes come from.
-pub(super) trait Source {
+pub(crate) trait Source {
     /// Appends what there is, as far as `buffer` has room for it, and waits where there is nothing; 0 is the end.
     fn receive(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize>;
 }
@@ -68,6 +68,12 @@ impl<S: Source> PacketReader<S> {
     pub(super) fn payload(&self) -> &[u8] {
         let payload = self.buffer.get(self.at..self.at + self.length);
         payload.expect("the packet lies in the buffer")
+    }
+
+    /// Bytes that the buffer has room for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.buffer.capacity()
     }
 
     /// False where the packet goes on.

@@ -23,6 +23,9 @@ const LONGEST_EOF: usize = 8;
 /// NULL in the place of a cell's length.
 const NULL: u8 = 0xfb;
 
+/// More columns than any server can send; who announces them means to be waited for.
+const MAX_COLUMNS: u64 = 0xff_ffff;
+
 /// What an OK or EOF packet says of the session and the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
@@ -124,21 +127,20 @@ impl<S: Source> TextResult<S> {
         if !cells(packet, self.columns.len(), &mut self.spans) {
             return Err(no_protocol("a row"));
         }
+        self.position = Position::InRows;
         Ok(Some(TextRow::Packet(packet, &self.spans)))
     }
 
-    /// Reads a packet, and makes an error of the server's an error. After one the server sends no more.
+    /// Reads a packet, and makes an error of the server's an error, after which it sends no more. Nor is anything read
+    /// after a packet that makes no sense, so the answer has ended until that is known.
     fn advance(&mut self) -> Result<(), DbError> {
         self.told = None;
-        let before = std::mem::replace(&mut self.position, Position::Ended);
+        self.position = Position::Ended;
         self.packets.advance()?;
         let packet = self.packets.payload();
         match packet.first() {
             Some(&ERR) => Err(server_error(packet).map_or_else(cut_short, DbError::Statement)),
-            Some(_) => {
-                self.position = before;
-                Ok(())
-            }
+            Some(_) => Ok(()),
             None => Err(no_protocol("an empty packet")),
         }
     }
@@ -243,7 +245,8 @@ fn server_error(packet: &[u8]) -> Option<MySqlError> {
 /// At least one. MariaDB's further byte says whether the columns follow, which they do for a text.
 fn column_count(mut packet: &[u8]) -> Option<u64> {
     let count = number(&mut packet)?;
-    (count > 0 && matches!(packet, [] | [1])).then_some(count)
+    let may_be = (1..=MAX_COLUMNS).contains(&count) && matches!(packet, [] | [1]);
+    may_be.then_some(count)
 }
 
 fn column(mut packet: &[u8]) -> Option<Column> {
@@ -288,3 +291,7 @@ fn cells(packet: &[u8], count: usize, spans: &mut Vec<Span>) -> bool {
     }
     rest.is_empty()
 }
+
+#[cfg(test)]
+#[path = "text_result_tests.rs"]
+mod tests;
