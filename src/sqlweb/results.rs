@@ -1,6 +1,7 @@
 //! What the results of a statement are made of, in the text protocol.
 
 use mysql::{Row, Value};
+use rows::Span;
 
 /// A row's cells, each the bytes that the server sent, or NULL.
 #[derive(Clone, Copy)]
@@ -10,9 +11,6 @@ pub(crate) enum TextRow<'a> {
     /// As the driver has copied it.
     Driver(&'a Row),
 }
-
-/// Where in its packet a cell begins and ends; `None` is NULL.
-pub(crate) type Span = Option<(usize, usize)>;
 
 impl<'a> TextRow<'a> {
     /// A cell's bytes; `None` is NULL.

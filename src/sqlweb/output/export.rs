@@ -3,9 +3,10 @@
 use std::io;
 
 use mysql::Column;
+use rows::Kind;
 
 use super::buffer::OutputBuffer;
-use super::cells::{self, Kind, Record};
+use super::cells::{self, Record};
 use super::lazy_stream::LazyStream;
 use super::row_sink::{Flow, RowSink};
 use crate::http::{ApiError, ResponseHead};
@@ -101,7 +102,7 @@ impl<'a> ExportSink<'a> {
             if i > 0 {
                 self.out.push(b",");
             }
-            cells::csv_text(&mut self.out, name.as_bytes())?;
+            cells::csv(&mut self.out, Kind::Text, name.as_bytes())?;
         }
         self.out.push(b"\r\n");
         Ok(())
@@ -112,12 +113,9 @@ impl<'a> ExportSink<'a> {
             if i > 0 {
                 self.out.push(b",");
             }
-            match (row.cell(i), kind) {
-                (Some(bytes), Kind::Hex | Kind::BitDigits(_)) => {
-                    cells::binary(&mut self.out, *kind, bytes)?;
-                }
-                (Some(bytes), _) => cells::csv_text(&mut self.out, bytes)?,
-                (None, _) => self.out.push(self.layout.null.as_bytes()),
+            match row.cell(i) {
+                Some(bytes) => cells::csv(&mut self.out, *kind, bytes)?,
+                None => self.out.push(self.layout.null.as_bytes()),
             }
         }
         self.out.push(b"\r\n");

@@ -6,7 +6,6 @@ mod export;
 mod json_answer;
 mod lazy_stream;
 mod row_sink;
-mod words;
 
 pub(super) use export::{ExportSink, Format, Layout};
 pub(super) use json_answer::{AnswerTail, JsonAnswer};

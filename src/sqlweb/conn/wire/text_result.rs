@@ -6,10 +6,11 @@
 
 use mysql::consts::{ColumnFlags, ColumnType, StatusFlags};
 use mysql::{Column, MySqlError};
+use rows::{Span, find_cells, number};
 
 use super::packets::{PacketReader, Source, no_protocol};
 use crate::sqlweb::error::{DbError, LOCAL_FILE};
-use crate::sqlweb::results::{Done, Span, TextRow};
+use crate::sqlweb::results::{Done, TextRow};
 
 /// The first bytes of packets that are neither a number of columns nor a row.
 const OK: u8 = 0;
@@ -19,9 +20,6 @@ const ERR: u8 = 0xff;
 
 /// A row's first cell may begin like an EOF packet, which then is longer than this.
 const LONGEST_EOF: usize = 8;
-
-/// NULL in the place of a cell's length.
-const NULL: u8 = 0xfb;
 
 /// More columns than any server can send; who announces them means to be waited for.
 const MAX_COLUMNS: u64 = 0xff_ffff;
@@ -124,7 +122,7 @@ impl<S: Source> TextResult<S> {
             return Ok(None);
         }
         let packet = self.packets.payload();
-        if !cells(packet, self.columns.len(), &mut self.spans) {
+        if !find_cells(packet, self.columns.len(), &mut self.spans) {
             return Err(no_protocol("a row"));
         }
         self.position = Position::InRows;
@@ -169,23 +167,6 @@ fn take<'a, const N: usize>(packet: &mut &'a [u8]) -> Option<&'a [u8; N]> {
 
 fn u16_of(packet: &mut &[u8]) -> Option<u16> {
     take(packet).map(|bytes| u16::from_le_bytes(*bytes))
-}
-
-/// A length-encoded integer; NULL has none.
-fn number(packet: &mut &[u8]) -> Option<u64> {
-    let [first] = *take(packet)?;
-    let mut wide = [0; 8];
-    let bytes = match first {
-        0..NULL => return Some(first.into()),
-        0xfc => 2,
-        0xfd => 3,
-        0xfe => 8,
-        NULL | ERR => return None,
-    };
-    let (taken, rest) = packet.split_at_checked(bytes)?;
-    *packet = rest;
-    wide.get_mut(..bytes)?.copy_from_slice(taken);
-    Some(u64::from_le_bytes(wide))
 }
 
 /// A length-encoded text.
@@ -271,25 +252,6 @@ fn column(mut packet: &[u8]) -> Option<Column> {
             .with_column_length(length)
             .with_flags(flags),
     )
-}
-
-/// Finds the cells of a row; false where it does not have exactly so many.
-fn cells(packet: &[u8], count: usize, spans: &mut Vec<Span>) -> bool {
-    spans.clear();
-    let mut rest = packet;
-    for _ in 0..count {
-        if let Some((&NULL, after)) = rest.split_first() {
-            rest = after;
-            spans.push(None);
-            continue;
-        }
-        let Some(cell) = text(&mut rest) else {
-            return false;
-        };
-        let end = packet.len() - rest.len();
-        spans.push(Some((end - cell.len(), end)));
-    }
-    rest.is_empty()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const HIGHEST: u64 = EACH * 0x80;
 const PADDING: u8 = b'0';
 
 /// How many bytes come before the first that `marks` marks.
-pub(super) fn before(text: &[u8], marks: impl Fn(u64) -> u64) -> usize {
+pub(crate) fn before(text: &[u8], marks: impl Fn(u64) -> u64) -> usize {
     let first_of = |word: [u8; 8]| match marks(u64::from_le_bytes(word)) & HIGHEST {
         0 => None,
         found => usize::try_from(found.trailing_zeros() / 8).ok(),
@@ -41,17 +41,17 @@ fn padded(rest: &[u8]) -> [u8; 8] {
 
 /// Marks bytes below `limit`, which is at most 0x80. Subtracting from each byte sets its highest bit where that borrows;
 /// a borrow from the byte beside it can only come from one that is found itself.
-pub(super) fn below(word: u64, limit: u8) -> u64 {
+pub(crate) fn below(word: u64, limit: u8) -> u64 {
     word.wrapping_sub(EACH * u64::from(limit)) & !word
 }
 
 /// Marks bytes that are `byte`.
-pub(super) fn is(word: u64, byte: u8) -> u64 {
+pub(crate) fn is(word: u64, byte: u8) -> u64 {
     below(word ^ (EACH * u64::from(byte)), 1)
 }
 
 /// Marks what is no ASCII digit. Adding sets the highest bit of what is above; what carries is not ASCII.
-pub(super) fn no_digit(word: u64) -> u64 {
+pub(crate) fn no_digit(word: u64) -> u64 {
     below(word, b'0') | word.wrapping_add(EACH * u64::from(0x7f - b'9')) | word
 }
 
