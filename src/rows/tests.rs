@@ -10,7 +10,7 @@ fn json(bytes: &[u8]) -> String {
 
 fn csv(bytes: &[u8]) -> String {
     let mut out = Vec::new();
-    push_csv(&mut out, Kind::Text, bytes);
+    push_csv(&mut out, Kind::Text, bytes, "");
     String::from_utf8(out).unwrap()
 }
 

@@ -1,5 +1,7 @@
 //! What the server has: databases, tables, and the schema of one table.
 
+use std::collections::HashMap;
+
 use mysql::{Conn, Row, Value as Cell};
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
     let listed = rows(
         conn,
         &format!(
-            "SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH, TABLE_COMMENT \
+            "{FRESH_FIGURES}; SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH, TABLE_COMMENT \
              FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME",
             literal(db)
         ),
@@ -33,6 +35,11 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
     let all: Vec<Value> = listed.iter().map(table_in_detail).collect();
     Ok(Value::Array(all))
 }
+
+/// MySQL 8 tells rows and sizes from a table of its own that is up to a day old, and writes to it; other servers see
+/// nothing in the comment. A spare connection is reset before its next use.
+const FRESH_FIGURES: &str =
+    "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
 
 fn table_in_detail(row: &Row) -> Value {
     let kind = match text(row, 1).unwrap_or_default().as_str() {
@@ -53,13 +60,18 @@ fn table_in_detail(row: &Row) -> Value {
 }
 
 /// Columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. Of a view that calls a function
-/// which would write, a read-only session gets what can be had without running it, and `note` says so.
+/// which would write, a read-only session gets what can be had without running it, and of one that is broken there is the
+/// statement alone; `note` says so.
 pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
     let mut note = None;
     let mut unless_it_writes = |told: Result<Vec<Row>, DbError>| match told {
         Err(error) if readonly::would_write(&error) => {
-            note = Some(CALLS_WRITER);
+            note = Some(CALLS_WRITER.to_owned());
+            Ok(Vec::new())
+        }
+        Err(DbError::Statement(error)) if error.code == VIEW_INVALID => {
+            note = Some(error.message);
             Ok(Vec::new())
         }
         told => told,
@@ -85,6 +97,8 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, Db
         None => create.first().and_then(|row| text(row, 1)),
         Some(_) => create_view(conn, db, table)?,
     };
+    let generated = generated(conn, db, table, &columns)?;
+    let column = |row: &Row| column(row, &generated);
     Ok(json!({
         "columns": columns.iter().map(column).collect::<Vec<_>>(),
         "indexes": grouped_indexes(&indexes),
@@ -93,6 +107,9 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, Db
         "note": note,
     }))
 }
+
+/// `ER_VIEW_INVALID`.
+const VIEW_INVALID: u16 = 1356;
 
 /// Why the schema of a view is not whole.
 const CALLS_WRITER: &str = "the view calls a stored function that would write, and the server runs it for a look at the view, so in read-only mode only what is known without that is shown";
@@ -130,8 +147,48 @@ fn create_view(conn: &mut Conn, db: &str, table: &str) -> Result<Option<String>,
     )))
 }
 
+/// The expressions of generated columns, by name.
+fn generated(
+    conn: &mut Conn,
+    db: &str,
+    table: &str,
+    columns: &[Row],
+) -> Result<HashMap<String, String>, DbError> {
+    let is_generated = |row: &Row| {
+        // `STORED GENERATED`, but `DEFAULT_GENERATED` is a default.
+        text(row, 6).is_some_and(|extra| extra.contains(" GENERATED"))
+    };
+    if !columns.iter().any(is_generated) {
+        return Ok(HashMap::new());
+    }
+    let listed = rows(
+        conn,
+        &format!(
+            "SELECT COLUMN_NAME, GENERATION_EXPRESSION FROM information_schema.COLUMNS \
+             WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} AND GENERATION_EXPRESSION <> ''",
+            literal(db),
+            literal(table)
+        ),
+    )?;
+    let pair = |row: &Row| Some((text(row, 0)?, unescaped(&text(row, 1)?)));
+    Ok(listed.iter().filter_map(pair).collect())
+}
+
+/// MySQL shows an expression with a backslash before each quote and backslash; one of MariaDB has quotes without.
+fn unescaped(expression: &str) -> String {
+    let (mut plain, mut chars) = (String::new(), expression.chars());
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => return expression.to_owned(),
+            '\\' => plain.extend(chars.next()),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
 /// Field, Type, Collation, Null, Key, Default, Extra, Privileges, Comment.
-fn column(row: &Row) -> Value {
+fn column(row: &Row, generated: &HashMap<String, String>) -> Value {
     json!({
         "name": text(row, 0),
         "type": text(row, 1),
@@ -140,21 +197,19 @@ fn column(row: &Row) -> Value {
         "key": text(row, 4),
         "default": text(row, 5),
         "extra": text(row, 6),
+        "generated": text(row, 0).and_then(|name| generated.get(&name)),
         "comment": text(row, 8),
     })
 }
 
-/// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null, Index_type;
-/// MySQL 8 has Expression as the 15th where Column_name is NULL.
+/// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null, Index_type,
+/// Comment, Index_comment; then MySQL 8 has Visible and Expression, which stands where Column_name is NULL, and MariaDB
+/// 10.6 Ignored.
 fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
     let mut indexes: Vec<(String, &Row, Vec<String>)> = Vec::new();
     for row in parts {
         let name = text(row, 2).unwrap_or_default();
-        let part = match (text(row, 4), number(row, 7)) {
-            (Some(column), None) => column,
-            (Some(column), Some(prefix)) => format!("{column}({prefix})"),
-            (None, _) => format!("({})", text(row, 14).unwrap_or_default()),
-        };
+        let part = index_part(row);
         match indexes.iter_mut().find(|(known, ..)| *known == name) {
             Some((.., columns)) => columns.push(part),
             None => indexes.push((name, row, vec![part])),
@@ -166,9 +221,41 @@ fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
             "unique": text(first, 1).as_deref() == Some("0"),
             "type": text(first, 10),
             "columns": columns,
+            "visible": is_visible(first),
+            "comment": text(first, 12),
         })
     };
     indexes.iter().map(one).collect()
+}
+
+/// A column with the length that is indexed, or an expression, and `DESC` where it descends.
+fn index_part(row: &Row) -> String {
+    // A spatial one has a length that nobody gave.
+    let length = number(row, 7).filter(|_| text(row, 10).as_deref() != Some("SPATIAL"));
+    let part = match (text(row, 4), length) {
+        (Some(column), None) => column,
+        (Some(column), Some(length)) => format!("{column}({length})"),
+        (None, _) => match unescaped(&text(row, 14).unwrap_or_default()) {
+            expression if expression.starts_with('(') => expression,
+            expression => format!("({expression})"),
+        },
+    };
+    match text(row, 5).as_deref() {
+        Some("D") => part + " DESC",
+        _ => part,
+    }
+}
+
+/// Whether the optimizer uses the index: MySQL says whether it does, MariaDB whether it does not.
+fn is_visible(row: &Row) -> bool {
+    let named = |name: &str| {
+        let at = row
+            .columns_ref()
+            .iter()
+            .position(|c| c.name_str() == name)?;
+        text(row, at)
+    };
+    named("Visible").as_deref() != Some("NO") && named("Ignored").as_deref() != Some("YES")
 }
 
 /// Two look-ups with constants, each of which the server answers by opening this one table.

@@ -18,6 +18,7 @@ mod catalogue;
 mod catch_panic;
 mod conn;
 mod error;
+mod hints;
 mod limits;
 mod options;
 mod output;

@@ -60,6 +60,9 @@ pub enum TlsMode {
     Prefer,
     /// Always, without checking the certificate.
     Require,
+    /// Always, and the certificate must come from the authority in `SSL_CERT_FILE`, whatever name it is for: those that
+    /// MySQL makes itself are for none.
+    VerifyCa,
     /// Always, and the certificate must be valid for the host.
     Verify,
 }

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use support::database::{Options, PASSWORD, USER};
 use support::http::{Client, JSON};
-use support::mariadb::{Options, PASSWORD, USER};
 use support::postern::{binary, status_field};
-use support::{Home, MariaDb, Postern, TIMEOUT, wait_until};
+use support::{Database, Home, Postern, TIMEOUT, wait_until};
 
 /// Pairs measured after one warm-up.
 const PAIRS: usize = 5;
@@ -111,8 +111,8 @@ fn ms(duration: Duration) -> f64 {
 // --- The data ----------------------------------------------------------------------------------------------------
 
 /// Eight columns: bigint, text with é, decimal, int, datetime, text with quotes and NULL, double, tinyint.
-fn database(rows: u64, tables: u64) -> MariaDb {
-    let db = MariaDb::start(Options {
+fn database(rows: u64, tables: u64) -> Database {
+    let db = Database::start(Options {
         args: vec![
             "--innodb-buffer-pool-size=512M".to_owned(),
             "--table-definition-cache=8000".to_owned(),
@@ -143,7 +143,7 @@ fn database(rows: u64, tables: u64) -> MariaDb {
 
 // --- Start, idle, busy ---------------------------------------------------------------------------------------------
 
-fn start_and_idle(db: &MariaDb, report: &mut Report) {
+fn start_and_idle(db: &Database, report: &mut Report) {
     let home = Home::with_plugin();
     let starts = (0..REPEATS)
         .map(|_| start_to_first_answer(db, &home))
@@ -172,7 +172,7 @@ fn start_and_idle(db: &MariaDb, report: &mut Report) {
 }
 
 /// From `spawn` to the last byte of the answer of `/api/info`.
-fn start_to_first_answer(db: &MariaDb, home: &Home) -> Duration {
+fn start_to_first_answer(db: &Database, home: &Home) -> Duration {
     let listen = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -204,7 +204,7 @@ fn start_to_first_answer(db: &MariaDb, home: &Home) -> Duration {
     took
 }
 
-fn busy_info(db: &MariaDb, report: &mut Report) {
+fn busy_info(db: &Database, report: &mut Report) {
     let postern = Postern::on(db, &[]);
     let mut sleepers: Vec<_> = (0..SLEEPERS).map(|_| sleeper(&postern)).collect();
     wait_until(TIMEOUT, "all statements sleep", || {
@@ -262,7 +262,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
 
 // --- Catalogue -----------------------------------------------------------------------------------------------------
 
-fn catalogue(db: &MariaDb, tables: u64, report: &mut Report) {
+fn catalogue(db: &Database, tables: u64, report: &mut Report) {
     let postern = Postern::on(db, &[]);
     let mut client = postern.client();
     let listed = client.get("/api/tables?db=many").data();
@@ -287,7 +287,7 @@ fn catalogue(db: &MariaDb, tables: u64, report: &mut Report) {
 
 // --- One large result ----------------------------------------------------------------------------------------------
 
-fn big_result(db: &MariaDb, report: &mut Report) {
+fn big_result(db: &Database, report: &mut Report) {
     let postern = Postern::on(db, &[]);
     let memory = Memory::watch(postern.pid());
     let query = json!({"sql": ALL_ROWS, "db": "bench"});
@@ -370,7 +370,7 @@ fn our_run(postern: &Postern, path: &str, body: &Value) -> Run {
     run
 }
 
-fn their_run(db: &MariaDb) -> Run {
+fn their_run(db: &Database) -> Run {
     let begin = Instant::now();
     let mut client = Command::new("mariadb")
         .args([

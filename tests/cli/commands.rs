@@ -245,7 +245,7 @@ fn wrong_command_lines_are_status_2() {
         ),
         (
             &["mysql", "--tls", "on"],
-            "--tls 'on': give off, prefer, require or verify",
+            "--tls 'on': give off, prefer, require, verify-ca or verify",
             mysql,
         ),
         (

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::mariadb::{PASSWORD, USER};
-use support::{Home, MariaDb, Postern, TIMEOUT, assert_within, wait_until};
+use support::database::{PASSWORD, USER};
+use support::{Database, Home, Postern, TIMEOUT, assert_within, wait_until};
 
 #[test]
 fn the_address_and_the_mode_are_printed() {
-    let db = MariaDb::shared();
+    let db = Database::shared();
     for (flags, mode) in [(&[][..], "read-write"), (&["--readonly"][..], "read-only")] {
         let postern = Postern::on(db, flags);
         let expected = format!(
@@ -26,14 +26,14 @@ fn the_address_and_the_mode_are_printed() {
 
 #[test]
 fn invisible_mode_prints_the_address_with_the_code() {
-    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let postern = Postern::on(Database::shared(), &["--invisible"]);
     let auth = postern.auth_url().unwrap();
     assert!(auth.starts_with(postern.url()), "{auth}");
 }
 
 #[test]
 fn a_unix_socket_is_a_target() {
-    let socket = MariaDb::shared().socket().display().to_string();
+    let socket = Database::shared().socket().display().to_string();
     let postern = Postern::start(&[&socket, "--db-user", "root", "--db-pass="], &[]);
     let connecting = format!("Connecting to {socket} as root\n");
     assert!(
@@ -45,7 +45,7 @@ fn a_unix_socket_is_a_target() {
 
 #[test]
 fn a_url_with_its_credentials_is_a_target() {
-    let db = MariaDb::shared();
+    let db = Database::shared();
     let url = format!("mysql://{USER}:{PASSWORD}@{}/mysql", db.target());
     let postern = Postern::start(&[&url], &[]);
     let connecting = format!("Connecting to {} as {USER}, database mysql\n", db.target());
@@ -59,7 +59,7 @@ fn a_url_with_its_credentials_is_a_target() {
 #[test]
 fn either_signal_ends_it_with_success_and_leaves_nothing() {
     for signal in ["-TERM", "-INT"] {
-        let mut postern = Postern::on(MariaDb::shared(), &[]);
+        let mut postern = Postern::on(Database::shared(), &[]);
         let run = postern.home().path().join("run");
         assert_eq!(entries(&run), 2, "the lock and a directory for the sockets");
         let sent = Instant::now();
@@ -93,7 +93,7 @@ fn a_signal_during_the_start_leaves_nothing() {
 fn what_a_killed_process_left_is_removed_at_the_next_start() {
     let home = Home::with_plugin();
     let path = home.path().to_owned();
-    let db = MariaDb::shared();
+    let db = Database::shared();
     let target = db.target();
     let arguments = [target.as_str(), "--db-user", USER, "--db-pass", PASSWORD];
     let mut first = Postern::try_start(home, &arguments, &[]).unwrap();
@@ -115,7 +115,7 @@ fn what_a_killed_process_left_is_removed_at_the_next_start() {
 /// The opener gets the plain address: neither the code nor the password is for the list of processes.
 #[test]
 fn the_browser_gets_the_plain_address_and_no_secret() {
-    let db = MariaDb::shared();
+    let db = Database::shared();
     let tools = tempfile::tempdir().unwrap();
     let seen = tools.path().join("seen");
     script(
@@ -181,7 +181,7 @@ fn no_browser_is_opened_without_a_display_or_against_the_wish() {
     );
     let mut wished = Postern::start(
         &[
-            &MariaDb::shared().target(),
+            &Database::shared().target(),
             "--db-user",
             USER,
             "--db-pass",

@@ -7,11 +7,11 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{OptsBuilder, SslOpts};
 
-use support::mariadb::{ED25519_USER, Options, PASSWORD, USER};
+use support::database::{ED25519_USER, Options, PASSWORD, USER};
 use support::own_process::again;
-use support::{Home, MariaDb, Postern, TIMEOUT, http, wait_until};
+use support::{Database, Home, Postern, TIMEOUT, http, wait_until};
 
-fn tcp(db: &MariaDb, user: &str) -> OptsBuilder {
+fn tcp(db: &Database, user: &str) -> OptsBuilder {
     OptsBuilder::new()
         .ip_or_hostname(Some("127.0.0.1"))
         .tcp_port(db.port())
@@ -22,7 +22,7 @@ fn tcp(db: &MariaDb, user: &str) -> OptsBuilder {
 
 #[test]
 fn a_server_answers_over_socket_and_tcp() {
-    let db = MariaDb::shared();
+    let db = Database::shared();
     db.exec("CREATE DATABASE self_a; CREATE TABLE self_a.t (a INT); INSERT INTO self_a.t VALUES (1), (2)");
     assert_eq!(db.column("SELECT a FROM self_a.t ORDER BY a"), ["1", "2"]);
     let mut conn = mysql::Conn::new(tcp(db, USER)).unwrap();
@@ -32,7 +32,7 @@ fn a_server_answers_over_socket_and_tcp() {
 
 #[test]
 fn a_server_offers_tls_and_ed25519() {
-    let db = MariaDb::start(Options {
+    let db = Database::start(Options {
         tls: true,
         ed25519: true,
         ..Options::default()
@@ -47,12 +47,12 @@ fn a_server_offers_tls_and_ed25519() {
 
 #[test]
 fn a_server_and_its_directory_are_gone_after_drop_and_after_a_crash() {
-    let mut db = MariaDb::start(Options::default());
+    let mut db = Database::start(Options::default());
     let dir = db.data_dir();
     assert!(dir.is_dir());
     db.crash();
     assert!(!dir.exists());
-    let db = MariaDb::start(Options::default());
+    let db = Database::start(Options::default());
     let (dir, pid) = (db.data_dir(), db.pid());
     drop(db);
     assert!(!dir.exists());
@@ -168,7 +168,7 @@ fn a_client_that_does_not_start_shows_what_it_said() {
 
 #[test]
 fn a_running_client_is_seen_from_outside_and_ends_when_asked() {
-    let mut postern = Postern::on(MariaDb::shared(), &[]);
+    let mut postern = Postern::on(Database::shared(), &[]);
     assert_eq!(
         postern.url(),
         format!("http://127.0.0.1:{}", postern.port())

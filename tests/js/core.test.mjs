@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatMs } from '../../html/common/figures.js';
-import { geometryText, hexBytes, hexDump, imageType } from '../../html/sql/core/binary.js';
+import { geometryText, hexBytes, hexDump, imageType, vectorText } from '../../html/sql/core/binary.js';
 import { viewCell, visible } from '../../html/sql/core/cells.js';
 import { chartColumns, formatTick, sampleRows, ticks } from '../../html/sql/core/chart.js';
 import { FORMATS, literal, sourceTable, writeTable } from '../../html/sql/core/format.js';
@@ -17,7 +17,7 @@ test('kinds of columns', () => {
   const expected = {
     'BIGINT UNSIGNED': 'number', 'decimal(10,2)': 'number', YEAR: 'number', VARCHAR: 'text', TEXT: 'text', LONGBLOB: 'binary',
     VARBINARY: 'binary', BIT: 'bit', JSON: 'json', GEOMETRY: 'geometry', POINT: 'geometry', DATETIME: 'date', TIMESTAMP: 'date',
-    TIME: 'time', ENUM: 'text', '': 'text', 'INT UNSIGNED ZEROFILL': 'number', INTERVAL: 'text',
+    TIME: 'time', ENUM: 'text', '': 'text', 'INT UNSIGNED ZEROFILL': 'number', VECTOR: 'vector', INTERVAL: 'text',
   };
   for (const [type, kind] of Object.entries(expected)) assert.equal(kindOf(type), kind, type);
   assert.equal(kindOf(undefined), 'text');
@@ -97,6 +97,7 @@ test('CSV is RFC 4180; NULL and the empty text differ; formulas are left alone u
   assert.equal(await written('csv', { ...table, rows: [[-1, '=1+1'], ['-5', '@x']], header: false, safeFormulas: true }),
     "-1,'=1+1\r\n-5,'@x\r\n");
   assert.equal(await written('csv', { ...table, rows: [[1, null], [2, '']], header: false, nullText: '\\N' }), '1,\\N\r\n2,\r\n');
+  assert.equal(await written('csv', { ...table, rows: [[1, null], [2, 'NULL']], header: false, nullText: 'NULL' }), '1,NULL\r\n2,"NULL"\r\n');
 });
 
 test('JSON keeps digits and is valid', async () => {
@@ -111,6 +112,8 @@ test('INSERT quotes names and values', async () => {
     "INSERT INTO `t` (`id`, `a``b`) VALUES\n  (18446744073709551615, 'O''Re\\\\il\\n'),\n  (NULL, '');\n");
   assert.equal(literal('0xFF', 'binary'), '0xFF');
   assert.equal(literal('0x', 'binary'), "''");
+  assert.equal(literal('0x0000803F', kindOf('VECTOR')), '0x0000803F');
+  assert.equal(literal('00042', kindOf('INT UNSIGNED ZEROFILL')), '00042');
   assert.equal(literal('0xFF', 'text'), "'0xFF'");
   assert.equal(literal('1; DROP TABLE t', 'number'), "'1; DROP TABLE t'");
   const many = await written('insert', { columns: ['a'], types: ['INT'], rows: Array.from({ length: 101 }, (_, i) => [i]) });
@@ -151,6 +154,7 @@ test('a cell hides nothing', () => {
   assert.equal(text('0x0102', 'binary'), '0x0102');
   assert.equal(viewCell('0x0102', 'binary').note, '2 B');
   assert.equal(viewCell('0x', 'binary').note, '0 B');
+  assert.equal(viewCell('0x0000803F00000040', 'vector').note, '2 numbers');
   assert.equal(text(0, 'number'), '0');
   assert.deepEqual(visible('plain'), [{ text: 'plain', mark: false }]);
 });
@@ -162,7 +166,9 @@ test('figures: bytes in steps of 1024, counts of 1000, times', () => {
   for (const [ms, text] of [[0.42, '0.4 ms'], [12.4, '12 ms'], [3210, '3.2 s'], [119_700, '2 min 0 s'], [125_000, '2 min 5 s']]) assert.equal(formatMs(ms), text);
 });
 
-test('bytes: dumps, images, geometry', () => {
+test('bytes: dumps, images, geometry, vectors', () => {
+  assert.equal(vectorText(hexBytes('0x0000803F0000204059D900B3CDCC8C3F')), '[1,2.5,-3e-8,1.1]');
+  assert.equal(vectorText(hexBytes('0x0000803F00')), null);
   assert.equal(hexDump(hexBytes('0x00ff41')), '00000000  00 ff 41                                          ..A');
   assert.equal(imageType(hexBytes('0x89504E470D0A1A0A00')), 'image/png');
   assert.equal(imageType(hexBytes('0x524946460000000057454250')), 'image/webp');

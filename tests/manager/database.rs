@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use support::database::{PASSWORD, USER};
 use support::http::Client;
 use support::manager::{CODE, Far, Manager, visit};
-use support::mariadb::{PASSWORD, USER};
-use support::{Home, MariaDb, TIMEOUT, wait_until};
+use support::{Database, Home, TIMEOUT, wait_until};
 
-fn app(db: &MariaDb) -> Value {
+fn app(db: &Database) -> Value {
     let target = db.target();
     let (host, port) = target.rsplit_once(':').unwrap();
     json!({"protocol": "mysql", "ip": host, "port": port.parse::<u16>().unwrap(), "db_user": USER, "db_pass": PASSWORD})
@@ -32,7 +32,7 @@ fn signed_in(mut client: Client, path: &str) -> Client {
 
 #[test]
 fn an_invisible_database_takes_exactly_the_code_of_the_answer() {
-    let (far, db) = (Far::new(), MariaDb::shared());
+    let (far, db) = (Far::new(), Database::shared());
     let manager = manager(&far);
     let id = manager.add(&app(db));
     let port = far.assign();
@@ -98,7 +98,7 @@ fn an_invisible_database_takes_exactly_the_code_of_the_answer() {
 
 #[test]
 fn the_sites_name_is_served_while_it_is_connected_and_no_other() {
-    let (far, db) = (Far::new(), MariaDb::shared());
+    let (far, db) = (Far::new(), Database::shared());
     let manager = manager(&far);
     let mut app = app(db);
     app["invisible"] = json!(false);
@@ -137,7 +137,7 @@ fn the_sites_name_is_served_while_it_is_connected_and_no_other() {
 /// The web client and whoever works with it here stay; visitors come by the new name alone.
 #[test]
 fn a_server_that_was_set_up_anew_gives_the_web_client_another_name() {
-    let (mut far, db) = (Far::new(), MariaDb::shared());
+    let (mut far, db) = (Far::new(), Database::shared());
     let manager = manager(&far);
     let mut app = app(db);
     app["invisible"] = json!(false);
@@ -201,7 +201,7 @@ fn without_the_plugin_the_protocol_is_unsupported() {
 
 #[test]
 fn a_database_that_cannot_be_had_fails_in_the_specifications_words() {
-    let (far, db) = (Far::new(), MariaDb::shared());
+    let (far, db) = (Far::new(), Database::shared());
     let manager = manager(&far);
     let port = support::free_port();
     let id = manager.add(&json!({"protocol": "mariadb", "port": port}));
@@ -227,7 +227,7 @@ fn a_database_that_cannot_be_had_fails_in_the_specifications_words() {
 /// Whoever shared a web client once more as a port would share it without its code.
 #[test]
 fn the_web_client_of_one_application_is_no_target_of_another() {
-    let (far, db) = (Far::new(), MariaDb::shared());
+    let (far, db) = (Far::new(), Database::shared());
     let manager = manager(&far);
     let id = manager.add(&app(db));
     far.assign();
@@ -246,7 +246,7 @@ fn the_web_client_of_one_application_is_no_target_of_another() {
 #[test]
 fn a_refusal_in_another_language_is_one_too() {
     let far = Far::new();
-    let db = MariaDb::start(support::mariadb::Options {
+    let db = Database::start(support::database::Options {
         args: vec!["--lc-messages=de_DE".into()],
         ..Default::default()
     });
@@ -265,7 +265,7 @@ fn a_refusal_in_another_language_is_one_too() {
 /// The look at the connect is not enough: nobody listened there then.
 #[test]
 fn a_web_client_that_starts_later_is_no_target_of_an_earlier_connection() {
-    let (far, db) = (Far::new(), MariaDb::shared());
+    let (far, db) = (Far::new(), Database::shared());
     let manager = manager(&far);
     let database = manager.add(&app(db));
     let port_now = || -> u16 {
@@ -308,7 +308,7 @@ fn a_web_client_that_starts_later_is_no_target_of_an_earlier_connection() {
 /// Some databases lock an account that is tried too often.
 #[test]
 fn a_password_that_the_database_refuses_is_not_tried_again() {
-    let (far, db) = (Far::new(), MariaDb::shared());
+    let (far, db) = (Far::new(), Database::shared());
     let manager = manager(&far);
     let mut wrong = app(db);
     wrong["db_pass"] = json!("wrong");

@@ -10,11 +10,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
+use support::database::{Options, PASSWORD, USER};
 use support::free_port;
 use support::http::Client;
 use support::manager::{Far, Manager, Target, visit};
-use support::mariadb::{Options, PASSWORD, USER};
-use support::{Home, MariaDb, TIMEOUT, wait_until};
+use support::{Database, Home, TIMEOUT, wait_until};
 
 /// Waits until the application of a connection is as it should be, and answers its health.
 #[track_caller]
@@ -170,7 +170,7 @@ fn nothing_is_shown_as_exposed_before_it_is() {
 /// A badge "Read-Only" over a client that writes would be the worse of the two lies.
 #[test]
 fn a_database_shows_the_mode_of_its_running_client() {
-    let (far, db) = (Far::new(), MariaDb::shared());
+    let (far, db) = (Far::new(), Database::shared());
     let manager = far.manager_in(&Arc::new(Home::with_plugin()));
     for runs_read_only in [false, true] {
         let mut app = json!({"protocol": "mysql", "port": db.port(), "db_user": USER, "db_pass": PASSWORD,
@@ -313,7 +313,7 @@ fn a_silent_application_is_unknown_and_then_failing() {
 fn a_database_that_dies_is_seen_by_the_next_visit() {
     let far = Far::new();
     let manager = far.manager_in(&Arc::new(Home::with_plugin()));
-    let mut db = MariaDb::start(Options::default());
+    let mut db = Database::start(Options::default());
     let id = manager.add(
         &json!({"protocol": "mysql", "port": db.port(), "db_user": USER,
         "db_pass": PASSWORD, "invisible": false}),

@@ -46,7 +46,7 @@ fn what_is_not_http_is_named_at_once() {
 #[test]
 fn a_database_is_named_too() {
     let relay = Relay::start();
-    let text = told(&relay, support::MariaDb::shared().port());
+    let text = told(&relay, support::Database::shared().port());
     assert!(text.contains("it speaks MySQL&#39;s protocol"), "{text}");
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 use support::http::Client;
 use support::relay::Relay;
-use support::{Home, MariaDb, Postern, TIMEOUT, wait_until};
+use support::{Database, Home, Postern, TIMEOUT, wait_until};
 
 /// What follows `prefix` on the client's standard output, once it is there.
 #[track_caller]
@@ -28,7 +28,7 @@ fn visit(url: &str, path: &str, cookie: &str) -> support::http::Response {
 #[test]
 fn it_is_read_only_and_asks_for_a_code() {
     let relay = Relay::start(&[]);
-    let mut postern = Postern::on(MariaDb::shared(), &["--share", "--server", &relay.url()]);
+    let mut postern = Postern::on(Database::shared(), &["--share", "--server", &relay.url()]);
     let site = said(&postern, "Site URL: ");
     let auth = said(&postern, "Auth URL: ");
     assert_eq!(visit(&site, "/api/info", "").status(), 401);
@@ -54,7 +54,7 @@ fn it_is_read_only_and_asks_for_a_code() {
 fn what_is_given_up_before_it_is_up_is_given_back() {
     // Nobody takes tunnels where connectors are sent.
     let relay = Relay::start(&["--external-ip", "127.0.0.2"]);
-    let mut postern = Postern::on(MariaDb::shared(), &["--share", "--server", &relay.url()]);
+    let mut postern = Postern::on(Database::shared(), &["--share", "--server", &relay.url()]);
     let applications = || {
         let status = relay.status();
         let applications = status["connectors"][0]["applications"].as_array();
@@ -75,7 +75,7 @@ fn what_is_opened_is_said_plainly() {
         "--server",
         &relay.url(),
     ];
-    let postern = Postern::on(MariaDb::shared(), &flags);
+    let postern = Postern::on(Database::shared(), &flags);
     let site = said(&postern, "Site URL: ");
     assert_eq!(visit(&site, "/api/info", "").data()["readonly"], false);
     assert!(!postern.stdout().contains("Auth URL"));
@@ -86,7 +86,7 @@ fn what_is_opened_is_said_plainly() {
 
 #[test]
 fn without_a_server_it_is_shared_on_this_machine() {
-    let postern = Postern::on(MariaDb::shared(), &["--share", "--visible"]);
+    let postern = Postern::on(Database::shared(), &["--share", "--visible"]);
     let site = said(&postern, "Site URL: ");
     assert_eq!(visit(&site, "/api/info", "").data()["readonly"], true);
 }

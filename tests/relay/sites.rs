@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Manager, Target, visit};
 use support::relay::{PASSWORD, Relay, body, refusal, with};
-use support::{Home, MariaDb, TIMEOUT, mariadb, wait_until};
+use support::{Database, Home, TIMEOUT, database, wait_until};
 
 const HELLO: &str = "hello from the target";
 
@@ -350,7 +350,7 @@ fn an_application_that_becomes_a_site_has_no_port_any_more() {
 /// An invisible database asks for its code once: at the connector, where no tunnel server reads it.
 #[test]
 fn a_database_is_reached_with_its_code_and_stays_read_only() {
-    let db = MariaDb::shared();
+    let db = Database::shared();
     let relay = Relay::start(&[]);
     let home = Arc::new(Home::with_plugin());
     let manager = Manager::start_in(&home, &["--server", &relay.url()]);
@@ -360,7 +360,7 @@ fn a_database_is_reached_with_its_code_and_stays_read_only() {
         port.rsplit(':').next().unwrap(),
     );
     let id = manager.add(&json!({"protocol": "mysql", "name": "data", "ip": host,
-        "port": port.parse::<u16>().unwrap(), "db_user": mariadb::USER, "db_pass": mariadb::PASSWORD}));
+        "port": port.parse::<u16>().unwrap(), "db_user": database::USER, "db_pass": database::PASSWORD}));
     let result = manager.connected(&id);
     let site = format!("data.localhost:{}", relay.address.port());
     assert_eq!(result["site_url"], format!("http://{site}/"));
@@ -398,7 +398,7 @@ fn a_database_is_reached_with_its_code_and_stays_read_only() {
 /// every port.
 #[test]
 fn by_https_a_databases_cookie_is_for_this_server_alone() {
-    let db = MariaDb::shared();
+    let db = Database::shared();
     let relay = Relay::start(&["--public-url=https://localhost"]);
     let home = Arc::new(Home::with_plugin());
     let (url, token) = (relay.url(), relay.enrol_token());
@@ -406,7 +406,7 @@ fn by_https_a_databases_cookie_is_for_this_server_alone() {
     let target = db.target();
     let (host, port) = target.rsplit_once(':').unwrap();
     let id = manager.add(&json!({"protocol": "mysql", "name": "data", "ip": host,
-        "port": port.parse::<u16>().unwrap(), "db_user": mariadb::USER, "db_pass": mariadb::PASSWORD}));
+        "port": port.parse::<u16>().unwrap(), "db_user": database::USER, "db_pass": database::PASSWORD}));
     let result = manager.connected(&id);
     let auth = result["auth_url"].as_str().unwrap();
     let path = auth.strip_prefix("https://data.localhost").unwrap();

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::mariadb::MariaDb;
+use support::database::Database;
 use support::openapi::{mismatch, resolve};
 use support::postern::Postern;
 use support::wait_until;
 
 #[test]
 fn everything_but_the_sign_in_page_needs_a_session() {
-    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let postern = Postern::on(Database::shared(), &["--invisible"]);
     let mut client = postern.client();
     for path in [
         "/api/info",
@@ -49,7 +49,7 @@ fn everything_but_the_sign_in_page_needs_a_session() {
 
 #[test]
 fn the_link_opens_once_a_session_each_and_sessions_are_apart() {
-    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let postern = Postern::on(Database::shared(), &["--invisible"]);
     let auth_url = postern.auth_url().expect("it is printed").to_owned();
     let path = auth_url.strip_prefix(postern.url()).unwrap().to_owned();
     assert!(
@@ -99,7 +99,7 @@ fn the_link_opens_once_a_session_each_and_sessions_are_apart() {
 /// Who ends TLS in front on this machine says so; browsers send a cookie to every port of a host name.
 #[test]
 fn by_https_the_cookie_is_for_this_server_alone() {
-    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let postern = Postern::on(Database::shared(), &["--invisible"]);
     let code = postern.auth_url().unwrap().split("code=").nth(1).unwrap();
     let https = ("X-Forwarded-Proto", "https");
     let mut client = postern.client();
@@ -120,7 +120,7 @@ fn by_https_the_cookie_is_for_this_server_alone() {
 
 #[test]
 fn a_whole_link_is_understood_where_its_code_is_asked_for() {
-    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let postern = Postern::on(Database::shared(), &["--invisible"]);
     let link = postern.auth_url().unwrap().to_owned();
     let mut client = postern.client();
     assert_eq!(client.post("/auth", &json!({"code": link})).status(), 200);
@@ -131,7 +131,7 @@ fn a_whole_link_is_understood_where_its_code_is_asked_for() {
 
 #[test]
 fn the_log_tells_what_was_done_and_no_secret() {
-    let postern = Postern::on(MariaDb::shared(), &["-v"]);
+    let postern = Postern::on(Database::shared(), &["-v"]);
     let mut client = postern.client();
     client.query_ok("", "SELECT 'of the heart' AS x");
     let body = json!({"sql": "SELECT 1", "ticket": true});
@@ -157,7 +157,7 @@ fn the_log_tells_what_was_done_and_no_secret() {
 
 #[test]
 fn wrong_codes_are_limited_and_a_right_one_always_passes() {
-    let postern = Postern::on(MariaDb::shared(), &["--invisible", "-v"]);
+    let postern = Postern::on(Database::shared(), &["--invisible", "-v"]);
     let mut client = postern.client();
     for _ in 0..5 {
         assert_eq!(client.get("/auth?code=wrong").status(), 401);
@@ -189,18 +189,18 @@ fn wrong_codes_are_limited_and_a_right_one_always_passes() {
     let log = postern.stderr();
     assert!(!log.contains(&code) && !log.contains("code="), "{log}");
     assert!(
-        !log.contains(support::mariadb::PASSWORD),
+        !log.contains(support::database::PASSWORD),
         "the password is in the log: {log}"
     );
 }
 
 #[test]
 fn the_server_keeps_to_its_description() {
-    let db = MariaDb::shared();
-    db.exec("CREATE DATABASE IF NOT EXISTS described; CREATE OR REPLACE TABLE described.parent (id INT PRIMARY KEY); \
-             CREATE OR REPLACE TABLE described.t (id INT PRIMARY KEY, v TEXT, FOREIGN KEY (id) REFERENCES parent (id)); \
+    let db = Database::shared();
+    db.exec("CREATE DATABASE IF NOT EXISTS described; CREATE TABLE described.parent (id INT PRIMARY KEY); \
+             CREATE TABLE described.t (id INT PRIMARY KEY, v TEXT, FOREIGN KEY (id) REFERENCES parent (id)); \
              CREATE OR REPLACE VIEW described.v AS SELECT 1 AS x");
-    db.exec("CREATE OR REPLACE PROCEDURE described.p() BEGIN SELECT 1 AS a; SELECT 'x' AS b; END");
+    db.exec("CREATE PROCEDURE described.p() BEGIN SELECT 1 AS a; SELECT 'x' AS b; END");
     let postern = Postern::on(db, &[]);
     let mut client = postern.client();
     let document = client.get("/api/openapi.json").json();

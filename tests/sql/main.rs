@@ -7,11 +7,15 @@
 )]
 
 mod api;
+mod cluster;
+mod everyday;
 mod fake_mysql;
 mod gate_differential;
 mod gate_names;
+mod gate_proofs;
 mod gate_vectors;
 mod invisible;
+mod on_mysql;
 mod readonly;
 mod rogue_server;
 mod signin;

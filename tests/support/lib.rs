@@ -1,15 +1,16 @@
-//! What every integration test leans on: private MariaDB servers, the real `postern` binary, a small HTTP client
+//! What every integration test leans on: private database servers, the real `postern` binary, a small HTTP client
 //! that shares no code with the program, and a driver for headless Chromium.
 //!
 //! Everything started here ends when its owner is dropped, when the test panics, and
 //! when the test process itself is killed (see [`kill_on_drop`]).
+pub mod balancer;
 pub mod chromium;
+pub mod database;
 pub mod gateway;
 pub mod http;
 pub mod kill_on_drop;
 pub mod load;
 pub mod manager;
-pub mod mariadb;
 pub mod openapi;
 pub mod own_process;
 pub mod ports;
@@ -19,8 +20,8 @@ pub mod relay;
 
 pub use self::postern::{Home, Postern};
 pub use chromium::Browser;
+pub use database::Database;
 pub use load::{allowed, assert_within, slowdown};
-pub use mariadb::MariaDb;
 pub use ports::free_port;
 
 use std::fs::File;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::database::{Database, PASSWORD, USER};
 use super::http::Client;
 use super::kill_on_drop::{KillOnDrop, Leashed};
-use super::mariadb::{MariaDb, PASSWORD, USER};
 use super::{TIMEOUT, build_dir, holds_within};
 
 /// How long a one-off command may take.
@@ -145,7 +145,7 @@ impl Postern {
 
     /// On `db` as the account that may do everything, with `more` arguments.
     #[track_caller]
-    pub fn on(db: &MariaDb, more: &[&str]) -> Postern {
+    pub fn on(db: &Database, more: &[&str]) -> Postern {
         let target = db.target();
         let mut args = vec![target.as_str(), "--db-user", USER, "--db-pass", PASSWORD];
         args.extend(more);

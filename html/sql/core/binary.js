@@ -1,5 +1,5 @@
 /**
- * Bytes that arrive as `0x…` hex: sizes, dumps, images, geometry.
+ * Bytes that arrive as `0x…` hex: sizes, dumps, images, geometry, vectors.
  * @module
  */
 
@@ -64,6 +64,39 @@ export function imageType(bytes) {
 /** File extension for saving bytes of the type. */
 export function extensionOf(type) {
   return { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' }[type] ?? 'bin';
+}
+
+/** Bytes of one number of a VECTOR. */
+const FLOAT_BYTES = 4;
+
+/** Significant digits that tell any two numbers of 32 bits apart. */
+const FLOAT_DIGITS = 9;
+
+/** How many numbers a VECTOR of the hex text holds. */
+export function vectorSize(hex) {
+  return Math.floor(hexSize(hex) / FLOAT_BYTES);
+}
+
+/**
+ * The numbers of a VECTOR as the server's functions take them, `[1,2.5,-3e-8]`; null where the bytes are none.
+ * @param {Uint8Array} bytes little-endian numbers of 32 bits
+ * @returns {string|null}
+ */
+export function vectorText(bytes) {
+  if (bytes.length % FLOAT_BYTES !== 0) return null;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const numbers = Array.from({ length: bytes.length / FLOAT_BYTES }, (_, i) => shortest(view.getFloat32(i * FLOAT_BYTES, true)));
+  return `[${numbers.join(',')}]`;
+}
+
+/** The fewest digits that are this number of 32 bits again. */
+function shortest(number) {
+  if (Number.isInteger(number)) return String(number);
+  for (let digits = 1; digits < FLOAT_DIGITS; digits += 1) {
+    const text = number.toPrecision(digits);
+    if (Math.fround(Number(text)) === number) return String(Number(text));
+  }
+  return String(Number(number.toPrecision(FLOAT_DIGITS)));
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 
 import { formatBytes } from '../../common/figures.js';
-import { hexSize } from './binary.js';
+import { hexSize, vectorSize } from './binary.js';
 import { isBinaryKind, isHex } from './types.js';
 
 /** Characters of a text that a cell shows; the rest is counted and seen in the viewer. */
@@ -40,10 +40,14 @@ const plain = (look, text) => ({ look, parts: [{ text, mark: false }], note: '' 
 
 /** @returns {CellView} */
 function viewBinary(hex, kind) {
-  const size = hexSize(hex);
   const shown = hex.slice(0, 2 + 2 * CELL_BYTES);
   const rest = shown.length < hex.length ? '…' : '';
-  return { look: 'binary', parts: [{ text: shown + rest, mark: false }], note: kind === 'bit' ? '' : formatBytes(size) };
+  return { look: 'binary', parts: [{ text: shown + rest, mark: false }], note: binaryNote(hex, kind) };
+}
+
+function binaryNote(hex, kind) {
+  if (kind === 'bit') return '';
+  return kind === 'vector' ? `${vectorSize(hex).toLocaleString('en')} numbers` : formatBytes(hexSize(hex));
 }
 
 /** Cuts without splitting a surrogate pair. */

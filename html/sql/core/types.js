@@ -3,7 +3,7 @@
  * @module
  */
 
-/** @typedef {'number'|'date'|'time'|'bit'|'geometry'|'binary'|'json'|'text'} ColumnKind */
+/** @typedef {'number'|'date'|'time'|'bit'|'geometry'|'vector'|'binary'|'json'|'text'} ColumnKind */
 
 /** @type {[RegExp, ColumnKind][]} */
 const KINDS = [
@@ -12,6 +12,7 @@ const KINDS = [
   [/^time\b/i, 'time'],
   [/^bit\b/i, 'bit'],
   [/^(geometry|point|linestring|polygon|multi\w+|geometrycollection|geomcollection)\b/i, 'geometry'],
+  [/^vector\b/i, 'vector'],
   [/(blob|binary)\b/i, 'binary'],
   [/^json\b/i, 'json'],
 ];
@@ -28,7 +29,7 @@ export function kindOf(type) {
 
 /** Whether values of the kind arrive as `0x…` hex strings. */
 export function isBinaryKind(kind) {
-  return kind === 'binary' || kind === 'bit' || kind === 'geometry';
+  return kind === 'binary' || kind === 'bit' || kind === 'geometry' || kind === 'vector';
 }
 
 /** Whether the value is one of the API's hex strings. */

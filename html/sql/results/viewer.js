@@ -5,7 +5,7 @@
 
 import { fill, h, icon, iconButton } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
-import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType } from '../core/binary.js';
+import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType, vectorSize, vectorText } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
 import { isBinaryKind, isHex } from '../core/types.js';
 import { copyPieces, fileName, hexBlob, saveBlob } from './download.js';
@@ -163,6 +163,7 @@ function modesOf({ value, kind }) {
 function binaryModes(value, kind) {
   if (kind === 'bit') return ['Bits', 'Hex'];
   if (kind === 'geometry') return ['Geometry', 'Hex'];
+  if (kind === 'vector') return ['Numbers', 'Hex'];
   if (imageType(hexBytes(value, 16))) return ['Image', 'Hex'];
   return decodeText(value) === null ? ['Hex'] : ['Hex', 'Text'];
 }
@@ -190,6 +191,8 @@ function content(mode, { value, kind }) {
       return hexContent(value);
     case 'Bits':
       return [h('pre', { text: bitText(value) })];
+    case 'Numbers':
+      return vectorContent(value);
     case 'Geometry':
       return geometryContent(value);
     default:
@@ -214,6 +217,12 @@ const cutNote = (what) => h('p', { class: 'viewer-note' }, icon('info'), `Shown:
 function bitText(hex) {
   const number = BigInt(hex.length > 2 ? hex : 0);
   return `binary   ${number.toString(2).padStart(hexSize(hex) * 8, '0')}\ndecimal  ${number}\nhex      ${hex}`;
+}
+
+function vectorContent(hex) {
+  const text = vectorText(hexBytes(hex));
+  if (text === null) return [h('p', { class: 'dim', text: 'Not a vector that is known here; the bytes:' }), ...hexContent(hex)];
+  return [h('p', { class: 'dim', text: `${vectorSize(hex).toLocaleString('en')} numbers` }), ...textContent(text)];
 }
 
 function geometryContent(hex) {

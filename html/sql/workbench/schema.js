@@ -21,11 +21,16 @@ async function load(host, options, fresh) {
   if (!host.firstChild) fill(host, h('p', { class: 'schema-note dim', text: 'Loading …' }));
   try {
     const schema = await options.load(fresh);
-    fill(host, header(host, options), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? []), foreignKeys(schema.foreign_keys ?? [], options), createStatement(schema.create_statement, options));
+    fill(host, header(host, options), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? [], isView(schema)), foreignKeys(schema.foreign_keys ?? [], options), createStatement(schema.create_statement, options));
   } catch (error) {
     const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => load(host, options, true) } });
     fill(host, h('p', { class: 'schema-note bad', role: 'alert', text: error.message }), again);
   }
+}
+
+/** What the server makes a view of begins like one. */
+function isView({ create_statement: sql }) {
+  return /^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql ?? '');
 }
 
 function header(host, options) {
@@ -52,7 +57,7 @@ function row(...cells) {
 function columnsTable(columns) {
   const rows = columns.map((column) => row(
     h('span', { class: 'column-name' }, column.key === 'PRI' && keyIcon(), column.name),
-    code(column.type), nullable(column.nullable), column.key, defaultValue(column), column.extra, column.collation, column.comment));
+    code(column.type), nullable(column.nullable), column.key, defaultValue(column), extra(column), column.collation, column.comment));
   return section('Columns', columns.length, table('Columns', ['Name', 'Type', 'Null', 'Key', 'Default', 'Extra', 'Collation', 'Comment'], rows));
 }
 
@@ -67,7 +72,13 @@ function nullable(value) {
   return h('span', { class: yes ? 'dim' : null, text: yes ? 'yes' : 'no' });
 }
 
-function defaultValue({ default: value, nullable: may }) {
+/** What MySQL says of a default that is an expression is seen by the default. */
+function extra({ extra: words }) {
+  return (words ?? '').replace(/^DEFAULT_GENERATED ?/, '');
+}
+
+function defaultValue({ default: value, nullable: may, generated }) {
+  if (generated) return code(`= ${generated}`);
   if (value === null || value === undefined) return may === true || may === 'YES' ? h('span', { class: 'null', text: 'NULL' }) : '';
   return value === '' ? h('span', { class: 'null', text: 'empty' }) : code(String(value));
 }
@@ -80,10 +91,11 @@ function names(list) {
   return (list ?? []).map((item) => (typeof item === 'string' ? item : item.name)).join(', ');
 }
 
-function indexesTable(indexes) {
+function indexesTable(indexes, ofView) {
+  if (!indexes.length && ofView) return null;
   if (!indexes.length) return section('Indexes', 0, h('p', { class: 'dim', text: 'No indexes: every search reads the whole table.' }));
-  const rows = indexes.map((index) => row(index.name, code(names(index.columns)), index.unique ? 'unique' : '', index.type));
-  return section('Indexes', indexes.length, table('Indexes', ['Name', 'Columns', 'Unique', 'Type'], rows));
+  const rows = indexes.map((index) => row(index.name, code(names(index.columns)), index.unique ? 'unique' : '', index.type, index.visible === false ? 'invisible' : '', index.comment));
+  return section('Indexes', indexes.length, table('Indexes', ['Name', 'Columns', 'Unique', 'Type', 'Optimizer', 'Comment'], rows));
 }
 
 function foreignKeys(keys, { db, jump }) {

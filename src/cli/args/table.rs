@@ -31,8 +31,9 @@ pub(crate) mod mysql {
         "address of the web client (default 127.0.0.1:8306, or the next free port up to 8405); one that other \
          machines reach needs --invisible");
     pub(crate) const TLS: Flag = Flag::valued("tls", "MODE",
-        "encryption to the database: off, prefer (default: where the server offers it), require, verify (require, \
-         and check the certificate)");
+        "encryption to the database: off, prefer (default: where the server offers it), require, \
+         verify-ca (require, and check that the certificate is from the authority in SSL_CERT_FILE), verify (and that \
+         it is the host's; public authorities count too)");
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
         "end statements that run longer (default: no limit)");
     pub(crate) const SHARE: Flag = Flag::switch("share",

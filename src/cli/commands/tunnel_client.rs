@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::command::{Command, Flag, Parsed};
 use crate::cli::args::table::tunnel::{
     AUTH, CLIENT, FINGERPRINT, HEADER, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, PROXY,
     VERBOSE,
@@ -54,9 +54,9 @@ fn settings(parsed: &Parsed) -> Result<Settings, Failure> {
         settings.password = Zeroizing::new(password.to_owned());
     }
     settings.host_key = host_key(parsed)?;
-    settings.keepalive = keepalive(parsed)?;
+    settings.keepalive = keepalive(&CLIENT, parsed)?;
     settings.max_retry_interval =
-        time(parsed, &MAX_RETRY_INTERVAL)?.unwrap_or(client::MAX_RETRY_INTERVAL);
+        time(&CLIENT, parsed, &MAX_RETRY_INTERVAL)?.unwrap_or(client::MAX_RETRY_INTERVAL);
     settings.max_retries = retries(parsed)?;
     let headers: Result<Vec<Header>, _> = parsed
         .values(&HEADER)
@@ -99,18 +99,18 @@ fn retries(parsed: &Parsed) -> Result<Option<u32>, Failure> {
 }
 
 /// The pause between keep-alive requests; none where it is 0.
-pub(super) fn keepalive(parsed: &Parsed) -> Result<Option<Duration>, Failure> {
-    let pause = time(parsed, &KEEPALIVE)?.unwrap_or(client::KEEPALIVE);
+pub(super) fn keepalive(command: &Command, parsed: &Parsed) -> Result<Option<Duration>, Failure> {
+    let pause = time(command, parsed, &KEEPALIVE)?.unwrap_or(client::KEEPALIVE);
     Ok(Some(pause).filter(|pause| !pause.is_zero()))
 }
 
-fn time(parsed: &Parsed, flag: &Flag) -> Result<Option<Duration>, Failure> {
+fn time(command: &Command, parsed: &Parsed, flag: &Flag) -> Result<Option<Duration>, Failure> {
     let Some(text) = parsed.value(flag) else {
         return Ok(None);
     };
     match duration(&text) {
         Some(time) => Ok(Some(time)),
-        None => Err(CLIENT.usage(format!(
+        None => Err(command.usage(format!(
             "'--{}' is {}: give a time such as 25s",
             flag.long,
             quoted(&text)

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
     let users = users(parsed)?;
     let listen = listen(parsed)?;
-    let keepalive = keepalive(parsed)?;
+    let keepalive = keepalive(&SERVER, parsed)?;
     logging::start_informing(parsed.has(&VERBOSE));
     let watch = SignalWatch::start()?;
     let keys = host_keys()?;

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::params::Fields;
 use super::query::job;
 use crate::http::{ApiError, Method, Request, Response};
+use crate::sqlweb::gate;
 use crate::sqlweb::output::{ExportSink, Format, Layout, LazyStream};
 use crate::sqlweb::query::{Export, execute};
 use crate::sqlweb::service::Service;
@@ -77,10 +78,30 @@ fn send(service: &Arc<Service>, request: Request, export: Export) {
     service.spawn(request, move |request| stream(&shared, request, &export));
 }
 
+/// Statements that never do, of those that do not pass the gate: for what they call, or since they write.
+const ONE_SET: [&str; 8] = [
+    "SELECT", "WITH", "TABLE", "VALUES", "INSERT", "REPLACE", "DELETE", "UPDATE",
+];
+
+/// Whether `sql` may return several result sets, as a procedure does. How many there are is known at its end.
+fn has_several_sets(service: &Service, sql: &str) -> bool {
+    match gate::check(sql, &service.info().dialect) {
+        Ok(_) => false,
+        Err(refusal) => {
+            let is_query = refusal.statement.starts_with("function ");
+            !is_query && !ONE_SET.contains(&refusal.statement.as_str())
+        }
+    }
+}
+
 fn stream(service: &Arc<Service>, request: Request, export: &Export) {
     let client = request.client().clone();
     let head = export.layout.head(export.job.db.as_deref());
-    let mut stream = LazyStream::new(request, head);
+    let mut stream = if has_several_sets(service, &export.job.sql) {
+        LazyStream::held(request, head, &service.options.run_dir)
+    } else {
+        LazyStream::new(request, head)
+    };
     let mut sink = ExportSink::new(&mut stream, &export.layout);
     let outcome = execute(service, &export.job, &mut sink, &client).and_then(|_| sink.finish());
     match outcome {

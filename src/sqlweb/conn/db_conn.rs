@@ -6,6 +6,7 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::consts::StatusFlags;
 
+use super::server_info::ServerInfo;
 use super::socket_handle::SocketHandle;
 use super::wire::{Answer, LONGEST_TEXT, LastTold};
 use crate::sqlweb::error::DbError;
@@ -26,6 +27,12 @@ pub(crate) struct DbConn {
     pub(crate) id: u64,
     /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
     pub(crate) server: Option<Arc<str>>,
+    /// How that server names itself, to be asked again.
+    pub(super) name: Option<ServerName>,
+    /// Whether the server's number of the connection is not the one that the greeting had: something in between answers.
+    pub(super) is_shared: bool,
+    /// What is known of that server; a control connection goes without.
+    pub(super) info: Option<Arc<ServerInfo>>,
     /// Whether that tells one start of the server from the next; ids begin anew at each.
     pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
@@ -41,7 +48,21 @@ pub(crate) struct DbConn {
     pub(super) permit: Option<Permit>,
 }
 
+/// A server's name for itself.
+pub(crate) struct ServerName {
+    /// The expression that answers it.
+    pub(super) asked: &'static str,
+    /// Its answer.
+    pub(super) answered: String,
+}
+
 impl DbConn {
+    /// What is known of the server that this connection is on.
+    pub(crate) fn info(&self) -> Arc<ServerInfo> {
+        let info = self.info.clone();
+        info.expect("a connection that is handed out knows its server")
+    }
+
     /// Works with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
     pub(crate) fn with_read_timeout<T>(
         &mut self,
@@ -54,11 +75,12 @@ impl DbConn {
         outcome
     }
 
-    /// Sends a person's statement. Its answer is read past the driver where that can be: a million rows cost half.
-    pub(crate) fn ask(&mut self, sql: &str) -> Result<Answer<'_>, DbError> {
+    /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that
+    /// returns rows. Its answer is read past the driver where that can be: a million rows cost half.
+    pub(crate) fn ask(&mut self, sql: &str, guards: usize) -> Result<Answer<'_>, DbError> {
         if self.has_tls || !self.socket.is_some() || sql.len() > LONGEST_TEXT {
             self.told = LastTold::ByDriver;
-            return Answer::by_driver(&mut self.driver, sql);
+            return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
         }
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)
     }

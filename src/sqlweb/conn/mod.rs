@@ -1,23 +1,29 @@
 //! Connections to the database: how they are made, pooled, made read-only, cancelled and given up.
 
 mod abandoned;
+mod authority;
 mod cancel;
 mod connector;
 mod db_conn;
 mod driver;
 mod identity;
 mod kill;
+mod known_servers;
 mod owner;
+mod proxy;
 pub(super) mod readonly;
 mod reaper;
 mod running;
 mod running_table;
 mod server_info;
 mod session_pool;
+mod sha256;
 mod socket_handle;
 pub(super) mod status;
 mod stored_functions;
+mod tls_config;
 mod wire;
+mod write_state;
 
 pub(super) use cancel::{stop_in_background, stoppable, stopped_when_gone};
 pub(super) use connector::Connector;

@@ -10,8 +10,9 @@
 use super::dialect::Dialect;
 use super::functions::{FunctionStatus, status_of};
 use super::lexer::{Lexer, Token, TokenKind};
+use super::sys::{self, SysFunction};
 use super::verdict::Refusal;
-use super::words::{self, RESERVED};
+use super::words::{self, RESERVED, unquoted};
 
 /// What stands before a name.
 #[derive(Clone, Copy)]
@@ -19,24 +20,43 @@ pub(super) struct Preceding {
     pub(super) token: Option<Token>,
     /// Whether only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
+    /// Whether only names and commas stand between `MATCH`, a reserved word, and here.
+    pub(super) match_list: bool,
+    /// Whether it is `sys` and a dot.
+    pub(super) in_sys: bool,
 }
 
-/// Checks the name `token`, behind which `lexer` stands. Returns what is called, in upper case, where a server could
-/// take the name for a function's.
+/// What a server takes a name before a parenthesis for.
+pub(super) enum Called {
+    /// A built-in function, or a keyword that could be a function's name; in upper case.
+    BuiltIn(&'static str),
+    /// A function of a component, in upper case.
+    Supplied(&'static str),
+    /// A function of the `sys` schema.
+    Sys(&'static SysFunction),
+}
+
+/// Checks the name `token`, behind which `lexer` stands. Returns what is called, where a server could take the name for
+/// a function's.
 pub(super) fn check(
     lexer: &Lexer<'_>,
     token: Token,
     before: Preceding,
     dialect: &Dialect,
-) -> Result<Option<&'static str>, Refusal> {
+) -> Result<Option<Called>, Refusal> {
     let Some(open) = lexer.peek().filter(|next| next.kind == TokenKind::Open) else {
         return Ok(None);
     };
     let previous = before.token;
     let name = lexer.text(token);
     let refuse = |reason: &str| Err(refusal(name, reason, token.start));
+    if before.in_sys {
+        return of_sys(lexer, token).map(|function| Some(Called::Sys(function)));
+    }
     if previous.is_some_and(|p| p.kind == TokenKind::Dot) {
-        return refuse("a qualified name is a stored function, which may write");
+        return refuse(
+            "a qualified name is a stored function, which may write; a built-in one is called without the database",
+        );
     }
     if is_column_list(lexer, previous) {
         return Ok(None);
@@ -48,29 +68,73 @@ pub(super) fn check(
     }
     if dialect.mariadb && !is_constructor_call(lexer, name) {
         return refuse(
-            "with these arguments MariaDB may take it for a stored function; use ST_GeomFromText",
+            "without arguments MariaDB takes it for a stored function; use ST_GeomFromText",
         );
     }
     if !is_in_place(lexer, name, before, dialect) {
         return refuse(
-            "in this place it is no keyword, so it may be a stored function, which may write",
+            "in this place it is no keyword, so it may be a stored function, which may write; leave the parenthesis out",
         );
     }
     let adjacent = open.start == token.end || dialect.ignore_space;
     match status_of(name, dialect) {
         FunctionStatus::Harmless(name) if words::contains(RESERVED, name) => Ok(None),
-        FunctionStatus::Harmless(name) => Ok(Some(name)),
-        FunctionStatus::HarmlessWhenAdjacent(name) if adjacent => Ok(Some(name)),
+        FunctionStatus::Harmless(name) => Ok(Some(Called::BuiltIn(name))),
+        FunctionStatus::HarmlessWhenAdjacent(name) if adjacent => Ok(Some(Called::BuiltIn(name))),
+        FunctionStatus::Supplied(name) => Ok(Some(Called::Supplied(name))),
         FunctionStatus::HarmlessWhenAdjacent(_) => {
             refuse("with a space before ( it is a stored function; remove the space")
         }
-        FunctionStatus::NotOnThisServer => {
-            refuse("not built into this server, so it may be a stored function, which may write")
-        }
-        FunctionStatus::Refused(reason) => refuse(reason),
-        FunctionStatus::Unknown => refuse("not a built-in function known to be harmless"),
+        FunctionStatus::NotOnThisServer => refuse(
+            "not built into this server, so it may be a stored function, which may write; try a function that this server has",
+        ),
+        FunctionStatus::Refused(reason) => refuse(&format!("{reason}; leave it out")),
+        FunctionStatus::Unknown => refuse(
+            "not a built-in function known to be harmless; call such ones only, or read the columns and compute elsewhere",
+        ),
     }
 }
+
+/// Checks a call of `sys.name`, behind which `lexer` stands.
+fn of_sys(lexer: &Lexer<'_>, token: Token) -> Result<&'static SysFunction, Refusal> {
+    let name = unquoted(lexer.text(token));
+    let refuse = |reason: &str| Err(refusal(&format!("sys.{name}"), reason, token.start));
+    let Some(function) = sys::find(&name) else {
+        return refuse(
+            "it is a stored function that is not known to be harmless; of sys only formatting functions may be called",
+        );
+    };
+    let mut ahead = lexer.clone();
+    ahead.next();
+    let is_empty = ahead
+        .next()
+        .is_none_or(|token| token.kind == TokenKind::Close);
+    if is_empty && function.parameters > 0 {
+        return Err(sys_arguments(token.start));
+    }
+    Ok(function)
+}
+
+/// A parameter that is left out may have a default that writes (MariaDB 11.8).
+pub(super) fn sys_arguments(offset: usize) -> Refusal {
+    Refusal {
+        statement: "function of sys".into(),
+        reason: "it is known to be harmless with all its arguments only; write them all".into(),
+        offset,
+    }
+}
+
+/// MariaDB looks for a stored function `point` where the arguments are not two.
+pub(super) fn point_arguments(offset: usize) -> Refusal {
+    refusal(
+        POINT,
+        "with other than two arguments MariaDB takes it for a stored function; write POINT(x, y), or use ST_GeomFromText",
+        offset,
+    )
+}
+
+/// The constructor whose arguments are counted.
+pub(super) const POINT: &str = "POINT";
 
 /// A MySQL that was seen to take `GROUP BY ROLLUP (a, b)`.
 const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
@@ -83,6 +147,7 @@ fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Diale
     };
     let kind = before.token.map(|token| token.kind);
     match name.to_ascii_uppercase().as_str() {
+        "AGAINST" if before.match_list && kind == Some(TokenKind::Word) => !after(&["MATCH"]),
         "AGAINST" => matches!(
             kind,
             Some(TokenKind::Close | TokenKind::Name | TokenKind::Quoted)
@@ -99,7 +164,11 @@ fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Diale
                     | TokenKind::Variable
             )
         ),
+        "BERNOULLI" | "SYSTEM" => after(&["TABLESAMPLE"]),
+        "CUBE" => after(&["BY"]),
+        "DAY_SECOND" => after(&["INTERVAL"]),
         "OF" => after(&["AS", "MEMBER"]),
+        "SETS" => after(&["GROUPING"]),
         "ROLLUP" if dialect.mariadb || dialect.version < ROLLUP_LISTS => after(&["WITH"]),
         "ROLLUP" => after(&["BY", "WITH"]),
         option if option.starts_with("SQL_") => before.select_options,
@@ -127,16 +196,10 @@ fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
     after_as || after_close || defines_table(&mut ahead)
 }
 
-/// MariaDB looks for a stored function of that name when the arguments are not
-/// those of the geometry: none at all, or for `POINT` other than two. Two are
-/// recognised where each is a number, a name or a variable.
+/// MariaDB looks for a stored function of that name when there are no arguments; [`point_arguments`] is the other case.
 fn is_constructor_call(lexer: &Lexer<'_>, name: &str) -> bool {
     let mut ahead = lexer.clone();
     ahead.next();
-    if name.eq_ignore_ascii_case("POINT") {
-        return take_plain(&mut ahead, TokenKind::Comma)
-            && take_plain(&mut ahead, TokenKind::Close);
-    }
     let constructor = words::contains(CONSTRUCTORS, name);
     !constructor
         || ahead
@@ -166,33 +229,6 @@ pub(super) const JSON_TABLE: &str = "JSON_TABLE";
 const CONSTRUCTORS: &[&str] = &[
     "GEOMETRYCOLLECTION", "LINESTRING", "MULTILINESTRING", "MULTIPOINT", "MULTIPOLYGON", "POLYGON",
 ];
-
-/// Takes one plain argument, `-1.5`, `t.x` or `@x`, and what ends it.
-fn take_plain(ahead: &mut Lexer<'_>, end: TokenKind) -> bool {
-    let mut token = ahead.next();
-    if token.is_some_and(|sign| matches!(ahead.text(sign), "-" | "+")) {
-        token = ahead.next();
-    }
-    for _ in 0..2 {
-        if !matches!(
-            token.map(|t| t.kind),
-            Some(
-                TokenKind::Word
-                    | TokenKind::Name
-                    | TokenKind::Quoted
-                    | TokenKind::Number
-                    | TokenKind::Variable
-            )
-        ) {
-            return false;
-        }
-        match ahead.next().map(|t| t.kind) {
-            Some(TokenKind::Dot) => token = ahead.next(),
-            next => return next == Some(end),
-        }
-    }
-    false
-}
 
 fn defines_table(ahead: &mut Lexer<'_>) -> bool {
     let (word, open) = (ahead.next(), ahead.next());

@@ -3,8 +3,8 @@
 use super::dialect::Dialect;
 use super::lexer::{Token, TokenKind};
 use super::verdict::{Passed, Refusal, StatementKind};
-use super::walk::{Walk, excerpt, refusal, unquoted};
-use super::words::{self, DENIED, SHOWN, SHOWN_CREATE};
+use super::walk::{Walk, excerpt, refusal};
+use super::words::{self, DENIED, SHOWN, SHOWN_CREATE, unquoted};
 
 pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     if let Some(offset) = sql.find('\0') {
@@ -16,8 +16,11 @@ pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     if let Some(fault) = walk.geometry.fault() {
         return Err(fault);
     }
-    let calls = walk.calls.into_iter().collect();
-    Ok(Passed { kind, calls })
+    Ok(Passed {
+        kind,
+        calls: walk.calls,
+        rebuilt: walk.rebuilt,
+    })
 }
 
 impl Walk<'_> {
@@ -78,13 +81,19 @@ impl Walk<'_> {
         let word = self.lexer.text(token);
         if token.kind != TokenKind::Word || !words::contains(SHOWN, word) {
             let what = format!("SHOW {}", excerpt(word).to_ascii_uppercase());
-            return Err(refusal(&what, "not known to only read", token.start));
+            return Err(refusal(
+                &what,
+                "not known to only read; information_schema may have what it shows",
+                token.start,
+            ));
         }
         self.previous = Some(token);
-        if self.is(Some(token), "CREATE") {
-            self.show_create()?;
-        } else if self.is(Some(token), "COUNT") {
-            self.part(token, "SHOW")?;
+        match word.to_ascii_uppercase().as_str() {
+            "ANALYZE" => return self.show_analysis(),
+            "CREATE" => self.show_create()?,
+            "COUNT" => return self.count_of_diagnostics(),
+            what @ ("ERRORS" | "WARNINGS") => return self.diagnostics(what),
+            _ => {}
         }
         self.query(StatementKind::Show)
     }
@@ -96,7 +105,11 @@ impl Walk<'_> {
         if !words::contains(SHOWN_CREATE, word) {
             let offset = token.map_or(self.end, |token| token.start);
             let what = format!("SHOW CREATE {}", excerpt(word).to_ascii_uppercase());
-            return Err(refusal(&what, "not known to only read", offset));
+            return Err(refusal(
+                &what,
+                "not known to only read; information_schema may have what it shows",
+                offset,
+            ));
         }
         self.previous = token;
         Ok(())
@@ -107,9 +120,13 @@ impl Walk<'_> {
             self.query(StatementKind::Describe)?;
             return Ok(StatementKind::Describe);
         }
-        while self.explain_option()? {}
+        let mut format = None;
+        while self.explain_option(&mut format)? {}
         if self.take("FOR")? {
-            return self.explain_connection();
+            if self.take("CONNECTION")? {
+                return self.explain_connection(format);
+            }
+            self.explain_database()?;
         }
         let first = self.first_word()?;
         let word = self.lexer.text(first).to_ascii_uppercase();
@@ -119,7 +136,7 @@ impl Walk<'_> {
             "WITH" => self.with(StatementKind::Explain),
             "ANALYZE" => Err(refusal(
                 "EXPLAIN ANALYZE",
-                "it runs the statement",
+                "it runs the statement; EXPLAIN without it shows the plan",
                 first.start,
             )),
             _ => {
@@ -167,8 +184,30 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes `EXTENDED`, `PARTITIONS` or `FORMAT=name`.
-    fn explain_option(&mut self) -> Result<bool, Refusal> {
+    /// Takes the database whose tables and functions are meant (MySQL), behind `FOR`.
+    fn explain_database(&mut self) -> Result<(), Refusal> {
+        let is_database = self.take("SCHEMA")? || self.take("DATABASE")?;
+        let name = self.next()?;
+        self.calls.database = name.and_then(|token| self.database(token));
+        if is_database && self.calls.database.is_some() {
+            return Ok(());
+        }
+        let offset = name.map_or(self.end, |token| token.start);
+        let reason = "only FOR CONNECTION and its number, or FOR SCHEMA and its name, may follow";
+        Err(refusal("EXPLAIN FOR", reason, offset))
+    }
+
+    /// A database's name, unquoted.
+    fn database(&self, token: Token) -> Option<String> {
+        let is_name = matches!(
+            token.kind,
+            TokenKind::Word | TokenKind::Name | TokenKind::Quoted
+        );
+        is_name.then(|| unquoted(self.lexer.text(token)))
+    }
+
+    /// Takes `EXTENDED`, `PARTITIONS` or `FORMAT=name`, which it tells.
+    pub(super) fn explain_option(&mut self, format: &mut Option<Token>) -> Result<bool, Refusal> {
         if self.take("EXTENDED")? || self.take("PARTITIONS")? {
             return Ok(true);
         }
@@ -178,6 +217,7 @@ impl Walk<'_> {
         let (equals, name) = (self.next()?, self.next()?);
         let named = name.is_some_and(|t| matches!(t.kind, TokenKind::Word | TokenKind::Text));
         if equals.is_some_and(|t| self.lexer.text(t) == "=") && named {
+            *format = name;
             return Ok(true);
         }
         let offset = equals.map_or(self.end, |t| t.start);
@@ -188,54 +228,16 @@ impl Walk<'_> {
         ))
     }
 
-    /// Shows the plan of what another connection runs; that statement goes on unharmed.
-    fn explain_connection(&mut self) -> Result<StatementKind, Refusal> {
-        let connection = self.take("CONNECTION")?;
-        let number = self.next()?;
-        if !connection || !number.is_some_and(|t| t.kind == TokenKind::Number) {
-            let offset = number.map_or(self.end, |t| t.start);
-            return Err(refusal(
-                "EXPLAIN FOR",
-                "only FOR CONNECTION and its number may follow",
-                offset,
-            ));
-        }
-        self.complete()?;
-        Ok(StatementKind::Explain)
-    }
-
     fn use_database(&mut self) -> Result<StatementKind, Refusal> {
-        match self.next()? {
-            Some(token)
-                if matches!(
-                    token.kind,
-                    TokenKind::Word | TokenKind::Name | TokenKind::Quoted
-                ) =>
-            {
+        let token = self.next()?;
+        match token.and_then(|token| self.database(token)) {
+            Some(name) => {
                 self.complete()?;
-                Ok(StatementKind::Use(unquoted(self.lexer.text(token))))
+                Ok(StatementKind::Use(name))
             }
-            token => {
+            None => {
                 let offset = token.map_or(self.end, |t| t.start);
                 Err(refusal("USE", "it must name one database", offset))
-            }
-        }
-    }
-
-    fn help(&mut self) -> Result<StatementKind, Refusal> {
-        match self.next()? {
-            Some(token)
-                if matches!(
-                    token.kind,
-                    TokenKind::Word | TokenKind::Quoted | TokenKind::Text
-                ) =>
-            {
-                self.complete()?;
-                Ok(StatementKind::Help)
-            }
-            token => {
-                let offset = token.map_or(self.end, |t| t.start);
-                Err(refusal("HELP", "it must name one topic, in quotes", offset))
             }
         }
     }

@@ -16,6 +16,8 @@ pub(super) enum FunctionStatus {
     Harmless(&'static str),
     /// Harmless when the parenthesis follows directly; with the name in upper case.
     HarmlessWhenAdjacent(&'static str),
+    /// Harmless where a component of the server supplies it; with the name in upper case.
+    Supplied(&'static str),
     /// Harmless elsewhere; this server does not have it built in.
     NotOnThisServer,
     /// Built in and refused, and why.
@@ -40,12 +42,25 @@ pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     let refused = REFUSED
         .iter()
         .find(|(refused, _)| refused.eq_ignore_ascii_case(name));
+    if let Some(name) = words::find(SUPPLIED, name).filter(|_| supplies(dialect)) {
+        return FunctionStatus::Supplied(name);
+    }
     match refused {
         Some((_, reason)) => FunctionStatus::Refused(reason),
         None if elsewhere => FunctionStatus::NotOnThisServer,
         None => FunctionStatus::Unknown,
     }
 }
+
+/// Digests that MySQL 9.6 moved from the server into its component `component_classic_hashing`.
+const SUPPLIED: &[&str] = &["MD5", "SHA", "SHA1"];
+
+fn supplies(dialect: &Dialect) -> bool {
+    !dialect.mariadb && dialect.version >= COMPONENT
+}
+
+/// The MySQL that has them in a component.
+const COMPONENT: (u16, u16, u16) = (9, 6, 0);
 
 /// All groups.
 pub(super) fn groups() -> impl Iterator<Item = &'static Group> {
@@ -63,15 +78,48 @@ const SEQUENCES: &str = "it reads or moves a sequence";
 const ENDLESS: &str = "it can be made to compute for hours, and the server cannot interrupt it";
 const WAITS: &str = "it waits for replication";
 const LATE: &str = "servers that people still run take this name for a stored function";
+const CHANGES: &str = "it changes how the server works";
+const LOADED: &str = "it comes from a component or a library, so it may be anybody's function";
 
 /// Built-in functions that are known and refused.
 pub(super) const REFUSED: &[(&str, &str)] = &[
+    ("ASYMMETRIC_DECRYPT", LOADED),
+    ("ASYMMETRIC_DERIVE", LOADED),
+    ("ASYMMETRIC_ENCRYPT", LOADED),
+    ("ASYMMETRIC_SIGN", LOADED),
+    ("ASYMMETRIC_VERIFY", LOADED),
+    ("ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_MANAGED", CHANGES),
+    ("ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_SOURCE", CHANGES),
+    ("ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_MANAGED", CHANGES),
+    ("ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_SOURCE", CHANGES),
+    ("ASYNCHRONOUS_CONNECTION_FAILOVER_RESET", CHANGES),
+    ("CREATE_ASYMMETRIC_PRIV_KEY", LOADED),
+    ("CREATE_ASYMMETRIC_PUB_KEY", LOADED),
+    ("CREATE_DH_PARAMETERS", LOADED),
+    ("CREATE_DIGEST", LOADED),
     (
         "DEFAULT",
         "it runs the column's default expression, which may move a sequence",
     ),
+    ("DISTANCE", LATE),
     ("ENCRYPT", ENDLESS),
     ("GET_LOCK", LOCKS),
+    ("GROUP_REPLICATION_DISABLE_MEMBER_ACTION", CHANGES),
+    ("GROUP_REPLICATION_ENABLE_MEMBER_ACTION", CHANGES),
+    ("GROUP_REPLICATION_RESET_MEMBER_ACTIONS", CHANGES),
+    ("GROUP_REPLICATION_SET_AS_PRIMARY", CHANGES),
+    ("GROUP_REPLICATION_SET_COMMUNICATION_PROTOCOL", CHANGES),
+    ("GROUP_REPLICATION_SET_WRITE_CONCURRENCY", CHANGES),
+    ("GROUP_REPLICATION_SWITCH_TO_MULTI_PRIMARY_MODE", CHANGES),
+    ("GROUP_REPLICATION_SWITCH_TO_SINGLE_PRIMARY_MODE", CHANGES),
+    ("INNODB_REDO_LOG_ARCHIVE_FLUSH", CHANGES),
+    ("INNODB_REDO_LOG_ARCHIVE_START", CHANGES),
+    ("INNODB_REDO_LOG_ARCHIVE_STOP", CHANGES),
+    ("INNODB_REDO_LOG_CONSUMER_ADVANCE", CHANGES),
+    ("INNODB_REDO_LOG_CONSUMER_REGISTER", CHANGES),
+    ("INNODB_REDO_LOG_CONSUMER_UNREGISTER", CHANGES),
+    ("INNODB_REDO_LOG_SHARP_CHECKPOINT", CHANGES),
+    ("INNODB_SET_OPEN_FILES_LIMIT", CHANGES),
     ("IS_FREE_LOCK", LOCKS),
     ("IS_USED_LOCK", LOCKS),
     ("JSON_SCHEMA_VALID", ENDLESS),
@@ -88,9 +136,14 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("RELEASE_LOCK", LOCKS),
     ("SETVAL", SEQUENCES),
     ("SOURCE_POS_WAIT", WAITS),
+    ("SPIDER_BG_DIRECT_SQL", CHANGES),
+    ("SPIDER_COPY_TABLES", CHANGES),
+    ("SPIDER_DIRECT_SQL", CHANGES),
+    ("SPIDER_FLUSH_TABLE_MON_CACHE", CHANGES),
     ("TO_DATE", LATE),
     ("TO_NUMBER", LATE),
     ("TRUNC", LATE),
+    ("VECTOR_DISTANCE", LATE),
     ("WAIT_FOR_EXECUTED_GTID_SET", WAITS),
     ("WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS", WAITS),
     ("WSREP_SYNC_WAIT_UPTO_GTID", WAITS),
@@ -127,8 +180,8 @@ const GROUPS: &[Group] = &[
     Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: None, adjacent: false, names: &[
         "EXTRACTVALUE", "UPDATEXML",
     ] },
-    // Digests that MySQL moved from the server into a component.
-    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some((9, 6, 0)), adjacent: false, names: &[
+    // Digests that MySQL moved from the server into a component, see `SUPPLIED`.
+    Group { mariadb: Some((0, 0, 0)), mysql: Some((0, 0, 0)), until: Some(COMPONENT), adjacent: false, names: &[
         "MD5", "SHA", "SHA1",
     ] },
     // Functions that are keywords only right before the parenthesis.
@@ -166,6 +219,14 @@ const GROUPS: &[Group] = &[
     ] },
     Group { mariadb: None, mysql: Some((8, 0, 14)), until: None, adjacent: false, names: &[
         "LATERAL",
+    ] },
+    // `GROUP BY CUBE (`, `GROUPING SETS (`, `TABLESAMPLE BERNOULLI (`, `QUALIFY (`.
+    Group { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
+        "BERNOULLI", "CUBE", "QUALIFY", "SETS", "SYSTEM",
+    ] },
+    // `SELECT UNIQUE (`, `CAST(… AS INTERVAL DAY_SECOND (3))`, reserved words.
+    Group { mariadb: Some((10, 11, 0)), mysql: None, until: None, adjacent: false, names: &[
+        "DAY_SECOND", "UNIQUE",
     ] },
     // Addresses and base 64.
     Group { mariadb: Some((10, 0, 12)), mysql: Some((5, 6, 3)), until: None, adjacent: false, names: &[
@@ -209,7 +270,11 @@ const GROUPS: &[Group] = &[
         "JSON_STORAGE_FREE", "JSON_STORAGE_SIZE",
     ] },
     Group { mariadb: Some((10, 2, 7)), mysql: None, until: None, adjacent: false, names: &[
-        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_MERGE", "JSON_QUERY",
+        "JSON_COMPACT", "JSON_DETAILED", "JSON_EXISTS", "JSON_LOOSE", "JSON_QUERY",
+    ] },
+    // MySQL says since 8.0 that it will go.
+    Group { mariadb: Some((10, 2, 7)), mysql: Some((5, 7, 8)), until: Some((10, 0, 0)), adjacent: false, names: &[
+        "JSON_MERGE",
     ] },
     Group { mariadb: Some((10, 7, 1)), mysql: None, until: None, adjacent: false, names: &[
         "JSON_EQUALS", "JSON_NORMALIZE", "NATURAL_SORT_KEY", "SFORMAT",
@@ -293,6 +358,9 @@ const GROUPS: &[Group] = &[
     Group { mariadb: None, mysql: Some((9, 0, 0)), until: None, adjacent: false, names: &[
         "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_TO_STRING",
     ] },
+    Group { mariadb: None, mysql: Some((9, 7, 0)), until: None, adjacent: false, names: &[
+        "ETAG",
+    ] },
 ];
 
 #[cfg(test)]
@@ -328,7 +396,7 @@ mod tests {
         assert_eq!(status_of("md5", &mysql), FunctionStatus::Harmless("MD5"));
         for version in [(9, 6, 0), (9, 7, 4), (10, 0, 0)] {
             let status_of = status_of("md5", &Dialect::mysql(version));
-            assert_eq!(status_of, FunctionStatus::NotOnThisServer);
+            assert_eq!(status_of, FunctionStatus::Supplied("MD5"));
         }
         assert_eq!(status_of("pay_all", &mysql), FunctionStatus::Unknown);
         assert!(matches!(

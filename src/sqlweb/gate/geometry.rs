@@ -19,7 +19,7 @@ const MAX_COLLECTIONS: usize = 100;
 const OTHER_SPATIAL: &[&str] = &["CONTAINS", "OVERLAPS"];
 
 /// The functions that put a collection around any geometry.
-const COLLECTING: &[&str] = &["GEOMETRYCOLLECTION", "ST_COLLECT"];
+const COLLECTING: &[&str] = &["GEOMCOLLECTION", "GEOMETRYCOLLECTION", "ST_COLLECT"];
 
 /// Words behind which a name may stand for a column of the result.
 const BEHIND: &[&str] = &["GROUP", "HAVING", "ORDER", "OVER", "PARTITION", "WINDOW"];
@@ -150,7 +150,8 @@ impl Geometry {
         self.open.push(Call { depth, reads_text });
     }
 
-    fn build(&mut self, name: &str, at: usize) {
+    /// Takes a call that could make a text long, or leave of one what was inside it.
+    pub(super) fn build(&mut self, name: &str, at: usize) {
         let place = match self.open.last() {
             Some(call) if call.reads_text => return,
             Some(_) => &mut self.inside,

@@ -60,12 +60,22 @@ pub(super) enum LexError {
 }
 
 impl LexError {
+    /// What is refused.
+    pub(super) fn statement(self) -> &'static str {
+        match self {
+            Self::Hint => "optimizer hint",
+            _ => "malformed text",
+        }
+    }
+
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Comment => "the comment is not closed; end it with */",
             Self::Text => "the string is not closed; a quote is missing",
             Self::Identifier => "the quoted identifier is not closed; a ` is missing",
-            Self::Hint => "an optimizer hint may not hold quotes or SET_VAR here; leave it out",
+            Self::Hint => {
+                "it may hold no SET_VAR, and no quotes but backquotes around letters, digits, _ and $; leave it out"
+            }
             Self::Number => "a number ends in the middle of its exponent",
             Self::Literal => "a hexadecimal or bit literal holds other characters",
             Self::Variable => "a name must follow @ directly",
@@ -451,10 +461,24 @@ fn is_variable(b: u8) -> bool {
     is_word(b) || b == b'.'
 }
 
-/// MySQL reads quotes inside `/*+ … */`, so that its end is not where it seems;
-/// `SET_VAR` changes settings for the statement.
+/// MySQL reads quotes inside `/*+ … */`, so that its end may not be where it seems: only plain names may be quoted, which
+/// end before it however they are read. `SET_VAR` changes settings for the statement.
 fn is_doubtful_hint(hint: &str) -> bool {
-    hint.contains(['\'', '"', '`', '\\']) || contains_ignoring_case(hint, "set_var")
+    let is_plain = |name: &str| {
+        name.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_$".contains(&b))
+    };
+    let mut parts = hint.split('`');
+    // Before the first quote, and then in turn inside and outside.
+    parts.next();
+    let is_quoted_well = loop {
+        match (parts.next(), parts.next()) {
+            (None, _) => break true,
+            (Some(name), Some(_)) if is_plain(name) => {}
+            _ => break false,
+        }
+    };
+    !is_quoted_well || hint.contains(['\'', '"', '\\']) || contains_ignoring_case(hint, "set_var")
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@
 //! walk     tokens, and what none may be         calls  which "name (" is a call
 //! query, checker  tokens → Passed or Refusal
 //! nesting  how deep a server goes for it        geometry  how deep a geometry it could make
-//! rollup   how many sums it asks for
-//! words, functions, spatial  the lists
+//! rollup   how many sums it asks for          unprepared  what has no free part
+//! words, functions, spatial, sys  the lists
 //! ```
 
 mod calls;
@@ -41,6 +41,8 @@ mod query;
 mod rollup;
 mod spatial;
 mod split;
+mod sys;
+mod unprepared;
 mod verdict;
 mod walk;
 mod words;
@@ -48,7 +50,8 @@ mod words;
 use super::catch_panic::catch_panic;
 pub use dialect::Dialect;
 pub use split::{Statements, split};
-pub use verdict::{Passed, Refusal, StatementKind};
+pub(crate) use sys::known as sys_function;
+pub use verdict::{Calls, Passed, Refusal, StatementKind};
 
 /// Checks one statement. `Ok` names the kind of statement that passed.
 ///

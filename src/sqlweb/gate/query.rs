@@ -1,10 +1,10 @@
 //! Queries, and the rest of `SHOW`, word by word.
 
-use super::calls::{self, JSON_TABLE, Preceding};
+use super::calls::{self, Called, JSON_TABLE, Preceding};
 use super::lexer::{Token, TokenKind};
 use super::verdict::{Refusal, StatementKind};
-use super::walk::{JsonTable, Walk, excerpt, refusal, unquoted};
-use super::words::{self, DENIED, SELECT_OPTIONS};
+use super::walk::{CountedCall, JsonTable, Walk, excerpt, refusal};
+use super::words::{self, DENIED, SELECT_OPTIONS, unquoted};
 
 impl Walk<'_> {
     /// Scans the rest of a query, or of `SHOW`, word by word.
@@ -25,6 +25,15 @@ impl Walk<'_> {
         let is_option = token.kind == TokenKind::Word
             && words::contains(SELECT_OPTIONS, self.lexer.text(token));
         self.select_options = self.is(Some(token), "SELECT") || self.select_options && is_option;
+        let is_listed = matches!(
+            token.kind,
+            TokenKind::Word
+                | TokenKind::Name
+                | TokenKind::Quoted
+                | TokenKind::Dot
+                | TokenKind::Comma
+        );
+        self.match_list = self.is(Some(token), "MATCH") || self.match_list && is_listed;
         self.previous = Some(token);
     }
 
@@ -76,14 +85,53 @@ impl Walk<'_> {
             return Ok(());
         }
         self.table(token)?;
+        self.sys(token);
         let before = Preceding {
             token: self.previous,
             select_options: self.select_options,
+            match_list: self.match_list,
+            in_sys: self.in_sys == Some(token.start),
         };
-        if let Some(name) = calls::check(&self.lexer, token, before, self.dialect)? {
-            self.call(token, name);
+        match calls::check(&self.lexer, token, before, self.dialect)? {
+            Some(Called::BuiltIn(name)) => self.call(token, name),
+            Some(Called::Supplied(name)) => drop(self.calls.supplied.insert(name)),
+            Some(Called::Sys(function)) => {
+                self.calls.sys.insert(function.name);
+                self.count(
+                    token,
+                    function.parameters.saturating_sub(1),
+                    calls::sys_arguments,
+                );
+                if self.dialect.mariadb {
+                    self.geometry.build(function.name, token.start);
+                }
+            }
+            None => {}
         }
         Ok(())
+    }
+
+    /// Notes which name `sys` and a dot stand before. A longer name is a function of somebody's package (MariaDB), and
+    /// where names of databases have a case, only this one is the server's own.
+    fn sys(&mut self, token: Token) {
+        let is_qualified = self.previous.is_some_and(|p| p.kind == TokenKind::Dot);
+        if is_qualified || unquoted(self.lexer.text(token)) != "sys" {
+            return;
+        }
+        let mut ahead = self.lexer.clone();
+        if ahead.next().is_some_and(|dot| dot.kind == TokenKind::Dot) {
+            self.in_sys = ahead.next().map(|name| name.start);
+        }
+    }
+
+    fn count(&mut self, token: Token, wanted: usize, refusal: fn(usize) -> Refusal) {
+        self.counted.push(CountedCall {
+            start: token.start,
+            depth: self.depth,
+            commas: 0,
+            wanted,
+            refusal,
+        });
     }
 
     /// A name that may be a table's.
@@ -110,13 +158,16 @@ impl Walk<'_> {
         if self.dialect.mariadb && calls::XPATH.contains(&name) {
             self.paths.push(self.depth);
         }
+        if self.dialect.mariadb && name == calls::POINT {
+            self.count(token, 1, calls::point_arguments);
+        }
         if name == "COLUMNS" {
             let inner = self.json_tables.last_mut();
             if let Some(table) = inner.filter(|table| table.depth + 1 == self.depth) {
                 table.has_columns = true;
             }
         }
-        self.calls.insert(name);
+        self.calls.built_in.insert(name);
     }
 
     fn keyword(&self, token: Token, statement: &str) -> Result<(), Refusal> {
@@ -133,10 +184,13 @@ impl Walk<'_> {
             return refuse(&what, denied_reason(&what));
         }
         if self.is(Some(token), "SHARE") && self.is(self.previous, "FOR") {
-            return refuse("FOR SHARE", "it locks rows");
+            return refuse("FOR SHARE", "it locks rows; leave it out");
         }
         if self.is(Some(token), "SET") && !self.is_any(self.previous, &["CHARACTER", "CHAR"]) {
-            return refuse("SET", "a query may not set anything");
+            return refuse(
+                "SET",
+                "a query may not set anything; write the value itself",
+            );
         }
         if self.is(Some(token), "VALUE") && self.is_any(self.previous, &["NEXT", "PREVIOUS"]) {
             return self.sequence_value(statement, token);
@@ -171,15 +225,19 @@ impl Walk<'_> {
             .previous
             .map_or("NEXT", |previous| self.lexer.text(previous));
         let what = format!("{statement} … {} VALUE FOR", which.to_ascii_uppercase());
-        Err(refusal(&what, "it reads or moves a sequence", token.start))
+        Err(refusal(
+            &what,
+            "it reads or moves a sequence; SELECT * FROM the sequence shows where it stands",
+            token.start,
+        ))
     }
 }
 
 fn denied_reason(what: &str) -> &'static str {
     match what {
         "INTO" => "it writes to a file or a variable; a column of that name needs backquotes",
-        "FOR UPDATE" | "LOCK" | "LOCK IN SHARE MODE" => "it locks rows",
-        "PROCEDURE" => "it runs a procedure over the result",
+        "FOR UPDATE" | "LOCK" | "LOCK IN SHARE MODE" => "it locks rows; leave it out",
+        "PROCEDURE" => "it runs a procedure over the result; leave it out",
         _ => "this word may not stand in a query; a column of that name needs backquotes",
     }
 }

@@ -1,18 +1,21 @@
-//! How many sums `GROUP BY … WITH ROLLUP` asks for. Servers compute for minutes over some hundred expressions, and cannot
+//! How many sums `GROUP BY … WITH ROLLUP` and its kin ask for. Servers compute for minutes over some hundred expressions, and cannot
 //! be interrupted in it.
 
 use super::lexer::{Token, TokenKind};
 
-/// Most expressions of one `ROLLUP`.
+/// Most expressions of one `ROLLUP`, and sets of one `GROUPING SETS`.
 const MAX_EXPRESSIONS: usize = 64;
+
+/// Most expressions of one `CUBE`, which doubles the sums with each.
+const MAX_CUBE: usize = 10;
 
 /// A `GROUP BY` whose list may go on.
 struct Group {
     /// Parentheses around its list.
     depth: usize,
     commas: usize,
-    /// `GROUP BY ROLLUP (`
-    rolls_up: bool,
+    /// Most expressions: behind `GROUP BY ROLLUP (`, `CUBE (`, `GROUPING SETS (`.
+    most: usize,
 }
 
 /// The lists that are open, at most one a level.
@@ -29,7 +32,7 @@ impl Rollups {
             self.0.push(Group {
                 depth,
                 commas: 0,
-                rolls_up: false,
+                most: usize::MAX,
             });
         }
         while token.kind == TokenKind::Close && self.0.pop_if(|group| group.depth > depth).is_some()
@@ -39,14 +42,24 @@ impl Rollups {
             return true;
         };
         group.commas += usize::from(token.kind == TokenKind::Comma);
-        let rolls_up = is("ROLLUP") || group.rolls_up;
-        if is("ROLLUP") && opens {
+        let is_list = opens && (is("ROLLUP") || is("CUBE") || is("SETS"));
+        let most = if is("ROLLUP") {
+            MAX_EXPRESSIONS
+        } else {
+            group.most
+        };
+        let fits = group.commas < most;
+        if is_list {
             *group = Group {
                 depth: depth + 1,
                 commas: 0,
-                rolls_up: true,
+                most: if is("CUBE") {
+                    MAX_CUBE
+                } else {
+                    MAX_EXPRESSIONS
+                },
             };
         }
-        !rolls_up || group.commas < MAX_EXPRESSIONS
+        fits
     }
 }

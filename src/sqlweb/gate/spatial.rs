@@ -52,7 +52,13 @@ pub(super) const GROUPS: &[Group] = &[
     ] },
     // MySQL alone.
     Group { mariadb: None, mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
-        "MBRCOVEREDBY", "MBRCOVERS", "MBREQUALS", "ST_BUFFER_STRATEGY", "ST_MAKEENVELOPE",
+        "MBRCOVEREDBY", "MBRCOVERS", "ST_BUFFER_STRATEGY", "ST_MAKEENVELOPE",
+    ] },
+    Group { mariadb: Some((10, 11, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[
+        "MBREQUALS",
+    ] },
+    Group { mariadb: None, mysql: Some((8, 0, 11)), until: None, adjacent: false, names: &[
+        "GEOMCOLLECTION", "ST_GEOMCOLLFROMTXT", "ST_NUMINTERIORRING",
     ] },
     // Geohashes and validity, late on MariaDB.
     Group { mariadb: Some((12, 1, 0)), mysql: Some((5, 7, 6)), until: None, adjacent: false, names: &[

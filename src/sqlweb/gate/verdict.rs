@@ -1,5 +1,6 @@
 //! What the gate says of a statement.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::sqlweb::catch_panic::Panicked;
@@ -9,10 +10,36 @@ use crate::sqlweb::catch_panic::Panicked;
 pub struct Passed {
     /// What kind of statement it is.
     pub kind: StatementKind,
-    /// The names that it calls, in upper case, each once: built-in functions by the lists here, and keywords before a
-    /// parenthesis that a server could take for a function's name. Layer 3 asks the server whether somebody has made a
-    /// function of such a name.
-    pub calls: Vec<&'static str>,
+    /// What it calls.
+    pub calls: Calls,
+    /// For a statement without a free part, which servers cannot prepare: its text, made anew from what was read.
+    pub rebuilt: Option<String>,
+}
+
+/// The functions that a statement calls, each once. Layer 3 asks the server about each of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// In upper case: built-in functions by the lists here, and keywords before a parenthesis that a server could take
+    /// for a function's name. Somebody may have made a function of such a name.
+    pub built_in: BTreeSet<&'static str>,
+    /// In upper case: functions that are there only while a component of the server supplies them.
+    pub supplied: BTreeSet<&'static str>,
+    /// In lower case: functions of the `sys` schema, which are harmless as long as nobody has replaced them.
+    pub sys: BTreeSet<&'static str>,
+    /// The database that names are looked up in, where it is not the current one (`EXPLAIN FOR SCHEMA`).
+    pub database: Option<String>,
+}
+
+impl Calls {
+    /// Whether it calls nothing that the server must be asked about.
+    pub fn is_empty(&self) -> bool {
+        self.built_in.is_empty() && self.supplied.is_empty() && self.sys.is_empty()
+    }
+
+    /// Every unqualified name.
+    pub fn unqualified(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.built_in.iter().chain(&self.supplied).copied()
+    }
 }
 
 /// The kinds of statement that can pass.

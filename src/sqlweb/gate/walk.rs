@@ -1,14 +1,12 @@
 //! One statement, walked over token by token: what no statement may hold is refused here.
 
-use std::collections::BTreeSet;
-
 use super::calls;
 use super::dialect::Dialect;
 use super::geometry::Geometry;
 use super::lexer::{Lexer, Token, TokenKind};
 use super::nesting::Nesting;
 use super::rollup::Rollups;
-use super::verdict::Refusal;
+use super::verdict::{Calls, Refusal};
 
 /// Longest piece of a statement that an error names, in characters: enough to find it again.
 const EXCERPT: usize = 40;
@@ -32,12 +30,33 @@ pub(super) struct Walk<'a> {
     rollups: Rollups,
     /// Whether only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
+    /// Whether only names and commas stand between `MATCH` and here.
+    pub(super) match_list: bool,
     /// Parentheses around each call whose second argument must be a short path.
     pub(super) paths: Vec<usize>,
     /// Each `JSON_TABLE` whose parenthesis is open.
     pub(super) json_tables: Vec<JsonTable>,
-    pub(super) calls: BTreeSet<&'static str>,
+    /// Each call whose number of arguments matters and whose parenthesis is open.
+    pub(super) counted: Vec<CountedCall>,
+    /// Where the name of a function of `sys` stands, behind that word and a dot.
+    pub(super) in_sys: Option<usize>,
+    pub(super) calls: Calls,
+    /// See [`super::verdict::Passed::rebuilt`].
+    pub(super) rebuilt: Option<String>,
     pub(super) end: usize,
+}
+
+/// A call that is harmless with so many arguments only.
+pub(super) struct CountedCall {
+    /// Where the name stands.
+    pub(super) start: usize,
+    /// Parentheses around it.
+    pub(super) depth: usize,
+    /// Commas that have come between its arguments.
+    pub(super) commas: usize,
+    /// Commas that there must be.
+    pub(super) wanted: usize,
+    pub(super) refusal: fn(usize) -> Refusal,
 }
 
 /// A `JSON_TABLE (`, as many within each other as [`Nesting`] allows.
@@ -61,9 +80,13 @@ impl<'a> Walk<'a> {
             geometry: Geometry::default(),
             rollups: Rollups::default(),
             select_options: false,
+            match_list: false,
             paths: Vec::new(),
             json_tables: Vec::new(),
-            calls: BTreeSet::new(),
+            counted: Vec::new(),
+            in_sys: None,
+            calls: Calls::default(),
+            rebuilt: None,
             end: sql.len(),
         }
     }
@@ -75,13 +98,13 @@ impl<'a> Walk<'a> {
         };
         match token.kind {
             TokenKind::Bad(fault) => {
-                return Err(refusal("malformed text", fault.reason(), token.start));
+                return Err(refusal(fault.statement(), fault.reason(), token.start));
             }
             TokenKind::ExecutableOpen => return Err(executable(token.start)),
             TokenKind::Colon => return Err(placeholder(token.start)),
             TokenKind::Open => self.depth += 1,
             TokenKind::Close => self.close()?,
-            TokenKind::Comma => self.path(token)?,
+            TokenKind::Comma => self.comma(token)?,
             _ => {}
         }
         let opens = token.kind == TokenKind::Word
@@ -104,14 +127,21 @@ impl<'a> Walk<'a> {
     fn close(&mut self) -> Result<(), Refusal> {
         self.depth = self.depth.saturating_sub(1);
         self.paths.pop_if(|depth| *depth >= self.depth);
+        let counted = self.counted.pop_if(|call| call.depth >= self.depth);
+        if let Some(call) = counted.filter(|call| call.commas != call.wanted) {
+            return Err((call.refusal)(call.start));
+        }
         match self.json_tables.pop_if(|table| table.depth >= self.depth) {
             Some(table) if !table.has_columns => Err(no_json_table(&table)),
             _ => Ok(()),
         }
     }
 
-    /// Behind the first comma of a call that takes a path.
-    fn path(&mut self, comma: Token) -> Result<(), Refusal> {
+    /// Counts arguments; behind the first comma of a call that takes a path, that must follow.
+    fn comma(&mut self, comma: Token) -> Result<(), Refusal> {
+        if let Some(call) = self.counted.last_mut() {
+            call.commas += usize::from(call.depth + 1 == self.depth);
+        }
         let is_path = self
             .paths
             .pop_if(|depth| *depth + 1 == self.depth)
@@ -123,8 +153,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A `JSON_TABLE` whose end has not come may be a call.
+    /// A call whose end has not come is not known to be harmless.
     pub(super) fn nothing_left_open(&self) -> Result<(), Refusal> {
+        if let Some(call) = self.counted.first() {
+            return Err((call.refusal)(call.start));
+        }
         let bare = self.json_tables.iter().find(|table| !table.has_columns);
         bare.map_or(Ok(()), |table| Err(no_json_table(table)))
     }
@@ -196,16 +229,4 @@ pub(super) fn excerpt(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// The name inside quotes, doubled quotes made single.
-pub(super) fn unquoted(text: &str) -> String {
-    let quote = text.chars().next().filter(|c| matches!(c, '`' | '"'));
-    let Some(quote) = quote else {
-        return text.into();
-    };
-    let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
-    inner
-        .expect("a quoted name ends with the quote it begins with")
-        .replace(&format!("{quote}{quote}"), &quote.to_string())
 }

@@ -32,7 +32,7 @@ pub(super) const DENIED: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const SELECT_OPTIONS: &[&str] = &[
     "ALL", "DISTINCT", "DISTINCTROW", "HIGH_PRIORITY", "SQL_BIG_RESULT", "SQL_BUFFER_RESULT", "SQL_CACHE",
-    "SQL_CALC_FOUND_ROWS", "SQL_NO_CACHE", "SQL_SMALL_RESULT", "STRAIGHT_JOIN",
+    "SQL_CALC_FOUND_ROWS", "SQL_NO_CACHE", "SQL_SMALL_RESULT", "STRAIGHT_JOIN", "UNIQUE",
 ];
 
 /// Operators that are words and bind more than `AND`.
@@ -51,11 +51,11 @@ pub(super) const CLAUSES: &[&str] = &[
 /// Words that may stand before a parenthesis and are reserved on MySQL and MariaDB alike, so never an unquoted name.
 #[rustfmt::skip]
 pub(super) const RESERVED: &[&str] = &[
-    "ALL", "AND", "AS", "BETWEEN", "BIGINT", "BINARY", "BLOB", "BOTH", "BY", "CASE", "CHARACTER", "DEC", "DECIMAL",
+    "ALL", "AND", "AS", "BETWEEN", "BIGINT", "BINARY", "BLOB", "BOTH", "BY", "CASE", "CHARACTER", "DAY_SECOND", "DEC", "DECIMAL",
     "DISTINCT", "DISTINCTROW", "DIV", "DOUBLE", "ELSE", "EXISTS", "FLOAT", "FOR", "FROM", "GROUP", "HAVING",
     "HIGH_PRIORITY", "IN", "INDEX", "INT", "INTEGER", "JOIN", "KEY", "LEADING", "LIKE", "LIMIT", "MEDIUMINT", "NOT",
     "NUMERIC", "ON", "OR", "PARTITION", "REAL", "REGEXP", "RLIKE", "SELECT", "SMALLINT", "STRAIGHT_JOIN", "THEN",
-    "TINYINT", "TRAILING", "UNION", "UNSIGNED", "USING", "VALUES", "VARBINARY", "VARCHAR", "WHEN", "WHERE", "XOR",
+    "TINYINT", "TRAILING", "UNION", "UNIQUE", "UNSIGNED", "USING", "VALUES", "VARBINARY", "VARCHAR", "WHEN", "WHERE", "XOR",
 ];
 
 /// Tables of `information_schema` that set the server's counters to zero when they are read.
@@ -77,10 +77,10 @@ pub(super) fn resets(name: &str) -> bool {
 /// What `SHOW` may be followed by.
 #[rustfmt::skip]
 pub(super) const SHOWN: &[&str] = &[
-    "ALL", "AUTHORS", "BINARY", "BINLOG", "CHARACTER", "CHARSET", "CLIENT_STATISTICS", "COLLATION",
+    "ALL", "ANALYZE", "AUTHORS", "BINARY", "BINLOG", "CHAR", "CHARACTER", "CHARSET", "CLIENT_STATISTICS", "COLLATION",
     "COLUMNS", "CONTRIBUTORS", "COUNT", "CREATE", "DATABASES", "ENGINE", "ENGINES", "ERRORS",
     "EVENTS", "EXPLAIN", "EXTENDED", "FIELDS", "FULL", "FUNCTION", "GLOBAL", "GRANTS", "INDEX",
-    "INDEXES", "INDEX_STATISTICS", "KEYS", "LOCAL", "LOCALES", "MASTER", "METADATA_LOCK_INFO",
+    "INDEXES", "INDEX_STATISTICS", "KEYS", "LIBRARY", "LOCAL", "LOCALES", "MASTER", "METADATA_LOCK_INFO",
     "OPEN", "PACKAGE", "PLUGINS", "PRIVILEGES", "PROCEDURE", "PROCESSLIST", "PROFILE", "PROFILES",
     "QUERY_CACHE_INFO", "QUERY_RESPONSE_TIME", "RELAYLOG", "REPLICA", "REPLICAS", "SCHEMAS",
     "SESSION", "SLAVE", "SLAVES", "STATUS", "STORAGE", "TABLE", "TABLES", "TABLE_STATISTICS",
@@ -94,6 +94,18 @@ pub(super) const SHOWN_CREATE: &[&str] = &[
     "DATABASE", "EVENT", "FUNCTION", "LIBRARY", "PACKAGE", "PROCEDURE", "SCHEMA", "SEQUENCE",
     "SERVER", "TABLE", "TRIGGER", "USER", "VIEW",
 ];
+
+/// The name inside quotes, doubled quotes made single.
+pub(super) fn unquoted(text: &str) -> String {
+    let quote = text.chars().next().filter(|c| matches!(c, '`' | '"'));
+    let Some(quote) = quote else {
+        return text.into();
+    };
+    let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
+    inner
+        .expect("a quoted name ends with the quote it begins with")
+        .replace(&format!("{quote}{quote}"), &quote.to_string())
+}
 
 #[cfg(test)]
 mod tests {

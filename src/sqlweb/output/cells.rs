@@ -18,6 +18,8 @@ const BINARY: u16 = 63;
 fn kind_of(column: &Column) -> Kind {
     use ColumnType as T;
     match column.column_type() {
+        // As the server shows it: the zeros in front are the point of such a column, and no JSON number has them.
+        _ if is_zerofill(column) => Kind::Text,
         T::MYSQL_TYPE_TINY
         | T::MYSQL_TYPE_SHORT
         | T::MYSQL_TYPE_INT24
@@ -29,6 +31,11 @@ fn kind_of(column: &Column) -> Kind {
         other if is_string(other) && column.character_set() == BINARY => Kind::Hex,
         _ => Kind::Text,
     }
+}
+
+/// Whether the server pads `column`'s numbers. A TIMESTAMP has the flag too.
+fn is_zerofill(column: &Column) -> bool {
+    column.flags().contains(ColumnFlags::ZEROFILL_FLAG) && column.column_type().is_numeric_type()
 }
 
 /// MariaDB sends a BIT's bytes from a column, but decimal digits from an expression such as `MAX(b)`, which has the
@@ -61,13 +68,11 @@ fn is_string(kind: ColumnType) -> bool {
 pub(crate) fn type_name(column: &Column) -> String {
     use ColumnType as T;
     let binary = column.character_set() == BINARY;
-    // A YEAR and a TIMESTAMP have the flag too.
-    let number = |name: &str| {
-        if column.flags().contains(ColumnFlags::UNSIGNED_FLAG) {
-            format!("{name} UNSIGNED")
-        } else {
-            name.to_owned()
-        }
+    // A YEAR and a TIMESTAMP have the flags too.
+    let number = |name: &str| match column.flags() {
+        flags if flags.contains(ColumnFlags::ZEROFILL_FLAG) => format!("{name} UNSIGNED ZEROFILL"),
+        flags if flags.contains(ColumnFlags::UNSIGNED_FLAG) => format!("{name} UNSIGNED"),
+        _ => name.to_owned(),
     };
     let name = match column.column_type() {
         T::MYSQL_TYPE_TINY => return number("TINYINT"),
@@ -192,16 +197,21 @@ fn json(out: &mut OutputBuffer<'_>, kind: Kind, cell: Option<&[u8]>) -> std::io:
     out.flush_if_full()
 }
 
-/// Writes one value that is not NULL as a CSV field.
-pub(crate) fn csv(out: &mut OutputBuffer<'_>, kind: Kind, bytes: &[u8]) -> std::io::Result<()> {
+/// Writes one value that is not NULL as a CSV field; `null` is what stands for NULL.
+pub(crate) fn csv(
+    out: &mut OutputBuffer<'_>,
+    kind: Kind,
+    bytes: &[u8],
+    null: &str,
+) -> std::io::Result<()> {
     if bytes.len() > PIECE {
-        let has_quotes = !kind.is_binary() && rows::csv_needs_quotes(bytes);
+        let has_quotes = !kind.is_binary() && rows::csv_needs_quotes(bytes, null);
         let quote: &[u8] = if has_quotes { b"\"" } else { b"" };
         out.push(quote);
         in_pieces(out, kind, bytes, rows::push_csv_quoted)?;
         out.push(quote);
     } else {
-        rows::push_csv(out.bytes(), kind, bytes);
+        rows::push_csv(out.bytes(), kind, bytes, null);
     }
     out.flush_if_full()
 }
@@ -281,7 +291,7 @@ mod tests {
     fn as_csv(bytes: &[u8]) -> String {
         let mut target = Vec::new();
         let mut out = OutputBuffer::new(&mut target);
-        csv(&mut out, Kind::Text, bytes).unwrap();
+        csv(&mut out, Kind::Text, bytes, "\\N").unwrap();
         out.flush().unwrap();
         drop(out);
         String::from_utf8(target).unwrap()
@@ -360,6 +370,7 @@ mod tests {
             (b"\"", "\"\"\"\""),
             (b"line\nend", "\"line\nend\""),
             (b" x ", " x "),
+            (b"\\N", "\"\\N\""),
         ] {
             assert_eq!(as_csv(bytes), expected);
         }

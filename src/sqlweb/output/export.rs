@@ -56,7 +56,7 @@ impl Layout {
     }
 }
 
-/// Writes the first result set as CSV or JSON lines.
+/// Writes the only result set as CSV or JSON lines.
 pub(crate) struct ExportSink<'a> {
     out: OutputBuffer<'a>,
     layout: &'a Layout,
@@ -77,6 +77,12 @@ impl<'a> ExportSink<'a> {
 
     /// Writes the rest; fails where nothing was returned that could be exported.
     pub(crate) fn finish(mut self) -> Result<(), ApiError> {
+        if self.sets > 1 {
+            return Err(ApiError::bad_request(format!(
+                "the statement ran to its end and returned {} result sets, and an export takes one, so nothing was exported; run it in the editor and export the rows shown of each",
+                self.sets
+            )));
+        }
         if self.sets == 0 {
             return Err(ApiError::bad_request(
                 "the statement ran and returned no rows to export; export a statement that returns rows",
@@ -102,7 +108,12 @@ impl<'a> ExportSink<'a> {
             if i > 0 {
                 self.out.push(b",");
             }
-            cells::csv(&mut self.out, Kind::Text, name.as_bytes())?;
+            cells::csv(
+                &mut self.out,
+                Kind::Text,
+                name.as_bytes(),
+                &self.layout.null,
+            )?;
         }
         self.out.push(b"\r\n");
         Ok(())
@@ -114,7 +125,7 @@ impl<'a> ExportSink<'a> {
                 self.out.push(b",");
             }
             match row.cell(i) {
-                Some(bytes) => cells::csv(&mut self.out, *kind, bytes)?,
+                Some(bytes) => cells::csv(&mut self.out, *kind, bytes, &self.layout.null)?,
                 None => self.out.push(self.layout.null.as_bytes()),
             }
         }
@@ -127,10 +138,8 @@ impl RowSink for ExportSink<'_> {
     fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
         self.sets += 1;
         if self.sets > 1 {
-            // One file cannot hold two tables; the transfer is broken off rather than cut short in silence.
-            return Err(io::Error::other(
-                "the statement returned several result sets; an export takes one",
-            ));
+            // One file cannot hold two tables: it fails at its end, to which a procedure must come.
+            return Ok(());
         }
         self.record = Record::of(columns);
         match self.layout.format {
@@ -140,6 +149,9 @@ impl RowSink for ExportSink<'_> {
     }
 
     fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow> {
+        if self.sets > 1 {
+            return Ok(Flow::Enough);
+        }
         match self.layout.format {
             Format::Csv => self.csv_row(row)?,
             Format::Jsonl => {

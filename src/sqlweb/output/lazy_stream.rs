@@ -1,13 +1,24 @@
 //! A streamed answer whose head is sent with its first byte, so that a failure before it can be answered otherwise.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
+use std::path::Path;
+
+use tempfile::SpooledTempFile;
 
 use crate::http::{Request, Response, ResponseHead, Stream};
+
+/// Bytes held back in memory; more lie in a file.
+const HELD_IN_MEMORY: usize = 64 << 10;
+
+/// Largest answer that is held back, in bytes: it lies on the disk of a machine that may be small.
+const MAX_HELD: u64 = 256 << 20;
 
 /// The answer of one request: not begun, or a stream.
 pub(crate) enum LazyStream {
     /// Nothing is sent.
     Waiting(Box<Request>, ResponseHead),
+    /// Nothing is sent, and what is written is held back.
+    Held(Box<Request>, ResponseHead, SpooledTempFile),
     /// The head is sent.
     Begun(Stream),
     /// The stream could not be begun.
@@ -20,8 +31,20 @@ impl LazyStream {
         Self::Waiting(Box::new(request), head)
     }
 
+    /// The same, held back up to 256 MiB until it is finished, so that a failure can be answered otherwise until then. It
+    /// lies in memory up to a point and then in a nameless file in `dir`.
+    pub(crate) fn held(request: Request, head: ResponseHead, dir: &Path) -> Self {
+        let file = tempfile::spooled_tempfile_in(HELD_IN_MEMORY, dir);
+        Self::Held(Box::new(request), head, file)
+    }
+
     /// Ends a stream cleanly.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(mut self) {
+        if let Self::Held(..) = self
+            && let Err(error) = self.begun()
+        {
+            log::debug!("an answer could not be sent: {error}");
+        }
         if let Self::Begun(stream) = self
             && let Err(error) = stream.finish()
         {
@@ -31,15 +54,36 @@ impl LazyStream {
 
     /// Answers otherwise where nothing was sent; else breaks the transfer off, so that it is seen to have failed.
     pub(crate) fn fail(self, response: Response) {
-        if let Self::Waiting(request, _) = self {
+        if let Self::Waiting(request, _) | Self::Held(request, ..) = self {
             request.respond(response);
         }
     }
 
+    /// Holds `more` back too, where it is held back and there is room; what is held goes out now where there is none.
+    fn hold(&mut self, more: &[u8]) -> io::Result<bool> {
+        let Self::Held(_, _, file) = self else {
+            return Ok(false);
+        };
+        let at = file.stream_position()?;
+        let fits = u64::try_from(more.len()).is_ok_and(|n| at.saturating_add(n) <= MAX_HELD);
+        if fits && file.write_all(more).is_ok() {
+            return Ok(true);
+        }
+        // The disk may be full with a part of it written.
+        file.set_len(at)?;
+        Ok(false)
+    }
+
     fn begun(&mut self) -> io::Result<&mut Stream> {
-        if let Self::Waiting(..) = self {
+        if let Self::Waiting(..) | Self::Held(..) = self {
             *self = match std::mem::replace(self, Self::Broken) {
                 Self::Waiting(request, head) => Self::Begun(request.stream(head)?),
+                Self::Held(request, head, mut file) => {
+                    let mut stream = request.stream(head)?;
+                    file.rewind()?;
+                    io::copy(&mut file, &mut stream)?;
+                    Self::Begun(stream)
+                }
                 other => other,
             };
         }
@@ -52,10 +96,16 @@ impl LazyStream {
 
 impl Write for LazyStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.hold(bytes)? {
+            return Ok(bytes.len());
+        }
         self.begun()?.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if let Self::Held(..) = self {
+            return Ok(());
+        }
         self.begun()?.flush()
     }
 }

@@ -58,19 +58,36 @@ pub(crate) fn execute(
     sink: &mut dyn RowSink,
     client: &CancelToken,
 ) -> Result<Completed, ApiError> {
-    let classified = classify(service, &job.sql)?;
+    let info = service.info();
+    let mut classified = classify(service, &info, &job.sql);
+    // Where servers differ, another one may take it.
+    if classified.is_err() && !service.connector.servers_differ() {
+        classified.as_ref().map_err(Clone::clone)?;
+    }
     let entry = enter(service, job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
     let wanted = CheckoutRequest {
         owner: &job.owner,
         database: job.db.as_deref(),
-        enters: classified.enters(),
+        enters: classified.as_ref().ok().and_then(Classified::enters),
         running: &entry.running,
     };
     let mut lease = service
         .sessions
         .check_out(&wanted)
         .map_err(checkout_error)?;
+    // What counts is the server that the statement goes to.
+    let own = lease.conn().info();
+    if !Arc::ptr_eq(&own, &info) {
+        classified = classify(service, &own, &job.sql);
+    }
+    let classified = match classified {
+        Ok(classified) => classified,
+        Err(refusal) => {
+            lease.give_back(&Ok::<(), DbError>(()), &entry.running);
+            return Err(refusal);
+        }
+    };
     let before = classified.moves.then(|| lease.lose_track());
     let outcome = run_on(service, job, sink, &entry, &classified, lease.conn());
     let outcome = outcome.map_err(|error| lease.explain(error));
@@ -82,6 +99,7 @@ pub(crate) fn execute(
     }
     let in_transaction = leaves_transaction(service, job, &mut lease, outcome.as_ref().err());
     lease.give_back(&outcome, &entry.running);
+    service.ask_whether_it_writes(classified.passed.is_some(), outcome.as_ref().err());
     log_end(&classified.kind, job.sql.len(), &entry, &outcome);
     outcome
         .map(|warnings| Completed {
@@ -125,7 +143,10 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
+    let is_guarded = service.options.readonly && classified.passed.is_some();
     let context = RunContext {
+        guard: is_guarded.then(|| readonly::guard(&classified.info)),
+        database: job.db.as_deref(),
         connector: &service.connector,
         running: &entry.running,
         harmless: classified.passed.is_some(),
@@ -133,22 +154,17 @@ fn run_on(
         reader: &job.reader,
     };
     match &classified.passed {
-        Some(passed) if service.options.readonly => read_only(
-            service,
-            job,
-            sink,
-            &context,
-            (passed, &classified.info),
-            conn,
-        ),
+        Some(passed) if service.options.readonly => {
+            read_only(service, job, sink, &context, passed, conn)
+        }
         _ => {
             if classified.ask_mode {
-                check_with_mode(service, conn, &job.sql)?;
+                check_with_mode(conn, &job.sql)?;
             }
             conn.moved |= classified.moves;
             conn.has_state |= classified.passed.is_none();
             let several = PROGRAMS.contains(&classified.kind.as_str());
-            run(job, sink, &context, conn, several)
+            run(&job.sql, sink, &context, conn, several)
         }
     }
 }
@@ -159,21 +175,22 @@ fn read_only(
     job: &Job,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-    (passed, info): (&Passed, &ServerInfo),
+    passed: &Passed,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
     // stop must reach it, as it must what comes before.
     let is_ready = |conn: &mut DbConn| {
-        service.make_read_only(&mut conn.driver, info, &passed.calls)?;
-        if let StatementKind::Use(_) = &passed.kind {
+        service.connector.make_read_only(conn, &passed.calls)?;
+        if passed.rebuilt.is_some() || matches!(passed.kind, StatementKind::Use(_)) {
             return Ok(());
         }
         conn.with_read_timeout(None, |conn| readonly::prepare(&mut conn.driver, &job.sql))
     };
+    let sql = passed.rebuilt.as_deref().unwrap_or(&job.sql);
     let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(conn, db, sink),
-        _ => run(job, sink, context, conn, false),
+        _ => run(sql, sink, context, conn, false),
     });
     readonly::explain(
         readonly::not_too_wide(outcome, &job.sql),
@@ -181,15 +198,15 @@ fn read_only(
     )
 }
 
-/// Runs the job's text, of which `several` statements may come.
+/// Runs `sql`, of which `several` statements may come.
 fn run(
-    job: &Job,
+    sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
     conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
-    let ended = statement::run(conn, &job.sql, sink, context)?;
+    let ended = statement::run(conn, sql, sink, context)?;
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
         _ => catalogue::warnings(&mut conn.driver)?,
@@ -238,14 +255,14 @@ fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError
     })
 }
 
-fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
-    let info = service.info();
+fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Classified, ApiError> {
+    let info = info.clone();
     let dialect = info.dialect.clone();
     let statements = gate::split(sql, &dialect).count();
     // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
     let ask_mode = !service.options.readonly
         && sql.contains('\\')
-        && gate::split(sql, &service.dialect(true)).count() != statements;
+        && gate::split(sql, &without_escapes(&dialect, true)).count() != statements;
     if !ask_mode {
         one_statement(statements)?;
     }
@@ -304,10 +321,18 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 }
 
 /// The session itself says whether a backslash escapes.
-fn check_with_mode(service: &Service, conn: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect: Dialect = service.dialect(conn.has_no_backslash_escapes());
+fn check_with_mode(conn: &DbConn, sql: &str) -> Result<(), DbError> {
+    let dialect = without_escapes(&conn.info().dialect, conn.has_no_backslash_escapes());
     one_statement(gate::split(sql, &dialect).count())
         .map_err(|error| DbError::Request(error.message))
+}
+
+/// The dialect in a session of that mode.
+fn without_escapes(dialect: &Dialect, no_backslash_escapes: bool) -> Dialect {
+    Dialect {
+        no_backslash_escapes,
+        ..dialect.clone()
+    }
 }
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::budget::{self, RowBudget};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::conn::{
-    Answer, Connector, DbConn, RunningStatement, SentStatement, Set, StopRequest,
+    Answer, Connector, DbConn, RunningStatement, SentStatement, Set, StopRequest, readonly,
 };
-use crate::sqlweb::error::{DbError, StopCause};
+use crate::sqlweb::error::{DbError, NOT_MYSQL, StopCause};
 use crate::sqlweb::output::{Flow, RowSink};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
@@ -25,6 +25,10 @@ pub(crate) struct Ended {
 
 /// What a statement runs with: how it is stopped, and the budget of its rows.
 pub(crate) struct RunContext<'a> {
+    /// What goes before the text in the same packet, see [`readonly::guard`].
+    pub(crate) guard: Option<String>,
+    /// The database that the session is in while it runs, where that is known.
+    pub(crate) database: Option<&'a str>,
     /// For the connection that sends `KILL QUERY`.
     pub(crate) connector: &'a Arc<Connector>,
     /// The statement's place among the running ones.
@@ -45,10 +49,13 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
-    let sent = SentStatement::on(conn, Some(sql), context.harmless);
+    let sent = SentStatement::on(conn, Some(sql), context.harmless).within(context.database);
     context.running.begin(sent)?;
+    let guarded = context.guard.as_ref().map(|guard| guard.clone() + sql);
+    let guards = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
+    let text = guarded.as_deref().unwrap_or(sql);
     let outcome = conn.with_read_timeout(None, |conn| {
-        catch_panic(|| copy_results(conn.ask(sql)?, sink, context))
+        catch_panic(|| copy_results(conn.ask(text, guards)?, guards, sink, context))
     });
     let stop = context.running.pause_after(&outcome);
     match (outcome, stop) {
@@ -74,14 +81,21 @@ fn was_interrupted(code: u16) -> bool {
     matches!(code, 1317 | 1969 | 1968 | 3024)
 }
 
-/// Hands all results to `sink`.
+/// Hands all results but the first `guards` to `sink`.
 fn copy_results(
     mut answer: Answer<'_>,
+    mut guards: usize,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<(), DbError> {
     let outcome = loop {
-        match one_result(&mut answer, sink, context) {
+        let result = if guards > 0 {
+            guards -= 1;
+            skip(&mut answer)
+        } else {
+            one_result(&mut answer, sink, context)
+        };
+        match result {
             Ok(true) => {}
             Ok(false) => break Ok(()),
             Err(error) => break Err(rest_read(&mut answer, error, context)),
@@ -112,6 +126,15 @@ fn rest_read(answer: &mut Answer<'_>, error: DbError, context: &RunContext<'_>) 
     outcome.err().unwrap_or(error)
 }
 
+/// Takes the answer to a statement of ours, which has no rows; false where there is none.
+fn skip(answer: &mut Answer<'_>) -> Result<bool, DbError> {
+    match answer.next_set()? {
+        None => Ok(false),
+        Some(Set::Done(_)) => Ok(true),
+        Some(Set::Rows(_)) => Err(DbError::Lost(NOT_MYSQL.into())),
+    }
+}
+
 /// False where there is none any more.
 fn one_result(
     answer: &mut Answer<'_>,
@@ -120,6 +143,10 @@ fn one_result(
 ) -> Result<bool, DbError> {
     match answer.next_set()? {
         None => return Ok(false),
+        // All that read-only mode passes return rows.
+        Some(Set::Done(_)) if context.guard.is_some() => {
+            return Err(DbError::Lost(NOT_MYSQL.into()));
+        }
         Some(Set::Done(done)) => sink.done(done),
         Some(Set::Rows(columns)) => {
             let is_large = budget::may_be_large(columns);

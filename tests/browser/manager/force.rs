@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::manager::board::{Board, card, see};
 use crate::manager::looks::look;
+use support::database::{PASSWORD, USER};
 use support::free_port;
 use support::http::Client;
 use support::manager::{Far, Target};
-use support::mariadb::{PASSWORD, USER};
 use support::quick_setup::Act;
-use support::{Browser, Home, MariaDb};
+use support::{Browser, Database, Home};
 
 fn save(board: &Board, id: &str, app: &Value) {
     let form = [("Content-Type", "application/json")];
@@ -95,7 +95,7 @@ fn a_card_that_was_never_connected_says_what_will_be() {
 fn a_database_card_shows_the_mode_of_the_running_client() {
     let (far, target) = (Far::new(), Target::start());
     let manager = far.manager_in(&Arc::new(Home::with_plugin()));
-    let mut app = json!({"protocol": "mysql", "name": "ledger", "port": MariaDb::shared().port(),
+    let mut app = json!({"protocol": "mysql", "name": "ledger", "port": Database::shared().port(),
         "db_user": USER, "db_pass": PASSWORD, "invisible": false, "db_readonly": false});
     let id = manager.add(&app);
     let port = far.assign();

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::manager::board::{Board, card};
 use support::manager::{Far, Target};
 use support::quick_setup::Act;
-use support::{Home, MariaDb};
+use support::{Database, Home};
 
 /// Light and dark, wide and narrow.
 const LOOKS: [(&str, bool, u32, u32); 5] = [
@@ -124,10 +124,10 @@ fn dialogs_and_the_empty_page_are_accessible_in_every_look() {
 fn a_database_shows_how_it_is_protected_and_where_it_is_here() {
     let (far, target) = (Far::new(), Target::start());
     let manager = far.manager_in(&Arc::new(Home::with_plugin()));
-    let db = MariaDb::shared();
+    let db = Database::shared();
     let app = json!({
         "protocol": "mariadb", "name": "ledger", "port": db.port(), "invisible": true,
-        "db_user": support::mariadb::USER, "db_pass": support::mariadb::PASSWORD,
+        "db_user": support::database::USER, "db_pass": support::database::PASSWORD,
     });
     let id = manager.add(&app);
     let port = far.assign();

@@ -6,7 +6,7 @@ use crate::relay::page::{add, assert_quiet, card, connect, disconnect, look_at_s
 use crate::relay::site::{GREETING, SmallSite};
 use support::chromium::Page;
 use support::manager::Manager;
-use support::{Home, MariaDb};
+use support::{Database, Home};
 
 /// An account whose password no file name holds by chance.
 const USER: &str = "teller";
@@ -101,7 +101,7 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
 
 #[test]
 fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
-    let db = MariaDb::shared();
+    let db = Database::shared();
     db.exec("CREATE DATABASE story; CREATE TABLE story.t (a INT PRIMARY KEY, v VARCHAR(9)); INSERT INTO story.t VALUES (1, 'x'), (2, 'y')");
     db.exec(&format!(
         "CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON story.* TO {USER}@'%'"

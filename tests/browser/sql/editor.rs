@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::{Client, make_database};
-use support::{Browser, MariaDb, Postern};
+use support::{Browser, Database, Postern};
 
 const PEOPLE: &str =
     "CREATE TABLE people (id INT, full_name VARCHAR(40)); INSERT INTO people VALUES (1, 'Ann')";
@@ -129,7 +129,7 @@ fn tabs_and_their_texts_survive_a_reload() {
 #[test]
 fn a_deep_link_fills_in_and_never_runs() {
     make_database("editor_link", PEOPLE);
-    let postern = Postern::on(MariaDb::shared(), &[]);
+    let postern = Postern::on(Database::shared(), &[]);
     let link = "#db=editor_link&sql=DELETE%20FROM%20people";
     let client = Client::of(Browser::shared(), postern, "editor_link", link);
     let page = &client.page;
@@ -156,7 +156,7 @@ fn a_deep_link_fills_in_and_never_runs() {
     page.reload();
     client.wait_until_ready();
     assert_eq!(client.sent(), 0);
-    let rows = MariaDb::shared().value("SELECT COUNT(*) FROM editor_link.people");
+    let rows = Database::shared().value("SELECT COUNT(*) FROM editor_link.people");
     assert_eq!(rows, "1");
 }
 

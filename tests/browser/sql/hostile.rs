@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::sql::client::{Client, strings};
 use support::chromium::Page;
-use support::{Browser, MariaDb, Postern};
+use support::{Browser, Database, Postern};
 
 const IMG: &str = "<img src=x onerror=alert(1)>";
 const QUOTES: &str = "a\"b'c`d<b>";
@@ -12,7 +12,7 @@ const RTL: &str = "safe\u{202e}txt.exe";
 
 #[test]
 fn hostile_names_and_cells_are_shown_as_text_and_nothing_runs() {
-    let server = MariaDb::shared();
+    let server = Database::shared();
     let id = |name: &str| format!("`{}`", name.replace('`', "``"));
     let db = "hostile<b>'\"";
     let long = "l".repeat(64);
@@ -29,7 +29,7 @@ fn hostile_names_and_cells_are_shown_as_text_and_nothing_runs() {
         run(
             &mut conn,
             format!(
-                "CREATE TABLE {} ({} INT COMMENT '<script>alert(2)</script>' PRIMARY KEY, {} TEXT, {} TEXT DEFAULT '</td><img src=x onerror=alert(3)>', {} LONGTEXT) COMMENT '<svg onload=alert(4)>'",
+                "CREATE TABLE {} ({} INT COMMENT '<script>alert(2)</script>' PRIMARY KEY, {} TEXT, {} TEXT DEFAULT ('</td><img src=x onerror=alert(3)>'), {} LONGTEXT) COMMENT '<svg onload=alert(4)>'",
                 id(table),
                 id(IMG),
                 id(QUOTES),

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::{Client, row, see};
-use support::{Browser, MariaDb, Postern};
+use support::{Browser, Database, Postern};
 
 const TABLE: &str =
     "CREATE TABLE t (a INT PRIMARY KEY, v VARCHAR(9)); INSERT INTO t VALUES (1, 'x')";
@@ -29,7 +29,7 @@ fn a_badge_says_the_mode_in_words_and_colour() {
     assert_badge(&client, "Read-Write", "rgb(64, 192, 87)");
     client.run("INSERT INTO t VALUES (2, 'y')");
     assert_eq!(
-        MariaDb::shared().value("SELECT COUNT(*) FROM mode_write.t"),
+        Database::shared().value("SELECT COUNT(*) FROM mode_write.t"),
         "2"
     );
     let client = Client::with("mode_read", TABLE, &["--readonly"]);
@@ -65,7 +65,7 @@ fn assert_badge(client: &Client, words: &str, colour: &str) {
 fn the_page_refuses_all_eleven_statements_and_sends_nothing() {
     let client = Client::with("mode_refuse", TABLE, &["--readonly"]);
     let page = &client.page;
-    let server = MariaDb::shared();
+    let server = Database::shared();
     server.exec("SET GLOBAL log_output = 'TABLE'; SET GLOBAL general_log = ON");
     for (name, sql) in BLOCKED {
         for sql in [
@@ -140,7 +140,7 @@ fn the_server_refuses_when_the_page_is_gone_around() {
         );
     }
     assert_eq!(
-        MariaDb::shared().value("SELECT GROUP_CONCAT(a, v) FROM mode_bypass.t"),
+        Database::shared().value("SELECT GROUP_CONCAT(a, v) FROM mode_bypass.t"),
         "1x"
     );
 }
@@ -160,7 +160,7 @@ fn reading_works_in_read_only_mode() {
 
 #[test]
 fn invisible_mode_asks_for_the_code() {
-    let postern = Postern::on(MariaDb::shared(), &["--invisible"]);
+    let postern = Postern::on(Database::shared(), &["--invisible"]);
     let code = postern
         .auth_url()
         .unwrap()

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use crate::sql::client::Client;
-use support::mariadb::Options;
-use support::{Browser, MariaDb, Postern};
+use support::database::Options;
+use support::{Browser, Database, Postern};
 
 /// The page tries again by itself within five seconds; a server of ours takes a few more to start.
 const RECOVERY: Duration = Duration::from_secs(90);
 
 #[test]
 fn a_restart_of_the_database_is_told_and_survived() {
-    let mut first = MariaDb::start(Options::default());
+    let mut first = Database::start(Options::default());
     let port = first.port();
     let postern = Postern::on(&first, &[]);
     let client = Client::of(Browser::shared(), postern, "", "");
@@ -35,7 +35,7 @@ fn a_restart_of_the_database_is_told_and_survived() {
         args: vec![format!("--port={port}")],
         ..Options::default()
     };
-    let _second = MariaDb::start(again);
+    let _second = Database::start(again);
     page.wait_for_within(
         RECOVERY,
         "!eyes.first('.outage') && eyes.first('#health.connected')",

@@ -1,10 +1,10 @@
 //! Statements under way: what is shown, how they are cancelled, what ends with a tab.
 
 use crate::sql::client::{Client, make_database};
-use support::{Browser, MariaDb, Postern, TIMEOUT, wait_until};
+use support::{Browser, Database, Postern, TIMEOUT, wait_until};
 
 fn running(marker: &str) -> usize {
-    MariaDb::shared().running(marker)
+    Database::shared().running(marker)
 }
 
 fn until_running(marker: &str) {
@@ -64,7 +64,7 @@ fn closing_the_window_ends_what_it_ran() {
     until_gone("/* closed window */");
     // Sessions end with it: nothing of ours is left but what the server keeps for itself.
     wait_until(TIMEOUT, "the session is closed", || {
-        let left = MariaDb::shared().value(
+        let left = Database::shared().value(
             "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'running_close'",
         );
         left == "0"
@@ -115,7 +115,7 @@ fn statements_of_a_tab_share_a_session_and_those_that_lose_data_ask() {
     page.press("Ctrl+Enter");
     client.until_ended(|| page.click("dialog .dialog-foot .danger"));
     assert_eq!(
-        MariaDb::shared().value("SELECT COUNT(*) FROM running_session.t"),
+        Database::shared().value("SELECT COUNT(*) FROM running_session.t"),
         "0"
     );
 }
@@ -127,10 +127,10 @@ fn disobedient(name: &'static str) -> Client {
         "CREATE TABLE stock (id INT, n INT); INSERT INTO stock VALUES (1, 10); \
          CREATE PROCEDURE p() BEGIN DECLARE i INT DEFAULT 0; WHILE i < 600 DO DO SLEEP(0.1); SET i = i + 1; END WHILE; END",
     );
-    MariaDb::shared().exec(&format!(
-        "CREATE OR REPLACE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'"
+    Database::shared().exec(&format!(
+        "CREATE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'"
     ));
-    let target = MariaDb::shared().target();
+    let target = Database::shared().target();
     let args = [target.as_str(), "--db-user", name, "--db-pass", "ordinary"];
     let postern = Postern::start(&args, &[]);
     Client::of(Browser::shared(), postern, name, &format!("#db={name}"))
@@ -154,13 +154,13 @@ fn called(db: &str) -> usize {
     let runs = format!(
         "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{db}' AND COMMAND = 'Query'"
     );
-    MariaDb::shared().column(&runs).len()
+    Database::shared().column(&runs).len()
 }
 
 fn end_all_of(db: &str) {
     let open = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{db}'");
-    for id in MariaDb::shared().column(&open) {
-        MariaDb::shared().exec(&format!("KILL {id}"));
+    for id in Database::shared().column(&open) {
+        Database::shared().exec(&format!("KILL {id}"));
     }
 }
 
@@ -210,7 +210,7 @@ fn giving_a_cancel_up_closes_the_session_and_the_next_statement_is_told() {
     client.run("UPDATE stock SET n = n + 1 WHERE id = 1");
     let n = format!("SELECT n FROM {}.stock", client.db);
     assert_eq!(
-        MariaDb::shared().value(&n),
+        Database::shared().value(&n),
         "11",
         "the transaction was rolled back"
     );

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::sql::client::{Client, make_database};
-use support::{Browser, MariaDb, Postern, TIMEOUT, wait_until};
+use support::{Browser, Database, Postern, TIMEOUT, wait_until};
 
 const STOCK: &str = "CREATE TABLE stock (id INT, n INT); INSERT INTO stock VALUES (1, 10)";
 
 /// What another connection sees.
 fn stock(client: &Client) -> String {
-    MariaDb::shared().value(&format!("SELECT SUM(n) FROM {}.stock", client.db))
+    Database::shared().value(&format!("SELECT SUM(n) FROM {}.stock", client.db))
 }
 
 /// Opens a transaction in the active tab and changes something in it.
@@ -20,7 +20,7 @@ fn change(client: &Client) {
 
 /// How many statements run or wait in a transaction of the test's database.
 fn open_on_server(client: &Client) -> String {
-    MariaDb::shared().value(&format!(
+    Database::shared().value(&format!(
         "SELECT COUNT(*) FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST \
          ON ID = trx_mysql_thread_id WHERE DB = '{}'",
         client.db
@@ -106,7 +106,7 @@ fn leaving_the_page_asks_for_a_transaction_and_a_statement_that_writes() {
     client.write("SELECT /* only reads */ SLEEP(60)");
     page.press("Ctrl+Enter");
     wait_until(TIMEOUT, "it runs", || {
-        MariaDb::shared().running("/* only reads */") == 1
+        Database::shared().running("/* only reads */") == 1
     });
     page.reload();
     client.wait_until_ready();
@@ -114,7 +114,7 @@ fn leaving_the_page_asks_for_a_transaction_and_a_statement_that_writes() {
     client.write("UPDATE /* it writes */ stock SET n = SLEEP(60) WHERE id = 1");
     page.press("Ctrl+Enter");
     wait_until(TIMEOUT, "it runs", || {
-        MariaDb::shared().running("/* it writes */") == 1
+        Database::shared().running("/* it writes */") == 1
     });
     page.reload();
     client.wait_until_ready();
@@ -129,7 +129,7 @@ fn leaving_the_page_asks_for_a_transaction_and_a_statement_that_writes() {
 #[test]
 fn read_only_nothing_is_asked() {
     make_database("transaction_read_only", STOCK);
-    let postern = Postern::on(MariaDb::shared(), &["--readonly"]);
+    let postern = Postern::on(Database::shared(), &["--readonly"]);
     let client = Client::of(
         Browser::shared(),
         postern,

@@ -1,7 +1,7 @@
 //! Taking results away: CSV export of all rows, copies in the clipboard.
 
 use crate::sql::client::{Client, make_database};
-use support::{Browser, MariaDb, Postern};
+use support::{Browser, Database, Postern};
 
 /// More rows than the page asks for, with everything that CSV has to quote.
 const ROWS: usize = 1500;
@@ -61,7 +61,7 @@ fn a_failing_export_is_seen_to_fail() {
     let client = Client::open("transfer_fail", SETUP);
     let page = &client.page;
     client.run("SELECT * FROM t");
-    MariaDb::shared().exec("DROP TABLE transfer_fail.t");
+    Database::shared().exec("DROP TABLE transfer_fail.t");
     page.expect_error("40");
     page.click(".results-tools text=Export");
     page.click("dialog [data-action=download]");
@@ -74,7 +74,7 @@ fn a_failing_export_is_seen_to_fail() {
 #[test]
 fn copies_reach_the_clipboard_as_tab_separated_text() {
     make_database("transfer_copy", SETUP);
-    let postern = Postern::on(MariaDb::shared(), &[]);
+    let postern = Postern::on(Database::shared(), &[]);
     let browser = Browser::start();
     let client = Client::of(&browser, postern, "transfer_copy", "#db=transfer_copy");
     let page = &client.page;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::sql::client::{Client, make_database};
-use support::{Browser, MariaDb, Postern};
+use support::{Browser, Database, Postern};
 
 const SHOP: &str = "CREATE TABLE customers (id INT, name VARCHAR(40), vip INT, status INT); \
     CREATE TABLE emp (id INT, name VARCHAR(40), status INT, date DATE); \
@@ -83,7 +83,7 @@ fn what_is_typed_is_what_stands_there() {
             scope.spawn(|| {
                 let client = Client::of(
                     Browser::shared(),
-                    Postern::on(MariaDb::shared(), &[]),
+                    Postern::on(Database::shared(), &[]),
                     "typing_plain",
                     "#db=typing_plain",
                 );

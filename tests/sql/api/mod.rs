@@ -11,16 +11,16 @@ mod stops;
 use std::time::Duration;
 
 use serde_json::Value;
+use support::database::Database;
 use support::http::Client;
-use support::mariadb::MariaDb;
 
 const SOON: Duration = Duration::from_secs(60);
 
 /// A database of one's own on the shared server.
-fn database(name: &str) -> &'static MariaDb {
-    let db = MariaDb::shared();
+fn database(name: &str) -> &'static Database {
+    let db = Database::shared();
     db.exec(&format!(
-        "CREATE DATABASE IF NOT EXISTS {name}; CREATE OR REPLACE TABLE {name}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20)); \
+        "CREATE DATABASE IF NOT EXISTS {name}; CREATE TABLE {name}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20)); \
          INSERT INTO {name}.t (v) VALUES ('one'), ('two'), ('three')"
     ));
     db
@@ -31,6 +31,6 @@ fn post(client: &mut Client, path: &str, body: Value) -> (u16, Value) {
     (answer.status(), answer.json())
 }
 
-fn count(db: &MariaDb, sql: &str) -> u64 {
+fn count(db: &Database, sql: &str) -> u64 {
     db.value(sql).parse().expect("a count")
 }

@@ -173,8 +173,9 @@ fn tls(text: &str) -> Result<TlsMode, Failure> {
         "off" => Ok(TlsMode::Off),
         "prefer" => Ok(TlsMode::Prefer),
         "require" => Ok(TlsMode::Require),
+        "verify-ca" => Ok(TlsMode::VerifyCa),
         "verify" => Ok(TlsMode::Verify),
-        _ => Err(COMMAND.refuse(&TLS, text, "give off, prefer, require or verify")),
+        _ => Err(COMMAND.refuse(&TLS, text, "give off, prefer, require, verify-ca or verify")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem::ManuallyDrop;
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, QueryResult, Row, Text};
@@ -10,7 +11,7 @@ use super::packets::{PacketReader, Source};
 use super::text_result::{Set, TextResult, Told};
 use crate::sqlweb::conn::driver::has_set;
 use crate::sqlweb::conn::socket_handle::SocketHandle;
-use crate::sqlweb::error::{DbError, io_sentence};
+use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence};
 use crate::sqlweb::results::{Done, TextRow};
 
 /// COM_QUERY, the command of a statement's text.
@@ -19,6 +20,9 @@ const COM_QUERY: u8 = 3;
 /// Longest text of a statement that goes into one packet, in bytes: one less than a packet that goes on in the next, and
 /// one for the command.
 pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
+
+/// How long is waited for what a server that has sent nonsense may still send.
+const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Who knows what the server said last of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub(crate) struct DriverResult<'c> {
     columns: Vec<Column>,
     /// The one that was read last.
     row: Option<Row>,
+    /// Where a statement that returns rows follows some of ours: how many of ours are to come, and the socket.
+    guards: Option<(usize, &'c SocketHandle)>,
 }
 
 impl Source for &SocketHandle {
@@ -79,12 +85,18 @@ impl<'c> Answer<'c> {
         Ok(Self::Direct(TextResult::new(packets), told))
     }
 
-    /// Sends `sql` by the driver.
-    pub(crate) fn by_driver(driver: &'c mut Conn, sql: &str) -> Result<Self, DbError> {
+    /// Sends `sql` by the driver, which uses `socket`; after `guards` statements, if any, it has one that returns rows.
+    pub(crate) fn by_driver(
+        driver: &'c mut Conn,
+        sql: &str,
+        guards: usize,
+        socket: &'c SocketHandle,
+    ) -> Result<Self, DbError> {
         Ok(Self::Driver(DriverResult {
             result: ManuallyDrop::new(driver.query_iter(sql)?),
             columns: Vec::new(),
             row: None,
+            guards: (guards > 0).then_some((guards, socket)),
         }))
     }
 
@@ -127,6 +139,14 @@ impl DriverResult<'_> {
         if !self.columns.is_empty() {
             return Ok(Some(Set::Rows(&self.columns)));
         }
+        match &mut self.guards {
+            Some((0, socket)) => {
+                socket.set_read_timeout(Some(NONSENSE_TIMEOUT));
+                return Err(self.without_columns());
+            }
+            Some((left, _)) => *left -= 1,
+            None => {}
+        }
         let done = Done {
             affected_rows: self.result.affected_rows(),
             last_insert_id: self.result.last_insert_id().unwrap_or(0),
@@ -134,5 +154,14 @@ impl DriverResult<'_> {
         // An error has no columns either.
         self.result.next().transpose()?;
         Ok(Some(Set::Done(done)))
+    }
+
+    /// Why a statement that returns rows has none. Where the server sent nonsense the driver still believes what the answers
+    /// before have said: that more is to come.
+    fn without_columns(&mut self) -> DbError {
+        match self.result.next() {
+            Some(Err(error)) => error.into(),
+            Some(Ok(_)) | None => DbError::Lost(NOT_MYSQL.into()),
+        }
     }
 }

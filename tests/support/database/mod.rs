@@ -1,12 +1,14 @@
-//! Private MariaDB servers.
-//!
-//! The data directory is initialised once per server version into `target/tmp/` and copied for each server, which
-//! takes the start from seconds to a fraction of one.
+//! Private database servers: the MariaDB that is installed, or whatever `POSTERN_TEST_SERVER` names.
 
-use std::ffi::OsString;
+mod server;
+mod template;
+
+pub use server::{Kind, Server};
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
@@ -14,7 +16,7 @@ use mysql::{Conn, OptsBuilder};
 use tempfile::TempDir;
 
 use super::kill_on_drop::{KillOnDrop, Leashed};
-use super::{exclusive, free_port, holds_within, target_dir};
+use super::{free_port, holds_within};
 
 /// Name of the account that tests use over TCP; it may do everything.
 pub const USER: &str = "app";
@@ -37,7 +39,6 @@ const THROW_AWAY: &[&str] = &[
     "--bind-address=127.0.0.1",
     "--character-set-server=utf8mb4",
     "--skip-name-resolve",
-    "--innodb-log-file-size=48M",
     "--innodb-buffer-pool-size=64M",
     "--innodb-flush-log-at-trx-commit=0",
     "--innodb-doublewrite=0",
@@ -46,32 +47,41 @@ const THROW_AWAY: &[&str] = &[
     "--max-allowed-packet=64M",
 ];
 
+/// The same for MySQL alone, whose defaults are made for a machine of its own. An empty `secure_file_priv` is
+/// MariaDB's default.
+const THROW_AWAY_MYSQL: &[&str] = &["--mysqlx=OFF", "--skip-log-bin", "--secure-file-priv="];
+
 /// What a server should offer beyond the usual.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Offers TLS with a certificate for `127.0.0.1` and `localhost`, signed by an authority of its own.
     pub tls: bool,
-    /// Loads `auth_ed25519` and creates [`ED25519_USER`].
+    /// Loads `auth_ed25519` and creates [`ED25519_USER`]; MariaDB has it, MySQL does not.
     pub ed25519: bool,
-    /// Further arguments for `mariadbd`.
+    /// Further arguments for the server.
     pub args: Vec<String>,
     /// SQL to run before anybody can connect, one statement a line.
     pub init: String,
+    /// Another server than the chosen one.
+    pub server: Option<Server>,
 }
 
 /// A running server, ended and removed on drop.
-pub struct MariaDb {
+pub struct Database {
+    server: Server,
     process: Leashed,
     dir: PathBuf,
     port: u16,
+    /// The tables of [`Database::numbers`].
+    numbers: Mutex<BTreeSet<u32>>,
 }
 
-impl MariaDb {
+impl Database {
     /// Starts a server of one's own.
-    pub fn start(options: Options) -> MariaDb {
+    pub fn start(options: Options) -> Database {
         let mut failure = String::new();
         for _ in 0..PORT_ATTEMPTS {
-            match MariaDb::attempt(&options) {
+            match Database::attempt(&options) {
                 Ok(server) => return server,
                 Err(log) => failure = log,
             }
@@ -79,30 +89,42 @@ impl MariaDb {
                 break;
             }
         }
-        panic!("mariadbd does not start:\n{failure}");
+        panic!("the database server does not start:\n{failure}");
     }
 
     /// The server that the tests of one binary share; ended with the test process.
-    pub fn shared() -> &'static MariaDb {
-        static SHARED: OnceLock<MariaDb> = OnceLock::new();
-        SHARED.get_or_init(|| MariaDb::start(Options::default()))
+    pub fn shared() -> &'static Database {
+        static SHARED: OnceLock<Database> = OnceLock::new();
+        SHARED.get_or_init(|| Database::start(Options::default()))
     }
 
-    fn attempt(options: &Options) -> Result<MariaDb, String> {
+    fn attempt(options: &Options) -> Result<Database, String> {
+        let chosen = options.server.as_ref();
+        let server = chosen.unwrap_or_else(|| Server::chosen()).clone();
         let guard = private_dir();
         let dir = guard.path().to_owned();
-        copy_tree(&template(), &dir.join("data"));
+        template::copy_to(&dir.join("data"), &server);
         let port = free_port();
-        let process = KillOnDrop::new("mariadbd")
-            .env("PATH", tool_path())
+        let mut command_line = server.command_line(server.daemon()).into_iter();
+        let process = KillOnDrop::new(command_line.next().expect("a program has a name"))
+            .env("PATH", server::tool_path())
+            .args(command_line)
             .args(THROW_AWAY)
+            .args(kind_arguments(server.kind()))
+            .args(server.place_arguments())
             .args(as_root())
             .args(dir_arguments(&dir, port))
             .args(feature_arguments(options, &dir))
             .args(&options.args)
             .owning(guard)
             .start();
-        let mut server = MariaDb { process, dir, port };
+        let mut server = Database {
+            server,
+            process,
+            dir,
+            port,
+            numbers: Mutex::default(),
+        };
         let mut ended = false;
         let ready = holds_within(START_PATIENCE, || {
             ended = server.process.ended().is_some();
@@ -114,6 +136,16 @@ impl MariaDb {
         server.process.kill();
         server.process.drained();
         Err(server.log())
+    }
+
+    /// Whose server it is.
+    pub fn kind(&self) -> Kind {
+        self.server.kind()
+    }
+
+    /// Its version: major, minor and patch.
+    pub fn version(&self) -> (u16, u16, u16) {
+        self.server.version()
     }
 
     /// TCP port on 127.0.0.1.
@@ -154,7 +186,7 @@ impl MariaDb {
     /// A connection as `root`, apart from the program under test.
     pub fn conn(&self) -> Conn {
         self.try_conn()
-            .unwrap_or_else(|e| panic!("mariadbd does not answer: {e}\n{}", self.log()))
+            .unwrap_or_else(|e| panic!("the database does not answer: {e}\n{}", self.log()))
     }
 
     fn try_conn(&self) -> mysql::Result<Conn> {
@@ -196,19 +228,58 @@ impl MariaDb {
         first.unwrap_or_else(|| panic!("no row: {sql:.400}"))
     }
 
+    /// A table for a `FROM` whose column `seq` counts from 1 to `last`, at most a million, in that order: MariaDB's
+    /// sequence engine, or a table on a server without one.
+    pub fn numbers(&self, last: u32) -> String {
+        let name = format!("seq_1_to_{last}");
+        if self.kind() == Kind::MariaDb {
+            return name;
+        }
+        let mut made = self.numbers.lock().unwrap();
+        if made.insert(last) {
+            self.exec(&format!(
+                "CREATE DATABASE IF NOT EXISTS numbers; CREATE TABLE numbers.{name} (seq BIGINT PRIMARY KEY); \
+                 INSERT INTO numbers.{name} WITH digit AS (SELECT 0 AS d {}) \
+                 SELECT 1 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d + 100000 * g.d AS n \
+                 FROM digit a, digit b, digit c, digit e, digit f, digit g HAVING n <= {last} ORDER BY n",
+                (1..10).map(|d| format!("UNION ALL SELECT {d} ")).collect::<String>()
+            ));
+        }
+        format!("numbers.{name}")
+    }
+
     /// How many statements whose text contains `part` are running now.
     pub fn running(&self, part: &str) -> usize {
-        let list = self.column(
-            "SELECT info FROM information_schema.processlist \
-             WHERE info IS NOT NULL AND id <> CONNECTION_ID()",
-        );
+        let list = self.column(&format!(
+            "SELECT info FROM {} WHERE info IS NOT NULL AND id <> CONNECTION_ID()",
+            self.process_list()
+        ));
         list.iter().filter(|sql| sql.contains(part)).count()
+    }
+
+    /// The table of connections. MySQL's older one cannot show every character.
+    pub fn process_list(&self) -> &'static str {
+        match self.kind() {
+            Kind::MySql => "performance_schema.processlist",
+            Kind::MariaDb => "information_schema.processlist",
+        }
     }
 
     /// Ends the server at once, as a crash would.
     pub fn crash(&mut self) {
         self.process.kill();
     }
+}
+
+fn kind_arguments(kind: Kind) -> Vec<&'static str> {
+    let own = match kind {
+        Kind::MySql => THROW_AWAY_MYSQL,
+        Kind::MariaDb => &[],
+    };
+    own.iter()
+        .copied()
+        .chain([template::log_size(kind)])
+        .collect()
 }
 
 /// A starting server removes the temporary tables of every server it shares a temporary directory with.
@@ -268,44 +339,7 @@ fn certify(dir: &Path) {
     }
 }
 
-/// The initialised data directory of this server version, made on first use.
-fn template() -> PathBuf {
-    static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
-    TEMPLATE.get_or_init(make_template).clone()
-}
-
-fn make_template() -> PathBuf {
-    let _lock = exclusive("mariadb-template");
-    let version = run(tool("mariadbd").args(["--no-defaults", "--version"]));
-    let version: String = version
-        .split_whitespace()
-        .find(|w| w.starts_with(|c: char| c.is_ascii_digit()))
-        .expect("mariadbd --version names one")
-        .to_owned();
-    let templates = target_dir("mariadb");
-    let finished = templates.join(format!("template-{version}"));
-    if finished.is_dir() {
-        return finished;
-    }
-    // An interrupted run must not leave half a template under the final name.
-    let unfinished = templates.join(format!("unfinished-{version}"));
-    let _ = std::fs::remove_dir_all(&unfinished);
-    let temporary = private_dir();
-    run(tool("mariadb-install-db")
-        .env("TMPDIR", temporary.path())
-        .args([
-            "--no-defaults",
-            "--skip-test-db",
-            "--auth-root-authentication-method=normal",
-        ])
-        .args(["--innodb-log-file-size=48M"])
-        .args(as_root())
-        .arg(format!("--datadir={}", unfinished.display())));
-    std::fs::rename(&unfinished, &finished).expect("same file system");
-    finished
-}
-
-/// `mariadbd` refuses to run as root unless told so.
+/// A server refuses to run as root unless told so.
 fn as_root() -> Option<&'static str> {
     rustix::process::geteuid()
         .is_root()
@@ -316,25 +350,6 @@ fn as_root() -> Option<&'static str> {
 fn private_dir() -> TempDir {
     let made = tempfile::Builder::new().prefix("postern-db-").tempdir();
     made.expect("the temporary directory is writable")
-}
-
-fn copy_tree(from: &Path, to: &Path) {
-    run(Command::new("cp")
-        .args(["-R", "--reflink=auto", "--sparse=always"])
-        .args([from, to]));
-}
-
-/// Debian keeps the server in `/usr/sbin`, which is not in everybody's `PATH`.
-fn tool_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    path.push(":/usr/sbin:/usr/local/sbin");
-    path
-}
-
-fn tool(name: &str) -> Command {
-    let mut command = Command::new(name);
-    command.env("PATH", tool_path());
-    command
 }
 
 /// Runs a set-up command to its end and answers what it printed.

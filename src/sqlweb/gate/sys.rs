@@ -1,0 +1,132 @@
+//! Functions of the `sys` schema that are known to be harmless, and how to know them.
+//!
+//! They are stored functions, which an administrator can replace, so a name proves nothing: layer 3 compares the text
+//! that the server holds with the digest of the text that was read here (MySQL 9.7; MariaDB 10.11 and 11.8 as
+//! `mariadb-install-db` makes them). Each text only computes or looks into `performance_schema`, `information_schema`
+//! and `sys.sys_config`; `format_statement` keeps a length in a user variable. `ps_thread_stack` (an `UPDATE`) and
+//! `ps_thread_trx_info` (a `SET`) are none of them.
+
+/// A function of `sys` whose text is known.
+pub(crate) struct SysFunction {
+    /// In lower case.
+    pub(crate) name: &'static str,
+    /// How many parameters it has; a further one could have a default that writes (MariaDB 11.8).
+    pub(crate) parameters: usize,
+    /// Further ones that its text calls.
+    pub(crate) uses: &'static [&'static str],
+    /// SHA-256 of `ROUTINE_DEFINITION`, in hexadecimal.
+    pub(crate) texts: &'static [&'static str],
+}
+
+/// The function of that name, whatever its case, that a statement may call.
+pub(super) fn find(name: &str) -> Option<&'static SysFunction> {
+    let mut all = HARMLESS.iter();
+    all.find(|function| function.name.eq_ignore_ascii_case(name))
+}
+
+/// The function of that name, in lower case, that a statement or one of those may call.
+pub(crate) fn known(name: &str) -> Option<&'static SysFunction> {
+    let mut all = HARMLESS.iter().chain(USED);
+    all.find(|function| function.name == name)
+}
+
+#[rustfmt::skip]
+const HARMLESS: &[SysFunction] = &[
+    SysFunction { name: "extract_schema_from_file_name", parameters: 1, uses: &[], texts: &[
+        "1bf884bbb5a5b05b7f2569db655ed7397b40cbdb696fd6c4367c7b6c339a8e3a",
+    ] },
+    SysFunction { name: "extract_table_from_file_name", parameters: 1, uses: &[], texts: &[
+        "36bd4dbb2c74163062317200ec63c88ec3ef25a51b08e2f1997c0fbb6e29da03",
+    ] },
+    SysFunction { name: "format_bytes", parameters: 1, uses: &[], texts: &[
+        "7ff98d9186caed381b37775e519edaec5f5161b837568119d51533187bb1f727",
+        "d314ba7521f2fa1b8548568ba28d9dac97143916f1d34a1fa1d5b889b5dae779",
+    ] },
+    SysFunction { name: "format_path", parameters: 1, uses: &[], texts: &[
+        "8842dd0f51ff0cb5d8a59f20e1d2ae3a31c7786077b1b86275fe3852bb463505",
+        "a5101f2f2b5b04c8f6c50d336765f3567178ed0c3e98ffc4c9545e229cd11fa3",
+    ] },
+    SysFunction { name: "format_statement", parameters: 1, uses: &["sys_get_config"], texts: &[
+        "140aa35280db307e93d25301ed85a5c0ac38f36b93589fdb966c69ac3d4383dd",
+        "3044e20453ea277e8f0e2d6ec0103fbf1715869b9dc49dae9a1f2ebba1563bad",
+    ] },
+    SysFunction { name: "format_time", parameters: 1, uses: &[], texts: &[
+        "1f6e75fa9e644a34d3328e620f4b29fca9c316318b0768927846f22f2f5ee22d",
+    ] },
+    SysFunction { name: "list_add", parameters: 2, uses: &[], texts: &[
+        "31ceb84dd445c028632372ec42244a7a30b7a4ef8e8a7eefd7fa657b1853d1c9",
+        "95eed16c837c312068d39f6e8d3dda48d9bf8bdcc23e60d6c2618bbf0a48ac34",
+    ] },
+    SysFunction { name: "list_drop", parameters: 2, uses: &[], texts: &[
+        "ce62cf044cd076af220cf78846c529bfbcff73ea06c39ce161b809aab0bb56c6",
+        "f53af56e5b1fe43b0c303e4893d96b44d5da4b5d33a533da3701ce1099ac3092",
+    ] },
+    SysFunction { name: "ps_is_account_enabled", parameters: 2, uses: &[], texts: &[
+        "64691029c89b0d1b795e056aebe282939ef96c1a250f6b9b775419f7a8f00575",
+        "97ff6625d90b8298900781ed3454e7d9482be23bf837f11d27a9c9dacba9fe4d",
+    ] },
+    SysFunction { name: "ps_is_consumer_enabled", parameters: 1, uses: &[], texts: &[
+        "169a9c764dbe739352d38729ae8b4a5339b95bc68dc3e1f09c9e3f74531a32f8",
+        "ea186296c5bbd08ce24060b1d418f7e3f1d287a4020f2bbd6daec25c5bc206ba",
+    ] },
+    SysFunction { name: "ps_is_instrument_default_enabled", parameters: 1, uses: &[], texts: &[
+        "15a46a5f2bf67401c84690d8c2b7fbe20a41e852270b1e6ab6787e051e77f44e",
+        "a0c4ec927b0af739d4a9a58c46fd165a66f7a5b34c23c54347005845dba922c9",
+    ] },
+    SysFunction { name: "ps_is_instrument_default_timed", parameters: 1, uses: &[], texts: &[
+        "768891b9f21f4b57204dc34bd9f043843170dad26b653233888fba29125fc5f1",
+        "d7faad6559c9124e4b3fd0c4019e485010db656ebca5725a3fecf9736850a4b1",
+    ] },
+    SysFunction { name: "ps_is_thread_instrumented", parameters: 1, uses: &[], texts: &[
+        "012f5dbc9e3e3a51a650b553a7575c99ebecb987a78e02a43ef2d4bf9d8f7fc0",
+        "239966488aaec3f8720f897583cbd8475c27e31dc30e2c50d08020ffa6bf8978",
+    ] },
+    SysFunction { name: "ps_thread_account", parameters: 1, uses: &[], texts: &[
+        "246db4f6e735635de6bbc70a6ce50e425d394d6ffca31d9ac669da00de24659d",
+    ] },
+    SysFunction { name: "ps_thread_id", parameters: 1, uses: &[], texts: &[
+        "2d6e229ce36168e2e685c6df3fa30317c5beeff85f6809c5de4d1486f6ad2436",
+        "98e2c63730d23fbb7ca19cd0d114176904155a552665213ee25294e5a766b9eb",
+    ] },
+    SysFunction { name: "quote_identifier", parameters: 1, uses: &[], texts: &[
+        "e9c1f6602be528b18d0a588048245ccf439f25859e7818f0ee9672a83aa212c7",
+    ] },
+    SysFunction { name: "version_major", parameters: 0, uses: &[], texts: &[
+        "6a49c1edbc210ea66fc643643fb8cfe03bcd041b45724fb46a928bfc2459ca26",
+    ] },
+    SysFunction { name: "version_minor", parameters: 0, uses: &[], texts: &[
+        "ff7748d7347a993d326b07785f035900014ee7ec512d96f77a5b09ce83d4647f",
+    ] },
+    SysFunction { name: "version_patch", parameters: 0, uses: &[], texts: &[
+        "df95870448cc40c5d698a84d2f630e9ef3fc7f32e1654c4829cdfaaef98f1035",
+    ] },
+];
+
+/// What some of them call.
+#[rustfmt::skip]
+const USED: &[SysFunction] = &[
+    SysFunction { name: "sys_get_config", parameters: 2, uses: &[], texts: &[
+        "200359a616cd0e34917c3d1fb46cf9aa57f1c241183377e27c82320ab1cfd5ca",
+        "655ccbbb631e379d4d007a21a7fe7422f8b3d9fb0ac2334993677ed69c3c365b",
+    ] },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_is_known() {
+        for function in HARMLESS.iter().chain(USED) {
+            assert!(
+                function.uses.iter().all(|name| known(name).is_some()),
+                "{}",
+                function.name
+            );
+            let is_digest =
+                |text: &&str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+            assert!(function.texts.iter().all(is_digest), "{}", function.name);
+            assert_eq!(function.name, function.name.to_ascii_lowercase());
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What to try when the web client cannot start.
+
+use super::error::DbError;
+
+/// What to try after `error`, where there is something to try.
+pub(super) fn hint(error: &DbError) -> Option<&'static str> {
+    match error {
+        DbError::Unreachable(_) => {
+            Some("check that the server runs and that host and port are right")
+        }
+        DbError::Denied(error) => Some(of_denial(error.code)),
+        DbError::Tls(message) => Some(of_tls(message)),
+        DbError::Auth(message) if message.contains("sign-in method") => Some(
+            "have an administrator give the account another method, such as MySQL's caching_sha2_password",
+        ),
+        _ => None,
+    }
+}
+
+/// By the server's error number (MySQL and MariaDB, "Server error message reference").
+fn of_denial(code: u16) -> &'static str {
+    match code {
+        // ER_DBACCESS_DENIED_ERROR, ER_BAD_DB_ERROR
+        1044 | 1049 => "name another database with --db-name, or none",
+        // ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED
+        1040 | 1203 | 1226 => "close other connections to the server, or try again later",
+        // ER_HOST_IS_BLOCKED
+        1129 => {
+            "have an administrator run FLUSH HOSTS, or TRUNCATE TABLE performance_schema.host_cache"
+        }
+        // ER_HOST_NOT_PRIVILEGED
+        1130 => "have an administrator make an account for this machine's address",
+        // ER_MUST_CHANGE_PASSWORD, and the same at sign-in
+        1820 | 1862 => {
+            "change it with the server's own client, which lets such an account in: ALTER USER USER() IDENTIFIED BY '...'"
+        }
+        // ER_ACCOUNT_HAS_BEEN_LOCKED of both, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK
+        3118 | 3955 | 4151 => "have an administrator unlock it: ALTER USER ... ACCOUNT UNLOCK",
+        // ER_SECURE_TRANSPORT_REQUIRED
+        3159 => "leave --tls off out: the server takes TLS and Unix sockets alone",
+        _ => {
+            "check the user name, the password and the database name; some accounts are let in from some addresses, over TLS, or with a certificate of their own alone"
+        }
+    }
+}
+
+fn of_tls(message: &str) -> &'static str {
+    if message.contains("not valid for") {
+        return "the certificate is for another name, or for none, as those that MySQL makes itself are: give the authority's certificate (ca.pem in the server's data directory) as SSL_CERT_FILE with --tls verify-ca";
+    }
+    if message.contains("UnknownIssuer") || message.contains("SSL_CERT_FILE") {
+        return "give the certificate of the authority that signed the server's as SSL_CERT_FILE=FILE; that of a MySQL server is ca.pem in its data directory";
+    }
+    "--tls off|prefer|require|verify-ca|verify says how TLS is used"
+}
