@@ -450,20 +450,3 @@ mod on_mariadb {
         }
     }
 }
-
-mod on_mysql {
-    use super::*;
-    use support::Database;
-
-    /// The certificates that MySQL makes for itself when its data directory is initialised have no names.
-    #[test]
-    fn its_own_certificates_are_verified_without_the_name() {
-        let db = Database::shared();
-        let ca = db.data_dir().join("ca.pem");
-        let trusted = [("SSL_CERT_FILE", ca.to_str().unwrap())];
-        let mode = |mode| start_with(&db.target(), USER, PASSWORD, &["--tls", mode], &trusted);
-        assert_ne!(cipher(&let_in(mode("verify-ca"))), "");
-        let refused = refusal(mode("verify"));
-        assert!(refused.contains("not valid for any names"), "{refused}");
-    }
-}
