@@ -149,6 +149,13 @@ const NONSENSE: &[&[&[u8]]] = &[
         b"\x01-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
     ],
     &[b"\xfeclient_ed25519\0\0", b""],
+    &[b"\xfesha256_password\0short\0", b"\x01no key"],
+    &[b"\xfesha256_password\0\0", b"\x01"],
+    &[b"\xfesha256_password\0ABCDEFGHIJKLMNOPQRST\0", b""],
+    &[
+        b"\xfesha256_password\0ABCDEFGHIJKLMNOPQRST\0",
+        b"\xfesha256_password\0ABCDEFGHIJKLMNOPQRST\0",
+    ],
     &[
         b"\xfemysql_native_password\0",
         b"\xfemysql_native_password\0again\0",

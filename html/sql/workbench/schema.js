@@ -55,6 +55,7 @@ function row(...cells) {
 }
 
 function columnsTable(columns) {
+  if (!columns.length) return null;
   const rows = columns.map((column) => row(
     h('span', { class: 'column-name' }, column.key === 'PRI' && keyIcon(), column.name),
     code(column.type), nullable(column.nullable), column.key, defaultValue(column), extra(column), column.collation, column.comment));

@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 use crate::net::keep_alive;
 use crate::net::poll::{poll_until, poll_within};
 use crate::sqlweb::catch_panic::catch_panic;
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{DbError, NOT_MYSQL};
 
 /// The method's name, as the server asks for it.
 pub(super) const METHOD: &str = "sha256_password";
@@ -182,10 +182,10 @@ fn begin_tls(
     let Wire::Tcp(mut socket) = wire else {
         return Err(io::ErrorKind::Unsupported.into());
     };
-    let flags = answer.get_mut(1).ok_or(io::ErrorKind::InvalidData)?;
+    let flags = answer.get_mut(1).ok_or_else(not_mysql)?;
     *flags |= CLIENT_SSL;
     let request = answer.get(..SSL_REQUEST);
-    write_packet(&mut socket, 1, request.ok_or(io::ErrorKind::InvalidData)?)?;
+    write_packet(&mut socket, 1, request.ok_or_else(not_mysql)?)?;
     let tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
     Ok(Wire::Tls(Box::new(StreamOwned::new(tls, socket))))
 }
@@ -216,9 +216,14 @@ fn tell_password(wire: &mut Wire, number: u8, password: &str, nonce: &[u8]) -> i
     }
     // What is no key makes the driver's library panic.
     let sealed = catch_panic(|| Ok::<_, DbError>(mysql_common::crypto::encrypt(&told, key)));
-    let sealed = sealed.map_err(|_| io::ErrorKind::InvalidData)?;
+    let sealed = sealed.map_err(|_| io::Error::other("the server's key cannot be used"))?;
     write_packet(wire, number.wrapping_add(1), &sealed)?;
     Ok(read_packet(wire)?.1)
+}
+
+/// Not of the kind "invalid data", which is TLS's.
+fn not_mysql() -> io::Error {
+    io::Error::other(NOT_MYSQL)
 }
 
 /// A packet's number and what it says (MySQL, "MySQL Packets").
@@ -228,7 +233,7 @@ fn read_packet(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     let [a, b, c, number] = head;
     let size = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
     if size > MAX_SIGN_IN {
-        return Err(io::ErrorKind::InvalidData.into());
+        return Err(not_mysql());
     }
     let mut payload = vec![0; size];
     from.read_exact(&mut payload)?;
@@ -236,7 +241,7 @@ fn read_packet(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
 }
 
 fn write_packet(to: &mut impl Write, number: u8, payload: &[u8]) -> io::Result<()> {
-    let size = u32::try_from(payload.len()).map_err(|_| io::ErrorKind::InvalidData)?;
+    let size = u32::try_from(payload.len()).map_err(|_| not_mysql())?;
     let [a, b, c, _] = size.to_le_bytes();
     let packet = Zeroizing::new([&[a, b, c, number], payload].concat());
     to.write_all(&packet)?;

@@ -25,7 +25,7 @@ const LOOKS: [(&str, bool, u32, u32); 4] = [
 
 /// Takes a picture of a state in every look and fails on what the checks find.
 #[track_caller]
-fn look(client: &Client, state: &str) {
+pub(super) fn look(client: &Client, state: &str) {
     look_at(client, state, || {});
 }
 

@@ -10,6 +10,7 @@ mod keyboard;
 mod looks;
 mod mode;
 mod modules;
+mod on_mysql;
 mod outage;
 mod results;
 mod running;

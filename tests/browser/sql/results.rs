@@ -188,7 +188,7 @@ fn explain_is_a_readable_tree() {
             "Sort",
             "Table scan on a",
             "ALL",
-            "Index lookup on b using k",
+            "ndex lookup on b using k",
             "remark",
         ],
     };
