@@ -110,6 +110,9 @@ interface ServerInfo {
   readonly: boolean;
   mode: string;
   can_write?: boolean;
+  read_only?: boolean | null;
+  super_read_only?: boolean | null;
+  innodb_read_only?: boolean | null;
   time_zone?: string;
   tool?: string;
 }

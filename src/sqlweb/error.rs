@@ -51,6 +51,9 @@ pub(crate) enum DbError {
     ReadOnly(String, Option<MySqlError>),
     /// The server is another one than it was, or the account may do less. Nothing was sent.
     Changed(String),
+    /// What is at the address may spread a session's statements over servers, so that read-only mode cannot hold there;
+    /// with what it is. Nothing was sent.
+    Shared(&'static str),
     /// More columns than a prepared statement can count, after which the connection is of no use.
     TooWide,
     /// The statement was stopped: by the person, by the time limit, or since its client left.
@@ -149,6 +152,10 @@ impl fmt::Display for DbError {
                 "{}, so the rest of the result is not shown; the statement came to its end and was not repeated{CHECK_EFFECT}",
                 no_room()
             ),
+            Self::Shared(proxy) => write!(
+                f,
+                "read-only mode: {proxy} is between here and the server and may run the statements of one session on several servers or connections, so that no session can be made read-only; nothing was sent (layer: connection)"
+            ),
             Self::TooWide => f.write_str(
                 "the result has more than 65,535 columns, the most that read-only mode can take; select fewer",
             ),
@@ -168,6 +175,29 @@ impl DbError {
         }
     }
 
+    /// Whether the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT`
+    /// says so of other options too; their names are in no language.
+    pub(crate) fn is_of_replica(&self) -> bool {
+        self.server_error().is_some_and(|error| match error.code {
+            OPTION_PREVENTS => {
+                error.message.contains("read-only") || error.message.contains("read_only")
+            }
+            code => code == READ_ONLY_MODE,
+        })
+    }
+
+    /// What to try, where there is something to try.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        let of_galera =
+            |error: &MySqlError| error.code == UNKNOWN_COMMAND && error.message.contains("WSREP");
+        match self.server_error() {
+            Some(_) if self.is_of_replica() => Some(REPLICA_HINT),
+            Some(error) if of_galera(error) => Some(GALERA_HINT),
+            Some(error) if error.code == OFFLINE_MODE => Some(OFFLINE_HINT),
+            _ => matches!(self, Self::Shared(_)).then_some(SHARED_HINT),
+        }
+    }
+
     /// The HTTP status that stands for this failure.
     pub(crate) fn status(&self) -> u16 {
         match self {
@@ -184,7 +214,7 @@ impl DbError {
             | Self::TooWide
             | Self::Request(_)
             | Self::Stopped(StopCause::Cancelled | StopCause::ClientLeft) => 400,
-            Self::ReadOnly(..) | Self::Changed(_) => 403,
+            Self::ReadOnly(..) | Self::Changed(_) | Self::Shared(_) => 403,
             Self::Busy => 429,
             Self::NoRoom => 503,
             Self::Stopped(StopCause::TimedOut) => 504,
@@ -252,6 +282,23 @@ fn no_room() -> String {
         OF_ONE_READER >> 20
     )
 }
+
+/// `ER_OPTION_PREVENTS_STATEMENT`.
+const OPTION_PREVENTS: u16 = 1290;
+/// `ER_READ_ONLY_MODE`.
+const READ_ONLY_MODE: u16 = 1836;
+/// `ER_UNKNOWN_COM_ERROR`, with which Galera answers everything while it cannot serve.
+const UNKNOWN_COMMAND: u16 = 1047;
+/// `ER_SERVER_OFFLINE_MODE` (MySQL).
+const OFFLINE_MODE: u16 = 3032;
+
+const REPLICA_HINT: &str = "this server is a read-only replica, or was made read-only: to write, connect to the primary server";
+
+const GALERA_HINT: &str = "this node is not part of its cluster's majority now, or is still joining it: try again in a moment, or connect to another node";
+
+const OFFLINE_HINT: &str = "this server was taken offline for maintenance (offline_mode): try again later, or connect to another server";
+
+const SHARED_HINT: &str = "connect to the server itself, or to a port of the proxy's that leads each connection to one server (no multiplexing, no splitting of reads from writes)";
 
 const LOST: &str = "the database connection was lost";
 

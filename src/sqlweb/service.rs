@@ -1,6 +1,7 @@
 //! What all requests of one web client share, and the thread that ends what has lasted too long.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -12,11 +13,11 @@ use super::conn::{
     stop_in_background, stoppable, stopped_when_gone,
 };
 use super::error::{DbError, StopCause};
-use super::gate::{Calls, Dialect};
+use super::gate::Calls;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use crate::http::{ApiError, CancelToken, Request, Response};
-use crate::sync::{Mutex, MutexGuard, Permits};
+use crate::sync::Permits;
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.
@@ -32,13 +33,14 @@ const ROUND: Duration = Duration::from_secs(1);
 pub(crate) struct Service {
     pub(crate) options: Arc<Options>,
     pub(crate) connector: Arc<Connector>,
-    info: Mutex<Arc<ServerInfo>>,
     pub(crate) sessions: SessionPool,
     pub(crate) running: RunningStatements,
     pub(crate) rows: RowBudget,
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
+    /// Whether a thread asks whether the server takes writes.
+    is_asking: AtomicBool,
 }
 
 impl Service {
@@ -46,58 +48,61 @@ impl Service {
     pub(crate) fn new(
         options: Arc<Options>,
         connector: Arc<Connector>,
-        info: ServerInfo,
         access: Option<Auth>,
     ) -> Service {
         Service {
             sessions: SessionPool::new(connector.clone(), options.readonly),
             connector,
-            info: Mutex::new(Arc::new(info)),
             options,
             running: RunningStatements::default(),
             rows: RowBudget::default(),
             tickets: Tickets::default(),
             access,
             threads: Permits::default(),
+            is_asking: AtomicBool::new(false),
         }
     }
 
-    /// What is known of the server now.
+    /// What is known of the server that a connection came to last.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
-        self.known().clone()
+        self.connector.info()
     }
 
-    fn known(&self) -> MutexGuard<'_, Arc<ServerInfo>> {
-        self.info.lock()
-    }
-
-    /// What the gate's lexer takes for granted on a connection of ours.
-    pub(crate) fn dialect(&self, no_backslash_escapes: bool) -> Dialect {
-        Dialect {
-            no_backslash_escapes,
-            ..self.info().dialect.clone()
+    /// After a statement that `only_reads` or not ended so: where that contradicts what is known of whether the server
+    /// takes writes, it is asked, on a thread of its own.
+    pub(crate) fn ask_whether_it_writes(
+        self: &Arc<Self>,
+        only_reads: bool,
+        error: Option<&DbError>,
+    ) {
+        let is_replica = self.connector.write_state().is_replica();
+        let contradicts = match error {
+            None => is_replica && !only_reads,
+            Some(error) => !is_replica && error.is_of_replica(),
+        };
+        if !contradicts || self.is_asking.swap(true, Ordering::SeqCst) {
+            return;
         }
-    }
-
-    /// Makes the session of `conn` read-only for a statement that was judged by `info` and `calls` these names. Where
-    /// the server turns out to be another one, it is asked anew for the statement after this.
-    pub(crate) fn make_read_only(
-        &self,
-        conn: &mut mysql::Conn,
-        info: &ServerInfo,
-        calls: &Calls,
-    ) -> Result<(), DbError> {
-        let outcome = readonly::make_read_only(conn, info, calls);
-        if let Err(DbError::Changed(_)) = outcome {
-            let asked = Arc::new(ServerInfo::ask(conn)?);
-            log::warn!(
-                "the server is now {}; it was {}",
-                asked.version,
-                info.version
-            );
-            *self.known() = asked;
+        let service = self.clone();
+        let asking = move || {
+            let client = CancelToken::default();
+            // Whatever takes a connection without a session has its server asked.
+            if let Err(error) = service.with_spare_conn(&client, |_| Ok(())) {
+                log::debug!(
+                    "whether the server takes writes is not known: {}",
+                    error.message
+                );
+            }
+            service.is_asking.store(false, Ordering::SeqCst);
+        };
+        let spawned = std::thread::Builder::new()
+            .name("sql".into())
+            .stack_size(STACK)
+            .spawn(asking);
+        if let Err(error) = spawned {
+            self.is_asking.store(false, Ordering::SeqCst);
+            log::warn!("no thread to ask whether the server takes writes: {error}");
         }
-        outcome
     }
 
     /// The visitor a request comes from: the session cookie in invisible mode, else empty.
@@ -151,7 +156,7 @@ impl Service {
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
-                self.make_read_only(&mut conn.driver, &self.info(), &Calls::default())?;
+                self.connector.make_read_only(conn, &Calls::default())?;
             }
             ask(&mut conn.driver)
         });

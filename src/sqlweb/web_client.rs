@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::api::Routes;
 use super::auth::Auth;
-use super::conn::{Connector, ServerInfo, readonly};
+use super::conn::{Connector, readonly};
 use super::error::DbError;
 use super::gate::Calls;
 use super::hints::hint;
@@ -98,7 +98,7 @@ impl StartError {
 
 impl From<DbError> for StartError {
     fn from(error: DbError) -> Self {
-        let hint = hint(&error);
+        let hint = error.hint().or_else(|| hint(&error));
         Self::Database {
             message: error.to_string(),
             hint,
@@ -116,7 +116,7 @@ pub fn start(options: Options) -> Result<WebClient, StartError> {
 pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClient, StartError> {
     let options = Arc::new(options);
     let connector = Arc::new(Connector::new(options.clone()));
-    let info = ask_server_info(&connector, options.readonly)?;
+    meet_server(&connector, options.readonly)?;
     let listener = listen(options.listen, bind)?;
     let addr = listener.local_addr().map_err(system)?;
     let hosts = host_policy(&options, addr)?;
@@ -131,7 +131,7 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClien
         workers: WORKERS,
         limits: Limits::default(),
     };
-    let service = Arc::new(Service::new(options, connector, info, access));
+    let service = Arc::new(Service::new(options, connector, access));
     let server = Server::start(config, Arc::new(Routes::new(&service))).map_err(system)?;
     let watcher = watcher(&service)?;
     let url = format!("http://{}/", shown(addr));
@@ -147,14 +147,14 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClien
     })
 }
 
-fn ask_server_info(connector: &Arc<Connector>, readonly: bool) -> Result<ServerInfo, DbError> {
+fn meet_server(connector: &Arc<Connector>, readonly: bool) -> Result<(), DbError> {
     let mut conn = connector.connect()?;
-    let info = ServerInfo::ask(&mut conn.driver)?;
     if readonly {
         // Shows at the start, not at the first statement, that this server cannot be made read-only.
-        readonly::make_read_only(&mut conn.driver, &info, &Calls::default())?;
+        readonly::make_read_only(&mut conn, &Calls::default())
+            .map(|writes| connector.note_write_state(writes))?;
     }
-    Ok(info)
+    Ok(())
 }
 
 impl WebClient {

@@ -68,6 +68,12 @@ test('MySQL: version 2 and the outline of EXPLAIN ANALYZE', () => {
   assert.deepEqual(outline(tree), ['Sort: t.a', ' Table scan on t t']);
   const scan = tree[0].children[0];
   assert.deepEqual([scan.cost, scan.rows, scan.actualRows], [5.1, 900, 901]);
+  assert.deepEqual([scan.ms, scan.loops, tree[0].ms], [0.2, 1, null]);
+  const [never] = planOf(asResult('-> Table scan on t  (cost=0.35 rows=1) (never executed)\n'));
+  assert.deepEqual([never.notes, never.ms], [['never run'], null]);
+  const measured = { query: 'x', operation: 'Filter: (t.a > 1)', condition: '(t.a > 1)', actual_last_row_ms: 1.5, actual_loops: 3 };
+  const [filter] = planOf(asResult(measured));
+  assert.deepEqual([filter.ms, filter.loops, filter.notes], [1.5, 3, []]);
 });
 
 test('tabular EXPLAIN', () => {

@@ -197,10 +197,10 @@ fn wrong_codes_are_limited_and_a_right_one_always_passes() {
 #[test]
 fn the_server_keeps_to_its_description() {
     let db = Database::shared();
-    db.exec("CREATE DATABASE IF NOT EXISTS described; CREATE OR REPLACE TABLE described.parent (id INT PRIMARY KEY); \
-             CREATE OR REPLACE TABLE described.t (id INT PRIMARY KEY, v TEXT, FOREIGN KEY (id) REFERENCES parent (id)); \
+    db.exec("CREATE DATABASE IF NOT EXISTS described; CREATE TABLE described.parent (id INT PRIMARY KEY); \
+             CREATE TABLE described.t (id INT PRIMARY KEY, v TEXT, FOREIGN KEY (id) REFERENCES parent (id)); \
              CREATE OR REPLACE VIEW described.v AS SELECT 1 AS x");
-    db.exec("CREATE OR REPLACE PROCEDURE described.p() BEGIN SELECT 1 AS a; SELECT 'x' AS b; END");
+    db.exec("CREATE PROCEDURE described.p() BEGIN SELECT 1 AS a; SELECT 'x' AS b; END");
     let postern = Postern::on(db, &[]);
     let mut client = postern.client();
     let document = client.get("/api/openapi.json").json();

@@ -7,6 +7,7 @@
 )]
 
 mod api;
+mod cluster;
 mod everyday;
 mod fake_mysql;
 mod gate_differential;
@@ -14,6 +15,7 @@ mod gate_names;
 mod gate_proofs;
 mod gate_vectors;
 mod invisible;
+mod on_mysql;
 mod readonly;
 mod rogue_server;
 mod signin;

@@ -1,7 +1,7 @@
 //! Signing in to the database, as a person would: every method, TLS in every mode, and whatever can stand at the other
 //! end of an address.
 //!
-//! MariaDB is the real server here; MySQL 8 is in `signin_mysql`.
+//! The real server here is the chosen one; `signin_mysql` scripts what a MySQL of one's own cannot be made to do.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::fake_mysql::{self, Command, Event, Fake, Method, Script, framed};
 use crate::starts::{cell, let_in, refusal, start, start_fake, start_with};
-use support::database::{ED25519_USER, Options, PASSWORD, USER};
+use support::database::{ED25519_USER, Kind, Options, PASSWORD, Server, USER};
 use support::postern::Finished;
 use support::{Database, Home, Postern, TIMEOUT, assert_within};
 
@@ -26,7 +26,7 @@ fn db() -> &'static Database {
         let v6 = if has_ipv6() { ",::1" } else { "" };
         Database::start(Options {
             tls: true,
-            ed25519: true,
+            ed25519: Server::chosen().kind() == Kind::MariaDb,
             init: "CREATE USER nopass@'%';\n\
                    CREATE USER mustssl@'%' IDENTIFIED BY 'secret' REQUIRE SSL;\n\
                    CREATE DATABASE shop;\n\
@@ -47,7 +47,10 @@ fn plain_db() -> &'static Database {
     static DB: OnceLock<Database> = OnceLock::new();
     DB.get_or_init(|| {
         Database::start(Options {
-            args: vec!["--skip-ssl".to_owned()],
+            args: vec![match Server::chosen().kind() {
+                Kind::MariaDb => "--skip-ssl".to_owned(),
+                Kind::MySql => "--tls-version=".to_owned(),
+            }],
             ..Options::default()
         })
     })
@@ -67,11 +70,14 @@ fn a_wrong_password_is_told_in_the_servers_own_words() {
     assert_eq!(refusal(start(&db().target(), USER, "wrong", &[])), expected);
     let expected = "plugin error: Access denied for user 'app'@'127.0.0.1' (using password: NO)";
     assert_eq!(refusal(start(&db().target(), USER, "", &[])), expected);
-    let ghost = refusal(start(&db().target(), "ghost", "x", &[]));
-    assert_eq!(
-        ghost,
-        "plugin error: Access denied for user 'ghost'@'127.0.0.1' (using password: YES)"
-    );
+    // MySQL makes up the method of an account that it does not have.
+    for nobody in ["ghost", "alice", "bob"] {
+        let refused = refusal(start(&db().target(), nobody, "x", &[]));
+        let expected = format!(
+            "plugin error: Access denied for user '{nobody}'@'127.0.0.1' (using password: YES)"
+        );
+        assert_eq!(refused, expected);
+    }
 }
 
 #[test]
@@ -96,27 +102,6 @@ fn a_database_is_entered_and_an_unknown_one_is_told() {
         &["--db-name", "nowhere"],
     ));
     assert_eq!(unknown, "plugin error: Unknown database 'nowhere'");
-}
-
-#[test]
-fn ed25519_accounts_are_let_in() {
-    for tls in ["off", "prefer"] {
-        let postern = let_in(start(
-            &db().target(),
-            ED25519_USER,
-            PASSWORD,
-            &["--tls", tls],
-        ));
-        assert_eq!(cell(&postern, "SELECT CURRENT_USER()"), "ed@%");
-        let wrong = refusal(start(
-            &db().target(),
-            ED25519_USER,
-            "wrong",
-            &["--tls", tls],
-        ));
-        let expected = "plugin error: Access denied for user 'ed'@'127.0.0.1'";
-        assert!(wrong.starts_with(expected), "{wrong}");
-    }
 }
 
 // ---- addresses
@@ -317,6 +302,29 @@ fn a_certificate_for_another_name_is_refused() {
 }
 
 #[test]
+fn an_authority_of_ones_own_vouches_without_the_name() {
+    let ca = db().ca();
+    let trusted = [("SSL_CERT_FILE", ca.to_str().unwrap())];
+    let mode = ["--tls", "verify-ca"];
+    let target = format!("127.0.0.2:{}", db().port());
+    let postern = let_in(start_with(&target, USER, PASSWORD, &mode, &trusted));
+    assert_ne!(cipher(&postern), "");
+    // The server's certificate is no authority, and where none is named nobody is trusted.
+    let other = db().ca().with_file_name("server.pem");
+    let trusted = [("SSL_CERT_FILE", other.to_str().unwrap())];
+    let refused = refusal(start_with(&target, USER, PASSWORD, &mode, &trusted));
+    assert!(refused.contains("TLS with"), "{refused}");
+    let unnamed = refusal(start_with(
+        &target,
+        USER,
+        PASSWORD,
+        &mode,
+        &[("SSL_CERT_FILE", "")],
+    ));
+    assert!(unnamed.contains("SSL_CERT_FILE"), "{unnamed}");
+}
+
+#[test]
 fn a_trust_store_that_cannot_be_read_is_told() {
     let outcome = start_with(
         &db().target(),
@@ -416,4 +424,29 @@ fn what_came_before_tls_does_not_count_as_the_servers_answer() {
     });
     let message = refusal(start_fake(&fake, &[]));
     assert!(message.contains("before TLS had begun"), "{message}");
+}
+
+mod on_mariadb {
+    use super::*;
+
+    #[test]
+    fn ed25519_accounts_are_let_in() {
+        for tls in ["off", "prefer"] {
+            let postern = let_in(start(
+                &db().target(),
+                ED25519_USER,
+                PASSWORD,
+                &["--tls", tls],
+            ));
+            assert_eq!(cell(&postern, "SELECT CURRENT_USER()"), "ed@%");
+            let wrong = refusal(start(
+                &db().target(),
+                ED25519_USER,
+                "wrong",
+                &["--tls", tls],
+            ));
+            let expected = "plugin error: Access denied for user 'ed'@'127.0.0.1'";
+            assert!(wrong.starts_with(expected), "{wrong}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Everything started here ends when its owner is dropped, when the test panics, and
 //! when the test process itself is killed (see [`kill_on_drop`]).
+pub mod balancer;
 pub mod chromium;
 pub mod database;
 pub mod gateway;

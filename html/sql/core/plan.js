@@ -11,6 +11,8 @@
  * @property {string} key the index used
  * @property {number|null} rows estimated
  * @property {number|null} actualRows measured, where the plan was run
+ * @property {number|null} ms measured time of one run until the last row, in milliseconds (MySQL)
+ * @property {number|null} loops how often it was run
  * @property {number|null} cost
  * @property {number|null} filtered percent
  * @property {string[]} notes conditions and remarks
@@ -76,7 +78,7 @@ function fromJson(text) {
 
 /** @param {string} label @param {Partial<PlanNode>} [fields] @returns {PlanNode} */
 function node(label, fields = {}) {
-  const empty = { table: '', access: '', key: '', rows: null, actualRows: null, cost: null, filtered: null, known: true };
+  const empty = { table: '', access: '', key: '', rows: null, actualRows: null, ms: null, loops: null, cost: null, filtered: null, known: true };
   const made = { label, ...empty, notes: [], warnings: [], children: [], ...fields };
   warnOfScan(made);
   return made;
@@ -262,8 +264,10 @@ function fromOperation(operation, depth) {
     key: operation.index_name ?? '',
     rows: number(operation.estimated_rows),
     actualRows: number(operation.actual_rows),
+    ms: number(operation.actual_last_row_ms),
+    loops: number(operation.actual_loops),
     cost: number(operation.estimated_total_cost),
-    notes: operation.condition ? [`condition: ${operation.condition}`] : [],
+    notes: operation.condition && !label.includes(operation.condition) ? [`condition: ${operation.condition}`] : [],
     children: inputs.map((input) => fromOperation(input, depth + 1)),
   });
 }
@@ -296,6 +300,9 @@ function outlineNode(body) {
     cost: figure(/\(cost=(?:[\d.e+]+\.\.)?([\d.e+]+)/),
     rows: figure(/\(cost=[^)]*rows=([\d.e+]+)/),
     actualRows: figure(/actual[^)]*rows=([\d.e+]+)/),
+    ms: figure(/\(actual time=[\d.e+-]+\.\.([\d.e+-]+)/),
+    loops: figure(/\(actual[^)]*loops=([\d.e+]+)/),
+    notes: /\(never executed\)/.test(body) ? ['never run'] : [],
   });
 }
 

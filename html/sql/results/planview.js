@@ -49,6 +49,7 @@ function figures(node) {
   const parts = [];
   if (node.rows !== null) parts.push(`≈ ${round(node.rows)} ${node.rows === 1 ? 'row' : 'rows'}`);
   if (node.actualRows !== null) parts.push(`${round(node.actualRows)} in fact`);
+  if (node.ms !== null) parts.push(node.loops > 1 ? `${round(node.ms)} ms × ${round(node.loops)}` : `${round(node.ms)} ms`);
   if (node.filtered !== null && node.filtered < 100) parts.push(`${round(node.filtered)} % pass`);
   if (node.cost !== null) parts.push(`cost ${round(node.cost)}`);
   return parts.join(' · ');

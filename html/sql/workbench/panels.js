@@ -82,6 +82,18 @@ export function showSettings(settings, change) {
   });
 }
 
+/** What it means that the server itself takes no writes. @param {string[]} by  the server's variables that say so */
+export function showReplicaAdvice(by) {
+  return openDialog({
+    title: 'This server takes no writes',
+    body: [
+      h('p', { text: `The server has ${by.map((name) => `${name} = ON`).join(' and ')}, as a replica has: statements that write are refused by it, and what it shows may be a little behind its primary server.` }),
+      h('p', { text: 'To write, connect to the primary server. An account with a privilege of its own (READ_ONLY ADMIN, CONNECTION_ADMIN, SUPER) may write here all the same, unless super_read_only or innodb_read_only is on.' }),
+    ],
+    actions: [{ label: 'Close', value: undefined, kind: 'primary' }],
+  });
+}
+
 /** Why an account that could write is a risk in read-only mode, and what to do. @param {{user: string}} info */
 export function showAccountAdvice({ user }) {
   const sql = "CREATE USER 'reader'@'%' IDENTIFIED BY '…';\nGRANT SELECT, SHOW VIEW ON `mydb`.* TO 'reader'@'%';";

@@ -3,7 +3,7 @@ import { byId, fill, h, icon } from '../../common/dom.js';
 import { announce, showStrip } from '../../common/announce.js';
 import { formatMs } from '../../common/figures.js';
 import { retryPause } from '../../common/transport.js';
-import { showAccountAdvice } from './panels.js';
+import { showAccountAdvice, showReplicaAdvice } from './panels.js';
 
 /** Time between two health checks while all is well, in ms. */
 const HEALTHY_MS = 15_000;
@@ -30,6 +30,20 @@ export function showInfo(info) {
   const could = byId('could-write');
   could.hidden = !(readOnly && info.can_write);
   could.onclick = () => showAccountAdvice(info);
+  showReplica(info);
+}
+
+/** The server's own variables that keep it from writing, in its words. @param {ServerInfo} info */
+const readOnlyBy = (info) => ['super_read_only', 'read_only', 'innodb_read_only'].filter((name) => info[name] === true);
+
+/** That the server takes no writes, beside the mode; that may change at any time. @param {ServerInfo} info */
+function showReplica(info) {
+  const by = readOnlyBy(info);
+  const badge = byId('replica');
+  badge.hidden = !by.length;
+  badge.title = `This server is a read-only replica (${by.join(', ')}): it takes no writes`;
+  badge.setAttribute('aria-label', 'Replica: this server takes no writes. What that means');
+  badge.onclick = () => showReplicaAdvice(by);
 }
 
 /** Watches whether the server answers: a dot with the latency, and a strip while it does not. */

@@ -18,9 +18,15 @@ pub(crate) fn checkout_error(error: CheckoutError) -> ApiError {
 
 /// A database failure as the API tells it.
 pub(crate) fn api_error(error: &DbError) -> ApiError {
-    let told = ApiError::new(error.status(), error.to_string());
+    let message = match error.hint() {
+        Some(hint) => format!("{error}\n{hint}"),
+        None => error.to_string(),
+    };
+    let told = ApiError::new(error.status(), message);
     let told = match error {
-        DbError::ReadOnly(..) | DbError::Changed(_) => told.with("layer", "connection"),
+        DbError::ReadOnly(..) | DbError::Changed(_) | DbError::Shared(_) => {
+            told.with("layer", "connection")
+        }
         _ => told,
     };
     match (error, error.server_error()) {

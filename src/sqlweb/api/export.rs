@@ -85,7 +85,7 @@ const ONE_SET: [&str; 8] = [
 
 /// Whether `sql` may return several result sets, as a procedure does. How many there are is known at its end.
 fn has_several_sets(service: &Service, sql: &str) -> bool {
-    match gate::check(sql, &service.dialect(false)) {
+    match gate::check(sql, &service.info().dialect) {
         Ok(_) => false,
         Err(refusal) => {
             let is_query = refusal.statement.starts_with("function ");

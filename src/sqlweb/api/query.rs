@@ -98,7 +98,7 @@ fn members(error: &ApiError) -> Map<String, Value> {
 
 /// Only a procedure or a compound statement returns several result sets, and those do not pass the gate.
 fn may_return_several(service: &Service, sql: &str) -> bool {
-    !service.options.readonly && gate::check(sql, &service.dialect(false)).is_err()
+    !service.options.readonly && gate::check(sql, &service.info().dialect).is_err()
 }
 
 /// Stops the visitor's statement of the given id.

@@ -154,6 +154,7 @@ fn turn_down(request: Request, by_script: bool, status: u16, message: &str) {
 /// From memory alone, so that it answers at once whatever the database does.
 fn info(service: &Arc<Service>, request: Request) {
     let info = service.info();
+    let writes = service.connector.write_state();
     let (host, port) = match &service.options.target {
         Target::Tcp { host, port } => (host.clone(), Some(*port)),
         Target::Unix(path) => (path.display().to_string(), None),
@@ -167,6 +168,9 @@ fn info(service: &Arc<Service>, request: Request) {
         "readonly": service.options.readonly,
         "mode": if service.options.readonly { "read-only" } else { "read-write" },
         "can_write": info.can_write,
+        "read_only": writes.read_only,
+        "super_read_only": writes.super_read_only,
+        "innodb_read_only": writes.innodb_read_only,
         "time_zone": info.time_zone,
         "invisible": service.access.is_some(),
         "tool": concat!("postern ", env!("CARGO_PKG_VERSION")),

@@ -3,21 +3,29 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
+use rustls::pki_types::ServerName;
 
 use super::abandoned::AbandonedConns;
 use super::authority;
 use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::driver::rows;
-use super::identity::IdentityQuery;
+use super::identity::{CLEAN, IdentityQuery};
+use super::known_servers::KnownServers;
+use super::server_info::ServerInfo;
+use super::sha256;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
+use super::tls_config::tls_config;
+use super::write_state::{self, WriteState};
+use super::{proxy, readonly};
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use crate::sqlweb::gate::Calls;
 use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target, TlsMode};
 use crate::store::random;
@@ -43,6 +51,10 @@ const PROBE_INTERVAL_S: u32 = 10;
 /// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
 const PROBES: u32 = 3;
 
+/// Connections that are made, one after the other, until one is on a server that is known: each server behind a balancer
+/// is met once.
+const ACQUAINTANCES: usize = 8;
+
 /// Stack of the thread that signs in: the driver with a TLS handshake needs about 60 KiB in a debug build.
 const STACK: usize = 512 << 10;
 
@@ -53,11 +65,15 @@ pub(crate) struct Connector {
     max_packet: usize,
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
     offers_tls: AtomicU8,
+    /// Whether the account was let in by way of [`sha256`].
+    by_sha256: AtomicBool,
     in_use: Permits,
     /// Gets a message when a connection could not be made.
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
     pub(super) question: IdentityQuery,
+    /// Those that were met.
+    servers: KnownServers,
     /// Short connections of ours that must have ended by a time.
     pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,
     /// Connections that were given up while the server was at work.
@@ -80,9 +96,11 @@ impl Connector {
             },
             options,
             offers_tls: AtomicU8::new(UNKNOWN),
+            by_sha256: AtomicBool::new(false),
             in_use: Permits::default(),
             missed: crossbeam_channel::bounded(1),
             question: IdentityQuery::default(),
+            servers: KnownServers::default(),
             controls: Mutex::default(),
             abandoned: AbandonedConns::default(),
         }
@@ -93,8 +111,97 @@ impl Connector {
         self.missed.1.clone()
     }
 
-    /// A new counted connection that speaks UTF-8. Fails with [`DbError::Busy`] at the cap.
+    /// A new counted connection that speaks UTF-8, with what is known of its server. Fails with [`DbError::Busy`] at the
+    /// cap, and in read-only mode with [`DbError::Shared`] where something in between spreads a session's statements.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
+        for _ in 0..ACQUAINTANCES {
+            let mut conn = self.counted()?;
+            if self.options.readonly {
+                proxy::refuse_spreading(&mut conn)?;
+            }
+            if self.introduce(&mut conn)? {
+                return Ok(conn);
+            }
+        }
+        Err(self.unreachable("each connection came to another server"))
+    }
+
+    /// Gives the connection what is known of its server, which is asked where it is a new one. False where the connection
+    /// cannot be used after that.
+    fn introduce(&self, conn: &mut DbConn) -> Result<bool, DbError> {
+        let is_clean = if let Some(info) = self.servers.meet(&conn.server) {
+            conn.info = Some(info);
+            true
+        } else {
+            !self.ask_info(conn)?
+        };
+        // In read-only mode each statement asks that.
+        if is_clean && !self.options.readonly {
+            self.make_clean(conn)?;
+        }
+        Ok(is_clean)
+    }
+
+    /// Asks the connection's server what it is; true where the connection was left in another role.
+    pub(super) fn ask_info(&self, conn: &mut DbConn) -> Result<bool, DbError> {
+        let (info, in_a_role) = ServerInfo::ask(&mut conn.driver)?;
+        log::debug!("met a server of version {}", info.version);
+        conn.info = Some(self.servers.learn(conn.server.clone(), info));
+        Ok(in_a_role)
+    }
+
+    /// Makes the session of `conn` read-only for a statement that `calls` these names. Where the server turns out to be
+    /// another one than was met on the connection, it is asked anew for the statement after this.
+    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &Calls) -> Result<(), DbError> {
+        let was = conn.info();
+        match readonly::make_read_only(conn, calls) {
+            Ok(write_state) => {
+                self.note_write_state(write_state);
+                Ok(())
+            }
+            Err(error) => {
+                if let DbError::Changed(_) = error {
+                    self.ask_info(conn)?;
+                    let now = conn.info();
+                    log::warn!("the server is now {}; it was {}", now.version, was.version);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What is known of the server that was met last.
+    pub(crate) fn info(&self) -> Arc<ServerInfo> {
+        let last = self.servers.last();
+        last.expect("a web client starts once it has met a server")
+    }
+
+    /// Whether there are servers of several kinds or versions behind the address.
+    pub(crate) fn servers_differ(&self) -> bool {
+        self.servers.differ()
+    }
+
+    /// Whether the server that was asked last takes writes.
+    pub(crate) fn write_state(&self) -> WriteState {
+        self.servers.write_state()
+    }
+
+    /// Notes what a server said of that, see [`write_state`].
+    pub(crate) fn note_write_state(&self, write_state: Option<WriteState>) {
+        self.servers.note(write_state);
+    }
+
+    /// Sets the connection to UTF-8 and, in the same round trip, asks whether its server takes writes.
+    pub(super) fn make_clean(&self, conn: &mut DbConn) -> Result<(), DbError> {
+        let question = conn.info.as_ref().and_then(|info| info.write_state);
+        let text =
+            question.map_or_else(|| CLEAN.into(), |asked| format!("{CLEAN}; SELECT {asked}"));
+        let answer = rows(&mut conn.driver, &text)?;
+        self.note_write_state(write_state::in_column(answer.first(), 0));
+        Ok(())
+    }
+
+    fn counted(self: &Arc<Self>) -> Result<DbConn, DbError> {
         let conn = self.connect_with(Some(self.permit()?), HANDSHAKE_TIMEOUT);
         let mut conn = conn.inspect_err(|_| {
             // One message is enough.
@@ -185,6 +292,9 @@ impl Connector {
             driver,
             moved: false,
             server: None,
+            name: None,
+            is_shared: false,
+            info: None,
             is_dated: false,
             has_state: false,
             permit,
@@ -216,6 +326,10 @@ impl Connector {
         if with_tls && self.verifies() {
             authority::check_trust_store(self.options.tls)?;
         }
+        let may_tell = self.key_rule(address, with_tls).is_none();
+        if may_tell && self.by_sha256.load(Ordering::SeqCst) {
+            return self.dial_by_sha256(address, with_tls);
+        }
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
                 authority::without_public(|| Conn::new(self.opts(address, with_tls))).ok_or_else(
@@ -233,8 +347,61 @@ impl Connector {
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
                 self.without_tls(address, known)
             }
+            Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
+                if may_tell && name == sha256::METHOD =>
+            {
+                self.dial_by_sha256(address, with_tls)
+            }
             Err(error) => Err(self.refused(error, address)),
         }
+    }
+
+    /// Signs in by way of a thread of ours, which ends with the connection.
+    fn dial_by_sha256(&self, address: Option<SocketAddr>, with_tls: bool) -> Result<Conn, DbError> {
+        let server = self.sha256_server(address, with_tls)?;
+        let timeouts = sha256::Timeouts {
+            connect: CONNECT_TIMEOUT,
+            read: SIGN_IN_READ_TIMEOUT,
+            silence: Duration::from_millis(KEEPALIVE_MS.into()),
+            probe: Duration::from_secs(PROBE_INTERVAL_S.into()),
+        };
+        let password = self.options.password.clone();
+        let door = sha256::Door::open(&self.options.run_dir, server, password, timeouts);
+        let no_door = |error| self.unreachable(&format!("no way for {}: {error}", sha256::METHOD));
+        let door = door.map_err(no_door)?;
+        let opts = self
+            .opts(None, true)
+            .ssl_opts(None::<SslOpts>)
+            .socket(Some(door.path().to_string_lossy()));
+        let outcome = Conn::new(opts);
+        self.by_sha256.store(outcome.is_ok(), Ordering::SeqCst);
+        if outcome.is_ok() && with_tls {
+            self.offers_tls.store(OFFERED, Ordering::SeqCst);
+        }
+        outcome.map_err(|error| match (plain(error), door.failure()) {
+            (mysql::Error::MySqlError(error), _) => DbError::Denied(error),
+            (_, Some(error)) => self.io_refused(&error, true),
+            (error, _) => self.refused(error, address),
+        })
+    }
+
+    fn sha256_server(
+        &self,
+        address: Option<SocketAddr>,
+        with_tls: bool,
+    ) -> Result<sha256::Server, DbError> {
+        let (address, host) = match (&self.options.target, address) {
+            (Target::Tcp { .. }, Some(address)) if !with_tls => {
+                return Ok(sha256::Server::Tcp(address));
+            }
+            (Target::Tcp { host, .. }, Some(address)) => (address, host),
+            (Target::Unix(path), _) => return Ok(sha256::Server::Unix(path.clone())),
+            _ => return Err(self.unreachable("the name has no address")),
+        };
+        let name = ServerName::try_from(self.dialled_name(host, address.ip()));
+        let name = name.map_err(|error| DbError::Tls(error.to_string()))?;
+        let config = tls_config(self.options.tls)?;
+        Ok(sha256::Server::Tls(address, config, name))
     }
 
     /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
@@ -355,6 +522,11 @@ impl Connector {
             mysql::Error::DriverError(DriverError::ConnectTimeout) => {
                 self.unreachable("connection timed out")
             }
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name))
+                if name == sha256::METHOD =>
+            {
+                self.no_trusted_key()
+            }
             mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
                 DbError::Auth(format!(
                     "{} asks for the sign-in method '{name}', which is not supported",
@@ -372,16 +544,20 @@ impl Connector {
                 DbError::Tls(format!("TLS with {} failed: {error}", self.options.target))
             }
             mysql::Error::IoError(error) if self.key_was_refused(&error, address) => {
-                DbError::Auth(format!(
-                    "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
-                    self.options.target
-                ))
+                self.no_trusted_key()
             }
             mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
             mysql::Error::CodecError(_) => self.unreachable(NOT_MYSQL),
             mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
             other => self.unreachable(&other.to_string()),
         }
+    }
+
+    fn no_trusted_key(&self) -> DbError {
+        DbError::Auth(format!(
+            "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
+            self.options.target
+        ))
     }
 
     fn key_was_refused(&self, error: &std::io::Error, address: Option<SocketAddr>) -> bool {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mysql::Conn;
 
+use super::server_info::ServerInfo;
 use super::socket_handle::SocketHandle;
 use crate::sync::Permit;
 
@@ -23,6 +24,12 @@ pub(crate) struct DbConn {
     pub(crate) id: u64,
     /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.
     pub(crate) server: Option<Arc<str>>,
+    /// How that server names itself, to be asked again.
+    pub(super) name: Option<ServerName>,
+    /// Whether the server's number of the connection is not the one that the greeting had: something in between answers.
+    pub(super) is_shared: bool,
+    /// What is known of that server; a control connection goes without.
+    pub(super) info: Option<Arc<ServerInfo>>,
     /// Whether that tells one start of the server from the next; ids begin anew at each.
     pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
@@ -31,7 +38,21 @@ pub(crate) struct DbConn {
     pub(super) permit: Option<Permit>,
 }
 
+/// A server's name for itself.
+pub(crate) struct ServerName {
+    /// The expression that answers it.
+    pub(super) asked: &'static str,
+    /// Its answer.
+    pub(super) answered: String,
+}
+
 impl DbConn {
+    /// What is known of the server that this connection is on.
+    pub(crate) fn info(&self) -> Arc<ServerInfo> {
+        let info = self.info.clone();
+        info.expect("a connection that is handed out knows its server")
+    }
+
     /// Calls the driver with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
     pub(crate) fn with_read_timeout<T>(
         &mut self,

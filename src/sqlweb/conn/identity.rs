@@ -6,27 +6,49 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mysql::{Conn, Row};
 
-use super::db_conn::DbConn;
+use super::db_conn::{DbConn, ServerName};
 use super::driver::{rows, run_silently};
 use crate::sqlweb::error::DbError;
 
 /// What text is sent and received in, whatever the server's default is.
 pub(crate) const CLEAN: &str = "SET NAMES utf8mb4";
 
-/// The ways to ask, in the order they are tried: each answers one text that no other server has, the connection's id, and
-/// when the server was started, where it says that; from then on no two connections have the same id. MySQL has an id of
-/// the server besides, which outlives a restart. Both servers count a statement's time and their own from the same
-/// clock's reading, so that the difference is always the same.
-const WAYS: [&str; 4] = [
-    "SELECT CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id), CONNECTION_ID(), UNIX_TIMESTAMP() - \
-     (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime')",
-    "SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id, @@datadir), CONNECTION_ID(), UNIX_TIMESTAMP() - \
-     (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME')",
-    "SELECT CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id), CONNECTION_ID(), NULL",
-    "SELECT CONCAT_WS('/', @@hostname, @@port, @@server_id), CONNECTION_ID(), NULL",
+/// A way to ask which server it is.
+struct Way {
+    /// Answers one text that no other server has.
+    name: &'static str,
+    /// When the server was started, in whole seconds of its clock.
+    start: &'static str,
+}
+
+/// In the order they are tried. No two connections since a server's start have the same id, so the start belongs to the
+/// identity where the server says it; MySQL has an id of the server besides, which outlives a restart. Both servers
+/// count a statement's time and their own from the same clock's reading, so that the difference is always the same.
+const WAYS: [Way; 4] = [
+    Way {
+        name: "CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id)",
+        start: "UNIX_TIMESTAMP() - (SELECT VARIABLE_VALUE FROM performance_schema.global_status \
+                WHERE VARIABLE_NAME = 'Uptime')",
+    },
+    Way {
+        name: "CONCAT_WS('/', @@hostname, @@port, @@server_id, @@datadir)",
+        start: "UNIX_TIMESTAMP() - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
+                WHERE VARIABLE_NAME = 'UPTIME')",
+    },
+    Way {
+        name: "CONCAT_WS('/', @@server_uuid, @@hostname, @@port, @@server_id)",
+        start: UNKNOWN,
+    },
+    Way {
+        name: "CONCAT_WS('/', @@hostname, @@port, @@server_id)",
+        start: UNKNOWN,
+    },
 ];
 
-/// How the servers at one address are asked; remembers which way was answered.
+/// In place of a start.
+const UNKNOWN: &str = "NULL";
+
+/// How the servers at one address are asked; remembers which of the ways that tell the start was answered.
 #[derive(Default)]
 pub(crate) struct IdentityQuery {
     way: AtomicUsize,
@@ -37,13 +59,20 @@ impl IdentityQuery {
     /// say is no failure: it is unknown then.
     pub(crate) fn ask(&self, conn: &mut DbConn) -> Result<(), DbError> {
         let known = self.way.load(Ordering::SeqCst);
-        let all = WAYS.iter().enumerate();
-        for (way, question) in all.clone().skip(known).chain(all.take(known)) {
-            match rows(&mut conn.driver, &format!("{CLEAN}; {question}")) {
+        // Always in this order, so that servers of two kinds behind one address are each asked the same every time.
+        let rest = WAYS.iter().enumerate().filter(|(at, _)| *at != known);
+        for (at, way) in WAYS.iter().enumerate().skip(known).take(1).chain(rest) {
+            let question = format!(
+                "{CLEAN}; SELECT {}, CONNECTION_ID(), {}",
+                way.name, way.start
+            );
+            match rows(&mut conn.driver, &question) {
                 Err(DbError::Statement(_)) => {}
                 answer => {
-                    self.way.store(way, Ordering::SeqCst);
-                    note(conn, answer?.first());
+                    if way.start != UNKNOWN {
+                        self.way.store(at, Ordering::SeqCst);
+                    }
+                    note(conn, way, answer?.first());
                     return Ok(());
                 }
             }
@@ -52,24 +81,32 @@ impl IdentityQuery {
     }
 }
 
-fn note(conn: &mut DbConn, answer: Option<&Row>) {
+fn note(conn: &mut DbConn, way: &Way, answer: Option<&Row>) {
     let text = |i: usize| answer?.get_opt::<String, _>(i)?.ok();
     let id = text(1).and_then(|id| id.parse::<u64>().ok());
-    // The greeting has the lower 32 bits. Another number is that of something in between, such as a proxy that shares
-    // its connections: an id of the server's would mean nothing there.
-    if let (Some(server), Some(id)) = (text(0), id)
-        && is_same(id, &conn.driver)
-    {
-        let start = text(2);
-        conn.id = id;
-        conn.is_dated = start.is_some();
-        conn.server = Some(match start {
-            Some(start) => format!("{server}/{start}").into(),
-            None => Arc::from(server),
-        });
+    let (Some(server), Some(id)) = (text(0), id) else {
+        return;
+    };
+    // Another number is that of something in between, such as a proxy that shares its connections: an id of the
+    // server's would mean nothing there.
+    conn.is_shared = !is_greeted_as(id, &conn.driver);
+    if conn.is_shared {
+        return;
     }
+    let start = text(2);
+    conn.id = id;
+    conn.is_dated = start.is_some();
+    conn.server = Some(match start {
+        Some(start) => format!("{server}/{start}").into(),
+        None => Arc::from(server.as_str()),
+    });
+    conn.name = Some(ServerName {
+        asked: way.name,
+        answered: server,
+    });
 }
 
-fn is_same(id: u64, conn: &Conn) -> bool {
+/// Whether the greeting had this number of the connection, of which it has the lower 32 bits.
+pub(super) fn is_greeted_as(id: u64, conn: &Conn) -> bool {
     id & u64::from(u32::MAX) == u64::from(conn.connection_id())
 }

@@ -50,6 +50,8 @@ pub(crate) struct SentStatement {
     pub(crate) socket: SocketHandle,
     /// What is compared of its text; `None` where questions of ours run.
     text: Option<String>,
+    /// The database it runs in, where that is known.
+    database: Option<String>,
     /// Whether the server may show another text in its place: of what it calls, or without its passwords.
     may_differ: bool,
     since: Instant,
@@ -63,8 +65,24 @@ impl SentStatement {
             server: conn.server.clone(),
             socket: conn.socket.clone(),
             text: sql.map(compared),
+            database: None,
             may_differ: !harmless,
             since: Instant::now(),
+        }
+    }
+
+    /// The same, in that database.
+    pub(crate) fn within(self, database: Option<&str>) -> Self {
+        let database = database.map(str::to_owned);
+        Self { database, ..self }
+    }
+
+    /// Whether a process list that shows this database may mean the statement: servers that fold the case of names show
+    /// them folded.
+    fn may_be_in(&self, shown: Option<&str>) -> bool {
+        match (&self.database, shown) {
+            (Some(own), Some(shown)) if own.is_ascii() => own.eq_ignore_ascii_case(shown),
+            _ => true,
         }
     }
 
@@ -75,6 +93,7 @@ impl SentStatement {
             server: None,
             socket,
             text: None,
+            database: None,
             may_differ: false,
             since: Instant::now(),
         }
@@ -205,7 +224,8 @@ fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError>
             ListedAs::Gone
         });
     };
-    if !is_ours(row) && !sent.may_differ {
+    let is_ours = is_ours(row) && sent.may_be_in(field(row, "DB").as_deref());
+    if !is_ours && !sent.may_differ {
         return Ok(ListedAs::Other);
     }
     let shown = field(row, "INFO").map(|text| compared(&text));
@@ -273,6 +293,7 @@ mod tests {
             server: None,
             socket: SocketHandle::default(),
             text: text.map(compared),
+            database: None,
             may_differ,
             since: Instant::now(),
         }
@@ -309,5 +330,14 @@ mod tests {
         let select = sent(Some("SELECT 1"), false);
         assert!(is_ours(&select, None, 1) && !is_ours(&select, None, 60));
         assert!(is_ours(&sent(None, false), Some("SHOW TABLES"), 0));
+    }
+
+    #[test]
+    fn another_database_is_another_statement() {
+        let shop = sent(None, false).within(Some("Shop"));
+        assert!(shop.may_be_in(Some("Shop")) && shop.may_be_in(Some("shop")));
+        assert!(!shop.may_be_in(Some("shop2")) && shop.may_be_in(None));
+        assert!(sent(None, false).may_be_in(Some("shop")));
+        assert!(sent(None, false).within(Some("ä")).may_be_in(Some("?")));
     }
 }

@@ -8,9 +8,12 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::db_conn::DbConn;
 use super::driver::{call_driver, rows};
+use super::proxy;
 use super::server_info::{ServerInfo, dialect_of};
 use super::stored_functions;
+use super::write_state::{self, WriteState};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::Calls;
@@ -18,17 +21,22 @@ use crate::sqlweb::gate::Calls;
 /// `ER_UNSUPPORTED_PS`: the server cannot prepare this kind of statement.
 const UNSUPPORTED_PS: u16 = 1295;
 
+/// Columns of what is always asked; what is asked of calls comes after them.
+const OWN_COLUMNS: usize = 9;
+
 /// Resets the connection, makes its session read-only and begins a read-only transaction, which the next reset ends;
 /// outside one, a stored function behind a view could make the session writable for the rest of its statement (MariaDB).
-/// Fails unless the server confirms every part of it, is still the one that `info` describes, and has no function of
-/// somebody's under a name that the statement `calls`. [`DbError::Changed`] asks for new info.
+/// Fails unless the server confirms every part of it, is still the one that was met on this connection, and has no
+/// function of somebody's under a name that the statement `calls`. [`DbError::Changed`] asks for new info. Answers
+/// whether the server takes writes at all, where it says so.
 pub(crate) fn make_read_only(
-    conn: &mut Conn,
-    info: &ServerInfo,
+    conn: &mut DbConn,
     calls: &Calls,
-) -> Result<(), DbError> {
-    call_driver(|| conn.reset())?;
-    let answer = match rows(conn, &setting(info, calls)) {
+) -> Result<Option<WriteState>, DbError> {
+    call_driver(|| conn.driver.reset())?;
+    let info = &*conn.info();
+    let setting = setting(conn, info, calls);
+    let answer = match rows(&mut conn.driver, &setting) {
         // A variable or a mode that this server does not know, a table that the account may not read any more.
         Err(DbError::Statement(error)) => {
             return Err(changed(&format!(
@@ -47,17 +55,18 @@ pub(crate) fn make_read_only(
             info.version
         )));
     }
-    let own = conn.connection_id().to_string();
+    if !proxy::is_same(conn, text(3).as_deref(), text(7).as_deref()) {
+        return Err(proxy::named(conn));
+    }
     let asked = if calls.is_empty() {
         0
     } else {
         stored_functions::COLUMNS
     };
-    let confirmed = row.is_some_and(|row| row.len() == 7 + asked)
+    let confirmed = row.is_some_and(|row| row.len() == OWN_COLUMNS + asked)
         && text(0).as_deref() == Some("1")
         && text(1).is_some_and(|modes| same_modes(&modes, &info.pinned_mode))
         && text(2).as_deref() == Some("utf8mb4")
-        && text(3) == Some(own)
         && text(4).as_deref() == Some("1");
     if !confirmed {
         return Err(DbError::ReadOnly(
@@ -67,18 +76,19 @@ pub(crate) fn make_read_only(
     }
     let granted = answer.filter_map(|row| row.get_opt::<String, _>(0)?.ok());
     let database = text(6);
-    if text(11).is_some() {
+    if text(OWN_COLUMNS + 4).is_some() {
         return Err(refused("of sys", PACKAGE));
     }
-    match text(7)
-        .or_else(|| text(8))
+    match text(OWN_COLUMNS)
+        .or_else(|| text(OWN_COLUMNS + 1))
         .or_else(|| stored_functions::granted(granted, calls, database.as_deref(), info))
     {
         None => proven(
             calls,
-            &text(9).unwrap_or_default(),
-            &text(10).unwrap_or_default(),
-        ),
+            &text(OWN_COLUMNS + 2).unwrap_or_default(),
+            &text(OWN_COLUMNS + 3).unwrap_or_default(),
+        )
+        .map(|()| write_state::in_column(row, 8)),
         Some(name) if name.eq_ignore_ascii_case("sys") => Err(refused("of sys", PACKAGE)),
         Some(name) => Err(taken(&name)),
     }
@@ -119,24 +129,37 @@ fn refused(name: &str, why: &str) -> DbError {
 }
 
 /// One round trip: what is set, what the server says of it, and who else has a function of a called name.
-fn setting(info: &ServerInfo, calls: &Calls) -> String {
-    let (variable, mode) = (info.read_only_variable(), &info.pinned_mode);
+fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
+    let (variable, guard) = (info.read_only_variable(), guard(info));
+    let name = conn.name.as_ref().map_or("NULL", |name| name.asked);
+    let write_state = info.write_state.unwrap_or("NULL");
     let in_transaction = if info.dialect.mariadb {
         " AND @@in_transaction"
     } else {
         ""
     };
     let set = format!(
-        "SET NAMES utf8mb4, sql_mode = '{mode}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
-         START TRANSACTION READ ONLY; \
-         SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID(), \
-         @@session.autocommit{in_transaction}, VERSION(), DATABASE()"
+        "{guard}SELECT @@session.{variable}, @@session.sql_mode, @@session.character_set_client, CONNECTION_ID(), \
+         @@session.autocommit{in_transaction}, VERSION(), DATABASE(), {name}, {write_state}"
     );
     if calls.is_empty() {
         return set;
     }
     set + &stored_functions::questions(info, calls)
 }
+
+/// What makes a session read-only, to stand before the statement in the same packet, so that both come to the same
+/// server whatever is in between. It is [`GUARDS`] statements.
+pub(crate) fn guard(info: &ServerInfo) -> String {
+    format!(
+        "SET NAMES utf8mb4, sql_mode = '{}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
+         START TRANSACTION READ ONLY; ",
+        info.pinned_mode
+    )
+}
+
+/// See [`guard`].
+pub(crate) const GUARDS: usize = 3;
 
 fn changed(how: &str) -> DbError {
     DbError::Changed(format!(

@@ -1,8 +1,9 @@
-//! What is known of the server and the account, asked once at the start.
+//! What is known of a server and the account, asked once of each server behind the address.
 
 use mysql::{Conn, Row};
 
 use super::driver::rows;
+use super::write_state;
 use crate::sqlweb::error::{DbError, NOT_MYSQL};
 use crate::sqlweb::gate::Dialect;
 
@@ -24,11 +25,13 @@ pub(crate) struct ServerInfo {
     pub(crate) can_write: bool,
     /// The table of loadable functions and its column of names, where the account may read it.
     pub(crate) loadable: Option<(&'static str, &'static str)>,
+    /// What asks whether it takes writes, see [`write_state`].
+    pub(super) write_state: Option<&'static str>,
 }
 
 impl ServerInfo {
-    /// Asks the server.
-    pub(crate) fn ask(conn: &mut Conn) -> Result<Self, DbError> {
+    /// Asks the server; with whether the connection was left in another role than it was in, so that nobody should use it.
+    pub(crate) fn ask(conn: &mut Conn) -> Result<(Self, bool), DbError> {
         let answer = rows(
             conn,
             "SELECT VERSION(), @@session.time_zone, @@global.sql_mode, @@system_time_zone",
@@ -43,15 +46,20 @@ impl ServerInfo {
             zone => zone,
         };
         let dialect = dialect_of(&version);
-        Ok(Self {
-            // Before the grants, which end in a role.
-            loadable: loadable(conn, &dialect)?,
+        // Before the grants, which end in a role.
+        let loadable = loadable(conn, &dialect)?;
+        let write_state = write_state::question(conn, &dialect)?;
+        let (grants, in_a_role) = grants(conn, dialect.mariadb)?;
+        let info = Self {
+            loadable,
+            write_state,
             version,
             time_zone: zone,
             pinned_mode: pinned_mode(&text(2).unwrap_or_default()),
-            can_write: can_write(&grants(conn, dialect.mariadb)?),
+            can_write: can_write(&grants),
             dialect,
-        })
+        };
+        Ok((info, in_a_role))
     }
 
     /// The session variable that says whether transactions are read-only: MySQL renamed it in 5.7.20.
@@ -92,15 +100,15 @@ fn loadable(
 const MAX_ROLES: usize = 32;
 
 /// The account's grants and those of every role that it may take, one text a line; empty when the server refuses to
-/// tell them. The connection is left in a role.
-fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<Vec<String>, DbError> {
+/// tell them. With whether the connection was left in a role.
+fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, bool), DbError> {
     let mut all = show_grants(conn)?;
     let roles: Vec<String> = all.iter().filter_map(|g| granted_role(g)).collect();
     if roles.is_empty() {
-        return Ok(all);
+        return Ok((all, false));
     }
     if roles.len() > MAX_ROLES {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), false));
     }
     // MySQL takes all roles at once and shows what they come to; MariaDB takes one, and shows it with those inside it.
     let taking = if is_mariadb {
@@ -112,12 +120,12 @@ fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<Vec<String>, DbError> {
     for take in taking {
         match rows(conn, &take) {
             // What the role allows stays unknown.
-            Err(error) if error.leaves_connection_usable() => return Ok(Vec::new()),
+            Err(error) if error.leaves_connection_usable() => return Ok((Vec::new(), true)),
             taken => drop(taken?),
         }
         all.extend(show_grants(conn)?);
     }
-    Ok(all)
+    Ok((all, true))
 }
 
 /// What `SHOW GRANTS` says now.

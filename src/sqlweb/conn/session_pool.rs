@@ -240,11 +240,18 @@ impl SessionPool {
             };
             wanted.running.hold(&idle.conn.socket);
             // In read-only mode it was made as new when it came back.
-            if idle.is_alive() && (self.stateless || reset(&mut idle.conn).is_ok()) {
+            if idle.is_alive() && (self.stateless || self.renew(&mut idle.conn).is_ok()) {
                 lease.take(idle.conn, wanted);
                 return Ok(lease);
             }
         }
+    }
+
+    /// A connection as new; where sessions hold nothing it was made so when it came back.
+    fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
+        call_driver(|| conn.driver.reset())?;
+        conn.has_state = false;
+        self.connector.make_clean(conn)
     }
 
     /// A new connection; where the cap is reached, one that nobody misses gives way.
@@ -517,7 +524,8 @@ impl<'a> Lease<'a> {
             return None;
         }
         // Nothing that a statement has left, such as a lock, may outlive it.
-        if !lasts && (self.sessions.stateless || conn.has_state) && reset(&mut conn).is_err() {
+        let is_foul = self.sessions.stateless || conn.has_state;
+        if !lasts && is_foul && reset(&mut conn).is_err() {
             return None;
         }
         Some(conn)

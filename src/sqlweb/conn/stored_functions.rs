@@ -222,6 +222,7 @@ mod tests {
             pinned_mode: String::new(),
             can_write: false,
             loadable: None,
+            write_state: None,
         }
     }
 

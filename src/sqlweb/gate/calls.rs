@@ -12,8 +12,7 @@ use super::functions::{FunctionStatus, status_of};
 use super::lexer::{Lexer, Token, TokenKind};
 use super::sys::{self, SysFunction};
 use super::verdict::Refusal;
-use super::walk::unquoted;
-use super::words::{self, RESERVED};
+use super::words::{self, RESERVED, unquoted};
 
 /// What stands before a name.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use super::dialect::Dialect;
 use super::lexer::{Token, TokenKind};
 use super::verdict::{Passed, Refusal, StatementKind};
-use super::walk::{Walk, excerpt, refusal, unquoted};
-use super::words::{self, DENIED, SHOWN, SHOWN_CREATE};
+use super::walk::{Walk, excerpt, refusal};
+use super::words::{self, DENIED, SHOWN, SHOWN_CREATE, unquoted};
 
 pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     if let Some(offset) = sql.find('\0') {

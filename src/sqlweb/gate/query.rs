@@ -3,8 +3,8 @@
 use super::calls::{self, Called, JSON_TABLE, Preceding};
 use super::lexer::{Token, TokenKind};
 use super::verdict::{Refusal, StatementKind};
-use super::walk::{CountedCall, JsonTable, Walk, excerpt, refusal, unquoted};
-use super::words::{self, DENIED, SELECT_OPTIONS};
+use super::walk::{CountedCall, JsonTable, Walk, excerpt, refusal};
+use super::words::{self, DENIED, SELECT_OPTIONS, unquoted};
 
 impl Walk<'_> {
     /// Scans the rest of a query, or of `SHOW`, word by word.

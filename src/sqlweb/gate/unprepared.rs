@@ -6,7 +6,8 @@
 
 use super::lexer::{Token, TokenKind};
 use super::verdict::{Refusal, StatementKind};
-use super::walk::{Walk, refusal, unquoted};
+use super::walk::{Walk, refusal};
+use super::words::unquoted;
 
 /// What `EXPLAIN FORMAT=` may name before `FOR CONNECTION`.
 const FORMATS: &[&str] = &["JSON", "TRADITIONAL", "TREE"];

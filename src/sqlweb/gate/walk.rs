@@ -230,15 +230,3 @@ pub(super) fn excerpt(text: &str) -> String {
     }
     shown
 }
-
-/// The name inside quotes, doubled quotes made single.
-pub(super) fn unquoted(text: &str) -> String {
-    let quote = text.chars().next().filter(|c| matches!(c, '`' | '"'));
-    let Some(quote) = quote else {
-        return text.into();
-    };
-    let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
-    inner
-        .expect("a quoted name ends with the quote it begins with")
-        .replace(&format!("{quote}{quote}"), &quote.to_string())
-}

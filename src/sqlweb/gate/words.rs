@@ -95,6 +95,18 @@ pub(super) const SHOWN_CREATE: &[&str] = &[
     "SERVER", "TABLE", "TRIGGER", "USER", "VIEW",
 ];
 
+/// The name inside quotes, doubled quotes made single.
+pub(super) fn unquoted(text: &str) -> String {
+    let quote = text.chars().next().filter(|c| matches!(c, '`' | '"'));
+    let Some(quote) = quote else {
+        return text.into();
+    };
+    let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
+    inner
+        .expect("a quoted name ends with the quote it begins with")
+        .replace(&format!("{quote}{quote}"), &quote.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -392,9 +392,14 @@ fn hex_pair(byte: u8) -> [u8; 2] {
 }
 
 /// Writes text as one CSV field (RFC 4180 section 2): quoted where it holds a comma, a quote or a line end. An empty text
-/// is quoted too, so that it stays apart from NULL.
-pub(crate) fn csv_text(out: &mut OutputBuffer<'_>, bytes: &[u8]) -> std::io::Result<()> {
+/// is quoted too, and one that says what stands for NULL, so that they stay apart from it.
+pub(crate) fn csv_text(
+    out: &mut OutputBuffer<'_>,
+    bytes: &[u8],
+    null: &str,
+) -> std::io::Result<()> {
     let plain = !bytes.is_empty()
+        && bytes != null.as_bytes()
         && !bytes
             .iter()
             .any(|b| matches!(b, b'"' | b',' | b'\r' | b'\n'));
@@ -553,10 +558,11 @@ mod tests {
             (b"\"", "\"\"\"\""),
             (b"line\nend", "\"line\nend\""),
             (b" x ", " x "),
+            (b"\\N", "\"\\N\""),
         ] {
             let mut target = Vec::new();
             let mut out = OutputBuffer::new(&mut target);
-            csv_text(&mut out, bytes).unwrap();
+            csv_text(&mut out, bytes, "\\N").unwrap();
             out.flush().unwrap();
             drop(out);
             assert_eq!(String::from_utf8(target).unwrap(), expected);

@@ -106,7 +106,7 @@ impl<'a> ExportSink<'a> {
             if i > 0 {
                 self.out.push(b",");
             }
-            cells::csv_text(&mut self.out, name.as_bytes())?;
+            cells::csv_text(&mut self.out, name.as_bytes(), &self.layout.null)?;
         }
         self.out.push(b"\r\n");
         Ok(())
@@ -121,7 +121,9 @@ impl<'a> ExportSink<'a> {
                 (Some(Cell::Bytes(bytes)), Kind::Hex | Kind::BitDigits(_)) => {
                     cells::binary(&mut self.out, *kind, bytes)?;
                 }
-                (Some(Cell::Bytes(bytes)), _) => cells::csv_text(&mut self.out, bytes)?,
+                (Some(Cell::Bytes(bytes)), _) => {
+                    cells::csv_text(&mut self.out, bytes, &self.layout.null)?;
+                }
                 _ => self.out.push(self.layout.null.as_bytes()),
             }
         }

@@ -57,19 +57,36 @@ pub(crate) fn execute(
     sink: &mut dyn RowSink,
     client: &CancelToken,
 ) -> Result<Completed, ApiError> {
-    let classified = classify(service, &job.sql)?;
+    let info = service.info();
+    let mut classified = classify(service, &info, &job.sql);
+    // Where servers differ, another one may take it.
+    if classified.is_err() && !service.connector.servers_differ() {
+        classified.as_ref().map_err(Clone::clone)?;
+    }
     let entry = enter(service, job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
     let wanted = CheckoutRequest {
         owner: &job.owner,
         database: job.db.as_deref(),
-        enters: classified.enters(),
+        enters: classified.as_ref().ok().and_then(Classified::enters),
         running: &entry.running,
     };
     let mut lease = service
         .sessions
         .check_out(&wanted)
         .map_err(checkout_error)?;
+    // What counts is the server that the statement goes to.
+    let own = lease.conn().info();
+    if !Arc::ptr_eq(&own, &info) {
+        classified = classify(service, &own, &job.sql);
+    }
+    let classified = match classified {
+        Ok(classified) => classified,
+        Err(refusal) => {
+            lease.give_back(&Ok::<(), DbError>(()), &entry.running);
+            return Err(refusal);
+        }
+    };
     let before = classified.moves.then(|| lease.lose_track());
     let outcome = run_on(service, job, sink, &entry, &classified, lease.conn());
     let outcome = outcome.map_err(|error| lease.explain(error));
@@ -81,6 +98,7 @@ pub(crate) fn execute(
     }
     let in_transaction = leaves_transaction(service, job, &mut lease, outcome.as_ref().err());
     lease.give_back(&outcome, &entry.running);
+    service.ask_whether_it_writes(classified.passed.is_some(), outcome.as_ref().err());
     log_end(&classified.kind, job.sql.len(), &entry, &outcome);
     outcome
         .map(|warnings| Completed {
@@ -124,7 +142,10 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
+    let is_guarded = service.options.readonly && classified.passed.is_some();
     let context = RunContext {
+        guard: is_guarded.then(|| readonly::guard(&classified.info)),
+        database: job.db.as_deref(),
         connector: &service.connector,
         running: &entry.running,
         harmless: classified.passed.is_some(),
@@ -132,17 +153,12 @@ fn run_on(
         reader: &job.reader,
     };
     match &classified.passed {
-        Some(passed) if service.options.readonly => read_only(
-            service,
-            job,
-            sink,
-            &context,
-            (passed, &classified.info),
-            conn,
-        ),
+        Some(passed) if service.options.readonly => {
+            read_only(service, job, sink, &context, passed, conn)
+        }
         _ => {
             if classified.ask_mode {
-                check_with_mode(service, conn, &job.sql)?;
+                check_with_mode(conn, &job.sql)?;
             }
             conn.moved |= classified.moves;
             conn.has_state |= classified.passed.is_none();
@@ -158,13 +174,13 @@ fn read_only(
     job: &Job,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-    (passed, info): (&Passed, &ServerInfo),
+    passed: &Passed,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
     // stop must reach it, as it must what comes before.
     let is_ready = |conn: &mut DbConn| {
-        service.make_read_only(&mut conn.driver, info, &passed.calls)?;
+        service.connector.make_read_only(conn, &passed.calls)?;
         if passed.rebuilt.is_some() || matches!(passed.kind, StatementKind::Use(_)) {
             return Ok(());
         }
@@ -238,14 +254,14 @@ fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError
     })
 }
 
-fn classify(service: &Service, sql: &str) -> Result<Classified, ApiError> {
-    let info = service.info();
+fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Classified, ApiError> {
+    let info = info.clone();
     let dialect = info.dialect.clone();
     let statements = gate::split(sql, &dialect).count();
     // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
     let ask_mode = !service.options.readonly
         && sql.contains('\\')
-        && gate::split(sql, &service.dialect(true)).count() != statements;
+        && gate::split(sql, &without_escapes(&dialect, true)).count() != statements;
     if !ask_mode {
         one_statement(statements)?;
     }
@@ -304,10 +320,18 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 }
 
 /// The session itself says whether a backslash escapes.
-fn check_with_mode(service: &Service, conn: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect: Dialect = service.dialect(conn.driver.no_backslash_escape());
+fn check_with_mode(conn: &DbConn, sql: &str) -> Result<(), DbError> {
+    let dialect = without_escapes(&conn.info().dialect, conn.driver.no_backslash_escape());
     one_statement(gate::split(sql, &dialect).count())
         .map_err(|error| DbError::Request(error.message))
+}
+
+/// The dialect in a session of that mode.
+fn without_escapes(dialect: &Dialect, no_backslash_escapes: bool) -> Dialect {
+    Dialect {
+        no_backslash_escapes,
+        ..dialect.clone()
+    }
 }
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {

@@ -10,14 +10,18 @@ use mysql::{Conn, QueryResult, Text};
 use super::budget::{self, RowBudget};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::conn::{
-    Connector, DbConn, RunningStatement, SentStatement, StopRequest, has_set,
+    Connector, DbConn, RunningStatement, SentStatement, SocketHandle, StopRequest, has_set,
+    readonly,
 };
-use crate::sqlweb::error::{DbError, StopCause};
+use crate::sqlweb::error::{DbError, NOT_MYSQL, StopCause};
 use crate::sqlweb::output::{Done, Flow, RowSink};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
 const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long is waited for what a server that has sent nonsense may still send.
+const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How a statement ended that the server calls a success.
 pub(crate) struct Ended {
@@ -29,6 +33,10 @@ pub(crate) struct Ended {
 
 /// What a statement runs with: how it is stopped, and the budget of its rows.
 pub(crate) struct RunContext<'a> {
+    /// What goes before the text in the same packet, see [`readonly::guard`].
+    pub(crate) guard: Option<String>,
+    /// The database that the session is in while it runs, where that is known.
+    pub(crate) database: Option<&'a str>,
     /// For the connection that sends `KILL QUERY`.
     pub(crate) connector: &'a Arc<Connector>,
     /// The statement's place among the running ones.
@@ -49,10 +57,11 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
-    let sent = SentStatement::on(conn, Some(sql), context.harmless);
+    let sent = SentStatement::on(conn, Some(sql), context.harmless).within(context.database);
     context.running.begin(sent)?;
+    let socket = conn.socket.clone();
     let outcome = conn.with_read_timeout(None, |driver| {
-        catch_panic(|| copy_rows(driver, sql, sink, context))
+        catch_panic(|| copy_rows(driver, &socket, sql, sink, context))
     });
     let stop = context.running.pause_after(&outcome);
     match (outcome, stop) {
@@ -82,13 +91,21 @@ fn was_interrupted(code: u16) -> bool {
 /// sends without end. What is not dropped then is the list of its columns.
 fn copy_rows(
     conn: &mut Conn,
+    socket: &SocketHandle,
     sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<(), DbError> {
-    let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
+    let guarded = context.guard.as_ref().map(|guard| guard.clone() + sql);
+    let mut ours = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
+    let mut result = ManuallyDrop::new(conn.query_iter(guarded.as_deref().unwrap_or(sql))?);
     while has_set(&mut result) {
-        let ended = if result.columns().as_ref().is_empty() {
+        let ended = if ours > 0 {
+            ours -= 1;
+            skip(&mut result)
+        } else if guarded.is_some() && result.columns().as_ref().is_empty() {
+            Err(without_columns(&mut result, socket))
+        } else if result.columns().as_ref().is_empty() {
             no_rows(&mut result, sink)
         } else {
             one_set(&mut result, sink, context)
@@ -112,6 +129,21 @@ fn copy_rows(
     }
     drop(ManuallyDrop::into_inner(result));
     Ok(())
+}
+
+/// Takes the answer to a statement of ours.
+fn skip(result: &mut QueryResult<'_, '_, '_, Text>) -> Result<(), DbError> {
+    result.next().map_or(Ok(()), |row| Ok(row.map(drop)?))
+}
+
+/// Why a statement that only reads, all of which return rows, has none. Where the server sent nonsense the driver still
+/// believes what the guard's answers have said: that more is to come.
+fn without_columns(result: &mut QueryResult<'_, '_, '_, Text>, socket: &SocketHandle) -> DbError {
+    socket.set_read_timeout(Some(NONSENSE_TIMEOUT));
+    match result.next() {
+        Some(Err(error)) => error.into(),
+        Some(Ok(_)) | None => DbError::Lost(NOT_MYSQL.into()),
+    }
 }
 
 fn no_rows(

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::sql::client::{Client, row};
-use support::allowed;
+use support::database::Options;
+use support::{Browser, Database, Postern, allowed};
 
 const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40), city VARCHAR(40), created DATETIME(3), note TEXT, KEY by_city (city)); \
     INSERT INTO customers SELECT seq, CONCAT('Customer ', seq), ELT(1 + seq % 4, 'Brno', 'Oslo', 'Porto', NULL), '2024-01-01 10:00:00.125' + INTERVAL seq HOUR, IF(seq % 3, '', 'a note with  blanks ') FROM seq_1_to_1200; \
     CREATE TABLE orders (id INT PRIMARY KEY, customer INT, total DECIMAL(12,4), raw VARBINARY(64), doc LONGTEXT, CONSTRAINT buyer FOREIGN KEY (customer) REFERENCES customers (id)); \
-    INSERT INTO orders SELECT seq, seq, seq * 1.75, UNHEX(MD5(seq)), CONCAT('{\"order\":', seq, ',\"tags\":[\"a\",\"b\"]}') FROM seq_1_to_60; \
+    INSERT INTO orders SELECT seq, seq, seq * 1.75, UNHEX(SHA2(seq, 256)), CONCAT('{\"order\":', seq, ',\"tags\":[\"a\",\"b\"]}') FROM seq_1_to_60; \
     CREATE VIEW totals AS SELECT customer, SUM(total) AS total FROM orders GROUP BY customer";
 
 /// Light and dark, wide and narrow.
@@ -119,6 +120,41 @@ fn dialogs_and_lists_are_accessible_in_every_look() {
     page.wait_for("eyes.first('.completion')");
     client.page.screenshot("completion");
     page.assert_accessible("completion");
+}
+
+/// With the account that could write beside it, the top bar is as full as it gets.
+#[test]
+fn a_replica_is_said_to_be_one_in_every_look() {
+    let db = Database::start(Options {
+        args: vec!["--read-only=1".into()],
+        ..Options::default()
+    });
+    db.exec("CREATE DATABASE looks_replica; CREATE TABLE looks_replica.t (a INT PRIMARY KEY)");
+    let postern = Postern::on(&db, &["--readonly"]);
+    let client = Client::of(
+        Browser::shared(),
+        postern,
+        "looks_replica",
+        "#db=looks_replica",
+    );
+    let page = &client.page;
+    assert_eq!(client.text("#replica"), "Replica");
+    let title = page.eval("document.querySelector('#replica').title");
+    assert_eq!(
+        title,
+        "This server is a read-only replica (read_only): it takes no writes"
+    );
+    look(&client, "replica");
+    page.click("#replica");
+    page.wait_for("document.querySelector('dialog')");
+    assert!(page.text("dialog").contains("read_only = ON"));
+    look(&client, "replica-advice");
+    page.press("Escape");
+    // It is promoted; the page asks every now and then, and when it is looked at again.
+    db.exec("SET GLOBAL read_only = 0");
+    client.run("SELECT 1");
+    page.eval("document.dispatchEvent(new Event('visibilitychange'))");
+    page.wait_for("document.querySelector('#replica').hidden");
 }
 
 #[test]

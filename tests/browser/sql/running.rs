@@ -128,7 +128,7 @@ fn disobedient(name: &'static str) -> Client {
          CREATE PROCEDURE p() BEGIN DECLARE i INT DEFAULT 0; WHILE i < 600 DO DO SLEEP(0.1); SET i = i + 1; END WHILE; END",
     );
     Database::shared().exec(&format!(
-        "CREATE OR REPLACE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'"
+        "CREATE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'"
     ));
     let target = Database::shared().target();
     let args = [target.as_str(), "--db-user", name, "--db-pass", "ordinary"];

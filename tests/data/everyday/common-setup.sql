@@ -123,4 +123,9 @@ CREATE FUNCTION with_tax (net DECIMAL(9,2)) RETURNS DECIMAL(9,2) DETERMINISTIC N
 CREATE PROCEDURE orders_of (IN customer INT) READS SQL DATA SELECT id, status, total FROM orders WHERE customer_id = customer;
 CREATE TRIGGER items_have_a_price BEFORE INSERT ON order_items FOR EACH ROW SET NEW.price = IFNULL(NEW.price, 0);
 CREATE EVENT forget_old_orders ON SCHEDULE EVERY 1 DAY DISABLE DO DELETE FROM orders WHERE placed_at < '2000-01-01';
-ANALYZE TABLE categories, customers, products, orders, order_items, employees, readings, places, articles, kinds_of_values;
+-- Names that are words of the language, as they come in real tables.
+CREATE TABLE `order` (`key` INT PRIMARY KEY, `value` VARCHAR(20), `rank` INT, `group` VARCHAR(10), `status` INT, `date` DATE, `time` TIME, `timestamp` DATETIME, `user` VARCHAR(20), `password` VARCHAR(20), `type` VARCHAR(10), `name` VARCHAR(10), `share` INT, `lock` INT, `update` INT, `release` VARCHAR(10), `change` INT, `end` INT, `count` INT, `position` INT, `condition` INT, `interval` INT, `language` VARCHAR(5), `set` INT, `into` INT, `call` INT, `procedure` INT);
+INSERT INTO `order` VALUES (1, 'v', 2, 'g', 3, '2024-01-01', '10:00:00', '2024-01-01 10:00:00', 'u', 'p', 't', 'n', 4, 5, 6, '1.0', 7, 8, 9, 10, 11, 12, 'de', 13, 14, 15, 16);
+CREATE TABLE `größen` (`1st` INT, `$cost` INT, `with space` INT, `a-b` INT, `ключ` INT, `UPPER` INT);
+INSERT INTO `größen` VALUES (1, 2, 3, 4, 5, 6);
+ANALYZE TABLE categories, customers, products, orders, order_items, employees, readings, places, articles, kinds_of_values, `order`, `größen`;

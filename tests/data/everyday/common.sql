@@ -622,3 +622,129 @@ SELECT LOAD_FILE('/no/such/file');
 -- refused: counters
 -- volatile
 SELECT * FROM information_schema.INNODB_CMP_RESET;
+
+-- kind: names that are words
+SELECT `key`, `rank`, `group`, `order`.`update` FROM `order`;
+SELECT value, status, date, time, timestamp, user, password, type, name, share, count, position, language FROM `order`;
+SELECT o.key, o.rank, o.group, o.value, o.end, o.interval, o.condition FROM `order` o;
+SELECT o.lock, o.update, o.release, o.change, o.set, o.into, o.call, o.procedure FROM `order` AS o;
+SELECT o . `lock` , o. `into` FROM `order` o;
+SELECT date AS date, time time, status AS status, user AS 'user' FROM `order` WHERE type = 't' AND date = '2024-01-01' ORDER BY position;
+SELECT COUNT(*) AS count, MAX(status) AS max, MIN(status) AS min, SUM(share) sum, AVG(status) AS avg FROM `order`;
+SELECT NOW() IS NOT NULL AS now, 1 AS replace_, 2 AS comment, 3 AS engine, 4 AS begin, 5 AS commit, 6 AS start, 7 AS truncate, 8 AS prepare, 9 AS execute, 10 AS handler, 11 AS flush, 12 AS reset, 13 AS shutdown, 14 AS install, 15 AS do_;
+SELECT t.`count`, x.cnt FROM `order` t JOIN (SELECT `key`, COUNT(*) AS cnt FROM `order` GROUP BY `key`) x USING (`key`);
+SELECT * FROM `größen`;
+SELECT größen.`1st`, `$cost`, `with space`, `a-b`, ключ, größen.UPPER FROM größen;
+SELECT 1 AS größe, 2 AS _x, 3 AS y$, 4 AS 1st;
+SELECT status FROM `order` WHERE status IN (SELECT status FROM orders WHERE 1 = 0) OR status = 3;
+SELECT e.name AS employee, d.department AS `desc`, e.hired AS `when` FROM employees e JOIN (SELECT DISTINCT department FROM employees) AS d ON d.department = e.department ORDER BY e.id;
+WITH data (key_, value) AS (SELECT 1, 2), event AS (SELECT 3 AS x), plan AS (SELECT 4 AS y) SELECT * FROM data, event, plan;
+WITH columns_ AS (SELECT 1 AS a), `select` (x, y) AS (SELECT 1, 2), rank_ AS (SELECT 5 AS r) SELECT columns_.a, `select`.x, rank_.r FROM columns_, `select`, rank_;
+SELECT status, user, session, global_, local_ FROM (SELECT 1 AS status, 2 AS user, 3 AS session, 4 AS global_, 5 AS local_) AS variables;
+
+-- kind: parentheses and spaces
+SELECT(1),(2),(SELECT(3));
+SELECT DISTINCT(country),name FROM(SELECT*FROM customers)AS c WHERE(id)IN(1,2,3)AND(id)NOT IN(9)ORDER BY(name)LIMIT 5;
+SELECT UPPER ('x'), CONCAT ('a', 'b'), DATE_FORMAT ('2024-01-01', '%Y'), COALESCE (NULL, 1), IF (1, 2, 3), LEFT ('abc', 1), YEAR ('2024-01-01'), MOD (5, 3), ROUND (2.5);
+-- refused: with a space before (
+-- fails 1064
+SELECT COUNT (*) FROM customers;
+SELECT CASE(id)WHEN(1)THEN('one')WHEN(2)THEN('two')ELSE('many')END AS word FROM customers ORDER BY id;
+SELECT id FROM customers WHERE(country='DE'OR country='FR')AND NOT(vip)XOR(0)ORDER BY id;
+SELECT id FROM customers WHERE id BETWEEN(1)AND(3)AND name LIKE('%a%')AND name REGEXP('a')ORDER BY id;
+SELECT c.id FROM(customers c)JOIN(orders o)ON(o.customer_id=c.id)WHERE EXISTS(SELECT 1)AND c.id=ANY(SELECT 1 UNION SELECT 4)GROUP BY(c.id)HAVING(COUNT(*))>0 ORDER BY c.id;
+SELECT c.id FROM customers c LEFT JOIN (orders o INNER JOIN order_items i ON i.order_id = o.id) ON o.customer_id = c.id ORDER BY c.id, o.id, i.line;
+SELECT * FROM customers JOIN (SELECT 1 AS id) AS one USING(id);
+SELECT ((1 + 2) * (3 - (4))), -(5), +(6), ~(7) & 15, !(0), (((8)));
+SELECT BINARY('a'), INTERVAL(5, 1, 10), '2024-01-01' + INTERVAL(1 + 1)DAY, DATE('2024-01-01')+INTERVAL 1 DAY;
+(SELECT 1);
+((SELECT 1) UNION (SELECT 2)) ORDER BY 1;
+(SELECT id FROM customers WHERE id = 1) UNION ALL (SELECT id FROM orders WHERE id = 2) LIMIT 5;
+SELECT 1 UNION(SELECT 2)UNION ALL(SELECT 3)ORDER BY 1;
+(SELECT 1)EXCEPT(SELECT 2);
+(SELECT 1)INTERSECT(SELECT 1);
+(SELECT * FROM customers) ORDER BY id LIMIT 1;
+SELECT * FROM (SELECT * FROM (SELECT * FROM (SELECT id FROM customers) AS a) AS b) AS c ORDER BY id;
+SELECT COUNT(DISTINCT country, vip), COUNT(DISTINCT(country)), COUNT(ALL country), SUM(ALL id) FROM customers;
+SELECT id, SUM(total)OVER(PARTITION BY(customer_id)ORDER BY(id)ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)AS s FROM orders ORDER BY id;
+SELECT SUM(total) OVER (w ROWS 1 PRECEDING), SUM(total) OVER w, COUNT(*) OVER () FROM orders WINDOW w AS (ORDER BY id) ORDER BY id;
+SELECT RANK() OVER (PARTITION BY department ORDER BY salary DESC, id) r, name FROM employees WINDOW x AS (), y AS (x ORDER BY id) ORDER BY id;
+SELECT CAST(1.23456 AS DECIMAL(5,2)),CAST('a' AS CHAR(10)),CAST('2024-01-01' AS DATETIME(6)),CAST(1 AS UNSIGNED INTEGER),CONVERT('1.5',DECIMAL(3,1)),CAST('x' AS CHAR CHARACTER SET utf8mb4),CAST(NULL AS SIGNED);
+SELECT id FROM customers AS c USE INDEX () WHERE c.id = 1;
+SELECT id FROM customers USE INDEX FOR JOIN (PRIMARY) IGNORE INDEX FOR GROUP BY (customers_country) ORDER BY id;
+SELECT o.id FROM orders AS o USE KEY (orders_customer), customers AS c FORCE KEY (PRIMARY) WHERE c.id = o.customer_id ORDER BY o.id;
+SELECT MATCH title, body AGAINST ('garden') > 0 AS hit FROM articles ORDER BY id;
+SELECT id FROM articles WHERE MATCH(title,body)AGAINST('garden'IN BOOLEAN MODE)ORDER BY id;
+SELECT GROUP_CONCAT(DISTINCT(country)ORDER BY(country)SEPARATOR'-')FROM customers;
+SELECT 1;
+SELECT 1; -- bye
+;
+SELECT 1 # hash
+;
+SELECT 5--1, 5-- 1
+;
+SELECT /**/ 1 /***/ + /* /* */ 2;
+SELECT	1	AS	tab_separated;
+SELECT 'a' /* c */ 'b', .5, 5., 1e-3, 0xAB, x'AB', 0b1, b'1', N'x', _utf8mb4 'y', -.5;
+SELECT @@session . sql_mode IS NOT NULL, @@version_comment IS NULL;
+SELECT "double ""quoted""", 'single ''quoted''', 'a\'b', "a\"b", 'percent \% and \_';
+SELECT '%' LIKE '\%', 'a' 'b', 'line
+break';
+SELECT customers.* , orders.id FROM customers , orders WHERE customers.id = orders.customer_id ORDER BY orders.id;
+SELECT everyday . customers . id FROM everyday . customers ORDER BY id;
+SELECT {fn UPPER('odbc')} , {fn CURDATE()} IS NOT NULL;
+SELECT * FROM {oj customers LEFT OUTER JOIN orders ON customers.id = orders.customer_id} ORDER BY orders.id, customers.id;
+SELECT EXTRACT(HOUR_SECOND FROM '2024-01-01 10:11:12'), TIMESTAMPADD(SQL_TSI_DAY, 1, '2024-01-01'), GET_FORMAT(DATETIME, 'ISO'), TRIM(BOTH FROM ' x '), TRIM('x' FROM 'xax'), SUBSTRING('abc' FROM 2), CHAR(77 USING latin1), WEIGHT_STRING('x' AS BINARY(2)) IS NOT NULL;
+SELECT IF(EXISTS(SELECT 1), 'y', 'n'), IFNULL((SELECT MAX(id) FROM customers WHERE id > 100), 0), (SELECT COUNT(*) FROM orders) > 3 AND TRUE;
+SELECT name FROM customers WHERE name LIKE CONCAT('%', 'a', '%') AND country NOT LIKE 'X_' AND email RLIKE '.com$' ORDER BY id;
+SELECT id FROM orders WHERE (customer_id, status) = (1, 'paid') OR ROW(customer_id, status) = ROW(4, 'new') ORDER BY id;
+SELECT * FROM orders WHERE placed_at BETWEEN '2024-02-01' AND '2024-03-01' + INTERVAL 1 MONTH - INTERVAL 1 SECOND ORDER BY id;
+SELECT SQL_NO_CACHE DISTINCT SQL_BIG_RESULT HIGH_PRIORITY country FROM customers ORDER BY country;
+SELECT COUNT(*) FROM customers GROUP BY country WITH ROLLUP;
+SELECT NULL AS nothing, 'NULL' AS text, '' AS empty_, 0 AS zero, FALSE AS no, CURRENT_USER() = CURRENT_USER AS same;
+SELECT id, name, id, name FROM customers ORDER BY id LIMIT 1;
+SELECT 1, 1, '1', 1.0, 1e0, TRUE;
+SELECT * FROM customers c, customers d WHERE c.id = d.id AND c.id = 1;
+SELECT SQL_NO_CACHE (1), SQL_BUFFER_RESULT_ FROM (SELECT 1 AS SQL_BUFFER_RESULT_) AS t;
+SELECT SQL_BUFFER_RESULT (id) FROM customers ORDER BY id;
+SELECT SQL_BIG_RESULT (country) FROM customers GROUP BY country ORDER BY country;
+SELECT SQL_SMALL_RESULT (country), COUNT(*) FROM customers GROUP BY country ORDER BY country;
+SELECT SQL_CALC_FOUND_ROWS (id) FROM customers ORDER BY id LIMIT 1;
+SELECT 'a|_c' LIKE 'a||_c' ESCAPE ('|'), country LIKE '%' ESCAPE '' FROM customers WHERE id = 1;
+SELECT * FROM JSON_TABLE('[{"a": 1}]', '$[*]' COLUMNS (b BIT(8) PATH '$.a', t TEXT(20) PATH '$.a', d DECIMAL(5,2) PATH '$.a', dt DATETIME(3) PATH '$.x', c CHAR(3) PATH '$.a')) AS jt;
+
+-- kind: SHOW with conditions
+SHOW TABLES WHERE Tables_in_everyday LIKE 'c%' OR CHAR_LENGTH(Tables_in_everyday) > 12;
+SHOW VARIABLES WHERE Variable_name REGEXP '^max_conn' AND Value > 5;
+SHOW INDEX FROM products WHERE Column_name = 'price' AND Seq_in_index = 2;
+SHOW TABLE STATUS WHERE Engine = 'nothing' AND Data_free > 0;
+SHOW COLUMNS FROM products WHERE Type RLIKE 'int' AND Field NOT IN ('id');
+SHOW FULL COLUMNS IN customers IN everyday WHERE Collation IS NOT NULL;
+SHOW COLLATION;
+SHOW CHARACTER SET WHERE `Default collation` LIKE 'utf8mb4%';
+SHOW DATABASES LIKE '%\_schema';
+SHOW TABLES LIKE "c%";
+SHOW CREATE TABLE information_schema.TABLES;
+SHOW CREATE DATABASE `mysql`;
+SHOW GRANTS FOR CURRENT_USER;
+SHOW CREATE USER CURRENT_USER;
+SHOW GRANTS FOR app;
+-- volatile
+SHOW PROFILE CPU, BLOCK IO FOR QUERY 1 LIMIT 5;
+SHOW PROCEDURE STATUS LIKE 'orders%';
+SHOW TRIGGERS WHERE `Table` = 'order_items' AND Timing = 'BEFORE';
+SHOW EVENTS FROM everyday LIKE 'forget%';
+show tables like 'orders';
+sHoW cReAtE tAbLe orders;
+
+-- kind: statements that write statements
+SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user = 'nobody';
+SELECT CONCAT('DROP TABLE `', table_name, '`;') FROM information_schema.tables WHERE table_schema = 'everyday' AND table_name LIKE 'order%' ORDER BY table_name;
+SELECT CONCAT('ALTER TABLE ', table_schema, '.', table_name, ' ENGINE=InnoDB;') AS todo FROM information_schema.tables WHERE table_schema = 'everyday' AND engine = 'MyISAM' ORDER BY table_name;
+SELECT CONCAT('SELECT ''', table_name, ''' AS t, COUNT(*) FROM `', table_name, '`') FROM information_schema.tables WHERE table_schema = 'everyday' ORDER BY table_name;
+SELECT 'DELETE FROM customers; DROP TABLE customers; -- ' AS text, 'INTO OUTFILE' AS more, "UPDATE" AS word /* INSERT INTO */;
+SELECT `insert`, `delete` FROM (SELECT 1 AS `insert`, 2 AS `delete`) AS `update`;
+WITH `update` AS (SELECT 1 AS `drop`) SELECT `drop` FROM `update`;
+SELECT t.next value, t.previous FROM (SELECT 1 AS next, 2 AS previous) AS t;
+SELECT a.share, a.mode, share.x FROM (SELECT 1 AS share, 2 AS mode) a, (SELECT 3 AS x) AS share;
+SELECT x.trigger, x.grant, x.kill, x.load, x.delete, x.drop, x.create, x.alter, x.replace FROM (SELECT 1 AS `trigger`, 2 AS `grant`, 3 AS `kill`, 4 AS `load`, 5 AS `delete`, 6 AS `drop`, 7 AS `create`, 8 AS `alter`, 9 AS `replace`) AS x;

@@ -8,7 +8,7 @@ SELECT FORMAT_BYTES(1048576), FORMAT_PICO_TIME(1500000000000);
 -- volatile
 SELECT PS_CURRENT_THREAD_ID(), PS_THREAD_ID(CONNECTION_ID());
 SELECT STATEMENT_DIGEST_TEXT('SELECT * FROM t WHERE a = 5'), STATEMENT_DIGEST('SELECT 1');
-SELECT ICU_VERSION(), ROLES_GRAPHML();
+SELECT ICU_VERSION(), LENGTH(ROLES_GRAPHML()) > 0, ETAG('a', 1, NULL), ETAG(name) FROM customers ORDER BY id;
 SELECT REGEXP_LIKE('Michael!', '.*'), REGEXP_LIKE('a', 'A', 'c'), REGEXP_INSTR('aa aaa', 'a{2}', 2), REGEXP_REPLACE('abc def', '[a-z]+', 'X', 1, 2), REGEXP_SUBSTR('abc def ghi', '[a-z]+', 1, 3, 'i');
 SELECT JSON_STORAGE_SIZE('{"a": 1}'), JSON_STORAGE_FREE(JSON_OBJECT('a', 1));
 SELECT JSON_VALUE('{"price": "49.95"}', '$.price' RETURNING DECIMAL(4,2)), JSON_VALUE('{}', '$.a' RETURNING UNSIGNED DEFAULT 7 ON EMPTY NULL ON ERROR);
@@ -43,10 +43,10 @@ SELECT EXTRACTVALUE('<a ccc="5">x</a>', '/a/@ccc'), CONVERT('abc' USING binary),
 SELECT AVG(salary) OVER (PARTITION BY department ORDER BY hired RANGE BETWEEN INTERVAL 1 YEAR PRECEDING AND CURRENT ROW) AS mean FROM employees ORDER BY id;
 -- MySQL 9.6 moved these into a component
 -- fails 1305
--- refused: not built into this server
+-- refused: no component supplies it
 SELECT MD5('a');
 -- fails 1305
--- refused: not built into this server
+-- refused: no component supplies it
 SELECT SHA1('a'), SHA('a');
 
 -- kind: queries of MySQL
@@ -76,6 +76,11 @@ SELECT * FROM (((SELECT 1 AS deep))) AS d;
 WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n LIMIT 5) SELECT * FROM n;
 WITH v (a) AS (VALUES ROW(1), ROW(2)) SELECT SUM(a) FROM v;
 WITH t AS (TABLE categories) TABLE t;
+(WITH x AS (SELECT 1 AS a) SELECT a FROM x);
+((TABLE categories)) LIMIT 1;
+(VALUES ROW(1), ROW(2)) UNION (SELECT 3) ORDER BY 1;
+-- refused: may not start with $
+SELECT $cost FROM größen;
 SELECT SUM(total) OVER w FROM orders WINDOW w AS (ORDER BY id ROWS UNBOUNDED PRECEDING);
 SELECT name, JSON_LENGTH(tags) FROM customers WHERE tags IS NOT NULL AND JSON_LENGTH(tags) > 0 ORDER BY id;
 SELECT customers.*, j.tag FROM customers CROSS JOIN JSON_TABLE(COALESCE(tags, '[]'), '$[*]' COLUMNS (nr FOR ORDINALITY, tag JSON PATH '$')) j ORDER BY id, nr;
@@ -84,6 +89,19 @@ SELECT 'ä' COLLATE utf8mb4_0900_ai_ci = 'a', 'ä' COLLATE utf8mb4_0900_as_cs = 
 -- refused: placeholder
 SELECT :a;
 select * from `orders` where json_contains('[1, 4]', cast(`customer_id` as json)) or `id` in (1, 2) order by `id`;
+
+SELECT LEAD(total, 2) RESPECT NULLS OVER (ORDER BY id), NTH_VALUE(total, 2) FROM FIRST RESPECT NULLS OVER (ORDER BY id) FROM orders ORDER BY id;
+SELECT id FROM products INTERSECT ALL SELECT product_id FROM order_items ORDER BY id;
+-- fails 3889
+SELECT department, COUNT(*) FROM employees GROUP BY CUBE (department);
+-- fails 3889
+SELECT department, COUNT(*) FROM employees GROUP BY GROUPING SETS ((department), ());
+-- fails 6037
+SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS n FROM customers QUALIFY (n = 1);
+-- fails 3889
+SELECT id FROM customers TABLESAMPLE BERNOULLI (50);
+-- fails 3889
+SELECT id FROM customers TABLESAMPLE SYSTEM (50);
 
 -- kind: hints of the optimizer
 SELECT /*+ MAX_EXECUTION_TIME(1000) */ id FROM customers ORDER BY id;
@@ -319,11 +337,15 @@ SELECT sys.list_add('a,b', 'c'), sys.list_drop('a,b', 'a');
 SELECT sys.format_path('/tmp/x') IS NOT NULL;
 -- refused: stored function
 SELECT sys.sys_get_config('statement_truncate_len', '64');
--- refused: stored function
-SELECT sys.ps_is_consumer_enabled('events_stages_history');
+SELECT sys.ps_is_consumer_enabled('events_stages_history'), sys.ps_is_instrument_default_enabled('wait/io/file/sql/binlog'), sys.ps_is_instrument_default_timed('wait/io/file/sql/binlog'), sys.ps_is_account_enabled('localhost', 'app');
+-- volatile
+SELECT sys.ps_thread_id(CONNECTION_ID()), sys.ps_is_thread_instrumented(CONNECTION_ID()), sys.ps_thread_account(1);
 -- refused: stored function
 -- volatile
-SELECT sys.ps_thread_id(CONNECTION_ID());
+SELECT sys.ps_thread_trx_info(1);
+-- refused: stored function
+-- volatile
+SELECT sys.ps_thread_stack(1, FALSE);
 -- volatile
 SELECT table_schema, sys.format_bytes(SUM(data_length)) AS size FROM information_schema.tables GROUP BY table_schema;
 
@@ -342,3 +364,22 @@ SELECT JSON_SCHEMA_VALID('{"type": "object"}', '{}'), JSON_SCHEMA_VALIDATION_REP
 SELECT * FROM orders WHERE id = 1 FOR SHARE SKIP LOCKED;
 -- refused: only SELECT
 HANDLER employees OPEN;
+-- fails 1305
+SHOW CREATE LIBRARY everyday.none;
+SELECT * FROM information_schema.LIBRARIES;
+SELECT * FROM information_schema.ROUTINE_LIBRARIES;
+SELECT * FROM information_schema.JSON_DUALITY_VIEWS;
+-- volatile
+SELECT * FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Enabled';
+SHOW CREATE PROCEDURE sys.table_exists;
+SHOW CREATE VIEW sys.version;
+SHOW CREATE FUNCTION sys.format_bytes;
+SHOW TABLES FROM sys LIKE 'schema%';
+SHOW FULL TABLES FROM mysql LIKE 'help%';
+SHOW TABLES FROM performance_schema LIKE 'setup%';
+SHOW CREATE TABLE performance_schema.threads;
+DESCRIBE mysql.user;
+SHOW COLUMNS FROM information_schema.TABLES;
+SELECT @@warning_count;
+SELECT @@error_count;
+SELECT EXTRACTVALUE('<a>1</a>', CONCAT('/', 'a'));

@@ -9,7 +9,7 @@ use support::postern::Postern;
 fn exports_are_whole_and_faithful() {
     let db = database("api_export");
     db.exec(
-        "CREATE OR REPLACE TABLE api_export.x (a INT, b VARCHAR(50), c DECIMAL(10,3), d VARBINARY(4)); \
+        "CREATE TABLE api_export.x (a INT, b VARCHAR(50), c DECIMAL(10,3), d VARBINARY(4)); \
          INSERT INTO api_export.x VALUES (1, 'plain', 1.500, X'00ff'), (2, 'comma, \"quote\"', NULL, NULL), (NULL, '', 0, X''), (4, 'line\nend', -1, X'41')",
     );
     let postern = Postern::on(db, &[]);
@@ -61,7 +61,10 @@ fn exports_are_whole_and_faithful() {
 fn an_export_that_fails_late_is_seen_to_fail() {
     let db = database("api_export_late");
     let postern = Postern::on(db, &[]);
-    let sql = "SELECT seq, IF(seq < 90000, REPEAT('x', 50), (SELECT 1 UNION SELECT 2)) FROM seq_1_to_100000";
+    let rows = db.numbers(100_000);
+    let sql = format!(
+        "SELECT seq, IF(seq < 90000, REPEAT('x', 50), (SELECT 1 UNION SELECT 2)) FROM {rows}"
+    );
     let stream = postern
         .client()
         .post_stream("/api/export", &json!({"sql": sql, "db": "api_export_late"}));
@@ -71,6 +74,39 @@ fn an_export_that_fails_late_is_seen_to_fail() {
         .err()
         .expect("the transfer must not end cleanly");
     assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{error}");
+}
+
+#[test]
+fn a_procedure_is_exported_where_it_returns_one_result_set() {
+    let db = database("api_export_call");
+    for body in [
+        "one() SELECT id, v FROM t ORDER BY id LIMIT 2",
+        "two() BEGIN SELECT id FROM t; SELECT v FROM t; INSERT INTO t (v) VALUES ('ran'); END",
+        "late() BEGIN SELECT id FROM t; SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too late'; END",
+    ] {
+        db.exec(&format!("USE api_export_call; CREATE PROCEDURE {body}"));
+    }
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut export = |sql: &str| {
+        let ask = json!({"sql": sql, "db": "api_export_call"});
+        let answer = client.post("/api/export", &ask);
+        (answer.status(), answer.text().to_owned())
+    };
+    let one = export("CALL one()");
+    assert_eq!(one, (200, "id,v\r\n1,one\r\n2,two\r\n".to_owned()));
+    // Nothing was written when the second came; the procedure ran to its end all the same.
+    let (status, body) = export("CALL two()");
+    assert_eq!(status, 400, "{body}");
+    assert!(
+        body.contains("ran to its end and returned 2 result sets"),
+        "{body}"
+    );
+    let ran = db.value("SELECT COUNT(*) FROM api_export_call.t WHERE v = 'ran'");
+    assert_eq!(ran, "1");
+    let (status, body) = export("CALL late()");
+    assert_eq!(status, 400, "{body}");
+    assert!(body.contains("too late"), "{body}");
 }
 
 #[test]

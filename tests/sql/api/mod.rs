@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(60);
 fn database(name: &str) -> &'static Database {
     let db = Database::shared();
     db.exec(&format!(
-        "CREATE DATABASE IF NOT EXISTS {name}; CREATE OR REPLACE TABLE {name}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20)); \
+        "CREATE DATABASE IF NOT EXISTS {name}; CREATE TABLE {name}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20)); \
          INSERT INTO {name}.t (v) VALUES ('one'), ('two'), ('three')"
     ));
     db

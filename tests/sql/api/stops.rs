@@ -76,8 +76,8 @@ fn a_client_that_leaves_ends_its_statement() {
         db.running("leave_me") == 0
     });
 
-    let sql =
-        "SELECT REPEAT('x', 1000) AS leave_rows, a.seq FROM seq_1_to_100000 a, seq_1_to_1000 b";
+    let rows = db.numbers(10_000);
+    let sql = format!("SELECT REPEAT('x', 1000) AS leave_rows, a.seq FROM {rows} a, {rows} b");
     let stream = postern
         .client()
         .post_stream("/api/query", &json!({"sql": sql, "db": "api_leave"}));
@@ -100,7 +100,7 @@ fn the_time_limit_ends_a_statement() {
     let (status, body) = post(
         &mut postern.client(),
         "/api/query",
-        json!({"sql": "SELECT SLEEP(30) AS limit_me"}),
+        json!({"sql": format!("SELECT SUM(SLEEP(30)) AS limit_me FROM {}", db.numbers(5)), "db": "api_timeout"}),
     );
     assert_eq!(status, 504, "{body}");
     assert!(
@@ -120,8 +120,9 @@ fn connections_are_capped_and_light_requests_answered_at_once() {
     let sleepers: Vec<_> = (0..32)
         .map(|i| {
             let mut client = postern.client();
+            let sql = format!("SELECT SUM(SLEEP(60)) AS capped FROM {}", db.numbers(5));
             std::thread::spawn(move || {
-                let body = json!({"sql": "SELECT SLEEP(60) AS capped", "query_id": i.to_string()});
+                let body = json!({"sql": sql, "db": "mysql", "query_id": i.to_string()});
                 post(&mut client, "/api/query", body).0
             })
         })
@@ -190,7 +191,7 @@ fn a_killed_statement_that_the_server_calls_a_success_is_told_apart() {
     let postern = Postern::on(db, &[]);
     let mut other = postern.client();
     let waiting = std::thread::spawn(move || {
-        let sql = "SELECT BENCHMARK(2000000000, MD5('kill_bench')) AS b";
+        let sql = "SELECT BENCHMARK(2000000000, SHA2('kill_bench', 256)) AS b";
         post(
             &mut other,
             "/api/query",
@@ -214,8 +215,8 @@ fn a_killed_statement_that_the_server_calls_a_success_is_told_apart() {
 fn disobedient(name: &str, more: &[&str]) -> (&'static Database, Postern) {
     let db = database(name);
     db.exec(&format!(
-        "CREATE OR REPLACE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'; \
-         CREATE OR REPLACE PROCEDURE {name}.p() BEGIN DECLARE i INT DEFAULT 0; \
+        "CREATE USER {name}@'%' IDENTIFIED BY 'ordinary'; GRANT ALL ON {name}.* TO {name}@'%'; \
+         CREATE PROCEDURE {name}.p() BEGIN DECLARE i INT DEFAULT 0; \
          WHILE i < 600 DO DO SLEEP(0.1); SET i = i + 1; END WHILE; END"
     ));
     let target = db.target();

@@ -6,10 +6,11 @@
 mod answer;
 mod corpus;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
+use postern::sqlweb::gate::{self, Dialect};
 use serde_json::{Value, json};
 use support::database::{Database, Kind, Options, PASSWORD, USER};
 use support::http::Client;
@@ -21,25 +22,74 @@ use corpus::{Entry, parse};
 /// The database of the set-up.
 const DB: &str = "everyday";
 
+/// Names that the lists hold and that cannot stand before a parenthesis in a query that the server takes.
+const NOT_BEFORE_PARENTHESES: &[&str] =
+    &["DIV", "FIXED", "NVARCHAR", "OFFSET", "SCHEMAS", "SIGNED"];
+
 /// Fewest statements for one server.
 const ENOUGH: usize = 400;
 
 #[test]
 fn everyday_statements_run_in_both_modes_as_they_run_directly() {
     let db = database();
-    let entries = entries(&db, "");
+    let mut entries = entries(&db, "");
+    entries.extend(corpus::generated());
     let mut conn = account(&db);
     let (normal, read_only) = (Postern::on(&db, &[]), Postern::on(&db, &["--readonly"]));
     let mut clients = [normal.client(), read_only.client()];
     let mut faults = Vec::new();
     for entry in &entries {
         let found = check(entry, &mut conn, &mut clients);
-        faults.extend(found.map(|fault| format!("{}: {}\n    {fault}", entry.place, entry.sql)));
+        faults
+            .extend(found.map(|fault| format!("{}: {:.300}\n    {fault}", entry.place, entry.sql)));
     }
     tell(&db, &entries);
     let found = faults.join("\n");
     assert!(faults.is_empty(), "{} faults\n{found}", faults.len());
     assert!(entries.len() >= ENOUGH, "only {} statements", entries.len());
+}
+
+/// What the server itself says it has built in, and what the gate takes for harmless and built in.
+#[test]
+fn every_function_is_called_in_some_statement() {
+    let db = Database::shared();
+    let mut called = HashSet::new();
+    for entry in entries(db, "") {
+        called.extend(names_before_parentheses(&entry.sql));
+    }
+    let dialect = Dialect::from_server_version(&db.value("SELECT VERSION()")).expect("it is known");
+    let mut names: Vec<String> = gate::names_passed(&dialect)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    names.retain(|name| !gate::names_reserved().contains(&name.as_str()));
+    names.extend(db.column(match db.kind() {
+        Kind::MariaDb => "SELECT FUNCTION FROM information_schema.SQL_FUNCTIONS",
+        Kind::MySql => {
+            "SELECT t.name FROM mysql.help_topic t JOIN mysql.help_category c USING (help_category_id) \
+             WHERE c.name LIKE '%Function%' AND c.name NOT LIKE 'Internal%' AND c.name NOT LIKE 'Enterprise%' AND t.name REGEXP '^[A-Z][A-Z0-9_]+( FUNCTION)?$'"
+        }
+    }));
+    names.retain(|name| {
+        let name = name.trim_end_matches(" FUNCTION");
+        !called.contains(name) && !NOT_BEFORE_PARENTHESES.contains(&name)
+    });
+    names.sort();
+    names.dedup();
+    assert!(names.is_empty(), "in no statement: {}", names.join(" "));
+}
+
+/// Each name that an opening parenthesis follows, in upper case.
+fn names_before_parentheses(sql: &str) -> impl Iterator<Item = String> {
+    let before = sql.split('(').map(|text| {
+        let text = text.trim_end();
+        let start = text.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        text[start.map_or(0, |i| {
+            i + text[i..].chars().next().map_or(0, char::len_utf8)
+        })..]
+            .to_ascii_uppercase()
+    });
+    before.collect::<Vec<_>>().into_iter()
 }
 
 /// How many statements there are of each kind.
@@ -99,14 +149,11 @@ fn ask(client: &mut Client, sql: &str) -> Value {
 
 /// A server with what many have switched on, and with the database of the set-up.
 fn database() -> Database {
-    let mut args = vec!["--log-bin=bin", "--server-id=7", "--performance-schema=ON"];
-    let init = "SET GLOBAL time_zone = '+00:00';\n".to_owned();
-    let options = Options {
-        args: args.drain(..).map(str::to_owned).collect(),
-        init,
+    let switched_on = ["--log-bin=bin", "--server-id=7", "--performance-schema=ON"];
+    let db = Database::start(Options {
+        args: switched_on.map(str::to_owned).to_vec(),
         ..Options::default()
-    };
-    let db = Database::start(options);
+    });
     let mut conn = account(&db);
     for entry in entries(&db, "-setup") {
         let outcome = conn.query_drop(&entry.sql);

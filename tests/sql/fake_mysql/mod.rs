@@ -51,6 +51,33 @@ pub enum Command {
     Other(u8),
 }
 
+/// What begins a read-only session, and what ends that.
+const GUARD: [&str; 2] = [
+    "SET NAMES utf8mb4, sql_mode = ",
+    "; START TRANSACTION READ ONLY; ",
+];
+
+impl Command {
+    /// A statement without what stands before it in the same packet to make its session read-only, and whether that was
+    /// there.
+    fn without_guard(self) -> (Command, bool) {
+        let Command::Query(sql) = &self else {
+            return (self, false);
+        };
+        match sql.split_once(GUARD[1]) {
+            Some((guard, sql)) if guard.starts_with(GUARD[0]) && !sql.contains("@@session.") => {
+                (Command::Query(sql.to_owned()), true)
+            }
+            _ => (self, false),
+        }
+    }
+
+    /// Whether it asks which server this is.
+    pub fn asks_who(&self) -> bool {
+        matches!(self, Command::Query(sql) if sql.starts_with("SET NAMES utf8mb4; SELECT CONCAT_WS("))
+    }
+}
+
 /// What happened on the way, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -313,12 +340,15 @@ fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result
     };
     wire.sign_in()?;
     loop {
-        let command = wire.command()?;
+        let (command, is_guarded) = wire.command()?.without_guard();
         wire.shared.note(Event::Said(number, command.clone()));
         if command == Command::Quit {
             return Ok(());
         }
         wire.list(&command);
+        if is_guarded {
+            (0..3).try_for_each(|_| wire.further_ok())?;
+        }
         let twisted = match shared.script.twist.clone() {
             Some(twist) => twist(&mut wire, &command)?,
             None => false,
@@ -478,7 +508,17 @@ impl Wire {
             let row = [version.as_str(), "SYSTEM", "STRICT_TRANS_TABLES", "UTC"];
             return self.rows(&row.map(Some));
         }
-        if sql.contains("@@server_uuid") {
+        if sql.starts_with("SELECT CONNECTION_ID(), ") {
+            let id = self.number.to_string();
+            return self.rows(&[&id, "4b1d"].map(Some));
+        }
+        if sql.contains("SELECT CONCAT(@@global.read_only") {
+            if sql.starts_with("SET NAMES") {
+                self.further_ok()?;
+            }
+            return self.rows(&[Some("0/0/0")]);
+        }
+        if sql.starts_with("SET NAMES utf8mb4; SELECT CONCAT_WS(") {
             self.further_ok()?;
             let id = self.number.to_string();
             return self.rows(&["4b1d", &id, "1700000000"].map(Some));
@@ -497,13 +537,20 @@ impl Wire {
             let version = self.shared.script.version.clone();
             let known = ["1", "STRICT_TRANS_TABLES", "utf8mb4", &id, "1", &version];
             let mut row = known.map(Some).to_vec();
-            // The current database, and functions of the called names where it was asked for them.
-            let unknown = if sql.contains("ROUTINES") { 3 } else { 1 };
+            // After the current database; functions of the called names where it was asked for them.
+            row.extend([None, Some("4b1d"), Some("0/0/0")]);
+            let unknown = if sql.contains("ROUTINES") { 2 } else { 0 };
             row.extend(std::iter::repeat_n(None, unknown));
             return self.rows(&row);
         }
         if let Some(literal) = sql.strip_prefix("SELECT '") {
             return self.rows(&[literal.strip_suffix('\'')]);
+        }
+        if sql == "select @@version_comment limit 1" {
+            return self.rows(&[Some("(scripted)")]);
+        }
+        if sql == "SELECT @@maxscale_version" {
+            return self.error(1193, "HY000", "Unknown system variable 'maxscale_version'");
         }
         if sql.starts_with("SELECT") || sql.starts_with("SHOW") {
             return self.rows(&[Some("fine")]);

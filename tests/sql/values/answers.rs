@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{cell, prepare, query, web};
+use support::Database;
 
 #[test]
 fn columns_of_one_name_are_kept_apart() {
@@ -109,14 +110,15 @@ fn warnings_and_errors_carry_the_servers_numbers() {
 
 #[test]
 fn a_limit_cuts_and_says_so() {
-    let body = json!({"sql": "SELECT seq FROM seq_1_to_10", "db": "vals", "limit": 4});
+    let sql = format!("SELECT seq FROM {}", Database::shared().numbers(10));
+    let body = json!({"sql": sql, "db": "vals", "limit": 4});
     let data = web().client().post("/api/query", &body).data();
     assert_eq!(
         (&data["count"], &data["truncated"]),
         (&json!(4), &json!(true))
     );
     assert_eq!(data["rows"].as_array().unwrap().len(), 4);
-    let body = json!({"sql": "SELECT seq FROM seq_1_to_10", "db": "vals", "limit": 10});
+    let body = json!({"sql": sql, "db": "vals", "limit": 10});
     let data = web().client().post("/api/query", &body).data();
     assert_eq!(
         (&data["count"], &data["truncated"]),
@@ -161,7 +163,8 @@ fn a_failure_after_rows_ends_the_same_document_with_its_own_code() {
          SET MESSAGE_TEXT = 'late failure'; END IF; RETURN n; END"
             .to_owned(),
     ]);
-    let body = json!({"sql": "SELECT fails_late(seq) AS v FROM seq_1_to_150000", "db": "vals"});
+    let rows = Database::shared().numbers(150_000);
+    let body = json!({"sql": format!("SELECT fails_late(seq) AS v FROM {rows}"), "db": "vals"});
     let answer = web().client().post("/api/query", &body);
     assert_eq!(answer.status(), 200, "rows were sent before the failure");
     let answer = answer.json();

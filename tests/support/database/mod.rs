@@ -5,9 +5,10 @@ mod template;
 
 pub use server::{Kind, Server};
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
@@ -71,6 +72,8 @@ pub struct Database {
     process: Leashed,
     dir: PathBuf,
     port: u16,
+    /// The tables of [`Database::numbers`].
+    numbers: Mutex<BTreeSet<u32>>,
 }
 
 impl Database {
@@ -120,6 +123,7 @@ impl Database {
             process,
             dir,
             port,
+            numbers: Mutex::default(),
         };
         let mut ended = false;
         let ready = holds_within(START_PATIENCE, || {
@@ -224,13 +228,41 @@ impl Database {
         first.unwrap_or_else(|| panic!("no row: {sql:.400}"))
     }
 
+    /// A table for a `FROM` whose column `seq` counts from 1 to `last`, at most a million, in that order: MariaDB's
+    /// sequence engine, or a table on a server without one.
+    pub fn numbers(&self, last: u32) -> String {
+        let name = format!("seq_1_to_{last}");
+        if self.kind() == Kind::MariaDb {
+            return name;
+        }
+        let mut made = self.numbers.lock().unwrap();
+        if made.insert(last) {
+            self.exec(&format!(
+                "CREATE DATABASE IF NOT EXISTS numbers; CREATE TABLE numbers.{name} (seq BIGINT PRIMARY KEY); \
+                 INSERT INTO numbers.{name} WITH digit AS (SELECT 0 AS d {}) \
+                 SELECT 1 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d + 100000 * g.d AS n \
+                 FROM digit a, digit b, digit c, digit e, digit f, digit g HAVING n <= {last} ORDER BY n",
+                (1..10).map(|d| format!("UNION ALL SELECT {d} ")).collect::<String>()
+            ));
+        }
+        format!("numbers.{name}")
+    }
+
     /// How many statements whose text contains `part` are running now.
     pub fn running(&self, part: &str) -> usize {
-        let list = self.column(
-            "SELECT info FROM information_schema.processlist \
-             WHERE info IS NOT NULL AND id <> CONNECTION_ID()",
-        );
+        let list = self.column(&format!(
+            "SELECT info FROM {} WHERE info IS NOT NULL AND id <> CONNECTION_ID()",
+            self.process_list()
+        ));
         list.iter().filter(|sql| sql.contains(part)).count()
+    }
+
+    /// The table of connections. MySQL's older one cannot show every character.
+    pub fn process_list(&self) -> &'static str {
+        match self.kind() {
+            Kind::MySql => "performance_schema.processlist",
+            Kind::MariaDb => "information_schema.processlist",
+        }
     }
 
     /// Ends the server at once, as a crash would.

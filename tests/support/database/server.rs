@@ -101,7 +101,8 @@ impl Server {
         command
     }
 
-    fn installed() -> Server {
+    /// The MariaDB that is installed.
+    pub fn installed() -> Server {
         static INSTALLED: OnceLock<Server> = OnceLock::new();
         INSTALLED
             .get_or_init(|| Server::asked(Kind::MariaDb, None))

@@ -1,0 +1,4 @@
+//! What only MariaDB can be made to do.
+
+mod galera;
+mod versions;
