@@ -39,7 +39,7 @@ def vectors(name):
 
 sql = [vector["sql"] for name in ("gate.json", "split.json") for vector in vectors(name)]
 # The first byte chooses the dialect.
-seeds("gate", [bytes([number % 16]) + text.encode() for number, text in enumerate(sql)])
+seeds("gate", [bytes([number % 32]) + text.encode() for number, text in enumerate(sql)])
 seeds("http", [case["send"].encode() for case in vectors("fence.json")])
 seeds("ssh", [])
 SEEDS

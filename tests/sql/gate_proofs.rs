@@ -136,6 +136,13 @@ fn a_replaced_function_of_sys_is_refused() {
         is_refused(&mut client, Some("app"), sql, reason);
     }
     assert_eq!(db.value("SELECT IS_FREE_LOCK('replaced')"), "1");
+    // A database of nearly that name proves nothing.
+    db.exec("DROP FUNCTION sys.quote_identifier; CREATE DATABASE SYS");
+    db.exec(&format!(
+        "CREATE FUNCTION SYS.quote_identifier(in_identifier TEXT) RETURNS TEXT NO SQL {text}"
+    ));
+    let sql = "SELECT sys.quote_identifier('a')";
+    is_refused(&mut client, Some("app"), sql, reason);
     passes(&mut client, Some("app"), "SELECT sys.format_time(1)");
     db.exec("DROP FUNCTION sys.format_time");
     is_refused(

@@ -250,7 +250,8 @@ pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     match outcome {
         Err(DbError::Statement(error)) if error.code == UNSUPPORTED_PS => {
             let text = format!(
-                "this server cannot check the statement before it runs: {} (layer: connection)",
+                "this server cannot check the statement before it runs: {}; @@warning_count and @@error_count are of the \
+                 statement before, and there is none, so leave them out (layer: connection)",
                 error.message
             );
             Err(DbError::ReadOnly(text, Some(error)))

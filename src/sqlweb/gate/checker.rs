@@ -30,7 +30,10 @@ impl Walk<'_> {
         let bare = self.depth == 0;
         self.select_options = word == "SELECT";
         match word.as_str() {
-            "SELECT" => self.query(StatementKind::Select),
+            "SELECT" => {
+                self.count_variable();
+                self.query(StatementKind::Select)
+            }
             "VALUES" => self.query(StatementKind::Values),
             "TABLE" => self.query(StatementKind::Table),
             "WITH" => self.with(StatementKind::With),

@@ -1,4 +1,5 @@
-//! Statements that servers cannot prepare (errno 1295): `HELP`, `SHOW WARNINGS` and its kin, `EXPLAIN FOR CONNECTION`.
+//! Statements that servers cannot prepare (errno 1295): `HELP`, `SHOW WARNINGS` and its kin, `EXPLAIN FOR CONNECTION`,
+//! `SELECT @@warning_count`.
 //!
 //! Preparing is what refuses a second statement in the same text. None of these has a free part, so the text that is
 //! sent is made anew here: of these keywords, of numbers, and of one topic without signs that a server reads as more
@@ -12,7 +13,29 @@ use super::words::unquoted;
 /// What `EXPLAIN FORMAT=` may name before `FOR CONNECTION`.
 const FORMATS: &[&str] = &["JSON", "TRADITIONAL", "TREE"];
 
+/// Variables that tell of the statement before.
+const COUNTS: &[&str] = &[
+    "@@error_count",
+    "@@local.error_count",
+    "@@local.warning_count",
+    "@@session.error_count",
+    "@@session.warning_count",
+    "@@warning_count",
+];
+
 impl Walk<'_> {
+    /// Behind `SELECT`: notes where one of those variables is all that follows.
+    pub(super) fn count_variable(&mut self) {
+        let mut ahead = self.lexer.clone();
+        let Some(variable) = ahead.next() else { return };
+        let text = self.lexer.text(variable);
+        let is_count = COUNTS.iter().any(|count| count.eq_ignore_ascii_case(text));
+        let ends = ahead.all(|token| token.kind == TokenKind::Semicolon);
+        if is_count && ends && self.depth == 0 {
+            self.rebuilt = Some(format!("SELECT {text}"));
+        }
+    }
+
     /// Behind `HELP`.
     pub(super) fn help(&mut self) -> Result<StatementKind, Refusal> {
         let token = self.next()?;

@@ -156,7 +156,8 @@ fn run_on(
     };
     match &classified.passed {
         Some(passed) if service.options.readonly => {
-            read_only(service, job, sink, &context, passed, conn)
+            let sql = alone(&job.sql, &classified.info.dialect);
+            read_only(service, sql, sink, &context, passed, conn)
         }
         _ => {
             if classified.ask_mode {
@@ -170,10 +171,20 @@ fn run_on(
     }
 }
 
+/// The text up to the semicolon that ends its one statement: MySQL answers a comment behind it as a statement that is
+/// empty.
+fn alone<'a>(sql: &'a str, dialect: &Dialect) -> &'a str {
+    let end = gate::split(sql, dialect).next().map(|span| span.end);
+    match end.and_then(|end| sql.split_at_checked(end)) {
+        Some((statement, rest)) if rest.contains(';') => statement,
+        _ => sql,
+    }
+}
+
 /// The third layer around what the gate has passed.
 fn read_only(
     service: &Service,
-    job: &Job,
+    sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
     passed: &Passed,
@@ -186,17 +197,14 @@ fn read_only(
         if passed.rebuilt.is_some() || matches!(passed.kind, StatementKind::Use(_)) {
             return Ok(());
         }
-        conn.with_read_timeout(None, |conn| readonly::prepare(&mut conn.driver, &job.sql))
+        conn.with_read_timeout(None, |conn| readonly::prepare(&mut conn.driver, sql))
     };
-    let sql = passed.rebuilt.as_deref().unwrap_or(&job.sql);
+    let sent = passed.rebuilt.as_deref().unwrap_or(sql);
     let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(conn, db, sink),
-        _ => run(sql, sink, context, conn, false),
+        _ => run(sent, sink, context, conn, false),
     });
-    readonly::explain(
-        readonly::not_too_wide(outcome, &job.sql),
-        passed.kind.name(),
-    )
+    readonly::explain(readonly::not_too_wide(outcome, sql), passed.kind.name())
 }
 
 /// Runs `sql`, of which `several` statements may come.

@@ -6,10 +6,11 @@ use postern::sqlweb::gate::{self, Dialect};
 
 /// The first byte chooses the dialect.
 fn dialect(flags: u8) -> Dialect {
-    let mut dialect = if flags & 1 == 0 {
-        Dialect::mariadb((10, 11, 0))
-    } else {
-        Dialect::mysql((8, 0, 36))
+    let mut dialect = match (flags & 1 == 0, flags & 16 == 0) {
+        (true, true) => Dialect::mariadb((10, 11, 0)),
+        (true, false) => Dialect::mariadb((11, 8, 9)),
+        (false, true) => Dialect::mysql((8, 0, 36)),
+        (false, false) => Dialect::mysql((9, 7, 4)),
     };
     dialect.ansi_quotes = flags & 2 != 0;
     dialect.no_backslash_escapes = flags & 4 != 0;
@@ -21,11 +22,18 @@ fuzz_target!(|input: (u8, &str)| {
     let (flags, sql) = input;
     let dialect = dialect(flags);
     match gate::check(sql, &dialect) {
-        Ok(_) => assert_eq!(
-            gate::split(sql, &dialect).count(),
-            1,
-            "one statement passes at a time"
-        ),
+        Ok(passed) => {
+            assert_eq!(
+                gate::split(sql, &dialect).count(),
+                1,
+                "one statement passes at a time"
+            );
+            if let Some(rebuilt) = passed.rebuilt {
+                let again = gate::check(&rebuilt, &dialect).expect("what is made anew passes, too");
+                assert_eq!(again.kind, passed.kind);
+                assert_eq!(gate::split(&rebuilt, &dialect).count(), 1);
+            }
+        }
         Err(refusal) => {
             assert!(refusal.offset <= sql.len());
             // A panic becomes a refusal.
