@@ -102,7 +102,8 @@ END
     )
 }
 
-# get KIND SERVER PACKAGES ALONE: unpacks packages with all they depend on, and some without.
+# get KIND SERVER PACKAGES ALONE WELCOME: unpacks packages with all they depend on, some without, and some where they can
+# be had.
 get() {
     kind=$1 server=$2 fresh=$servers/unfinished
     prepare || return 1
@@ -111,6 +112,8 @@ get() {
     mkdir -p "$fresh" "$apt/archives/partial"
     # shellcheck disable=SC2086 # lists of words
     private_apt install --download-only $3 || return 1
+    # shellcheck disable=SC2086
+    [ -z "$5" ] || private_apt install --download-only $3 $5 || echo "$kind: goes without $5: $apt/log" >&2
     for package in $4; do
         (cd "$apt/archives" && private_apt download "$package") || return 1
     done
@@ -140,9 +143,9 @@ want() {
 rm -rf "$apt"
 mkdir "$apt"
 : >"$servers/missing"
-want mysql mysqld 'mysql-server-core mysql-client-core' ''
+want mysql mysqld 'mysql-server-core mysql-client-core' '' 'mysql-router'
 # The whole package of MariaDB's server has its plugins.
-want mariadb mariadbd 'mariadb-server-core mariadb-client-core' 'mariadb-server'
+want mariadb mariadbd 'mariadb-server-core mariadb-client-core' 'mariadb-server' ''
 [ -s "$servers/missing" ] || rm -rf "$apt"
 
 for runner in "$servers"/*/run; do

@@ -14,18 +14,14 @@ use super::abandoned::AbandonedConns;
 use super::authority;
 use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::driver::rows;
-use super::identity::{CLEAN, IdentityQuery};
+use super::identity::IdentityQuery;
 use super::known_servers::KnownServers;
-use super::server_info::ServerInfo;
 use super::sha256;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
 use super::tls_config::tls_config;
-use super::write_state::{self, WriteState};
-use super::{proxy, readonly};
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
-use crate::sqlweb::gate::Calls;
 use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target, TlsMode};
 use crate::store::random;
@@ -51,16 +47,12 @@ const PROBE_INTERVAL_S: u32 = 10;
 /// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
 const PROBES: u32 = 3;
 
-/// Connections that are made, one after the other, until one is on a server that is known: each server behind a balancer
-/// is met once.
-const ACQUAINTANCES: usize = 8;
-
 /// Stack of the thread that signs in: the driver with a TLS handshake needs about 60 KiB in a debug build.
 const STACK: usize = 512 << 10;
 
 /// Makes connections and counts them.
 pub(crate) struct Connector {
-    options: Arc<Options>,
+    pub(super) options: Arc<Options>,
     /// Largest packet, in bytes.
     max_packet: usize,
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
@@ -73,7 +65,7 @@ pub(crate) struct Connector {
     /// How servers here are asked who they are.
     pub(super) question: IdentityQuery,
     /// Those that were met.
-    servers: KnownServers,
+    pub(super) servers: KnownServers,
     /// Short connections of ours that must have ended by a time.
     pub(super) controls: Mutex<Vec<(Instant, WeakSocketHandle)>>,
     /// Connections that were given up while the server was at work.
@@ -111,97 +103,8 @@ impl Connector {
         self.missed.1.clone()
     }
 
-    /// A new counted connection that speaks UTF-8, with what is known of its server. Fails with [`DbError::Busy`] at the
-    /// cap, and in read-only mode with [`DbError::Shared`] where something in between spreads a session's statements.
-    pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
-        for _ in 0..ACQUAINTANCES {
-            let mut conn = self.counted()?;
-            if self.options.readonly {
-                proxy::refuse_spreading(&mut conn)?;
-            }
-            if self.introduce(&mut conn)? {
-                return Ok(conn);
-            }
-        }
-        Err(self.unreachable("each connection came to another server"))
-    }
-
-    /// Gives the connection what is known of its server, which is asked where it is a new one. False where the connection
-    /// cannot be used after that.
-    fn introduce(&self, conn: &mut DbConn) -> Result<bool, DbError> {
-        let is_clean = if let Some(info) = self.servers.meet(&conn.server) {
-            conn.info = Some(info);
-            true
-        } else {
-            !self.ask_info(conn)?
-        };
-        // In read-only mode each statement asks that.
-        if is_clean && !self.options.readonly {
-            self.make_clean(conn)?;
-        }
-        Ok(is_clean)
-    }
-
-    /// Asks the connection's server what it is; true where the connection was left in another role.
-    pub(super) fn ask_info(&self, conn: &mut DbConn) -> Result<bool, DbError> {
-        let (info, in_a_role) = ServerInfo::ask(&mut conn.driver)?;
-        log::debug!("met a server of version {}", info.version);
-        conn.info = Some(self.servers.learn(conn.server.clone(), info));
-        Ok(in_a_role)
-    }
-
-    /// Makes the session of `conn` read-only for a statement that `calls` these names. Where the server turns out to be
-    /// another one than was met on the connection, it is asked anew for the statement after this.
-    pub(crate) fn make_read_only(&self, conn: &mut DbConn, calls: &Calls) -> Result<(), DbError> {
-        let was = conn.info();
-        match readonly::make_read_only(conn, calls) {
-            Ok(write_state) => {
-                self.note_write_state(write_state);
-                Ok(())
-            }
-            Err(error) => {
-                if let DbError::Changed(_) = error {
-                    self.ask_info(conn)?;
-                    let now = conn.info();
-                    log::warn!("the server is now {}; it was {}", now.version, was.version);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// What is known of the server that was met last.
-    pub(crate) fn info(&self) -> Arc<ServerInfo> {
-        let last = self.servers.last();
-        last.expect("a web client starts once it has met a server")
-    }
-
-    /// Whether there are servers of several kinds or versions behind the address.
-    pub(crate) fn servers_differ(&self) -> bool {
-        self.servers.differ()
-    }
-
-    /// Whether the server that was asked last takes writes.
-    pub(crate) fn write_state(&self) -> WriteState {
-        self.servers.write_state()
-    }
-
-    /// Notes what a server said of that, see [`write_state`].
-    pub(crate) fn note_write_state(&self, write_state: Option<WriteState>) {
-        self.servers.note(write_state);
-    }
-
-    /// Sets the connection to UTF-8 and, in the same round trip, asks whether its server takes writes.
-    pub(super) fn make_clean(&self, conn: &mut DbConn) -> Result<(), DbError> {
-        let question = conn.info.as_ref().and_then(|info| info.write_state);
-        let text =
-            question.map_or_else(|| CLEAN.into(), |asked| format!("{CLEAN}; SELECT {asked}"));
-        let answer = rows(&mut conn.driver, &text)?;
-        self.note_write_state(write_state::in_column(answer.first(), 0));
-        Ok(())
-    }
-
-    fn counted(self: &Arc<Self>) -> Result<DbConn, DbError> {
+    /// A new counted connection, of whose server only the identity is known.
+    pub(super) fn counted(self: &Arc<Self>) -> Result<DbConn, DbError> {
         let conn = self.connect_with(Some(self.permit()?), HANDSHAKE_TIMEOUT);
         let mut conn = conn.inspect_err(|_| {
             // One message is enough.
@@ -582,7 +485,7 @@ impl Connector {
         self.unreachable(&io_sentence(error))
     }
 
-    fn unreachable(&self, why: &str) -> DbError {
+    pub(super) fn unreachable(&self, why: &str) -> DbError {
         DbError::Unreachable(format!("cannot connect to {}: {why}", self.options.target))
     }
 }

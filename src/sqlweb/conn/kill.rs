@@ -46,6 +46,8 @@ pub(crate) struct SentStatement {
     pub(crate) connection: u64,
     /// See [`DbConn::server`].
     pub(crate) server: Option<Arc<str>>,
+    /// See [`DbConn::is_dated`].
+    is_dated: bool,
     /// The connection's socket.
     pub(crate) socket: SocketHandle,
     /// What is compared of its text; `None` where questions of ours run.
@@ -63,6 +65,7 @@ impl SentStatement {
         Self {
             connection: conn.id,
             server: conn.server.clone(),
+            is_dated: conn.is_dated,
             socket: conn.socket.clone(),
             text: sql.map(compared),
             database: None,
@@ -91,6 +94,7 @@ impl SentStatement {
         Self {
             connection,
             server: None,
+            is_dated: false,
             socket,
             text: None,
             database: None,
@@ -218,14 +222,16 @@ fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError>
     let listed = listed(control, sent.connection)?;
     let Some(row) = listed.first() else {
         // Hidden from an account without PROCESS while it has the rights of a definer; the id is our connection's.
-        return Ok(if sent.may_differ {
-            ListedAs::Statement(None)
-        } else {
-            ListedAs::Gone
+        return Ok(match (sent.may_differ, sent.is_dated) {
+            (false, _) => ListedAs::Gone,
+            (true, true) => ListedAs::Statement(None),
+            (true, false) => ListedAs::Other,
         });
     };
     let is_ours = is_ours(row) && sent.may_be_in(field(row, "DB").as_deref());
-    if !is_ours && !sent.may_differ {
+    // After a start of the server that nobody has seen the id may be a stranger's.
+    let may_be_another = sent.may_differ && sent.is_dated;
+    if !is_ours && !may_be_another {
         return Ok(ListedAs::Other);
     }
     let shown = field(row, "INFO").map(|text| compared(&text));
@@ -291,6 +297,7 @@ mod tests {
         SentStatement {
             connection: 7,
             server: None,
+            is_dated: true,
             socket: SocketHandle::default(),
             text: text.map(compared),
             database: None,

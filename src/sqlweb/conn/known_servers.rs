@@ -51,14 +51,6 @@ impl KnownServers {
         self.0.lock().last.clone()
     }
 
-    /// Whether they differ in what the gate goes by, so that none of them can speak for the others.
-    pub(super) fn differ(&self) -> bool {
-        let known = self.0.lock();
-        let mut dialects = known.all.values().map(|info| &info.dialect);
-        let first = dialects.next();
-        dialects.any(|dialect| Some(dialect) != first)
-    }
-
     /// Notes whether the server that was met last takes writes.
     pub(super) fn note(&self, write_state: Option<WriteState>) {
         self.0.lock().write_state = write_state.unwrap_or_default();

@@ -7,6 +7,7 @@ mod connector;
 mod db_conn;
 mod driver;
 mod identity;
+mod introduce;
 mod kill;
 mod known_servers;
 mod owner;

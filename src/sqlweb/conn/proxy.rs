@@ -15,12 +15,21 @@ const COMMENT: &str = "select @@version_comment limit 1";
 /// MaxScale answers this one itself; servers do not know the variable.
 const MAXSCALE: &str = "SELECT @@maxscale_version";
 
+/// MySQL Router's error for two statements at once, while it shares connections (`connection_sharing`).
+const NO_TWO_AT_ONCE: u16 = 4501;
+
 /// Fails with [`DbError::Shared`] where two statements of this new connection come to different connections or servers,
 /// or where something says of itself that it shares connections.
 pub(super) fn refuse_spreading(conn: &mut DbConn) -> Result<(), DbError> {
     let comment = answer(conn, COMMENT)?;
     if comment.is_some_and(|comment| comment.contains("ProxySQL")) {
         return Err(DbError::Shared("ProxySQL"));
+    }
+    if conn.name.is_none()
+        && let Err(DbError::Statement(error)) = rows(&mut conn.driver, "DO 0; DO 0")
+        && error.code == NO_TWO_AT_ONCE
+    {
+        return Err(DbError::Shared("MySQL Router"));
     }
     // One after the other, and of the kind that is sent to a reader.
     if conn.is_shared || !is_where_it_was(conn)? || !is_where_it_was(conn)? {

@@ -3,7 +3,8 @@
 //! Before each statement the connection is reset, what the gate's lexer assumed is set, the session is made read-only,
 //! a read-only transaction begins in it, and the server is asked whether all that is so, and whether somebody has made
 //! a function of a name that the statement calls ([`stored_functions`]). Then the server prepares the statement, which
-//! refuses a second one in the same text, and only then it runs, in the text protocol.
+//! refuses a second one in the same text, and only then it runs, in the text protocol, with what makes the session
+//! read-only once more before it in the same packet ([`guard`]): whatever is in between leads both to the same server.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;

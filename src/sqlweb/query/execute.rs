@@ -59,9 +59,10 @@ pub(crate) fn execute(
 ) -> Result<Completed, ApiError> {
     let info = service.info();
     let mut classified = classify(service, &info, &job.sql);
-    // Where servers differ, another one may take it.
-    if classified.is_err() && !service.connector.servers_differ() {
-        classified.as_ref().map_err(Clone::clone)?;
+    if let Err(refusal) = &classified
+        && !may_pass_elsewhere(&job.sql)
+    {
+        return Err(refusal.clone());
     }
     let entry = enter(service, job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
@@ -332,6 +333,19 @@ fn without_escapes(dialect: &Dialect, no_backslash_escapes: bool) -> Dialect {
         no_backslash_escapes,
         ..dialect.clone()
     }
+}
+
+/// Whether some server would take a text that was refused for the one that was met last: behind a balancer, or after a
+/// failover, the statement may come to another.
+fn may_pass_elsewhere(sql: &str) -> bool {
+    const KINDS: [Dialect; 5] = [
+        Dialect::mariadb((10, 6, 0)),
+        Dialect::mariadb((12, 3, 0)),
+        Dialect::mysql((5, 7, 0)),
+        Dialect::mysql((8, 0, 0)),
+        Dialect::mysql((9, 7, 0)),
+    ];
+    KINDS.iter().any(|kind| gate::check(sql, kind).is_ok())
 }
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {

@@ -133,6 +133,11 @@ impl Server {
         server
     }
 
+    /// Where it is unpacked; none where it is the system's.
+    pub fn root(&self) -> Option<&Path> {
+        self.unpacked.as_deref()
+    }
+
     /// The server program.
     pub(super) fn daemon(&self) -> &'static str {
         match self.kind {
@@ -142,7 +147,7 @@ impl Server {
     }
 
     /// What to execute, and with which first arguments, for a program of this server.
-    pub(super) fn command_line(&self, program: &str) -> Vec<OsString> {
+    pub fn command_line(&self, program: &str) -> Vec<OsString> {
         let runner = self
             .unpacked
             .as_ref()
