@@ -82,6 +82,7 @@
 //! | `sql` | [`sqlweb`], one a request that asks the database | with the answer | nobody |
 //! | `sql-watch` | [`sqlweb`], one a web client: time limits, idle sessions | when it is closed | the web client |
 //! | `db-connect`, `db-kill`, `db-reap` | [`sqlweb`], for what the driver cannot give a deadline | with the connection made, the kill sent, the list looked at | nobody |
+//! | `db-relay` | [`sqlweb`], one a connection of an account that the driver does not sign in to (`conn/sha256`) | with the connection | nobody |
 //! | `connection` | [`manager`], one a connected application: the connect sequence | after its stop signal | the manager's stop waits |
 //! | `remote-server` | [`manager`], one a remote server in use: owns its credentials, calls and main tunnel | when nobody uses the server | the manager's stop waits |
 //! | `quick-setup`, `release` | [`manager`], one a call | with the call, 30 s at most | nobody |

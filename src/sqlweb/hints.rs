@@ -10,7 +10,9 @@ pub(super) fn hint(error: &DbError) -> Option<&'static str> {
         }
         DbError::Denied(error) => Some(of_denial(error.code)),
         DbError::Tls(message) => Some(of_tls(message)),
-        DbError::Auth(message) => of_method(message),
+        DbError::Auth(message) if message.contains("sign-in method") => Some(
+            "have an administrator give the account another method, such as MySQL's caching_sha2_password",
+        ),
         _ => None,
     }
 }
@@ -50,10 +52,4 @@ fn of_tls(message: &str) -> &'static str {
         return "give the certificate of the authority that signed the server's as SSL_CERT_FILE=FILE; that of a MySQL server is ca.pem in its data directory";
     }
     "--tls off|prefer|require|verify-ca|verify says how TLS is used"
-}
-
-fn of_method(message: &str) -> Option<&'static str> {
-    message.contains("'sha256_password'").then_some(
-        "check the user name first: MySQL asks so for names that it does not know, too; an account of that method can be given the present one: ALTER USER ... IDENTIFIED WITH caching_sha2_password BY '...'",
-    )
 }

@@ -121,7 +121,6 @@ fn a_method_that_is_unsafe_or_unknown_is_refused_before_anything_is_told() {
     for plugin in [
         "mysql_clear_password",
         "mysql_old_password",
-        "sha256_password",
         "dialog",
         "authentication_oci_client",
         "",

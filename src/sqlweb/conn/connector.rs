@@ -3,11 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
+use rustls::pki_types::ServerName;
 
 use super::abandoned::AbandonedConns;
 use super::authority;
@@ -15,7 +16,9 @@ use super::db_conn::{DbConn, READ_TIMEOUT};
 use super::driver::rows;
 use super::identity::IdentityQuery;
 use super::known_servers::KnownServers;
+use super::sha256;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
+use super::tls_config::tls_config;
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
@@ -54,6 +57,8 @@ pub(crate) struct Connector {
     max_packet: usize,
     /// Whether the server was seen to offer TLS: `UNKNOWN`, `OFFERED` or `ABSENT`.
     offers_tls: AtomicU8,
+    /// Whether the account was let in by way of [`sha256`].
+    by_sha256: AtomicBool,
     in_use: Permits,
     /// Gets a message when a connection could not be made.
     missed: (Sender<()>, Receiver<()>),
@@ -83,6 +88,7 @@ impl Connector {
             },
             options,
             offers_tls: AtomicU8::new(UNKNOWN),
+            by_sha256: AtomicBool::new(false),
             in_use: Permits::default(),
             missed: crossbeam_channel::bounded(1),
             question: IdentityQuery::default(),
@@ -223,6 +229,10 @@ impl Connector {
         if with_tls && self.verifies() {
             authority::check_trust_store(self.options.tls)?;
         }
+        let may_tell = self.key_rule(address, with_tls).is_none();
+        if may_tell && self.by_sha256.load(Ordering::SeqCst) {
+            return self.dial_by_sha256(address, with_tls);
+        }
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
                 authority::without_public(|| Conn::new(self.opts(address, with_tls))).ok_or_else(
@@ -240,8 +250,61 @@ impl Connector {
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
                 self.without_tls(address, known)
             }
+            Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
+                if may_tell && name == sha256::METHOD =>
+            {
+                self.dial_by_sha256(address, with_tls)
+            }
             Err(error) => Err(self.refused(error, address)),
         }
+    }
+
+    /// Signs in by way of a thread of ours, which ends with the connection.
+    fn dial_by_sha256(&self, address: Option<SocketAddr>, with_tls: bool) -> Result<Conn, DbError> {
+        let server = self.sha256_server(address, with_tls)?;
+        let timeouts = sha256::Timeouts {
+            connect: CONNECT_TIMEOUT,
+            read: SIGN_IN_READ_TIMEOUT,
+            silence: Duration::from_millis(KEEPALIVE_MS.into()),
+            probe: Duration::from_secs(PROBE_INTERVAL_S.into()),
+        };
+        let password = self.options.password.clone();
+        let door = sha256::Door::open(&self.options.run_dir, server, password, timeouts);
+        let no_door = |error| self.unreachable(&format!("no way for {}: {error}", sha256::METHOD));
+        let door = door.map_err(no_door)?;
+        let opts = self
+            .opts(None, true)
+            .ssl_opts(None::<SslOpts>)
+            .socket(Some(door.path().to_string_lossy()));
+        let outcome = Conn::new(opts);
+        self.by_sha256.store(outcome.is_ok(), Ordering::SeqCst);
+        if outcome.is_ok() && with_tls {
+            self.offers_tls.store(OFFERED, Ordering::SeqCst);
+        }
+        outcome.map_err(|error| match (plain(error), door.failure()) {
+            (mysql::Error::MySqlError(error), _) => DbError::Denied(error),
+            (_, Some(error)) => self.io_refused(&error, true),
+            (error, _) => self.refused(error, address),
+        })
+    }
+
+    fn sha256_server(
+        &self,
+        address: Option<SocketAddr>,
+        with_tls: bool,
+    ) -> Result<sha256::Server, DbError> {
+        let (address, host) = match (&self.options.target, address) {
+            (Target::Tcp { .. }, Some(address)) if !with_tls => {
+                return Ok(sha256::Server::Tcp(address));
+            }
+            (Target::Tcp { host, .. }, Some(address)) => (address, host),
+            (Target::Unix(path), _) => return Ok(sha256::Server::Unix(path.clone())),
+            _ => return Err(self.unreachable("the name has no address")),
+        };
+        let name = ServerName::try_from(self.dialled_name(host, address.ip()));
+        let name = name.map_err(|error| DbError::Tls(error.to_string()))?;
+        let config = tls_config(self.options.tls)?;
+        Ok(sha256::Server::Tls(address, config, name))
     }
 
     /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
@@ -362,6 +425,11 @@ impl Connector {
             mysql::Error::DriverError(DriverError::ConnectTimeout) => {
                 self.unreachable("connection timed out")
             }
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name))
+                if name == sha256::METHOD =>
+            {
+                self.no_trusted_key()
+            }
             mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
                 DbError::Auth(format!(
                     "{} asks for the sign-in method '{name}', which is not supported",
@@ -379,16 +447,20 @@ impl Connector {
                 DbError::Tls(format!("TLS with {} failed: {error}", self.options.target))
             }
             mysql::Error::IoError(error) if self.key_was_refused(&error, address) => {
-                DbError::Auth(format!(
-                    "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
-                    self.options.target
-                ))
+                self.no_trusted_key()
             }
             mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
             mysql::Error::CodecError(_) => self.unreachable(NOT_MYSQL),
             mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
             other => self.unreachable(&other.to_string()),
         }
+    }
+
+    fn no_trusted_key(&self) -> DbError {
+        DbError::Auth(format!(
+            "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
+            self.options.target
+        ))
     }
 
     fn key_was_refused(&self, error: &std::io::Error, address: Option<SocketAddr>) -> bool {

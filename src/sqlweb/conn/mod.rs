@@ -18,9 +18,11 @@ mod running;
 mod running_table;
 mod server_info;
 mod session_pool;
+mod sha256;
 mod socket_handle;
 pub(super) mod status;
 mod stored_functions;
+mod tls_config;
 mod write_state;
 
 pub(super) use cancel::{stop_in_background, stoppable, stopped_when_gone};

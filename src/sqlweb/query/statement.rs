@@ -97,19 +97,21 @@ fn copy_rows(
     context: &RunContext<'_>,
 ) -> Result<(), DbError> {
     let guarded = context.guard.as_ref().map(|guard| guard.clone() + sql);
-    let mut ours = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
+    let ours = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
     let mut result = ManuallyDrop::new(conn.query_iter(guarded.as_deref().unwrap_or(sql))?);
+    let mut nth = 0;
     while has_set(&mut result) {
-        let ended = if ours > 0 {
-            ours -= 1;
+        let ended = if nth < ours {
             skip(&mut result)
-        } else if guarded.is_some() && result.columns().as_ref().is_empty() {
-            Err(without_columns(&mut result, socket))
-        } else if result.columns().as_ref().is_empty() {
-            no_rows(&mut result, sink)
-        } else {
+        } else if !result.columns().as_ref().is_empty() {
             one_set(&mut result, sink, context)
+        } else if ours > 0 && nth == ours {
+            Err(without_columns(&mut result, socket))
+        } else {
+            // Also what a server says of a comment behind the last semicolon.
+            no_rows(&mut result, sink)
         };
+        nth += 1;
         if let Err(error) = ended {
             let error = match error {
                 DbError::Client(_) => {

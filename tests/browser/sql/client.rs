@@ -67,10 +67,10 @@ impl Client {
         );
     }
 
-    /// Replaces what is in the editor.
+    /// Replaces what is in the editor; `seq_1_to_N` stands for N numbers on any server.
     #[track_caller]
     pub(crate) fn write(&self, sql: &str) {
-        self.page.fill("textarea.editor-area", sql);
+        self.page.fill("textarea.editor-area", &numbered(sql));
     }
 
     /// Writes a statement, runs it with Ctrl+Enter and waits for its end.
@@ -194,12 +194,28 @@ impl Client {
     }
 }
 
-/// Makes an empty database and fills it.
+/// Makes an empty database and fills it; `seq_1_to_N` stands for N numbers on any server.
 #[track_caller]
 pub(crate) fn make_database(db: &str, setup: &str) {
     Database::shared().exec(&format!(
-        "DROP DATABASE IF EXISTS `{db}`; CREATE DATABASE `{db}`; USE `{db}`; {setup}"
+        "DROP DATABASE IF EXISTS `{db}`; CREATE DATABASE `{db}`; USE `{db}`; {}",
+        numbered(setup)
     ));
+}
+
+/// With the server's own table of N numbers in place of each `seq_1_to_N`.
+#[track_caller]
+fn numbered(sql: &str) -> String {
+    const TABLE: &str = "seq_1_to_";
+    let mut parts = sql.split(TABLE);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit());
+        let (count, rest) = part.split_at(end.unwrap_or(part.len()));
+        whole += &Database::shared().numbers(count.parse().expect("a number"));
+        whole += rest;
+    }
+    whole
 }
 
 /// Installs what the tests look with.

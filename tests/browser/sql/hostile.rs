@@ -29,7 +29,7 @@ fn hostile_names_and_cells_are_shown_as_text_and_nothing_runs() {
         run(
             &mut conn,
             format!(
-                "CREATE TABLE {} ({} INT COMMENT '<script>alert(2)</script>' PRIMARY KEY, {} TEXT, {} TEXT DEFAULT '</td><img src=x onerror=alert(3)>', {} LONGTEXT) COMMENT '<svg onload=alert(4)>'",
+                "CREATE TABLE {} ({} INT COMMENT '<script>alert(2)</script>' PRIMARY KEY, {} TEXT, {} TEXT DEFAULT ('</td><img src=x onerror=alert(3)>'), {} LONGTEXT) COMMENT '<svg onload=alert(4)>'",
                 id(table),
                 id(IMG),
                 id(QUOTES),

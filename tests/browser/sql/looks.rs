@@ -12,7 +12,7 @@ use support::{Browser, Database, Postern, allowed};
 const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40), city VARCHAR(40), created DATETIME(3), note TEXT, KEY by_city (city)); \
     INSERT INTO customers SELECT seq, CONCAT('Customer ', seq), ELT(1 + seq % 4, 'Brno', 'Oslo', 'Porto', NULL), '2024-01-01 10:00:00.125' + INTERVAL seq HOUR, IF(seq % 3, '', 'a note with  blanks ') FROM seq_1_to_1200; \
     CREATE TABLE orders (id INT PRIMARY KEY, customer INT, total DECIMAL(12,4), raw VARBINARY(64), doc LONGTEXT, CONSTRAINT buyer FOREIGN KEY (customer) REFERENCES customers (id)); \
-    INSERT INTO orders SELECT seq, seq, seq * 1.75, UNHEX(MD5(seq)), CONCAT('{\"order\":', seq, ',\"tags\":[\"a\",\"b\"]}') FROM seq_1_to_60; \
+    INSERT INTO orders SELECT seq, seq, seq * 1.75, UNHEX(SHA2(seq, 256)), CONCAT('{\"order\":', seq, ',\"tags\":[\"a\",\"b\"]}') FROM seq_1_to_60; \
     CREATE VIEW totals AS SELECT customer, SUM(total) AS total FROM orders GROUP BY customer";
 
 /// Light and dark, wide and narrow.

@@ -68,7 +68,7 @@ fn a_click_on_a_table_shows_its_schema_and_leaves_the_editor_alone() {
     for part in [
         "sidebar_schema.orders",
         "Columns (3)",
-        "int(11)",
+        "int",
         "by_date",
         "Foreign keys (1)",
         "CASCADE",

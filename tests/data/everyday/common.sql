@@ -712,3 +712,39 @@ SELECT SQL_SMALL_RESULT (country), COUNT(*) FROM customers GROUP BY country ORDE
 SELECT SQL_CALC_FOUND_ROWS (id) FROM customers ORDER BY id LIMIT 1;
 SELECT 'a|_c' LIKE 'a||_c' ESCAPE ('|'), country LIKE '%' ESCAPE '' FROM customers WHERE id = 1;
 SELECT * FROM JSON_TABLE('[{"a": 1}]', '$[*]' COLUMNS (b BIT(8) PATH '$.a', t TEXT(20) PATH '$.a', d DECIMAL(5,2) PATH '$.a', dt DATETIME(3) PATH '$.x', c CHAR(3) PATH '$.a')) AS jt;
+
+-- kind: SHOW with conditions
+SHOW TABLES WHERE Tables_in_everyday LIKE 'c%' OR CHAR_LENGTH(Tables_in_everyday) > 12;
+SHOW VARIABLES WHERE Variable_name REGEXP '^max_conn' AND Value > 5;
+SHOW INDEX FROM products WHERE Column_name = 'price' AND Seq_in_index = 2;
+SHOW TABLE STATUS WHERE Engine = 'nothing' AND Data_free > 0;
+SHOW COLUMNS FROM products WHERE Type RLIKE 'int' AND Field NOT IN ('id');
+SHOW FULL COLUMNS IN customers IN everyday WHERE Collation IS NOT NULL;
+SHOW COLLATION;
+SHOW CHARACTER SET WHERE `Default collation` LIKE 'utf8mb4%';
+SHOW DATABASES LIKE '%\_schema';
+SHOW TABLES LIKE "c%";
+SHOW CREATE TABLE information_schema.TABLES;
+SHOW CREATE DATABASE `mysql`;
+SHOW GRANTS FOR CURRENT_USER;
+SHOW CREATE USER CURRENT_USER;
+SHOW GRANTS FOR app;
+-- volatile
+SHOW PROFILE CPU, BLOCK IO FOR QUERY 1 LIMIT 5;
+SHOW PROCEDURE STATUS LIKE 'orders%';
+SHOW TRIGGERS WHERE `Table` = 'order_items' AND Timing = 'BEFORE';
+SHOW EVENTS FROM everyday LIKE 'forget%';
+show tables like 'orders';
+sHoW cReAtE tAbLe orders;
+
+-- kind: statements that write statements
+SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user = 'nobody';
+SELECT CONCAT('DROP TABLE `', table_name, '`;') FROM information_schema.tables WHERE table_schema = 'everyday' AND table_name LIKE 'order%' ORDER BY table_name;
+SELECT CONCAT('ALTER TABLE ', table_schema, '.', table_name, ' ENGINE=InnoDB;') AS todo FROM information_schema.tables WHERE table_schema = 'everyday' AND engine = 'MyISAM' ORDER BY table_name;
+SELECT CONCAT('SELECT ''', table_name, ''' AS t, COUNT(*) FROM `', table_name, '`') FROM information_schema.tables WHERE table_schema = 'everyday' ORDER BY table_name;
+SELECT 'DELETE FROM customers; DROP TABLE customers; -- ' AS text, 'INTO OUTFILE' AS more, "UPDATE" AS word /* INSERT INTO */;
+SELECT `insert`, `delete` FROM (SELECT 1 AS `insert`, 2 AS `delete`) AS `update`;
+WITH `update` AS (SELECT 1 AS `drop`) SELECT `drop` FROM `update`;
+SELECT t.next value, t.previous FROM (SELECT 1 AS next, 2 AS previous) AS t;
+SELECT a.share, a.mode, share.x FROM (SELECT 1 AS share, 2 AS mode) a, (SELECT 3 AS x) AS share;
+SELECT x.trigger, x.grant, x.kill, x.load, x.delete, x.drop, x.create, x.alter, x.replace FROM (SELECT 1 AS `trigger`, 2 AS `grant`, 3 AS `kill`, 4 AS `load`, 5 AS `delete`, 6 AS `drop`, 7 AS `create`, 8 AS `alter`, 9 AS `replace`) AS x;

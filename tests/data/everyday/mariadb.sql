@@ -355,3 +355,7 @@ SELECT @@warning_count, @@error_count;
 -- volatile
 -- refused: only SELECT
 ANALYZE TABLE employees PERSISTENT FOR ALL;
+-- refused: a path made for that
+SELECT EXTRACTVALUE('<a>1</a>', CONCAT('/', 'a'));
+-- refused: default expression
+SELECT id, DEFAULT(vip) FROM customers ORDER BY id;

@@ -382,3 +382,4 @@ DESCRIBE mysql.user;
 SHOW COLUMNS FROM information_schema.TABLES;
 SELECT @@warning_count;
 SELECT @@error_count;
+SELECT EXTRACTVALUE('<a>1</a>', CONCAT('/', 'a'));

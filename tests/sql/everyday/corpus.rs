@@ -94,3 +94,86 @@ pub(super) fn parse(name: &str, text: &str) -> Vec<Entry> {
     );
     entries
 }
+
+/// Long and deep statements, as programs make them.
+pub(super) fn generated() -> Vec<Entry> {
+    let list = |count: u32, separator: &str, part: &dyn Fn(u32) -> String| {
+        let parts: Vec<String> = (1..=count).map(part).collect();
+        parts.join(separator)
+    };
+    let nested = |depth: usize, before: &str, inner: &str, after: &str| {
+        format!("{}{inner}{}", before.repeat(depth), after.repeat(depth))
+    };
+    let texts = [
+        format!(
+            "SELECT id FROM customers WHERE id IN ({}) ORDER BY id",
+            list(2000, ", ", &|n| n.to_string())
+        ),
+        format!(
+            "SELECT id FROM orders WHERE (customer_id, id) IN ({}) ORDER BY id",
+            list(1000, ",", &|n| format!("({n},{n})"))
+        ),
+        format!(
+            "SELECT id FROM customers WHERE {} ORDER BY id",
+            list(1000, " OR ", &|n| format!("`customers`.`id` = {n}"))
+        ),
+        format!(
+            "SELECT id FROM customers WHERE {} ORDER BY id",
+            list(1000, " AND ", &|n| format!("id <> {}", n + 3))
+        ),
+        format!(
+            "SELECT CASE id {} END FROM customers ORDER BY id",
+            list(500, " ", &|n| format!("WHEN {n} THEN 'number {n}'"))
+        ),
+        format!("SELECT {}", list(1000, ", ", &|n| format!("{n} AS c{n}"))),
+        format!("SELECT {}", list(500, " + ", &|n| n.to_string())),
+        list(300, " UNION ALL ", &|n| {
+            format!("SELECT {n} AS n, 'x' AS t")
+        }),
+        format!(
+            "WITH {} SELECT a FROM x60",
+            list(60, ", ", &|n| format!("x{n} AS (SELECT {n} AS a)"))
+        ),
+        format!(
+            "SELECT c1.id FROM customers c1 {} ORDER BY 1",
+            list(29, " ", &|n| format!(
+                "JOIN customers c{0} ON c{0}.id = c{n}.id",
+                n + 1
+            ))
+        ),
+        format!(
+            "SELECT 1 WHERE {}",
+            nested(100, "(1 = 1 AND ", "1 = 1", ")")
+        ),
+        format!(
+            "SELECT {}",
+            nested(100, "REPLACE(", "'text'", ", 'a', 'b')")
+        ),
+        format!("SELECT {}", nested(50, "IF(1 = 0, 'a', ", "'b'", ")")),
+        format!(
+            "SELECT * FROM {}",
+            nested(20, "(SELECT * FROM ", "(SELECT 1 AS a) AS t", ") AS t")
+        ),
+        format!(
+            "SELECT LENGTH('{}'), LENGTH(\"{}\")",
+            "long; ".repeat(100_000),
+            "''`".repeat(10_000)
+        ),
+        format!("SELECT {} 1", "/* a remark */ ".repeat(1000)),
+        format!(
+            "SELECT JSON_LENGTH('[{}]')",
+            list(20_000, ",", &|n| n.to_string())
+        ),
+        format!(
+            "SELECT '{}' AS wide FROM categories ORDER BY id",
+            "é😀".repeat(30_000)
+        ),
+    ];
+    let entry = |(number, sql): (u32, String)| Entry {
+        place: format!("generated {number}"),
+        kind: "long and deep ones".to_owned(),
+        sql,
+        ..Entry::default()
+    };
+    (1..).zip(texts).map(entry).collect()
+}

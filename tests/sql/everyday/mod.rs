@@ -32,14 +32,16 @@ const ENOUGH: usize = 400;
 #[test]
 fn everyday_statements_run_in_both_modes_as_they_run_directly() {
     let db = database();
-    let entries = entries(&db, "");
+    let mut entries = entries(&db, "");
+    entries.extend(corpus::generated());
     let mut conn = account(&db);
     let (normal, read_only) = (Postern::on(&db, &[]), Postern::on(&db, &["--readonly"]));
     let mut clients = [normal.client(), read_only.client()];
     let mut faults = Vec::new();
     for entry in &entries {
         let found = check(entry, &mut conn, &mut clients);
-        faults.extend(found.map(|fault| format!("{}: {}\n    {fault}", entry.place, entry.sql)));
+        faults
+            .extend(found.map(|fault| format!("{}: {:.300}\n    {fault}", entry.place, entry.sql)));
     }
     tell(&db, &entries);
     let found = faults.join("\n");

@@ -17,6 +17,9 @@ const VALUES: &[&str] = &[
     "1", "'x'", "NULL", "a", "t.a", "t.`into`", "t.into", "'it''s'", "'\\''", "\"\\\"\"", "-1.5e1", "0x41", "@a",
     "@@version", "NOW()", "COUNT(*)", "'/*'", "'*/'", "'-- '", "1.", ".5", "1e1", "USER()", "UUID()",
     "JSON_OBJECT('a', 1)", "ST_AsText(POINT(1, 2))", "`b`", "N'x'", "x'41'", "(1)", "ROW_NUMBER() OVER ()",
+    "sys.format_bytes(a)", "sys.list_add('a', 'b')", "`sys`.version_major()", "POINT(a + 1, ABS(a))",
+    "GEOMCOLLECTION(POINT(1, 2))", "ETAG(a)", "MATCH b AGAINST ('x')", "MATCH (b) AGAINST ('x')",
+    "CAST('1 1' AS INTERVAL DAY_SECOND(3))", "/*+ INDEX(t `PRIMARY`) */ 1", "UNIQUE (a)",
 ];
 #[rustfmt::skip]
 const DANGERS: &[&str] = &[
@@ -26,6 +29,10 @@ const DANGERS: &[&str] = &[
     "GET_LOCK('a', 0)", "LOAD_FILE('/etc/hostname')", "(SELECT pay(1))", "@a := pay(1)",
     "(WITH c (x) AS (SELECT pay(1)) SELECT x FROM c)", "/*! pay(1) */", "/*!99999 1 */", "/*M! pay(1) */",
     "{d pay(1)}", "(SELECT DEFAULT(a) FROM d LIMIT 1)", "pay(a) AS (x)", "1 AS pay(a)", "(1) pay(a)",
+    "sys.pay(1)", "sys . `pay` (1)", "g.sys(1)", "g.sys.pay(1)", "sys.format_bytes(pay(1))", "sys (1)",
+    "POINT(pay(1), 2)", "POINT((1, 2))", "`point`(1)", "cube(1)", "sets(1)", "system(1)", "bernoulli (1)", "qualify(1)",
+    "etag(1)", "against(1)", "against (pay(1))", "MATCH b, against(1)", "/*+ QB_NAME(`a*/ pay(1), `) */ 1",
+    "/*+ QB_NAME(`a) */ pay(1) /* `*/", "UNIQUE pay(1)", "day_second(1)",
 ];
 #[rustfmt::skip]
 const TAILS: &[&str] = &[
@@ -33,7 +40,9 @@ const TAILS: &[&str] = &[
     "PROCEDURE ANALYSE()", "INTO OUTFILE 'FILE'", "INTO/**/OUTFILE 'FILE'", "INTO DUMPFILE 'FILE'", "INTO @a",
     "/*! INTO OUTFILE 'FILE' */", "/*!50000INTO OUTFILE 'FILE'*/", "UNION SELECT 1",
     "UNION SELECT 1 INTO OUTFILE 'FILE'", "LIMIT 1 INTO OUTFILE 'FILE'", "; DELETE FROM t", ";", "; -- x",
-    "FOR SYSTEM_TIME ALL", "WHERE EXISTS (SELECT 1)",
+    "FOR SYSTEM_TIME ALL", "WHERE EXISTS (SELECT 1)", "GROUP BY CUBE(a)", "GROUP BY GROUPING SETS ((a), ())",
+    "GROUP BY a, CUBE (1)", "TABLESAMPLE SYSTEM (10)", "TABLESAMPLE system(pay(1))", "QUALIFY (1)", "QUALIFY (pay(1))",
+    "GROUP BY sets(1)", "GROUP BY ROLLUP (a)",
 ];
 #[rustfmt::skip]
 const WRAPS: &[&str] = &[
@@ -41,7 +50,9 @@ const WRAPS: &[&str] = &[
     "ANALYZE FORMAT=JSON #", "SET STATEMENT max_statement_time = 1 FOR #", "EXECUTE IMMEDIATE '#'",
     "BEGIN NOT ATOMIC #; END", "/*!50000 # */", "/*M!100000 # */", "/*!099999 x */ #", "/**/#", "-- x\n#", "#x",
     "#\n", "WITH c AS (#) SELECT * FROM c", "WITH c (x) AS (#) SELECT x FROM c", "SELECT * FROM (#) AS q",
-    "SELECT (#)", "VALUES ((#))", "SHOW TABLES WHERE (#)", "SHOW STATUS WHERE 1 = (#)", "DO (#)", "x: #",
+    "SELECT (#)", "VALUES ((#))", "EXPLAIN FOR SCHEMA g #",
+    "EXPLAIN FORMAT=JSON FOR DATABASE `sys` #", "SHOW ANALYZE FORMAT=JSON FOR #", "EXPLAIN FOR CONNECTION #", "HELP '#'",
+    "SHOW TABLES WHERE (#)", "SHOW STATUS WHERE 1 = (#)", "DO (#)", "x: #",
     "CREATE TABLE n AS #", "INSERT INTO log #", "(#) UNION (#)", "# UNION ALL #", "SELECT '#", "SELECT 1 -- # \n",
     "SELECT \"#\"", "SELECT 1 /* # */", "#; #",
 ];
@@ -53,7 +64,9 @@ const OTHERS: &[&str] = &[
     "LOCK TABLES t WRITE", "HANDLER t OPEN", "ANALYZE DELETE FROM t", "EXPLAIN DELETE FROM t", "SHOW TABLES",
     "SHOW CREATE TABLE t", "SHOW FULL COLUMNS FROM t", "DESC t", "DESC t a", "USE g", "HELP 'SELECT'",
     "VALUES (1), (2)", "SHOW STATUS LIKE 'Up%'", "SHOW GRANTS", "SHOW CREATE SEQUENCE s", "FLUSH STATUS",
-    "EXPLAIN t", "SELECT * FROM s", "KILL 0", "XA START 'a'",
+    "EXPLAIN t", "SELECT * FROM s", "KILL 0", "XA START 'a'", "SHOW WARNINGS", "SHOW ERRORS LIMIT 1",
+    "SHOW COUNT(*) WARNINGS", "EXPLAIN FOR CONNECTION 1", "SHOW ANALYZE FOR 1", "SHOW CHAR SET", "SHOW LIBRARY STATUS",
+    "HELP 'a'; DELETE FROM t", "SHOW WARNINGS; DELETE FROM t", "CALL sys.diagnostics(1, 1, 'current')",
 ];
 #[rustfmt::skip]
 const GAMES: &[&str] = &[
@@ -64,7 +77,7 @@ const GAMES: &[&str] = &[
 /// What MySQL alone understands.
 #[rustfmt::skip]
 const WRAPS_OF_MYSQL: &[&str] = &[
-    "EXPLAIN ANALYZE #", "EXPLAIN FORMAT=TREE #", "EXPLAIN INTO @x #", "EXPLAIN FOR SCHEMA g #", "VALUES ROW((#))",
+    "EXPLAIN ANALYZE #", "EXPLAIN FORMAT=TREE #", "EXPLAIN INTO @x #", "VALUES ROW((#))",
     "TABLE t UNION #", "SELECT * FROM t, LATERAL (#) AS q", "# INTERSECT #", "(#) EXCEPT #", "/*!80000 # */",
     "/*!090700 # */", "/*!999999 x */ #", "/*+ SET_VAR(max_connect_errors = 7) */ #",
     "SELECT /*+ SET_VAR(sql_safe_updates = 1) */ (#)", "SELECT * FROM JSON_TABLE((#), '$' COLUMNS (x INT PATH '$')) AS j",

@@ -37,9 +37,14 @@ fn nothing_that_passes_changes_the_server() {
     let mut before = watch.fingerprint();
     for _ in 0..STATEMENTS {
         let sql = grammar.statement();
-        if gate::check(&sql, &dialect).is_err() || crashes_the_server(&sql) {
+        let Ok(passed) = gate::check(&sql, &dialect) else {
+            continue;
+        };
+        // What needs the third layer's proof is left to its tests.
+        if crashes_the_server(&sql) || !passed.calls.supplied.is_empty() {
             continue;
         }
+        let sql = passed.rebuilt.unwrap_or(sql);
         tally.passed += 1;
         tally.ran += usize::from(run(&mut conn, &sql));
         assert!(watch.is_alive(), "seed {seed}, the server died of: {sql}");
@@ -89,6 +94,10 @@ fn controls_change_the_fingerprint(
 ) {
     for control in controls(kind) {
         let sql = control.replace("DIR", watch.files());
+        if dialect.mariadb && dialect.version >= (11, 8, 1) && sql.contains("format_bytes") {
+            // Built in there.
+            continue;
+        }
         assert!(gate::check(&sql, dialect).is_err(), "{sql} passed");
         let before = watch.fingerprint();
         assert!(run(conn, &sql), "{sql} did not run");

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const SETUP: &[&str] = &[
     "CREATE DATABASE g",
     "USE g",
-    "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(20), `into` INT) ENGINE=InnoDB",
+    "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(20), `into` INT, FULLTEXT (b)) ENGINE=InnoDB",
     "CREATE TABLE log (a INT AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB",
     "INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2)",
     "CREATE FUNCTION pay(a INT) RETURNS INT BEGIN INSERT INTO log VALUES (); RETURN a; END",
@@ -22,6 +22,15 @@ const SETUP: &[&str] = &[
     "CREATE FUNCTION nvl(a INT, b INT) RETURNS INT RETURN pay(a)",
     "CREATE FUNCTION format_bytes(a INT) RETURNS INT RETURN pay(a)",
     "CREATE FUNCTION `lateral`(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION `sets`(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION `cube`(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION `system`(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION `bernoulli`(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION `qualify`(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION `against`(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION etag(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION sys(a INT) RETURNS INT RETURN pay(a)",
+    "CREATE FUNCTION sys.pay(a INT) RETURNS INT RETURN g.pay(a)",
     "CREATE FUNCTION _utf8x(a INT) RETURNS INT RETURN pay(a)",
     "CREATE FUNCTION abs(a INT) RETURNS INT RETURN pay(a)",
     "CREATE FUNCTION md5(a INT) RETURNS INT RETURN pay(a)",
@@ -40,7 +49,8 @@ const SETUP_OF_MARIADB: &[&str] = &[
 
 const SETUP_OF_MYSQL: &[&str] = &[
     "SET max_execution_time = 5000",
-    "CREATE TABLE d (a INT DEFAULT (1 + 1))",
+    "CREATE TABLE s (next_not_cached_value INT)",
+    "CREATE TABLE d (a INT DEFAULT (UUID_SHORT() % 2))",
     "INSERT INTO d VALUES (1)",
 ];
 
@@ -49,6 +59,7 @@ const CONTROLS: &[&str] = &[
     "SELECT pay(1)",
     "SELECT count (1)",
     "SELECT g.abs(1)",
+    "SELECT sys.pay(1)",
     "SELECT tune()",
     "SELECT GET_LOCK('a', 0)",
     "SELECT 1 INTO OUTFILE 'DIR/control'",
@@ -63,6 +74,7 @@ const CONTROLS: &[&str] = &[
 const CONTROLS_OF_MARIADB: &[&str] = &[
     "SELECT point(1)",
     "SELECT linestring()",
+    "SELECT cube(1)",
     "SELECT format_bytes(1)",
     "SELECT NEXT VALUE FOR s",
     "SELECT DEFAULT(a) FROM d",
@@ -71,7 +83,7 @@ const CONTROLS_OF_MARIADB: &[&str] = &[
 
 const CONTROLS_OF_MYSQL: &[&str] = &[
     "SELECT nvl(1, 2)",
-    "SELECT md5(1)",
+    "SELECT _utf8x (1)",
     "EXPLAIN ANALYZE SELECT pay(1)",
     "VALUES ROW(pay(1))",
     "TABLE t INTO OUTFILE 'DIR/control of table'",
@@ -117,7 +129,7 @@ pub(super) struct Watch {
 const LOOKS: &[&str] = &[
     "SELECT table_name FROM information_schema.tables WHERE table_schema = 'g' ORDER BY 1",
     "SELECT CONCAT(routine_schema, '.', routine_name, routine_type) FROM information_schema.routines \
-     WHERE routine_schema NOT IN ('sys') ORDER BY 1",
+     ORDER BY 1",
     "SELECT CONCAT(event_schema, '.', event_name) FROM information_schema.events ORDER BY 1",
     "SELECT CONCAT(trigger_schema, '.', trigger_name) FROM information_schema.triggers WHERE trigger_schema <> 'sys' ORDER BY 1",
     "SELECT schema_name FROM information_schema.schemata ORDER BY 1",

@@ -1,0 +1,418 @@
+//! Accounts of MySQL's `sha256_password`, which the driver (mysql 28) does not sign in to.
+//!
+//! MySQL asks for that method also where it has no account of the name, so that nobody learns which there are; only what
+//! it then says of the password is true. So it is told the password here, inside TLS or else under the server's RSA key,
+//! and the driver speaks to the server through a socket and a thread of ours.
+//!
+//! ```text
+//! driver ── Unix socket in our directory ── this thread ── the server, by TLS, TCP or its own Unix socket
+//! ```
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use tempfile::TempDir;
+use zeroize::Zeroizing;
+
+use crate::net::keep_alive;
+use crate::net::poll::{poll_until, poll_within};
+use crate::sqlweb::catch_panic::catch_panic;
+use crate::sqlweb::error::DbError;
+
+/// The method's name, as the server asks for it.
+pub(super) const METHOD: &str = "sha256_password";
+
+/// Name of the socket in its directory.
+const SOCKET: &str = "s";
+
+/// Stack of the thread: TLS, and the library's arithmetic of large numbers.
+const STACK: usize = 512 << 10;
+
+/// Largest packet of a sign-in, in bytes: names, proofs and what a client says of itself.
+const MAX_SIGN_IN: usize = 64 << 10;
+
+/// Bytes that may wait in each direction.
+const MAX_WAITING: usize = 64 << 10;
+
+/// `CLIENT_SSL` (MySQL, "Capabilities Flags").
+const CLIENT_SSL: u8 = 0x08;
+
+/// Bytes of a client's answer that a request for TLS has too: its flags, packet size, character set and filler.
+const SSL_REQUEST: usize = 32;
+
+/// Asks for the server's public key.
+const KEY_REQUEST: &[u8] = &[1];
+
+/// Where the server is. Without TLS it sends a key, which has to be trusted.
+pub(super) enum Server {
+    /// At an address, by TLS.
+    Tls(SocketAddr, Arc<ClientConfig>, ServerName<'static>),
+    /// At an address.
+    Tcp(SocketAddr),
+    /// At a Unix socket.
+    Unix(PathBuf),
+}
+
+/// How long things may take.
+#[derive(Clone, Copy)]
+pub(super) struct Timeouts {
+    /// The connection.
+    pub(super) connect: Duration,
+    /// Each packet of the sign-in.
+    pub(super) read: Duration,
+    /// Silence before the kernel asks whether the server is there.
+    pub(super) silence: Duration,
+    /// Between two such questions.
+    pub(super) probe: Duration,
+}
+
+/// Where the driver is to connect to, and the thread behind it, which ends with the connection.
+pub(super) struct Door {
+    dir: TempDir,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Door {
+    /// A door to `server` in `dir`, for one connection.
+    pub(super) fn open(
+        dir: &Path,
+        server: Server,
+        password: Zeroizing<String>,
+        timeouts: Timeouts,
+    ) -> io::Result<Self> {
+        let dir = tempfile::tempdir_in(dir)?;
+        let listener = UnixListener::bind(dir.path().join(SOCKET))?;
+        let thread = std::thread::Builder::new()
+            .name("db-relay".into())
+            .stack_size(STACK)
+            .spawn(move || relay(&listener, &server, &password, timeouts))?;
+        Ok(Self { dir, thread })
+    }
+
+    /// The socket's path, there until this is dropped.
+    pub(super) fn path(&self) -> PathBuf {
+        self.dir.path().join(SOCKET)
+    }
+
+    /// Why there is no connection, where the fault is not the driver's. To be asked when the driver has given up.
+    pub(super) fn failure(self) -> Option<io::Error> {
+        self.thread.join().ok()?.err()
+    }
+}
+
+/// Waits for the driver at `door`, signs it in to `server` and carries what both say until one of them ends.
+fn relay(
+    door: &UnixListener,
+    server: &Server,
+    password: &str,
+    timeouts: Timeouts,
+) -> io::Result<()> {
+    let [ready] = poll_within([(door, PollFlags::IN)], timeouts.connect)?;
+    if ready.is_empty() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let (mut driver, _) = door.accept()?;
+    driver.set_read_timeout(Some(timeouts.read))?;
+    let mut wire = sign_in(&mut driver, server, password, timeouts)?;
+    driver.set_nonblocking(true)?;
+    wire.set_nonblocking()?;
+    let outcome = carry(&mut driver, &mut wire);
+    wire.shut_down();
+    outcome
+}
+
+/// The driver's greeting and answer are passed on; what the server asks for in between is answered here.
+fn sign_in(
+    driver: &mut UnixStream,
+    server: &Server,
+    password: &str,
+    timeouts: Timeouts,
+) -> io::Result<Wire> {
+    let mut wire = dial(server, timeouts)?;
+    let (_, greeting) = read_packet(&mut wire)?;
+    write_packet(driver, 0, &greeting)?;
+    let (_, mut answer) = read_packet(driver)?;
+    if let Server::Tls(_, config, name) = server {
+        wire = begin_tls(wire, &mut answer, Arc::clone(config), name.clone())?;
+        write_packet(&mut wire, 2, &answer)?;
+    } else {
+        write_packet(&mut wire, 1, &answer)?;
+    }
+    let (number, mut said) = read_packet(&mut wire)?;
+    if let Some(nonce) = asks_for_password(&said) {
+        said = tell_password(&mut wire, number.wrapping_add(1), password, nonce)?;
+    }
+    // The driver knows of one answer to its own.
+    write_packet(driver, 2, &said)?;
+    Ok(wire)
+}
+
+fn dial(server: &Server, timeouts: Timeouts) -> io::Result<Wire> {
+    let address = match server {
+        Server::Unix(path) => {
+            let socket = UnixStream::connect(path)?;
+            socket.set_read_timeout(Some(timeouts.read))?;
+            return Ok(Wire::Unix(socket));
+        }
+        Server::Tcp(address) | Server::Tls(address, ..) => address,
+    };
+    let socket = TcpStream::connect_timeout(address, timeouts.connect)?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(timeouts.read))?;
+    keep_alive(&socket, timeouts.silence, timeouts.probe, None)?;
+    Ok(Wire::Tcp(socket))
+}
+
+/// Asks for TLS with the beginning of the driver's `answer`, in which it then says that it has it.
+fn begin_tls(
+    wire: Wire,
+    answer: &mut [u8],
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+) -> io::Result<Wire> {
+    let Wire::Tcp(mut socket) = wire else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    let flags = answer.get_mut(1).ok_or(io::ErrorKind::InvalidData)?;
+    *flags |= CLIENT_SSL;
+    let request = answer.get(..SSL_REQUEST);
+    write_packet(&mut socket, 1, request.ok_or(io::ErrorKind::InvalidData)?)?;
+    let tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
+    Ok(Wire::Tls(Box::new(StreamOwned::new(tls, socket))))
+}
+
+/// The nonce of a request to go on with this method (AuthSwitchRequest).
+fn asks_for_password(packet: &[u8]) -> Option<&[u8]> {
+    let rest = packet.strip_prefix(&[0xfe])?;
+    let nonce = rest.strip_prefix(METHOD.as_bytes())?.strip_prefix(&[0])?;
+    Some(nonce.strip_suffix(&[0]).unwrap_or(nonce))
+}
+
+/// Tells it inside TLS, or under the key that the server sends, and returns what the server says of it.
+fn tell_password(wire: &mut Wire, number: u8, password: &str, nonce: &[u8]) -> io::Result<Vec<u8>> {
+    let mut told = Zeroizing::new([password.as_bytes(), &[0]].concat());
+    // An account without a password has none to hide.
+    if matches!(wire, Wire::Tls(_)) || password.is_empty() {
+        write_packet(wire, number, &told)?;
+        return Ok(read_packet(wire)?.1);
+    }
+    write_packet(wire, number, KEY_REQUEST)?;
+    let (number, said) = read_packet(wire)?;
+    // Anything else is the server's last word.
+    let Some(key) = said.strip_prefix(&[1]) else {
+        return Ok(said);
+    };
+    for (byte, mask) in told.iter_mut().zip(nonce.iter().cycle()) {
+        *byte ^= mask;
+    }
+    // What is no key makes the driver's library panic.
+    let sealed = catch_panic(|| Ok::<_, DbError>(mysql_common::crypto::encrypt(&told, key)));
+    let sealed = sealed.map_err(|_| io::ErrorKind::InvalidData)?;
+    write_packet(wire, number.wrapping_add(1), &sealed)?;
+    Ok(read_packet(wire)?.1)
+}
+
+/// A packet's number and what it says (MySQL, "MySQL Packets").
+fn read_packet(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
+    let mut head = [0; 4];
+    from.read_exact(&mut head)?;
+    let [a, b, c, number] = head;
+    let size = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+    if size > MAX_SIGN_IN {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut payload = vec![0; size];
+    from.read_exact(&mut payload)?;
+    Ok((number, payload))
+}
+
+fn write_packet(to: &mut impl Write, number: u8, payload: &[u8]) -> io::Result<()> {
+    let size = u32::try_from(payload.len()).map_err(|_| io::ErrorKind::InvalidData)?;
+    let [a, b, c, _] = size.to_le_bytes();
+    let packet = Zeroizing::new([&[a, b, c, number], payload].concat());
+    to.write_all(&packet)?;
+    to.flush()
+}
+
+/// The server's end.
+enum Wire {
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Wire {
+    fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Tls(stream) => stream.sock.set_nonblocking(true),
+            Self::Tcp(socket) => socket.set_nonblocking(true),
+            Self::Unix(socket) => socket.set_nonblocking(true),
+        }
+    }
+
+    fn shut_down(&self) {
+        // It may have ended already.
+        let _ = match self {
+            Self::Tls(stream) => stream.sock.shutdown(Shutdown::Both),
+            Self::Tcp(socket) => socket.shutdown(Shutdown::Both),
+            Self::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// Whether something was written that has not left yet.
+    fn holds_back(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.conn.wants_write(),
+            Self::Tcp(_) | Self::Unix(_) => false,
+        }
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tls(stream) => stream.sock.as_fd(),
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tls(stream) => match stream.read(buffer) {
+                // A server that ends without saying so in TLS.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+                read => read,
+            },
+            Self::Tcp(socket) => socket.read(buffer),
+            Self::Unix(socket) => socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tls(stream) => stream.write(bytes),
+            Self::Tcp(socket) => socket.write(bytes),
+            Self::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tls(stream) => stream.flush(),
+            Self::Tcp(socket) => socket.flush(),
+            Self::Unix(socket) => socket.flush(),
+        }
+    }
+}
+
+/// What is under way in one direction.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+impl Waiting {
+    fn has_room(&self) -> bool {
+        !self.ended && self.bytes.len() < MAX_WAITING
+    }
+
+    /// Takes what there is at once; whether anything came, or the end.
+    fn fill(&mut self, from: &mut impl Read) -> io::Result<bool> {
+        let mut buffer = [0; 16 << 10];
+        match at_once(from.read(&mut buffer))? {
+            None => Ok(false),
+            Some(0) => {
+                self.ended = true;
+                Ok(true)
+            }
+            Some(n) => {
+                self.bytes.extend(buffer.iter().take(n));
+                Ok(true)
+            }
+        }
+    }
+
+    /// Passes on what is taken at once; whether anything was.
+    fn empty(&mut self, to: &mut impl Write) -> io::Result<bool> {
+        if self.bytes.is_empty() {
+            return Ok(false);
+        }
+        let written = at_once(to.write(&self.bytes))?.unwrap_or(0);
+        self.bytes.drain(..written);
+        Ok(written > 0)
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended && self.bytes.is_empty()
+    }
+}
+
+/// `None` where it would have had to wait.
+fn at_once(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Carries both directions until one of them has ended and all of it has arrived.
+fn carry(driver: &mut UnixStream, wire: &mut Wire) -> io::Result<()> {
+    let (mut up, mut down) = (Waiting::default(), Waiting::default());
+    loop {
+        let mut moved = false;
+        if down.has_room() {
+            moved |= down.fill(wire)?;
+        }
+        moved |= down.empty(driver)?;
+        if up.has_room() {
+            moved |= up.fill(driver)?;
+        }
+        moved |= up.empty(wire)?;
+        if wire.holds_back() {
+            at_once(wire.flush().map(|()| 0))?;
+        }
+        if down.is_over() || up.is_over() && !wire.holds_back() {
+            return Ok(());
+        }
+        if !moved {
+            wait(driver, wire, &up, &down)?;
+        }
+    }
+}
+
+fn wait(driver: &UnixStream, wire: &Wire, up: &Waiting, down: &Waiting) -> io::Result<()> {
+    let flags = |reads: bool, writes: bool| {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, reads);
+        flags.set(PollFlags::OUT, writes);
+        flags
+    };
+    let of_driver = flags(up.has_room(), !down.bytes.is_empty());
+    let of_wire = flags(down.has_room(), !up.bytes.is_empty() || wire.holds_back());
+    let ready = poll_until([(driver, of_driver), (wire, of_wire)], None)?;
+    // Nothing more can be said to an end that is gone while nothing is read from it.
+    let asked = [of_driver, of_wire];
+    let gone = ready.iter().zip(asked).any(|(ready, asked)| {
+        ready.intersects(PollFlags::ERR | PollFlags::HUP) && !ready.intersects(asked)
+    });
+    if gone {
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
+    Ok(())
+}
