@@ -313,6 +313,9 @@ const SESSION_LOST: &str = "the session's database connection has ended since it
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
 
+/// What is said of a server that asks for a file of this machine (LOCAL INFILE).
+pub(crate) const LOCAL_FILE: &str = "the server asked for a local file, which is never given";
+
 /// The driver panics over packets that no server of sound mind sends.
 impl From<Panicked> for DbError {
     fn from(_: Panicked) -> Self {
@@ -336,14 +339,19 @@ impl From<mysql::Error> for DbError {
 /// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
-        let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
-        return format!(
-            "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
-            most >> 20,
-            shared >> 20
-        );
+        return too_large();
     }
     format!("{NOT_MYSQL} ({driver_says})")
+}
+
+/// What is said of a row that is larger than what is taken.
+pub(crate) fn too_large() -> String {
+    let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
+    format!(
+        "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
+        most >> 20,
+        shared >> 20
+    )
 }
 
 /// The driver wraps what went wrong with the socket, and with TLS, into its errors of the packet layer.

@@ -23,6 +23,7 @@ mod limits;
 mod options;
 mod output;
 mod query;
+mod results;
 mod service;
 mod web_client;
 

@@ -19,9 +19,10 @@ use super::known_servers::KnownServers;
 use super::sha256;
 use super::socket_handle::{SocketHandle, WeakSocketHandle};
 use super::tls_config::tls_config;
+use super::wire::LastTold;
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
-use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence, plain};
+use crate::sqlweb::error::{DbError, LOCAL_FILE, NOT_MYSQL, io_sentence, plain};
 use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target, TlsMode};
 use crate::store::random;
@@ -165,7 +166,7 @@ impl Connector {
                 DbError::Statement(error) => DbError::Denied(error),
                 other => other,
             });
-            let made = signed_in.and_then(|conn| this.with_socket(conn, permit));
+            let made = signed_in.and_then(|signed_in| this.with_socket(signed_in, permit));
             let _ = sender.send(made);
         };
         std::thread::Builder::new()
@@ -184,7 +185,11 @@ impl Connector {
     }
 
     /// Without a handle on its socket a connection could not be ended, where one can be had at all.
-    fn with_socket(&self, driver: Conn, permit: Option<Permit>) -> Result<DbConn, DbError> {
+    fn with_socket(
+        &self,
+        (driver, has_tls): (Conn, bool),
+        permit: Option<Permit>,
+    ) -> Result<DbConn, DbError> {
         let socket = SocketHandle::of(&driver);
         if SocketHandle::is_supported() && !socket.is_some() {
             return Err(self.unreachable("no further file can be opened here"));
@@ -200,11 +205,15 @@ impl Connector {
             info: None,
             is_dated: false,
             has_state: false,
+            max_packet: self.max_packet,
+            has_tls,
+            told: LastTold::default(),
             permit,
         })
     }
 
-    fn sign_in(&self) -> Result<Conn, DbError> {
+    /// With whether there is TLS.
+    fn sign_in(&self) -> Result<(Conn, bool), DbError> {
         let Target::Tcp { host, port } = &self.options.target else {
             return self.dial(None);
         };
@@ -218,7 +227,7 @@ impl Connector {
         resolve(host, port).map_err(|_| self.unreachable("the host name was not found"))
     }
 
-    fn dial(&self, address: Option<SocketAddr>) -> Result<Conn, DbError> {
+    fn dial(&self, address: Option<SocketAddr>) -> Result<(Conn, bool), DbError> {
         let known = self.offers_tls.load(Ordering::SeqCst);
         let with_tls = address.is_some()
             && match self.options.tls {
@@ -231,7 +240,7 @@ impl Connector {
         }
         let may_tell = self.key_rule(address, with_tls).is_none();
         if may_tell && self.by_sha256.load(Ordering::SeqCst) {
-            return self.dial_by_sha256(address, with_tls);
+            return self.by_door(address, with_tls);
         }
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
@@ -244,19 +253,28 @@ impl Connector {
         match signed_in {
             Ok(conn) if with_tls => {
                 self.offers_tls.store(OFFERED, Ordering::SeqCst);
-                self.fresh(conn)
+                Ok((self.fresh(conn)?, true))
             }
-            Ok(conn) => Ok(conn),
+            Ok(conn) => Ok((conn, false)),
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
                 self.without_tls(address, known)
             }
             Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
                 if may_tell && name == sha256::METHOD =>
             {
-                self.dial_by_sha256(address, with_tls)
+                self.by_door(address, with_tls)
             }
             Err(error) => Err(self.refused(error, address)),
         }
+    }
+
+    /// What the driver reads has no TLS: that ends at a thread of ours.
+    fn by_door(
+        &self,
+        address: Option<SocketAddr>,
+        with_tls: bool,
+    ) -> Result<(Conn, bool), DbError> {
+        Ok((self.dial_by_sha256(address, with_tls)?, false))
     }
 
     /// Signs in by way of a thread of ours, which ends with the connection.
@@ -323,7 +341,7 @@ impl Connector {
     }
 
     /// `prefer` falls back when the server does not offer TLS, but never on a server that once did.
-    fn without_tls(&self, address: Option<SocketAddr>, known: u8) -> Result<Conn, DbError> {
+    fn without_tls(&self, address: Option<SocketAddr>, known: u8) -> Result<(Conn, bool), DbError> {
         if self.options.tls != TlsMode::Prefer {
             return Err(DbError::Tls(format!(
                 "{} does not offer TLS, which --tls asks for",
@@ -341,11 +359,7 @@ impl Connector {
     }
 
     fn opts(&self, address: Option<SocketAddr>, with_tls: bool) -> OptsBuilder {
-        let refuse_files = LocalInfileHandler::new(|_, _| {
-            Err(std::io::Error::other(
-                "the server asked for a local file, which is never given",
-            ))
-        });
+        let refuse_files = LocalInfileHandler::new(|_, _| Err(std::io::Error::other(LOCAL_FILE)));
         let builder = OptsBuilder::new()
             .user(Some(&self.options.user))
             .pass(Some(self.options.password.as_str()))

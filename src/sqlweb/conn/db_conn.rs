@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mysql::Conn;
+use mysql::consts::StatusFlags;
 
 use super::server_info::ServerInfo;
 use super::socket_handle::SocketHandle;
+use super::wire::{Answer, LONGEST_TEXT, LastTold};
+use crate::sqlweb::error::DbError;
 use crate::sync::Permit;
 
 /// Longest silence of the server in answer to a statement of ours. A person's statement has no limit.
@@ -34,6 +37,13 @@ pub(crate) struct DbConn {
     pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) has_state: bool,
+    /// Longest packet taken from the server, in bytes.
+    pub(super) max_packet: usize,
+    /// Whether it is encrypted, so that only the driver can read it.
+    pub(super) has_tls: bool,
+    /// Who knows what the server said last of the session. The driver, again, once it has reset the connection; what it
+    /// is used for otherwise changes nothing that is asked for here.
+    pub(super) told: LastTold,
     /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
     pub(super) permit: Option<Permit>,
 }
@@ -53,15 +63,44 @@ impl DbConn {
         info.expect("a connection that is handed out knows its server")
     }
 
-    /// Calls the driver with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
+    /// Works with another read timeout than [`READ_TIMEOUT`]; `None` waits without limit.
     pub(crate) fn with_read_timeout<T>(
         &mut self,
         timeout: Option<Duration>,
-        call: impl FnOnce(&mut Conn) -> T,
+        work: impl FnOnce(&mut Self) -> T,
     ) -> T {
         self.socket.set_read_timeout(timeout);
-        let outcome = call(&mut self.driver);
+        let outcome = work(self);
         self.socket.set_read_timeout(Some(READ_TIMEOUT));
         outcome
+    }
+
+    /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that
+    /// returns rows. Its answer is read past the driver where that can be: a million rows cost half.
+    pub(crate) fn ask(&mut self, sql: &str, guards: usize) -> Result<Answer<'_>, DbError> {
+        if self.has_tls || !self.socket.is_some() || sql.len() > LONGEST_TEXT {
+            self.told = LastTold::ByDriver;
+            return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
+        }
+        Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)
+    }
+
+    /// Warnings that the server holds ready after a statement that succeeded.
+    pub(crate) fn warnings(&self) -> u16 {
+        match self.told {
+            LastTold::Here(told) => told.warnings,
+            LastTold::ByDriver => self.driver.warnings(),
+            LastTold::Nothing => 0,
+        }
+    }
+
+    /// Whether a backslash in a text is a character like others (`SERVER_STATUS_NO_BACKSLASH_ESCAPES`).
+    pub(crate) fn has_no_backslash_escapes(&self) -> bool {
+        match self.told {
+            LastTold::Here(told) => told
+                .flags
+                .contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES),
+            LastTold::ByDriver | LastTold::Nothing => self.driver.no_backslash_escape(),
+        }
     }
 }

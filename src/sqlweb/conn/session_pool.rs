@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
-
 use super::connector::Connector;
 use super::db_conn::DbConn;
 use super::driver::{call_driver, run_silently};
@@ -13,6 +11,7 @@ use super::identity::CLEAN;
 use super::owner::Owner;
 use super::running::RunningStatement;
 use super::socket_handle::Peeked;
+use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
@@ -118,7 +117,7 @@ impl IdleConn {
             Peeked::Silence if self.since.elapsed() < TRUSTED_IDLE => return true,
             Peeked::Silence | Peeked::Data => {}
         }
-        let ping = |driver: &mut Conn| call_driver(|| driver.ping()).is_ok();
+        let ping = |conn: &mut DbConn| call_driver(|| conn.driver.ping()).is_ok();
         self.conn.with_read_timeout(Some(PING_TIMEOUT), ping)
     }
 }
@@ -251,6 +250,7 @@ impl SessionPool {
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
         call_driver(|| conn.driver.reset())?;
         conn.has_state = false;
+        conn.told = LastTold::ByDriver;
         self.connector.make_clean(conn)
     }
 
@@ -537,6 +537,7 @@ impl<'a> Lease<'a> {
 fn reset(conn: &mut DbConn) -> Result<(), DbError> {
     call_driver(|| conn.driver.reset())?;
     conn.has_state = false;
+    conn.told = LastTold::ByDriver;
     run_silently(&mut conn.driver, CLEAN)
 }
 

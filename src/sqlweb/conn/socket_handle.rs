@@ -1,12 +1,15 @@
 //! A second handle on the driver's socket: the driver offers no way to end a connection that another thread reads from,
 //! nor to change how long it waits.
 
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use mysql::Conn;
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 
 /// A second handle on one connection's socket; clones are the same handle. It holds nothing where the system cannot
 /// duplicate a descriptor of one's own by its number (Linux before 5.6, a sandbox that forbids `pidfd_getfd`, other
@@ -75,9 +78,32 @@ impl SocketHandle {
         match rustix::net::recv(fd, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
             Ok((0, _)) => Peeked::Closed,
             Ok(_) => Peeked::Data,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Peeked::Silence,
+            Err(Errno::AGAIN | Errno::INTR) => Peeked::Silence,
             Err(_) => Peeked::Closed,
         }
+    }
+
+    /// Sends all of `bytes`, waiting where there is no room.
+    pub(super) fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
+        use rustix::net::{SendFlags, send};
+        while !bytes.is_empty() {
+            match send(self.open()?, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => bytes = bytes.split_at(sent).1,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what has come, as far as `buffer` has room for it, and waits where there is nothing; 0 is the end.
+    pub(super) fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        Ok(rustix::io::read(self.open()?, spare_capacity(buffer))?)
+    }
+
+    fn open(&self) -> io::Result<&OwnedFd> {
+        let fd = self.0.as_deref();
+        fd.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     /// A handle that does not keep the connection open.

@@ -3,8 +3,11 @@
 use std::fmt::{self, Write};
 
 use mysql::Conn;
+use mysql::consts::StatusFlags;
 
+use super::db_conn::DbConn;
 use super::driver::{call_driver, run_silently};
+use super::wire::LastTold;
 
 /// Longest list of flags that is read, in bytes; all sixteen by name are 500.
 const MAX_FLAGS: usize = 1024;
@@ -15,16 +18,22 @@ const QUESTIONS: usize = 2;
 /// Whether `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
 /// flags, so after one the server is asked, by a statement that leaves its warnings as they are. False where the
 /// connection is lost, and the transaction with it.
-pub(crate) fn in_transaction(conn: &mut Conn) -> bool {
+pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
     for _ in 0..QUESTIONS {
-        if let Some(flag) = last_flag(conn) {
+        let told = match conn.told {
+            LastTold::Here(told) => Some(told.flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS)),
+            LastTold::ByDriver => last_flag(&conn.driver),
+            LastTold::Nothing => None,
+        };
+        if let Some(flag) = told {
             return flag;
         }
-        if let Err(error) = run_silently(conn, "SHOW WARNINGS LIMIT 0") {
+        conn.told = LastTold::ByDriver;
+        if let Err(error) = run_silently(&mut conn.driver, "SHOW WARNINGS LIMIT 0") {
             log::debug!("the state of a session could not be asked for: {error}");
         }
     }
-    last_flag(conn).unwrap_or(false)
+    last_flag(&conn.driver).unwrap_or(false)
 }
 
 /// The flag in the last packet; `None` where it had no flags. The driver (mysql 28) keeps the flags and shows them in its

@@ -3,14 +3,12 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use rows::PIECE;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes gathered before they are written; large enough that system calls do not show, small enough to hold for each
 /// of 32 statements.
 const FULL: usize = 64 << 10;
-
-/// Longest piece of one value that is appended between two looks at the buffer, in bytes.
-pub(crate) const PIECE: usize = 16 << 10;
 
 /// Time after which even a small buffer is written, so that a person sees rows of a slow statement.
 const PROMPT: Duration = Duration::from_millis(100);
@@ -65,12 +63,9 @@ impl<'a> OutputBuffer<'a> {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Appends between double quotes.
-    pub(crate) fn push_quoted(&mut self, bytes: &[u8]) {
-        self.buffer.reserve(bytes.len() + 2);
-        self.buffer.push(b'"');
-        self.buffer.extend_from_slice(bytes);
-        self.buffer.push(b'"');
+    /// What is appended to without writing, as by [`push`](Self::push).
+    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
     }
 
     /// Writes when the buffer is full.

@@ -2,13 +2,15 @@
 
 use std::io;
 
-use mysql::{Column, Row, Value as Cell};
+use mysql::Column;
+use rows::Kind;
 
 use super::buffer::OutputBuffer;
-use super::cells::{self, Kind, Record};
+use super::cells::{self, Record};
 use super::lazy_stream::LazyStream;
-use super::row_sink::{Done, Flow, RowSink};
+use super::row_sink::{Flow, RowSink};
 use crate::http::{ApiError, ResponseHead};
+use crate::sqlweb::results::{Done, TextRow};
 
 /// How an export is written.
 pub(crate) struct Layout {
@@ -106,25 +108,25 @@ impl<'a> ExportSink<'a> {
             if i > 0 {
                 self.out.push(b",");
             }
-            cells::csv_text(&mut self.out, name.as_bytes(), &self.layout.null)?;
+            cells::csv(
+                &mut self.out,
+                Kind::Text,
+                name.as_bytes(),
+                &self.layout.null,
+            )?;
         }
         self.out.push(b"\r\n");
         Ok(())
     }
 
-    fn csv_row(&mut self, row: &Row) -> io::Result<()> {
+    fn csv_row(&mut self, row: TextRow<'_>) -> io::Result<()> {
         for (i, kind) in self.record.kinds.iter().enumerate() {
             if i > 0 {
                 self.out.push(b",");
             }
-            match (row.as_ref(i), kind) {
-                (Some(Cell::Bytes(bytes)), Kind::Hex | Kind::BitDigits(_)) => {
-                    cells::binary(&mut self.out, *kind, bytes)?;
-                }
-                (Some(Cell::Bytes(bytes)), _) => {
-                    cells::csv_text(&mut self.out, bytes, &self.layout.null)?;
-                }
-                _ => self.out.push(self.layout.null.as_bytes()),
+            match row.cell(i) {
+                Some(bytes) => cells::csv(&mut self.out, *kind, bytes, &self.layout.null)?,
+                None => self.out.push(self.layout.null.as_bytes()),
             }
         }
         self.out.push(b"\r\n");
@@ -146,7 +148,7 @@ impl RowSink for ExportSink<'_> {
         }
     }
 
-    fn row(&mut self, row: &Row) -> io::Result<Flow> {
+    fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow> {
         if self.sets > 1 {
             return Ok(Flow::Enough);
         }

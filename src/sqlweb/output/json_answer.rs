@@ -11,12 +11,13 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use mysql::{Column, Row};
+use mysql::Column;
 use serde_json::json;
 
 use super::buffer::OutputBuffer;
 use super::cells::{self, Record};
-use super::row_sink::{Done, Flow, RowSink};
+use super::row_sink::{Flow, RowSink};
+use crate::sqlweb::results::{Done, TextRow};
 
 /// Where the answer is in its document.
 enum JsonPosition {
@@ -185,7 +186,7 @@ impl RowSink for JsonAnswer<'_> {
         Ok(())
     }
 
-    fn row(&mut self, row: &Row) -> io::Result<Flow> {
+    fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow> {
         if self.limit.is_some_and(|limit| self.count >= limit) {
             return Ok(Flow::Enough);
         }

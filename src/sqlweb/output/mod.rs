@@ -10,4 +10,4 @@ mod row_sink;
 pub(super) use export::{ExportSink, Format, Layout};
 pub(super) use json_answer::{AnswerTail, JsonAnswer};
 pub(super) use lazy_stream::LazyStream;
-pub(super) use row_sink::{Done, Flow, RowSink};
+pub(super) use row_sink::{Flow, RowSink};

@@ -2,14 +2,16 @@
 
 use std::io;
 
-use mysql::{Column, Row};
+use mysql::Column;
+
+use crate::sqlweb::results::{Done, TextRow};
 
 /// Takes the result sets of one statement, row by row.
 pub(crate) trait RowSink {
     /// A result set with these columns begins.
     fn begin(&mut self, columns: &[Column]) -> io::Result<()>;
     /// One row of the set that began last.
-    fn row(&mut self, row: &Row) -> io::Result<Flow>;
+    fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow>;
     /// The set has ended; `truncated` when the sink had enough before the server did.
     fn end(&mut self, truncated: bool) -> io::Result<()>;
     /// A statement, or a part of one, that returned no rows.
@@ -23,13 +25,4 @@ pub(crate) enum Flow {
     Continue,
     /// No more of this set; this row was not taken.
     Enough,
-}
-
-/// What the server says of a statement without rows (OK packet).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Done {
-    /// Rows changed.
-    pub(crate) affected_rows: u64,
-    /// The first generated key, or 0.
-    pub(crate) last_insert_id: u64,
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use mysql::{Column, Row, Value};
+use mysql::Column;
 
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::limits::{OF_ONE_READER, ROWS_IN_FLIGHT};
+use crate::sqlweb::results::TextRow;
 use crate::sync::{Condvar, Mutex};
 
 /// Rows up to this size are not counted, in bytes: of 32 statements they come to little.
@@ -97,13 +98,8 @@ pub(crate) fn may_be_large(columns: &[Column]) -> bool {
 }
 
 /// What a row counts, in bytes; `None` where it is small.
-pub(crate) fn counted(row: &Row) -> Option<usize> {
-    let of = |i: usize| match row.as_ref(i) {
-        Some(Value::Bytes(bytes)) => bytes.len(),
-        _ => 0,
-    };
-    let bytes = (0..row.len()).map(of).sum();
-    (bytes > SMALL).then_some(bytes)
+pub(crate) fn counted(row: TextRow<'_>) -> Option<usize> {
+    Some(row.size()).filter(|bytes| *bytes > SMALL)
 }
 
 #[cfg(test)]

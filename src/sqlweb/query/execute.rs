@@ -15,7 +15,8 @@ use crate::sqlweb::conn::{
 };
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
-use crate::sqlweb::output::{Done, RowSink};
+use crate::sqlweb::output::RowSink;
+use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
 
 /// What a statement that succeeded returns beside its rows.
@@ -123,7 +124,7 @@ fn leaves_transaction(
         return false;
     }
     let conn = lease.conn();
-    let in_transaction = status::in_transaction(&mut conn.driver);
+    let in_transaction = status::in_transaction(conn);
     conn.has_state |= in_transaction;
     in_transaction
 }
@@ -185,7 +186,7 @@ fn read_only(
         if passed.rebuilt.is_some() || matches!(passed.kind, StatementKind::Use(_)) {
             return Ok(());
         }
-        conn.with_read_timeout(None, |driver| readonly::prepare(driver, &job.sql))
+        conn.with_read_timeout(None, |conn| readonly::prepare(&mut conn.driver, &job.sql))
     };
     let sql = passed.rebuilt.as_deref().unwrap_or(&job.sql);
     let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
@@ -322,7 +323,7 @@ fn one_statement(statements: usize) -> Result<(), ApiError> {
 
 /// The session itself says whether a backslash escapes.
 fn check_with_mode(conn: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect = without_escapes(&conn.info().dialect, conn.driver.no_backslash_escape());
+    let dialect = without_escapes(&conn.info().dialect, conn.has_no_backslash_escapes());
     one_statement(gate::split(sql, &dialect).count())
         .map_err(|error| DbError::Request(error.message))
 }

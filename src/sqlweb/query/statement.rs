@@ -1,27 +1,19 @@
 //! Runs one statement on one connection and hands its rows to a sink as they come.
 
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use mysql::prelude::Queryable;
-use mysql::{Conn, QueryResult, Text};
 
 use super::budget::{self, RowBudget};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::conn::{
-    Connector, DbConn, RunningStatement, SentStatement, SocketHandle, StopRequest, has_set,
-    readonly,
+    Answer, Connector, DbConn, RunningStatement, SentStatement, Set, StopRequest, readonly,
 };
 use crate::sqlweb::error::{DbError, NOT_MYSQL, StopCause};
-use crate::sqlweb::output::{Done, Flow, RowSink};
+use crate::sqlweb::output::{Flow, RowSink};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
 /// those on their way have arrived.
 const DECLINE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long is waited for what a server that has sent nonsense may still send.
-const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How a statement ended that the server calls a success.
 pub(crate) struct Ended {
@@ -59,9 +51,11 @@ pub(crate) fn run(
 ) -> Result<Ended, DbError> {
     let sent = SentStatement::on(conn, Some(sql), context.harmless).within(context.database);
     context.running.begin(sent)?;
-    let socket = conn.socket.clone();
-    let outcome = conn.with_read_timeout(None, |driver| {
-        catch_panic(|| copy_rows(driver, &socket, sql, sink, context))
+    let guarded = context.guard.as_ref().map(|guard| guard.clone() + sql);
+    let guards = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
+    let text = guarded.as_deref().unwrap_or(sql);
+    let outcome = conn.with_read_timeout(None, |conn| {
+        catch_panic(|| copy_results(conn.ask(text, guards)?, guards, sink, context))
     });
     let stop = context.running.pause_after(&outcome);
     match (outcome, stop) {
@@ -76,7 +70,7 @@ pub(crate) fn run(
             error => Err(error),
         },
         (Ok(()), stop) => Ok(Ended {
-            warnings: conn.driver.warnings(),
+            warnings: conn.warnings(),
             stopped: stop.map(|stop| stop.cause),
         }),
     }
@@ -87,156 +81,161 @@ fn was_interrupted(code: u16) -> bool {
     matches!(code, 1317 | 1969 | 1968 | 3024)
 }
 
-/// The result is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that
-/// sends without end. What is not dropped then is the list of its columns.
-fn copy_rows(
-    conn: &mut Conn,
-    socket: &SocketHandle,
-    sql: &str,
+/// Hands all results but the first `guards` to `sink`.
+fn copy_results(
+    mut answer: Answer<'_>,
+    mut guards: usize,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<(), DbError> {
-    let guarded = context.guard.as_ref().map(|guard| guard.clone() + sql);
-    let mut ours = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
-    let mut result = ManuallyDrop::new(conn.query_iter(guarded.as_deref().unwrap_or(sql))?);
-    while has_set(&mut result) {
-        let ended = if ours > 0 {
-            ours -= 1;
-            skip(&mut result)
-        } else if guarded.is_some() && result.columns().as_ref().is_empty() {
-            Err(without_columns(&mut result, socket))
-        } else if result.columns().as_ref().is_empty() {
-            no_rows(&mut result, sink)
+    // The first result of a statement that is guarded, all of which return rows.
+    let mut is_of_rows = guards > 0;
+    let outcome = loop {
+        let result = if guards > 0 {
+            guards -= 1;
+            skip(&mut answer)
         } else {
-            one_set(&mut result, sink, context)
+            one_result(&mut answer, sink, context, std::mem::take(&mut is_of_rows))
         };
-        if let Err(error) = ended {
-            let error = match error {
-                DbError::Client(_) => {
-                    context
-                        .running
-                        .stop(StopCause::ClientLeft, context.connector);
-                    drain(&mut result, context).err().unwrap_or(error)
-                }
-                DbError::NoRoom => decline_all(&mut result, context).err().unwrap_or(error),
-                _ => error,
-            };
-            if error.leaves_connection_usable() {
-                drop(ManuallyDrop::into_inner(result));
-            }
-            return Err(error);
+        match result {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(rest_read(&mut answer, error, context)),
         }
-    }
-    drop(ManuallyDrop::into_inner(result));
-    Ok(())
-}
-
-/// Takes the answer to a statement of ours.
-fn skip(result: &mut QueryResult<'_, '_, '_, Text>) -> Result<(), DbError> {
-    result.next().map_or(Ok(()), |row| Ok(row.map(drop)?))
-}
-
-/// Why a statement that only reads, all of which return rows, has none. Where the server sent nonsense the driver still
-/// believes what the guard's answers have said: that more is to come.
-fn without_columns(result: &mut QueryResult<'_, '_, '_, Text>, socket: &SocketHandle) -> DbError {
-    socket.set_read_timeout(Some(NONSENSE_TIMEOUT));
-    match result.next() {
-        Some(Err(error)) => error.into(),
-        Some(Ok(_)) | None => DbError::Lost(NOT_MYSQL.into()),
-    }
-}
-
-fn no_rows(
-    result: &mut QueryResult<'_, '_, '_, Text>,
-    sink: &mut dyn RowSink,
-) -> Result<(), DbError> {
-    let done = Done {
-        affected_rows: result.affected_rows(),
-        last_insert_id: result.last_insert_id().unwrap_or(0),
     };
-    match result.next() {
-        Some(Err(error)) => Err(error.into()),
-        _ => {
-            sink.done(done);
-            Ok(())
+    if outcome
+        .as_ref()
+        .err()
+        .is_none_or(DbError::leaves_connection_usable)
+    {
+        answer.end();
+    }
+    outcome
+}
+
+/// Reads what is left after a failure on this side, which is told unless another comes of it.
+fn rest_read(answer: &mut Answer<'_>, error: DbError, context: &RunContext<'_>) -> DbError {
+    let outcome = match error {
+        DbError::Client(_) => {
+            context
+                .running
+                .stop(StopCause::ClientLeft, context.connector);
+            drain(answer, context)
         }
+        DbError::NoRoom => decline_all(answer, context),
+        _ => Ok(()),
+    };
+    outcome.err().unwrap_or(error)
+}
+
+/// Takes the answer to a statement of ours, which has no rows; false where there is none.
+fn skip(answer: &mut Answer<'_>) -> Result<bool, DbError> {
+    match answer.next_set()? {
+        None => Ok(false),
+        Some(Set::Done(_)) => Ok(true),
+        Some(Set::Rows(_)) => Err(DbError::Lost(NOT_MYSQL.into())),
     }
 }
 
-fn one_set(
-    result: &mut QueryResult<'_, '_, '_, Text>,
+/// False where there is none any more. One that has no rows `is_of_rows` only where the server sends nonsense.
+fn one_result(
+    answer: &mut Answer<'_>,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
-) -> Result<(), DbError> {
-    let is_large = budget::may_be_large(result.columns().as_ref());
+    is_of_rows: bool,
+) -> Result<bool, DbError> {
+    match answer.next_set()? {
+        None => return Ok(false),
+        Some(Set::Done(_)) if is_of_rows => return Err(DbError::Lost(NOT_MYSQL.into())),
+        // Also what a server says of a comment behind the last semicolon.
+        Some(Set::Done(done)) => sink.done(done),
+        Some(Set::Rows(columns)) => {
+            let is_large = budget::may_be_large(columns);
+            sink.begin(columns).map_err(DbError::Client)?;
+            let truncated = all_rows(answer, sink, context, is_large)?;
+            sink.end(truncated).map_err(DbError::Client)?;
+        }
+    }
+    Ok(true)
+}
+
+/// True where the sink had enough before the end.
+fn all_rows(
+    answer: &mut Answer<'_>,
+    sink: &mut dyn RowSink,
+    context: &RunContext<'_>,
+    is_large: bool,
+) -> Result<bool, DbError> {
     let wanted = || !context.running.is_stopped();
-    sink.begin(result.columns().as_ref())
-        .map_err(DbError::Client)?;
     loop {
         if is_large {
             context.rows.wait_for_room(context.reader, &wanted)?;
         }
-        let Some(row) = result.next() else { break };
-        let row = row?;
-        let counted = is_large.then(|| budget::counted(&row)).flatten();
+        let Some(row) = answer.next_row()? else {
+            return Ok(false);
+        };
+        let counted = is_large.then(|| budget::counted(row)).flatten();
         let permit = counted
             .map(|n| context.rows.acquire(context.reader, n, &wanted))
             .transpose()?;
-        if sink.row(&row).map_err(DbError::Client)? == Flow::Enough {
-            drop((row, permit));
-            decline_rest(result, context)?;
-            return sink.end(true).map_err(DbError::Client);
+        if sink.row(row).map_err(DbError::Client)? == Flow::Enough {
+            drop(permit);
+            return decline_rest(answer, context).map(|()| true);
         }
     }
-    sink.end(false).map_err(DbError::Client)
 }
 
-/// The same for all sets that follow.
-fn decline_all(
-    result: &mut QueryResult<'_, '_, '_, Text>,
-    context: &RunContext<'_>,
-) -> Result<(), DbError> {
-    while has_set(result) {
-        decline_rest(result, context)?;
+/// The same for all results that follow.
+fn decline_all(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
+    loop {
+        decline_rest(answer, context)?;
+        match answer.next_set() {
+            Ok(None) => return Ok(()),
+            Ok(Some(_)) => {}
+            Err(error) => unless_interrupted(error, context)?,
+        }
     }
-    Ok(())
 }
 
 /// A reading statement is told to stop; one that writes must come to its end, so its rows are read and dropped. So are
 /// those of a server that cannot be told, until somebody stops the statement.
-fn decline_rest(
-    result: &mut QueryResult<'_, '_, '_, Text>,
-    context: &RunContext<'_>,
-) -> Result<(), DbError> {
+fn decline_rest(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
     // One that could not be told sends all there is, which is no fault of its own.
     let told = context.harmless && context.running.enough(context.connector);
     let deadline = told.then(|| Instant::now() + DECLINE_TIMEOUT);
-    for row in result.by_ref() {
-        match row {
-            Err(mysql::Error::MySqlError(error))
-                if context.harmless && was_interrupted(error.code) => {}
-            Err(error) => return Err(error.into()),
-            Ok(_) => in_time(context, deadline)?,
+    loop {
+        match answer.next_row() {
+            Ok(None) => return Ok(()),
+            Ok(Some(_)) => in_time(context, deadline)?,
+            Err(error) => unless_interrupted(error, context)?,
         }
     }
-    Ok(())
+}
+
+fn unless_interrupted(error: DbError, context: &RunContext<'_>) -> Result<(), DbError> {
+    match error {
+        DbError::Statement(error) if context.harmless && was_interrupted(error.code) => Ok(()),
+        error => Err(error),
+    }
 }
 
 /// After a failure of the client's side the statement was killed; the rest, which then is short, is read and dropped.
-fn drain(
-    result: &mut QueryResult<'_, '_, '_, Text>,
-    context: &RunContext<'_>,
-) -> Result<(), DbError> {
-    while has_set(result) {
-        for row in result.by_ref() {
-            match row {
-                Ok(_) => in_time(context, None)?,
-                Err(mysql::Error::MySqlError(_)) => {}
-                Err(error) => return Err(error.into()),
+fn drain(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
+    loop {
+        match answer.next_row() {
+            Ok(Some(_)) => {
+                in_time(context, None)?;
+                continue;
             }
+            Ok(None) | Err(DbError::Statement(_)) => {}
+            Err(error) => return Err(error),
+        }
+        match answer.next_set() {
+            Ok(None) => return Ok(()),
+            Ok(Some(_)) | Err(DbError::Statement(_)) => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(())
 }
 
 /// Fails where the server goes on sending after it was told to stop. The connection, in the middle of a result, is of

@@ -1,0 +1,46 @@
+//! Values as CSV fields (RFC 4180 section 2).
+
+use crate::{Kind, in_valid_parts, push_binary, words};
+
+/// Appends one value: a text is quoted where it holds a comma, a quote or a line end. An empty one is quoted too, and one
+/// that says `null`, which stands for NULL, so that they stay apart from it.
+pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
+    if kind.is_binary() {
+        return push_binary(out, kind, bytes);
+    }
+    // Most fields are short and plain: one pass, one copy.
+    let is_plain = words::before(bytes, |word| quoted(word) | word) == bytes.len();
+    if is_plain && !bytes.is_empty() && bytes != null.as_bytes() {
+        return out.extend_from_slice(bytes);
+    }
+    let has_quotes = csv_needs_quotes(bytes, null);
+    let quote: &[u8] = if has_quotes { b"\"" } else { b"" };
+    out.extend_from_slice(quote);
+    in_valid_parts(out, bytes, push_csv_quoted);
+    out.extend_from_slice(quote);
+}
+
+/// Whether a text stands in quotes; see [`push_csv`].
+pub fn csv_needs_quotes(bytes: &[u8], null: &str) -> bool {
+    bytes.is_empty() || bytes == null.as_bytes() || words::before(bytes, quoted) < bytes.len()
+}
+
+/// Appends a piece of a text that is UTF-8, with its quotes doubled; one that needs none has none.
+pub fn push_csv_quoted(out: &mut Vec<u8>, text: &[u8]) {
+    let mut rest = text;
+    loop {
+        let at = words::before(rest, |word| words::is(word, b'"'));
+        let (plain, quote) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let Some((_, after)) = quote.split_first() else {
+            return;
+        };
+        out.extend_from_slice(b"\"\"");
+        rest = after;
+    }
+}
+
+/// Marks what makes a field need quotes.
+fn quoted(word: u64) -> u64 {
+    words::is(word, b'"') | words::is(word, b',') | words::is(word, b'\r') | words::is(word, b'\n')
+}

@@ -1,0 +1,62 @@
+//! What is looked for eight bytes at a time is found where a search byte by byte finds it.
+
+use super::*;
+
+fn json(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    push_json(&mut out, Kind::Text, Some(bytes));
+    String::from_utf8(out).unwrap()
+}
+
+fn csv(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    push_csv(&mut out, Kind::Text, bytes, "");
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn every_pair_of_bytes_is_written_as_it_must_be() {
+    for pair in 0..=u16::MAX {
+        let [one, other] = pair.to_be_bytes();
+        let text = [b' ', one, other, b'!', 0x7f, b'[', b']', b'#', b'~'];
+        let valid = String::from_utf8_lossy(&text);
+        let mut expected = String::new();
+        for c in valid.chars() {
+            match c {
+                '"' => expected += "\\\"",
+                '\\' => expected += "\\\\",
+                '\n' => expected += "\\n",
+                '\r' => expected += "\\r",
+                '\t' => expected += "\\t",
+                '\0'..' ' => expected += &format!("\\u00{:02X}", u32::from(c)),
+                c => expected.push(c),
+            }
+        }
+        assert_eq!(json(&text), format!("\"{expected}\""), "{text:?}");
+        let expected = if valid.contains(['"', ',', '\r', '\n']) {
+            format!("\"{}\"", valid.replace('"', "\"\""))
+        } else {
+            valid.into_owned()
+        };
+        assert_eq!(csv(&text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn cells_are_found_or_the_row_is_refused() {
+    let mut spans = Vec::new();
+    assert!(find_cells(b"\x01a\xfb\x00\xfc\x02\x00bc", 4, &mut spans));
+    assert_eq!(spans, [Some((1, 2)), None, Some((4, 4)), Some((7, 9))]);
+    for (packet, count) in [
+        (&b"\x01a"[..], 2),
+        (b"\x01a\x01b", 1),
+        (b"\x02a", 1),
+        (b"\xfc\x01", 1),
+        (b"\xff", 1),
+        (b"\xfe\xff\xff\xff\xff\xff\xff\xff\xffx", 1),
+        (b"", 1),
+        (b"\xfb", 0),
+    ] {
+        assert!(!find_cells(packet, count, &mut spans), "{packet:?}");
+    }
+}

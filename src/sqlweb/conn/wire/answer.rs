@@ -1,0 +1,167 @@
+//! The answer to one statement, whoever reads it: this program from the socket, or the driver where there is TLS.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use mysql::{Column, Conn, QueryResult, Row, Text};
+
+use super::packets::{PacketReader, Source};
+use super::text_result::{Set, TextResult, Told};
+use crate::sqlweb::conn::driver::has_set;
+use crate::sqlweb::conn::socket_handle::SocketHandle;
+use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence};
+use crate::sqlweb::results::{Done, TextRow};
+
+/// COM_QUERY, the command of a statement's text.
+const COM_QUERY: u8 = 3;
+
+/// Longest text of a statement that goes into one packet, in bytes: one less than a packet that goes on in the next, and
+/// one for the command.
+pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
+
+/// How long is waited for what a server that has sent nonsense may still send.
+const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Who knows what the server said last of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LastTold {
+    /// The driver has read it.
+    #[default]
+    ByDriver,
+    /// It was read past the driver.
+    Here(Told),
+    /// The same, and it was an error, which says nothing of the session.
+    Nothing,
+}
+
+/// The answer to one statement.
+pub(crate) enum Answer<'c> {
+    /// Read from the socket.
+    Direct(TextResult<&'c SocketHandle>, &'c mut LastTold),
+    /// Read by the driver.
+    Driver(DriverResult<'c>),
+}
+
+/// What the driver reads.
+pub(crate) struct DriverResult<'c> {
+    /// It is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that sends
+    /// without end. What is not dropped then is the list of its columns.
+    result: ManuallyDrop<QueryResult<'c, 'c, 'c, Text>>,
+    /// Those of the set that began last.
+    columns: Vec<Column>,
+    /// The one that was read last.
+    row: Option<Row>,
+    /// Where a statement that returns rows follows some of ours: how many of ours are to come, and the socket.
+    guards: Option<(usize, &'c SocketHandle)>,
+}
+
+impl Source for &SocketHandle {
+    fn receive(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        SocketHandle::receive(self, buffer)
+    }
+}
+
+impl<'c> Answer<'c> {
+    /// Sends a text of at most [`LONGEST_TEXT`] past the driver, which has nothing under way. Of the answer no packet is
+    /// taken that is longer than `most`, in bytes.
+    pub(crate) fn direct(
+        socket: &'c SocketHandle,
+        sql: &str,
+        most: usize,
+        told: &'c mut LastTold,
+    ) -> Result<Self, DbError> {
+        *told = LastTold::Nothing;
+        let length = u32::try_from(sql.len() + 1).expect("the text goes into one packet");
+        let mut command = Vec::with_capacity(5 + sql.len());
+        command.extend_from_slice(&length.to_le_bytes());
+        command.push(COM_QUERY);
+        command.extend_from_slice(sql.as_bytes());
+        socket
+            .send(&command)
+            .map_err(|error| DbError::Lost(io_sentence(&error)))?;
+        let packets = PacketReader::new(socket, most);
+        Ok(Self::Direct(TextResult::new(packets), told))
+    }
+
+    /// Sends `sql` by the driver, which uses `socket`; after `guards` statements, if any, it has one that returns rows.
+    pub(crate) fn by_driver(
+        driver: &'c mut Conn,
+        sql: &str,
+        guards: usize,
+        socket: &'c SocketHandle,
+    ) -> Result<Self, DbError> {
+        Ok(Self::Driver(DriverResult {
+            result: ManuallyDrop::new(driver.query_iter(sql)?),
+            columns: Vec::new(),
+            row: None,
+            guards: (guards > 0).then_some((guards, socket)),
+        }))
+    }
+
+    /// Goes on to the next result, of which the rows before were read to their end; `None` after the last.
+    pub(crate) fn next_set(&mut self) -> Result<Option<Set<'_>>, DbError> {
+        match self {
+            Self::Direct(result, _) => result.next_set(),
+            Self::Driver(answer) => answer.next_set(),
+        }
+    }
+
+    /// The next row of the result; `None` at its end, and after an error.
+    pub(crate) fn next_row(&mut self) -> Result<Option<TextRow<'_>>, DbError> {
+        match self {
+            Self::Direct(result, _) => result.next_row(),
+            Self::Driver(answer) => {
+                answer.row = answer.result.next().transpose()?;
+                Ok(answer.row.as_ref().map(TextRow::Driver))
+            }
+        }
+    }
+
+    /// Ends an answer that was read to its end.
+    pub(crate) fn end(self) {
+        match self {
+            Self::Direct(result, last) => {
+                *last = result.told().map_or(LastTold::Nothing, LastTold::Here);
+            }
+            Self::Driver(answer) => drop(ManuallyDrop::into_inner(answer.result)),
+        }
+    }
+}
+
+impl DriverResult<'_> {
+    fn next_set(&mut self) -> Result<Option<Set<'_>>, DbError> {
+        if !has_set(&mut self.result) {
+            return Ok(None);
+        }
+        self.columns = self.result.columns().as_ref().to_vec();
+        if !self.columns.is_empty() {
+            return Ok(Some(Set::Rows(&self.columns)));
+        }
+        match &mut self.guards {
+            Some((0, socket)) => {
+                socket.set_read_timeout(Some(NONSENSE_TIMEOUT));
+                return Err(self.without_columns());
+            }
+            Some((left, _)) => *left -= 1,
+            None => {}
+        }
+        let done = Done {
+            affected_rows: self.result.affected_rows(),
+            last_insert_id: self.result.last_insert_id().unwrap_or(0),
+        };
+        // An error has no columns either.
+        self.result.next().transpose()?;
+        Ok(Some(Set::Done(done)))
+    }
+
+    /// Why a statement that returns rows has none. Where the server sent nonsense the driver still believes what the answers
+    /// before have said: that more is to come.
+    fn without_columns(&mut self) -> DbError {
+        match self.result.next() {
+            Some(Err(error)) => error.into(),
+            Some(Ok(_)) | None => DbError::Lost(NOT_MYSQL.into()),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The server's answers read straight from the socket, where there is no TLS: the driver copies every cell of a row.
+
+mod answer;
+mod packets;
+mod text_result;
+
+pub(crate) use answer::{Answer, LONGEST_TEXT, LastTold};
+pub(crate) use text_result::Set;

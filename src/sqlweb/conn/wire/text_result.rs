@@ -1,0 +1,259 @@
+//! The answer to COM_QUERY, taken apart where it lies (MySQL protocol documentation, "COM_QUERY Response", "Text
+//! Resultset", "Column Definition", "OK_Packet", "EOF_Packet", "ERR_Packet").
+//!
+//! It is what the driver negotiates: protocol 4.1, several results, no CLIENT_DEPRECATE_EOF, no CLIENT_SESSION_TRACK; of
+//! MariaDB's own, one byte after the number of columns (MARIADB_CLIENT_CACHE_METADATA).
+
+use mysql::consts::{ColumnFlags, ColumnType, StatusFlags};
+use mysql::{Column, MySqlError};
+use rows::{Span, find_cells, number};
+
+use super::packets::{PacketReader, Source, no_protocol};
+use crate::sqlweb::error::{DbError, LOCAL_FILE};
+use crate::sqlweb::results::{Done, TextRow};
+
+/// The first bytes of packets that are neither a number of columns nor a row.
+const OK: u8 = 0;
+const LOCAL_INFILE: u8 = 0xfb;
+const EOF: u8 = 0xfe;
+const ERR: u8 = 0xff;
+
+/// A row's first cell may begin like an EOF packet, which then is longer than this.
+const LONGEST_EOF: usize = 8;
+
+/// More columns than any server can send; who announces them means to be waited for.
+const MAX_COLUMNS: u64 = 0xff_ffff;
+
+/// What an OK or EOF packet says of the session and the statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// The status flags.
+    pub(crate) flags: StatusFlags,
+    /// Warnings that the server holds ready.
+    pub(crate) warnings: u16,
+}
+
+/// One result of a statement.
+pub(crate) enum Set<'a> {
+    /// Rows of these columns follow.
+    Rows(&'a [Column]),
+    /// There are none.
+    Done(Done),
+}
+
+/// Where in the answer the next packet is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    BeforeSet,
+    InRows,
+    Ended,
+}
+
+/// The answer to one statement, read as it is asked for.
+pub(crate) struct TextResult<S> {
+    packets: PacketReader<S>,
+    position: Position,
+    columns: Vec<Column>,
+    spans: Vec<Span>,
+    told: Option<Told>,
+}
+
+impl<S: Source> TextResult<S> {
+    /// The answer that comes next.
+    pub(super) fn new(packets: PacketReader<S>) -> Self {
+        Self {
+            packets,
+            position: Position::BeforeSet,
+            columns: Vec::new(),
+            spans: Vec::new(),
+            told: None,
+        }
+    }
+
+    /// What the last packet said, where it was an OK or EOF packet.
+    pub(super) fn told(&self) -> Option<Told> {
+        self.told
+    }
+
+    /// Goes on to the next result, of which the rows before were read to their end; `None` after the last.
+    pub(super) fn next_set(&mut self) -> Result<Option<Set<'_>>, DbError> {
+        if self.position != Position::BeforeSet {
+            return Ok(None);
+        }
+        self.advance()?;
+        let packet = self.packets.payload();
+        match packet.first() {
+            Some(&OK) => {
+                let (done, told) = ok(packet).ok_or_else(cut_short)?;
+                self.ended(told);
+                Ok(Some(Set::Done(done)))
+            }
+            Some(&LOCAL_INFILE) => Err(DbError::Lost(LOCAL_FILE.into())),
+            _ => {
+                let columns = column_count(packet).ok_or_else(|| no_protocol("no columns"))?;
+                self.read_columns(columns)?;
+                self.position = Position::InRows;
+                Ok(Some(Set::Rows(&self.columns)))
+            }
+        }
+    }
+
+    /// As many as were announced may never come, so that no room is made for them.
+    fn read_columns(&mut self, count: u64) -> Result<(), DbError> {
+        self.columns.clear();
+        for _ in 0..count {
+            self.advance()?;
+            let column = column(self.packets.payload()).ok_or_else(|| no_protocol("a column"))?;
+            self.columns.push(column);
+        }
+        self.advance()?;
+        eof(self.packets.payload()).ok_or_else(|| no_protocol("no end of the columns"))?;
+        Ok(())
+    }
+
+    /// The next row of the set; `None` at its end.
+    pub(super) fn next_row(&mut self) -> Result<Option<TextRow<'_>>, DbError> {
+        if self.position != Position::InRows {
+            return Ok(None);
+        }
+        self.advance()?;
+        if let Some(told) = eof(self.packets.payload()) {
+            self.ended(told);
+            return Ok(None);
+        }
+        let packet = self.packets.payload();
+        if !find_cells(packet, self.columns.len(), &mut self.spans) {
+            return Err(no_protocol("a row"));
+        }
+        self.position = Position::InRows;
+        Ok(Some(TextRow::Packet(packet, &self.spans)))
+    }
+
+    /// Reads a packet, and makes an error of the server's an error, after which it sends no more. Nor is anything read
+    /// after a packet that makes no sense, so the answer has ended until that is known.
+    fn advance(&mut self) -> Result<(), DbError> {
+        self.told = None;
+        self.position = Position::Ended;
+        self.packets.advance()?;
+        let packet = self.packets.payload();
+        match packet.first() {
+            Some(&ERR) => Err(server_error(packet).map_or_else(cut_short, DbError::Statement)),
+            Some(_) => Ok(()),
+            None => Err(no_protocol("an empty packet")),
+        }
+    }
+
+    fn ended(&mut self, told: Told) {
+        let has_more = told.flags.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
+        self.position = if has_more {
+            Position::BeforeSet
+        } else {
+            Position::Ended
+        };
+        self.told = Some(told);
+    }
+}
+
+fn cut_short() -> DbError {
+    no_protocol("a packet is cut short")
+}
+
+/// Takes the first `N` bytes off.
+fn take<'a, const N: usize>(packet: &mut &'a [u8]) -> Option<&'a [u8; N]> {
+    let (taken, rest) = packet.split_first_chunk()?;
+    *packet = rest;
+    Some(taken)
+}
+
+fn u16_of(packet: &mut &[u8]) -> Option<u16> {
+    take(packet).map(|bytes| u16::from_le_bytes(*bytes))
+}
+
+/// A length-encoded text.
+fn text<'a>(packet: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(number(packet)?).ok()?;
+    let (text, rest) = packet.split_at_checked(length)?;
+    *packet = rest;
+    Some(text)
+}
+
+fn ok(mut packet: &[u8]) -> Option<(Done, Told)> {
+    take::<1>(&mut packet)?;
+    let done = Done {
+        affected_rows: number(&mut packet)?,
+        last_insert_id: number(&mut packet)?,
+    };
+    let flags = u16_of(&mut packet)?;
+    Some((done, told(flags, u16_of(&mut packet)?)))
+}
+
+fn told(flags: u16, warnings: u16) -> Told {
+    let flags = StatusFlags::from_bits_truncate(flags);
+    Told { flags, warnings }
+}
+
+/// What the end of columns or rows says, where the packet is one.
+fn eof(packet: &[u8]) -> Option<Told> {
+    match packet {
+        &[EOF, w0, w1, f0, f1, ..] if packet.len() <= LONGEST_EOF => {
+            let (flags, warnings) = ([f0, f1], [w0, w1]);
+            Some(told(
+                u16::from_le_bytes(flags),
+                u16::from_le_bytes(warnings),
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// One without a SQLSTATE is of a server before it has signed a client in.
+fn server_error(packet: &[u8]) -> Option<MySqlError> {
+    let mut rest = packet.get(1..)?;
+    let code = u16_of(&mut rest)?;
+    let mut state = b"HY000";
+    if let Some(after) = rest.strip_prefix(b"#") {
+        rest = after;
+        state = take(&mut rest)?;
+    }
+    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(MySqlError {
+        state: told(state),
+        message: told(rest),
+        code,
+    })
+}
+
+/// At least one. MariaDB's further byte says whether the columns follow, which they do for a text.
+fn column_count(mut packet: &[u8]) -> Option<u64> {
+    let count = number(&mut packet)?;
+    let may_be = (1..=MAX_COLUMNS).contains(&count) && matches!(packet, [] | [1]);
+    may_be.then_some(count)
+}
+
+fn column(mut packet: &[u8]) -> Option<Column> {
+    let packet = &mut packet;
+    // The catalogue, the schema, the table by its two names.
+    for _ in 0..4 {
+        text(packet)?;
+    }
+    let (name, org_name) = (text(packet)?, text(packet)?);
+    // The length of what follows.
+    take::<1>(packet)?;
+    let character_set = u16_of(packet)?;
+    let length = u32::from_le_bytes(*take(packet)?);
+    let [kind] = *take(packet)?;
+    let kind = ColumnType::try_from(kind).ok()?;
+    let flags = ColumnFlags::from_bits_truncate(u16_of(packet)?);
+    Some(
+        Column::new(kind)
+            .with_name(name)
+            .with_org_name(org_name)
+            .with_character_set(character_set)
+            .with_column_length(length)
+            .with_flags(flags),
+    )
+}
+
+#[cfg(test)]
+#[path = "text_result_tests.rs"]
+mod tests;

@@ -1,0 +1,49 @@
+//! What the results of a statement are made of, in the text protocol.
+
+use mysql::{Row, Value};
+use rows::Span;
+
+/// A row's cells, each the bytes that the server sent, or NULL.
+#[derive(Clone, Copy)]
+pub(crate) enum TextRow<'a> {
+    /// As it lies in its packet.
+    Packet(&'a [u8], &'a [Span]),
+    /// As the driver has copied it.
+    Driver(&'a Row),
+}
+
+impl<'a> TextRow<'a> {
+    /// A cell's bytes; `None` is NULL.
+    pub(crate) fn cell(&self, i: usize) -> Option<&'a [u8]> {
+        match *self {
+            Self::Packet(packet, spans) => {
+                let (start, end) = (*spans.get(i)?)?;
+                packet.get(start..end)
+            }
+            Self::Driver(row) => match row.as_ref(i)? {
+                Value::Bytes(bytes) => Some(bytes),
+                _ => None,
+            },
+        }
+    }
+
+    /// Bytes of all its cells, about.
+    pub(crate) fn size(&self) -> usize {
+        match *self {
+            Self::Packet(packet, _) => packet.len(),
+            Self::Driver(row) => (0..row.len())
+                .filter_map(|i| self.cell(i))
+                .map(<[u8]>::len)
+                .sum(),
+        }
+    }
+}
+
+/// What the server says of a statement without rows (OK packet).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Rows changed.
+    pub(crate) affected_rows: u64,
+    /// The first generated key, or 0.
+    pub(crate) last_insert_id: u64,
+}
