@@ -230,8 +230,7 @@ fn look(control: &mut DbConn, sent: &SentStatement) -> Result<ListedAs, DbError>
     };
     let is_ours = is_ours(row) && sent.may_be_in(field(row, "DB").as_deref());
     // After a start of the server that nobody has seen the id may be a stranger's.
-    let may_be_another = sent.may_differ && sent.is_dated;
-    if !is_ours && !may_be_another {
+    if !(is_ours || sent.may_differ && sent.is_dated) {
         return Ok(ListedAs::Other);
     }
     let shown = field(row, "INFO").map(|text| compared(&text));

@@ -250,6 +250,7 @@ impl SessionPool {
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
         call_driver(|| conn.driver.reset())?;
         conn.has_state = false;
+        conn.told = LastTold::ByDriver;
         self.connector.make_clean(conn)
     }
 

@@ -88,12 +88,14 @@ fn copy_results(
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<(), DbError> {
+    // The first result of a statement that is guarded, all of which return rows.
+    let mut is_of_rows = guards > 0;
     let outcome = loop {
         let result = if guards > 0 {
             guards -= 1;
             skip(&mut answer)
         } else {
-            one_result(&mut answer, sink, context)
+            one_result(&mut answer, sink, context, std::mem::take(&mut is_of_rows))
         };
         match result {
             Ok(true) => {}
@@ -135,18 +137,17 @@ fn skip(answer: &mut Answer<'_>) -> Result<bool, DbError> {
     }
 }
 
-/// False where there is none any more.
+/// False where there is none any more. One that has no rows `is_of_rows` only where the server sends nonsense.
 fn one_result(
     answer: &mut Answer<'_>,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
+    is_of_rows: bool,
 ) -> Result<bool, DbError> {
     match answer.next_set()? {
         None => return Ok(false),
-        // All that read-only mode passes return rows.
-        Some(Set::Done(_)) if context.guard.is_some() => {
-            return Err(DbError::Lost(NOT_MYSQL.into()));
-        }
+        Some(Set::Done(_)) if is_of_rows => return Err(DbError::Lost(NOT_MYSQL.into())),
+        // Also what a server says of a comment behind the last semicolon.
         Some(Set::Done(done)) => sink.done(done),
         Some(Set::Rows(columns)) => {
             let is_large = budget::may_be_large(columns);

@@ -118,17 +118,14 @@ pub(super) fn difference(direct: &Direct, answer: &Value, volatile: bool) -> Opt
     if found.len() != rows.len() {
         return Some(format!("{} rows, here {}", rows.len(), found.len()));
     }
-    for (number, (row, here)) in rows.iter().zip(found).enumerate() {
-        for (name, cell) in names.iter().zip(row) {
-            if !same_cell(cell.as_deref(), &here[*name]) {
-                return Some(format!(
-                    "row {number}, {name}: {cell:?}, here {}",
-                    here[*name]
-                ));
-            }
-        }
-    }
-    None
+    let all = rows.iter().zip(found).enumerate();
+    let mut cells = all.flat_map(|(number, (row, here))| {
+        let pairs = names.iter().zip(row);
+        pairs.map(move |(name, cell)| (number, name, cell, &here[*name]))
+    });
+    let (number, name, cell, here) =
+        cells.find(|(_, _, cell, here)| !same_cell(cell.as_deref(), here))?;
+    Some(format!("row {number}, {name}: {cell:?}, here {here:.300}"))
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
@@ -158,13 +155,14 @@ fn same_cell(direct: Option<&str>, here: &Value) -> bool {
     }
 }
 
-/// The reader of this test, not the writer, may be off by a last digit of a double.
+/// An integer is a number only where every reader keeps it exactly. Of a double the reader here, not the writer, may be
+/// off by the last digit.
 fn same_number(text: &str, here: &Number) -> bool {
     if let (Ok(exact), Some(here)) = (text.parse::<i64>(), here.as_i64()) {
-        return exact == here;
+        return exact == here && exact.unsigned_abs() < 1 << 53;
     }
-    let (text, here) = (text.parse::<f64>(), here.as_f64());
-    text.ok()
-        .zip(here)
-        .is_some_and(|(a, b)| (a - b).abs() <= a.abs() * 2.0 * f64::EPSILON)
+    let (Ok(exact), Some(here)) = (text.parse::<f64>(), here.as_f64()) else {
+        return false;
+    };
+    (exact - here).abs() <= exact.abs() * 2.0 * f64::EPSILON
 }

@@ -137,6 +137,8 @@ impl DriverResult<'_> {
         }
         self.columns = self.result.columns().as_ref().to_vec();
         if !self.columns.is_empty() {
+            // What has no columns from here on is the server's word on a comment behind the last semicolon.
+            self.guards = None;
             return Ok(Some(Set::Rows(&self.columns)));
         }
         match &mut self.guards {
