@@ -33,9 +33,11 @@
 //!                sqlweb/query/execute      gate ─> session ─> read-only transaction ─> statement ─> warnings
 //!                sqlweb/gate               a pure function from text to verdict
 //!                sqlweb/conn/session_pool  the connection that the tab's statements share, one at a time
+//!                sqlweb/conn/wire          the answer, read from the socket where there is no TLS, else by the driver
 //!                sqlweb/query/statement    rows as they come ─> sqlweb/output/json_answer ─> http/stream ─> back up
 //! ```
 //!
+//! The loops over every byte of a row are in `src/rows`, a package of its own since it is built for speed and not for size.
 //! Nothing is collected: a row is written when it arrives, and a client that does not read makes the database wait. A
 //! client that leaves is noticed by `http/server`, which cancels the request; that reaches `sqlweb/conn/running`, which
 //! kills the statement (`sqlweb/conn/kill`).

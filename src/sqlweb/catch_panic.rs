@@ -1,7 +1,7 @@
 //! Panics contained: the driver's, since a rogue server's packets can make it panic, which must end one request and
 //! nothing else; and the gate's, which must refuse a statement and not pass it.
 //!
-//! Known limit, mysql 28: for a result set the driver reserves 24 bytes for each column that the server announces. A
+//! Known limit, mysql 28: for a result set that the driver reads (statements of ours, and a person's over TLS) it reserves 24 bytes for each column that the server announces. A
 //! number that no address space holds (3.8e17 and more) panics and is contained, and one that memory may hold ends when
 //! the columns do not come. Between the two, from about a thousand million columns on with 24 GB of memory, the
 //! allocator fails, which ends the process: stable Rust cannot turn that into a panic. Such a server stops this program

@@ -288,8 +288,12 @@ impl Baseline {
     }
 }
 
-fn every_case_is_survived(more: &[&str]) {
-    let fake = Fake::start(Script::twisted(play));
+/// Without TLS the answers are read here, and inside it by the driver.
+fn every_case_is_survived(more: &[&str], tls: Option<Arc<rustls::ServerConfig>>) {
+    let fake = Fake::start(Script {
+        tls,
+        ..Script::twisted(play)
+    });
     let mut postern = on(&fake, more);
     assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
     let before = Baseline::of(&postern);
@@ -319,12 +323,22 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 
 #[test]
 fn every_case_is_survived_in_read_write_mode() {
-    every_case_is_survived(&[]);
+    every_case_is_survived(&[], None);
+}
+
+#[test]
+fn every_case_is_survived_in_read_write_mode_over_tls() {
+    every_case_is_survived(&[], Some(fake_mysql::tls()));
 }
 
 #[test]
 fn every_case_is_survived_in_read_only_mode() {
-    every_case_is_survived(&["--readonly"]);
+    every_case_is_survived(&["--readonly"], None);
+}
+
+#[test]
+fn every_case_is_survived_in_read_only_mode_over_tls() {
+    every_case_is_survived(&["--readonly"], Some(fake_mysql::tls()));
 }
 
 // ---- servers that never come to an end

@@ -14,6 +14,7 @@ use super::driver::{call_driver, rows};
 use super::proxy;
 use super::server_info::{ServerInfo, dialect_of};
 use super::stored_functions;
+use super::wire::LastTold;
 use super::write_state::{self, WriteState};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
@@ -35,6 +36,7 @@ pub(crate) fn make_read_only(
     calls: &Calls,
 ) -> Result<Option<WriteState>, DbError> {
     call_driver(|| conn.driver.reset())?;
+    conn.told = LastTold::ByDriver;
     let info = &*conn.info();
     let setting = setting(conn, info, calls);
     let answer = match rows(&mut conn.driver, &setting) {
