@@ -364,6 +364,8 @@ SELECT JSON_SCHEMA_VALID('{"type": "object"}', '{}'), JSON_SCHEMA_VALIDATION_REP
 SELECT * FROM orders WHERE id = 1 FOR SHARE SKIP LOCKED;
 -- refused: only SELECT
 HANDLER employees OPEN;
+
+-- kind: the system's own schemas on MySQL
 -- fails 1305
 SHOW CREATE LIBRARY everyday.none;
 SELECT * FROM information_schema.LIBRARIES;
