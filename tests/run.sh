@@ -10,14 +10,15 @@ tests/setup.sh
 make --no-print-directory lint
 cargo build --locked
 
-# All test programs, a line each: name and path. The library's and the program's own tests are both called postern.
+# All test programs, a line each: name and path. The library's and the program's own tests are both called postern; those
+# of the package rows are called that.
 out=target/test
 rm -rf "$out"
 mkdir -p "$out"
 cargo test --locked --no-run --message-format=json-render-diagnostics >"$out/build.json"
 sed -n '/"test":true},"features"/s/.*"kind":\["\([a-z]*\)"\].*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\1 \2 \3/p' "$out/build.json" |
     while read -r kind name path; do
-        case $kind in test) ;; *) name=$kind ;; esac
+        case $kind/$name in test/*) ;; */postern) name=$kind ;; esac
         echo "$name $path"
     done | LC_ALL=C sort >"$out/programs"
 if ! grep -q '^perf ' "$out/programs"; then
