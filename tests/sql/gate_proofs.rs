@@ -154,6 +154,26 @@ fn a_replaced_function_of_sys_is_refused() {
 }
 
 /// Nothing proves what a text is that the account may not see.
+/// A text proves nothing where the table that it reads is a view, which may call anything.
+#[test]
+fn a_view_in_place_of_the_table_of_sys_is_refused() {
+    let db = server();
+    let postern = web_client(&db, USER);
+    let mut client = postern.client();
+    let sql = "SELECT sys.format_statement('SELECT 1') AS a";
+    passes(&mut client, Some("app"), sql);
+    db.exec(
+        "CREATE TABLE app.config AS SELECT * FROM sys.sys_config; DROP TABLE sys.sys_config; \
+         CREATE VIEW sys.sys_config AS SELECT * FROM app.config",
+    );
+    is_refused(
+        &mut client,
+        Some("app"),
+        sql,
+        "none that is known to be harmless",
+    );
+}
+
 #[test]
 fn a_function_of_sys_whose_text_is_hidden_is_refused() {
     let db = server();

@@ -152,11 +152,12 @@ fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
 }
 
 /// What makes a session read-only, to stand before the statement in the same packet, so that both come to the same
-/// server whatever is in between. It is [`GUARDS`] statements.
+/// server whatever is in between. It is [`GUARDS`] statements. In a transaction that is SERIALIZABLE each `SELECT` would
+/// lock what it reads.
 pub(crate) fn guard(info: &ServerInfo) -> String {
     format!(
-        "SET NAMES utf8mb4, sql_mode = '{}', autocommit = 1; SET SESSION TRANSACTION READ ONLY; \
-         START TRANSACTION READ ONLY; ",
+        "SET NAMES utf8mb4, sql_mode = '{}', autocommit = 1; \
+         SET SESSION TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ; START TRANSACTION READ ONLY; ",
         info.pinned_mode
     )
 }

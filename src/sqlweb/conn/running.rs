@@ -266,8 +266,11 @@ impl RunningStatement {
     fn kill(&self, connector: &Arc<Connector>, sent: &SentStatement) -> Option<KillOutcome> {
         let is_wanted = || self.state.lock().is_under_way();
         let kill = || {
-            let Some(mut control) = connector.connect_to_kill(sent, &is_wanted)? else {
-                return Ok(KillOutcome::Unproven);
+            let mut control = match connector.connect_to_kill(sent, &is_wanted) {
+                Ok(Some(control)) => control,
+                // Nor will an account at its limit of connections be let in at the next try.
+                Ok(None) | Err(DbError::Denied(_)) => return Ok(KillOutcome::Unproven),
+                Err(error) => return Err(error),
             };
             // Not before: whoever waits for the statement's end waits for a kill, but for no connect.
             let Some(_in_flight) = self.begin_kill() else {

@@ -33,7 +33,7 @@ pub(crate) fn questions(info: &ServerInfo, calls: &Calls) -> String {
     let place = place(info, calls.database.as_deref());
     let stored = listed(calls.unqualified());
     let (loadable, supplied) = (loadable(info, calls), supplied(info, calls));
-    let (sys, package) = (sys(calls), package(calls, &place));
+    let (sys, package) = (sys(info, calls), package(calls, &place));
     let grants = grants(info);
     format!(
         ", (SELECT MIN(ROUTINE_NAME) FROM information_schema.ROUTINES WHERE {place} AND ROUTINE_TYPE = 'FUNCTION' \
@@ -89,8 +89,9 @@ pub(crate) fn of_sys(calls: &Calls) -> Vec<&'static str> {
         .collect()
 }
 
-/// Comparison would also take a database `SYS` for it, whose functions prove nothing.
-fn sys(calls: &Calls) -> String {
+/// Comparison would also take a database `SYS` for it, whose functions prove nothing. Where a view stands in place of the
+/// table that `sys_get_config` reads, its text proves nothing either.
+fn sys(info: &ServerInfo, calls: &Calls) -> String {
     let proofs: Vec<String> = of_sys(calls)
         .into_iter()
         .filter_map(gate::sys_function)
@@ -100,7 +101,7 @@ fn sys(calls: &Calls) -> String {
                  (SELECT COUNT(*) FROM information_schema.PARAMETERS WHERE SPECIFIC_SCHEMA = 'sys' \
                  AND SPECIFIC_NAME = '{}' AND ROUTINE_TYPE = 'FUNCTION' AND ORDINAL_POSITION > 0)",
                 function.name,
-                listed(function.texts.iter().copied()),
+                listed(function.digests(&info.dialect)),
                 function.parameters,
                 function.name,
             )
@@ -111,7 +112,9 @@ fn sys(calls: &Calls) -> String {
     }
     format!(
         "(SELECT GROUP_CONCAT(LOWER(ROUTINE_NAME)) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'sys' \
-         AND HEX(ROUTINE_SCHEMA) = '737973' AND ROUTINE_TYPE = 'FUNCTION' AND ({}))",
+         AND HEX(ROUTINE_SCHEMA) = '737973' AND ROUTINE_TYPE = 'FUNCTION' AND ({}) \
+         AND (ROUTINE_NAME <> 'sys_get_config' OR EXISTS (SELECT 1 FROM information_schema.TABLES \
+         WHERE TABLE_SCHEMA = 'sys' AND TABLE_NAME = 'sys_config' AND TABLE_TYPE = 'BASE TABLE')))",
         proofs.join(" OR ")
     )
 }

@@ -93,12 +93,25 @@ impl Walk<'_> {
         self.previous = Some(token);
         match word.to_ascii_uppercase().as_str() {
             "ANALYZE" => return self.show_analysis(),
+            "BINLOG" | "RELAYLOG" => self.show_log_events(word, token.start)?,
             "CREATE" => self.show_create()?,
             "COUNT" => return self.count_of_diagnostics(),
             what @ ("ERRORS" | "WARNINGS") => return self.diagnostics(what),
             _ => {}
         }
         self.query(StatementKind::Show)
+    }
+
+    /// MariaDB holds the log's lock until the last event is read, so a slow reader would hold up every commit.
+    fn show_log_events(&mut self, log: &str, offset: usize) -> Result<(), Refusal> {
+        // A name may stand between RELAYLOG and EVENTS.
+        let is_relay_log = log.eq_ignore_ascii_case("RELAYLOG");
+        if self.dialect.mariadb && (is_relay_log || self.take("EVENTS")?) {
+            let what = format!("SHOW {} EVENTS", log.to_ascii_uppercase());
+            let reason = "the server writes nothing until all of it is read; mariadb-binlog shows the events";
+            return Err(refusal(&what, reason, offset));
+        }
+        Ok(())
     }
 
     /// Takes the kind of object, which may be a word that is denied elsewhere.

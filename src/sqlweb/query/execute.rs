@@ -144,7 +144,9 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
-    let is_guarded = service.options.readonly && classified.passed.is_some();
+    // What is made anew has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
+    let is_guarded = |passed: &Passed| service.options.readonly && passed.rebuilt.is_none();
+    let is_guarded = classified.passed.as_ref().is_some_and(is_guarded);
     let context = RunContext {
         guard: is_guarded.then(|| readonly::guard(&classified.info)),
         database: job.db.as_deref(),

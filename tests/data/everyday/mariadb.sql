@@ -158,8 +158,9 @@ SHOW SLAVE HOSTS;
 SHOW REPLICA HOSTS;
 SHOW MASTER LOGS;
 SHOW BINARY LOGS;
--- volatile
+-- refused: the server writes nothing until all of it is read
 SHOW BINLOG EVENTS LIMIT 2;
+-- refused: the server writes nothing until all of it is read
 SHOW RELAYLOG EVENTS;
 -- volatile
 SHOW USER_STATISTICS;

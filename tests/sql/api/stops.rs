@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{SOON, count, database, post};
-use support::database::Database;
+use support::database::{Database, PASSWORD};
 use support::postern::Postern;
 use support::{assert_within, wait_until};
 
@@ -54,6 +54,34 @@ fn cancel_stops_the_statement_on_the_server() {
         post(&mut client, "/api/cancel", json!({"query_id": "q1"})).0,
         404
     );
+}
+
+/// The second connection of a cancel is refused, so the statement's own is cut, and the answer says so.
+#[test]
+fn a_cancel_at_the_limit_of_the_account_cuts_the_connection() {
+    let db = database("api_cancel_limit");
+    db.exec(&format!(
+        "CREATE USER api_two@'%' IDENTIFIED BY '{PASSWORD}' WITH MAX_USER_CONNECTIONS 2; \
+         GRANT SELECT ON api_cancel_limit.* TO api_two@'%'"
+    ));
+    let target = db.target();
+    let args = [&target, "--db-user", "api_two", "--db-pass", PASSWORD];
+    let postern = Postern::start(&args, &[]);
+    let mut client = postern.client();
+    assert_eq!(client.get("/api/databases").status(), 200);
+    let mut other = postern.client();
+    let sql = "SELECT SUM(SLEEP(60)) AS at_limit FROM api_cancel_limit.t";
+    let body = json!({"sql": sql, "session": "a", "query_id": "q1"});
+    let waiting = std::thread::spawn(move || post(&mut other, "/api/query", body));
+    wait_until(SOON, "the statement runs", || db.running("at_limit") == 1);
+    let asked = Instant::now();
+    let (status, _) = post(&mut client, "/api/cancel", json!({"query_id": "q1"}));
+    assert_eq!(status, 200);
+    let (status, body) = waiting.join().unwrap();
+    assert_within(asked, Duration::from_secs(20));
+    assert_eq!(status, 502, "{body}");
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("may go on"), "{message}");
 }
 
 #[test]
