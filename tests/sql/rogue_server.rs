@@ -213,6 +213,22 @@ const CASES: &[Case] = &[
         told: LOST,
     },
     Case {
+        name: "a whole answer and a last word",
+        send: |wire| {
+            wire.rows(&[Some("whole")])?;
+            wire.error(1927, "70100", "Connection was killed")
+        },
+        told: "",
+    },
+    Case {
+        name: "a whole answer and half a packet",
+        send: |wire| {
+            wire.rows(&[Some("whole")])?;
+            wire.raw(&[9, 0]).and(gone())
+        },
+        told: "",
+    },
+    Case {
         name: "a local file",
         send: ask_for_canary,
         told: "local file",
@@ -339,6 +355,50 @@ fn every_case_is_survived_in_read_only_mode() {
 #[test]
 fn every_case_is_survived_in_read_only_mode_over_tls() {
     every_case_is_survived(&["--readonly"], Some(fake_mysql::tls()));
+}
+
+/// Bytes that belong to no answer would be taken for the next one.
+#[test]
+fn a_connection_that_says_more_than_its_answer_is_not_used_again() {
+    let fake = Fake::start(Script::twisted(|wire, command| match command {
+        Command::Query(sql) if sql == "SELECT 'more'" => {
+            // In one write, so that they come together.
+            let parts = [&[1][..], &column(b"a", 0xfd), END, &row(&[Some(b"1")]), END];
+            let packets = (1..).zip(parts).map(|(seq, part)| framed(seq, part));
+            let answer: Vec<u8> = packets.flatten().chain([9, 0]).collect();
+            wire.raw(&answer).map(|()| true)
+        }
+        _ => Ok(false),
+    }));
+    let postern = on(&fake, &[]);
+    let answer = ask(&postern, "SELECT 'more'");
+    assert_eq!(answer["data"]["rows"][0]["a"], "1", "{answer}");
+    let ended = Event::Ended(connection_of(&fake, "SELECT 'more'"));
+    assert!(fake.sees(TIMEOUT, |event| *event == ended));
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+}
+
+/// EOF packet.
+const END: &[u8] = &[0xfe, 0, 0, 2, 0];
+
+/// Nothing came of a statement that nothing was said of.
+#[test]
+fn a_statement_that_was_not_answered_is_no_success() {
+    for tls in [None, Some(fake_mysql::tls())] {
+        let alone = Arc::new(AtomicBool::new(false));
+        let fake = Fake::start(Script {
+            tls,
+            first_alone: Some(alone.clone()),
+            ..Script::default()
+        });
+        let postern = on(&fake, &["--readonly"]);
+        assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+        alone.store(true, Ordering::SeqCst);
+        let told = ask(&postern, "SELECT 'fine'");
+        assert_eq!(told["code"], 502, "{told}");
+        alone.store(false, Ordering::SeqCst);
+        assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+    }
 }
 
 // ---- servers that never come to an end
