@@ -357,6 +357,27 @@ fn every_case_is_survived_in_read_only_mode_over_tls() {
     every_case_is_survived(&["--readonly"], Some(fake_mysql::tls()));
 }
 
+/// A question of the program's own is answered with more than any memory holds.
+#[test]
+fn an_answer_without_end_to_a_question_of_ours_is_given_up() {
+    let fake = Fake::start(Script::twisted(|wire, command| match command {
+        Command::Query(sql) if sql == "SHOW DATABASES" => {
+            wire.head(&[b"a"])?;
+            let name = vec![b'x'; 1 << 20];
+            loop {
+                wire.row(&[Some(&name)])?;
+            }
+        }
+        _ => Ok(false),
+    }));
+    let postern = on(&fake, &[]);
+    let told = postern.client().get("/api/databases").json();
+    assert_eq!(told["code"], 502, "{told}");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("has no end"), "{message}");
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+}
+
 /// Bytes that belong to no answer would be taken for the next one.
 #[test]
 fn a_connection_that_says_more_than_its_answer_is_not_used_again() {
