@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::fake_mysql::{
-    self, Command, Event, Fake, PASSWORD, Script, USER, Wire, column, framed, row,
+    self, Command, Event, Fake, Method, PASSWORD, Rsa, Script, USER, Wire, column, framed, row,
 };
 use serde_json::Value;
 use support::http::{Client, Conn, JSON};
@@ -519,6 +519,27 @@ fn a_statement_that_never_ends_is_given_up_when_its_client_leaves() {
         before.regained(&postern);
         assert!(postern.alive());
     }
+}
+
+/// By way of a thread of the program's own, which ends with each connection.
+#[test]
+fn no_way_for_sha256_password_stays_behind() {
+    let fake = Fake::start(Script {
+        method: Method::Sha256Until(u32::MAX),
+        rsa: Some(Rsa::new()),
+        ..Script::twisted(never_ending)
+    });
+    let mut postern = on(&fake, &[]);
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+    let before = Baseline::of(&postern);
+    for sql in ["rows", "nothing", "half a row"] {
+        fake.forget();
+        let sql = format!("SELECT '{sql}'");
+        ask_and_leave(&fake, &postern, &serde_json::json!({"sql": sql}));
+        assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200, "after {sql}");
+    }
+    before.regained(&postern);
+    assert!(postern.alive());
 }
 
 /// Sends rows for ever, at a pace that fills no memory.
