@@ -93,23 +93,34 @@ fn push_escape(out: &mut Vec<u8>, byte: u8) {
 /// The digits of an integer as JSON has them (no leading zeros), where a JSON reader keeps them exactly.
 fn exact_integer(bytes: &[u8]) -> Option<&[u8]> {
     let digits = without_zerofill(bytes);
+    if !is_integer(digits) {
+        return None;
+    }
     if digits.len() <= SAFE_DIGITS {
-        return is_integer(digits).then_some(digits);
+        return Some(digits);
     }
     let value: i128 = std::str::from_utf8(digits).ok()?.parse().ok()?;
     (value.abs() <= MAX_EXACT).then_some(digits)
 }
 
 fn is_integer(digits: &[u8]) -> bool {
-    let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
-    after_digits(unsigned).is_some_and(<[u8]>::is_empty)
+    let rest = unsigned(digits).and_then(after_digits);
+    rest.is_some_and(<[u8]>::is_empty)
+}
+
+/// Without the minus, behind which no server sends zeros that JSON forbids.
+fn unsigned(number: &[u8]) -> Option<&[u8]> {
+    match number.strip_prefix(b"-") {
+        Some([b'0', b'0'..=b'9', ..]) => None,
+        Some(unsigned) => Some(unsigned),
+        None => Some(number),
+    }
 }
 
 /// A float's text where it is a JSON number (RFC 8259 section 6), which it is but for ZEROFILL's zeros.
 fn json_number(bytes: &[u8]) -> Option<&[u8]> {
     let number = without_zerofill(bytes);
-    let mut rest = number.strip_prefix(b"-").unwrap_or(number);
-    rest = after_digits(rest)?;
+    let mut rest = after_digits(unsigned(number)?)?;
     if let Some(fraction) = rest.strip_prefix(b".") {
         rest = after_digits(fraction)?;
     }

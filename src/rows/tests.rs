@@ -60,3 +60,31 @@ fn cells_are_found_or_the_row_is_refused() {
         assert!(!find_cells(packet, count, &mut spans), "{packet:?}");
     }
 }
+
+#[test]
+fn what_is_no_number_in_json_is_a_text() {
+    for (kind, digits) in [
+        (Kind::Integer, "+1234567890123456"),
+        (Kind::Integer, "-0000000000000001"),
+        (Kind::Integer, "-01"),
+        (Kind::Integer, "-"),
+        (Kind::Integer, "1e5"),
+        (Kind::Integer, "9007199254740992"),
+        (Kind::Float, "-00.5"),
+        (Kind::Float, "+1"),
+        (Kind::Float, "1."),
+    ] {
+        let mut out = Vec::new();
+        push_json(&mut out, kind, Some(digits.as_bytes()));
+        assert_eq!(String::from_utf8(out).unwrap(), format!("\"{digits}\""));
+    }
+    for (kind, digits) in [
+        (Kind::Integer, "-9007199254740991"),
+        (Kind::Integer, "0"),
+        (Kind::Float, "-0.5e-10"),
+    ] {
+        let mut out = Vec::new();
+        push_json(&mut out, kind, Some(digits.as_bytes()));
+        assert_eq!(String::from_utf8(out).unwrap(), digits);
+    }
+}

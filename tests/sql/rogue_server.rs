@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::fake_mysql::{
-    self, Command, Event, Fake, PASSWORD, Script, USER, Wire, column, framed, row,
+    self, Command, Event, Fake, Method, PASSWORD, Rsa, Script, USER, Wire, column, framed, row,
 };
 use serde_json::Value;
 use support::http::{Client, Conn, JSON};
@@ -213,6 +213,22 @@ const CASES: &[Case] = &[
         told: LOST,
     },
     Case {
+        name: "a whole answer and a last word",
+        send: |wire| {
+            wire.rows(&[Some("whole")])?;
+            wire.error(1927, "70100", "Connection was killed")
+        },
+        told: "",
+    },
+    Case {
+        name: "a whole answer and half a packet",
+        send: |wire| {
+            wire.rows(&[Some("whole")])?;
+            wire.raw(&[9, 0]).and(gone())
+        },
+        told: "",
+    },
+    Case {
         name: "a local file",
         send: ask_for_canary,
         told: "local file",
@@ -341,6 +357,71 @@ fn every_case_is_survived_in_read_only_mode_over_tls() {
     every_case_is_survived(&["--readonly"], Some(fake_mysql::tls()));
 }
 
+/// A question of the program's own is answered with more than any memory holds.
+#[test]
+fn an_answer_without_end_to_a_question_of_ours_is_given_up() {
+    let fake = Fake::start(Script::twisted(|wire, command| match command {
+        Command::Query(sql) if sql == "SHOW DATABASES" => {
+            wire.head(&[b"a"])?;
+            let name = vec![b'x'; 1 << 20];
+            loop {
+                wire.row(&[Some(&name)])?;
+            }
+        }
+        _ => Ok(false),
+    }));
+    let postern = on(&fake, &[]);
+    let told = postern.client().get("/api/databases").json();
+    assert_eq!(told["code"], 502, "{told}");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("has no end"), "{message}");
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+}
+
+/// Bytes that belong to no answer would be taken for the next one.
+#[test]
+fn a_connection_that_says_more_than_its_answer_is_not_used_again() {
+    let fake = Fake::start(Script::twisted(|wire, command| match command {
+        Command::Query(sql) if sql == "SELECT 'more'" => {
+            // In one write, so that they come together.
+            let parts = [&[1][..], &column(b"a", 0xfd), END, &row(&[Some(b"1")]), END];
+            let packets = (1..).zip(parts).map(|(seq, part)| framed(seq, part));
+            let answer: Vec<u8> = packets.flatten().chain([9, 0]).collect();
+            wire.raw(&answer).map(|()| true)
+        }
+        _ => Ok(false),
+    }));
+    let postern = on(&fake, &[]);
+    let answer = ask(&postern, "SELECT 'more'");
+    assert_eq!(answer["data"]["rows"][0]["a"], "1", "{answer}");
+    let ended = Event::Ended(connection_of(&fake, "SELECT 'more'"));
+    assert!(fake.sees(TIMEOUT, |event| *event == ended));
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+}
+
+/// EOF packet.
+const END: &[u8] = &[0xfe, 0, 0, 2, 0];
+
+/// Nothing came of a statement that nothing was said of.
+#[test]
+fn a_statement_that_was_not_answered_is_no_success() {
+    for tls in [None, Some(fake_mysql::tls())] {
+        let alone = Arc::new(AtomicBool::new(false));
+        let fake = Fake::start(Script {
+            tls,
+            first_alone: Some(alone.clone()),
+            ..Script::default()
+        });
+        let postern = on(&fake, &["--readonly"]);
+        assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+        alone.store(true, Ordering::SeqCst);
+        let told = ask(&postern, "SELECT 'fine'");
+        assert_eq!(told["code"], 502, "{told}");
+        alone.store(false, Ordering::SeqCst);
+        assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+    }
+}
+
 // ---- servers that never come to an end
 
 /// A query that never ends by itself, by its text.
@@ -438,6 +519,27 @@ fn a_statement_that_never_ends_is_given_up_when_its_client_leaves() {
         before.regained(&postern);
         assert!(postern.alive());
     }
+}
+
+/// By way of a thread of the program's own, which ends with each connection.
+#[test]
+fn no_way_for_sha256_password_stays_behind() {
+    let fake = Fake::start(Script {
+        method: Method::Sha256Until(u32::MAX),
+        rsa: Some(Rsa::new()),
+        ..Script::twisted(never_ending)
+    });
+    let mut postern = on(&fake, &[]);
+    assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200);
+    let before = Baseline::of(&postern);
+    for sql in ["rows", "nothing", "half a row"] {
+        fake.forget();
+        let sql = format!("SELECT '{sql}'");
+        ask_and_leave(&fake, &postern, &serde_json::json!({"sql": sql}));
+        assert_eq!(ask(&postern, "SELECT 'fine'")["code"], 200, "after {sql}");
+    }
+    before.regained(&postern);
+    assert!(postern.alive());
 }
 
 /// Sends rows for ever, at a pace that fills no memory.

@@ -179,6 +179,33 @@ fn nonsense_in_the_sign_in_ends_it() {
     }
 }
 
+/// By way of the door the driver takes the connection for one on this machine, on which it tells the password itself.
+#[test]
+fn who_asks_for_another_method_in_the_end_is_not_told_the_password() {
+    const SHA256: &[u8] = b"\xfesha256_password\0ABCDEFGHIJKLMNOPQRST\0";
+    const SHA2: &[u8] = b"\xfecaching_sha2_password\0ABCDEFGHIJKLMNOPQRST\0";
+    let fake = Fake::start(mysql_8(Method::Says(&[SHA256, SHA2, &[1, 4], &[1, 4]])));
+    let message = refusal(start_fake(&fake, &["--tls", "off"]));
+    assert!(!tells_the_password(&fake), "{message}");
+    assert!(message.contains("another sign-in method"), "{message}");
+}
+
+#[test]
+fn an_account_whose_method_changes_is_signed_in_to_by_the_new_one() {
+    // The first connection is asked for it, and the second is signed in.
+    let fake = Fake::start(Script {
+        rsa: Some(Rsa::new()),
+        ..mysql_8(Method::Sha256Until(2))
+    });
+    let postern = let_in(start_fake(&fake, &["--tls", "off"]));
+    for session in ["a", "b", "c"] {
+        let body = serde_json::json!({"sql": "SELECT 'x'", "session": session});
+        let told = postern.client().post("/api/query", &body).json();
+        assert_eq!(told["code"], 200, "{told}");
+    }
+    assert!(!tells_the_password(&fake));
+}
+
 // ---- the read-only preparation
 
 /// The program's own preparation before each statement, command by command.

@@ -77,8 +77,9 @@ impl SignatureVerificationAlgorithm for Watched {
     }
 }
 
-/// The key ends what is kept of an authority (SubjectPublicKeyInfo, RFC 5280 section 4.1).
-fn is_public(key: &[u8]) -> bool {
+/// Whether `key` is a public authority's: it ends what is kept of one (SubjectPublicKeyInfo, RFC 5280 section 4.1), or is
+/// all of that.
+pub(super) fn is_public(key: &[u8]) -> bool {
     webpki_roots::TLS_SERVER_ROOTS
         .iter()
         .any(|authority| authority.subject_public_key_info.ends_with(key))

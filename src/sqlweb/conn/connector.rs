@@ -240,7 +240,11 @@ impl Connector {
         }
         let may_tell = self.key_rule(address, with_tls).is_none();
         if may_tell && self.by_sha256.load(Ordering::SeqCst) {
-            return self.by_door(address, with_tls);
+            match self.by_door(address, with_tls) {
+                // The account may have another method by now.
+                Err(DbError::Auth(_)) => {}
+                outcome => return outcome,
+            }
         }
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
@@ -301,6 +305,7 @@ impl Connector {
         }
         outcome.map_err(|error| match (plain(error), door.failure()) {
             (mysql::Error::MySqlError(error), _) => DbError::Denied(error),
+            (_, Some(error)) if error.kind() == sha256::ANOTHER_METHOD => self.another_method(),
             (_, Some(error)) => self.io_refused(&error, true),
             (error, _) => self.refused(error, address),
         })
@@ -474,6 +479,14 @@ impl Connector {
         DbError::Auth(format!(
             "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
             self.options.target
+        ))
+    }
+
+    fn another_method(&self) -> DbError {
+        DbError::Auth(format!(
+            "{} asks for {} and then for another sign-in method, which is not followed without TLS; turn TLS on at the server",
+            self.options.target,
+            sha256::METHOD
         ))
     }
 

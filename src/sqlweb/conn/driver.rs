@@ -7,6 +7,7 @@ use mysql::{Conn, QueryResult, Row, Text};
 
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::results::TextRow;
 
 /// Calls into the driver. After [`DbError::Lost`] the connection is of no more use.
 pub(crate) fn call_driver<T>(call: impl FnOnce() -> mysql::Result<T>) -> Result<T, DbError> {
@@ -18,14 +19,31 @@ pub(crate) fn run_silently(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     rows(conn, sql).map(drop)
 }
 
+/// The most that all rows of an answer to a statement of ours may take, in bytes: more than a server with 100,000 tables
+/// has to say of them.
+const MOST: usize = 128 << 20;
+
+/// Bytes that a cell takes beside what is in it, and a row or a result beside its cells, about.
+const CELL: usize = 32;
+const SET: usize = 64;
+
+fn endless() -> DbError {
+    DbError::Lost("the server's answer to a question of this program's has no end".into())
+}
+
 /// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.
 pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
     catch_panic(|| {
         let mut result = ManuallyDrop::new(conn.query_iter(sql)?);
         let mut rows = Vec::new();
+        let mut room = MOST;
         while has_set(&mut result) {
+            room = room.checked_sub(SET).ok_or_else(endless)?;
             for row in result.by_ref() {
-                rows.push(row?);
+                let row = row?;
+                let size = SET + CELL * row.len() + TextRow::Driver(&row).size();
+                room = room.checked_sub(size).ok_or_else(endless)?;
+                rows.push(row);
             }
         }
         drop(ManuallyDrop::into_inner(result));

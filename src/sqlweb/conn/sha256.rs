@@ -52,6 +52,9 @@ const SSL_REQUEST: usize = 32;
 /// Asks for the server's public key.
 const KEY_REQUEST: &[u8] = &[1];
 
+/// The kind of failure where the server asks for another method, and that on a network without TLS.
+pub(super) const ANOTHER_METHOD: io::ErrorKind = io::ErrorKind::Unsupported;
+
 /// Where the server is. Without TLS it sends a key, which has to be trusted.
 pub(super) enum Server {
     /// At an address, by TLS.
@@ -151,6 +154,10 @@ fn sign_in(
     if let Some(nonce) = asks_for_password(&said) {
         said = tell_password(&mut wire, number.wrapping_add(1), password, nonce)?;
     }
+    // The driver is on a Unix socket, where it tells whoever asks the password itself.
+    if matches!(wire, Wire::Tcp(_)) && !is_last_word(&said) {
+        return Err(io::Error::new(ANOTHER_METHOD, "another method"));
+    }
     // The driver knows of one answer to its own.
     write_packet(driver, 2, &said)?;
     Ok(wire)
@@ -180,7 +187,7 @@ fn begin_tls(
     name: ServerName<'static>,
 ) -> io::Result<Wire> {
     let Wire::Tcp(mut socket) = wire else {
-        return Err(io::ErrorKind::Unsupported.into());
+        return Err(io::ErrorKind::InvalidInput.into());
     };
     let flags = answer.get_mut(1).ok_or_else(not_mysql)?;
     *flags |= CLIENT_SSL;
@@ -188,6 +195,11 @@ fn begin_tls(
     write_packet(&mut socket, 1, request.ok_or_else(not_mysql)?)?;
     let tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
     Ok(Wire::Tls(Box::new(StreamOwned::new(tls, socket))))
+}
+
+/// Whether the server says that the account is let in, or that it is not.
+fn is_last_word(packet: &[u8]) -> bool {
+    matches!(packet.first(), Some(0 | 0xff))
 }
 
 /// The nonce of a request to go on with this method (AuthSwitchRequest).

@@ -7,12 +7,12 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-use super::authority::{check_trust_store, trust_store};
+use super::authority::{check_trust_store, is_public, trust_store};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::TlsMode;
 
@@ -50,7 +50,16 @@ fn roots(mode: TlsMode) -> Result<RootCertStore, DbError> {
     if let Some(file) = trust_store() {
         roots.add_parsable_certificates(certificates(&file)?);
     }
+    if mode == TlsMode::VerifyCa {
+        drop_public(&mut roots);
+    }
     Ok(roots)
+}
+
+/// Where the name does not count, a public authority in a file of many would vouch for any web site.
+fn drop_public(roots: &mut RootCertStore) {
+    let is_own = |one: &TrustAnchor<'_>| !is_public(&one.subject_public_key_info);
+    roots.roots.retain(is_own);
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
@@ -115,5 +124,23 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         let algorithms = &self.provider.signature_verification_algorithms;
         algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_authority_in_a_file_of_many_is_not_trusted_without_the_name() {
+        let own = TrustAnchor {
+            subject: b"somebody".as_slice().into(),
+            subject_public_key_info: b"a key".as_slice().into(),
+            name_constraints: None,
+        };
+        let public = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
+        let mut roots = RootCertStore::from_iter(public.chain([own.clone()]));
+        drop_public(&mut roots);
+        assert_eq!(roots.roots, [own]);
     }
 }

@@ -91,6 +91,7 @@ fn copy_results(
     // The first result of a statement that is guarded, all of which return rows.
     let mut is_of_rows = guards > 0;
     let outcome = loop {
+        let is_due = guards > 0 || is_of_rows;
         let result = if guards > 0 {
             guards -= 1;
             skip(&mut answer)
@@ -99,6 +100,8 @@ fn copy_results(
         };
         match result {
             Ok(true) => {}
+            // As if one statement had been sent, or none that returns rows.
+            Ok(false) if is_due => break Err(DbError::Lost(NOT_MYSQL.into())),
             Ok(false) => break Ok(()),
             Err(error) => break Err(rest_read(&mut answer, error, context)),
         }

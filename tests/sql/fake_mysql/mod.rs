@@ -110,6 +110,8 @@ pub enum Method {
     NativeToSha2Full,
     /// Greets with `caching_sha2_password` and switches to `mysql_native_password`.
     Sha2ToNative,
+    /// `sha256_password` on connections up to this number, and then [`Method::Sha2Full`].
+    Sha256Until(u32),
     /// Asks for a plugin of this name with a switch.
     Switch(&'static str),
     /// Sends these packets, whatever they are, and takes a reply between two of them.
@@ -143,6 +145,8 @@ pub struct Script {
     pub twist: Option<Twist>,
     /// While it is true, new connections are accepted and hear nothing.
     pub mute: Option<Arc<AtomicBool>>,
+    /// While it is true, several statements in one text are answered as if there were only the first.
+    pub first_alone: Option<Arc<AtomicBool>>,
     /// Whatever happens in place of a greeting.
     pub opening: Option<Opening>,
 }
@@ -159,6 +163,7 @@ impl Default for Script {
             rsa: None,
             twist: None,
             mute: None,
+            first_alone: None,
             opening: None,
         }
     }
@@ -346,6 +351,11 @@ fn serve(mut stream: TcpStream, number: u32, shared: &Arc<Shared>) -> io::Result
             return Ok(());
         }
         wire.list(&command);
+        let alone = shared.script.first_alone.as_ref();
+        if is_guarded && alone.is_some_and(|alone| alone.load(Ordering::SeqCst)) {
+            wire.ok()?;
+            continue;
+        }
         if is_guarded {
             (0..3).try_for_each(|_| wire.further_ok())?;
         }

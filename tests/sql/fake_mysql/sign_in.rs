@@ -31,6 +31,7 @@ impl Wire {
         let tls = self.offers_tls();
         let greeted = match method {
             Sha2Fast | Sha2Full | Sha2ToNative => "caching_sha2_password",
+            Sha256Until(last) if self.number > last => "caching_sha2_password",
             _ => "mysql_native_password",
         };
         let greeting = self.greeting(greeted, tls.is_some());
@@ -67,6 +68,11 @@ impl Wire {
                 }
                 Sha2ToNative => {
                     self.switch("mysql_native_password", SECOND)? == native_proof(SECOND)
+                }
+                Sha256Until(last) if self.number > last => self.full(&nonce)?,
+                Sha256Until(_) => {
+                    let asked = self.switch("sha256_password", SECOND)?;
+                    asked == [1] && self.under_our_key(SECOND)?
                 }
                 Says(packets) => return self.say(packets),
                 Switch(plugin) => {
@@ -149,15 +155,13 @@ impl Wire {
         if matches!(self.stream, Stream::Tls(_)) {
             return Ok(reply == [PASSWORD.as_bytes(), &[0]].concat());
         }
-        let rsa = self
-            .shared
-            .script
-            .rsa
-            .clone()
-            .expect("a key for the exchange without TLS");
-        if reply != [2] {
-            return Ok(false);
-        }
+        Ok(reply == [2] && self.under_our_key(nonce)?)
+    }
+
+    /// Sends the public key and takes the password under it.
+    fn under_our_key(&mut self, nonce: &[u8]) -> io::Result<bool> {
+        let rsa = self.shared.script.rsa.clone();
+        let rsa = rsa.expect("a key for the exchange without TLS");
         self.send(&[&[1], rsa.public.as_slice()].concat())?;
         let masked = rsa.decrypt(&self.reply()?);
         let clear: Vec<u8> = masked

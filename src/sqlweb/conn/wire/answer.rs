@@ -124,6 +124,13 @@ impl<'c> Answer<'c> {
         match self {
             Self::Direct(result, last) => {
                 *last = result.told().map_or(LastTold::Nothing, LastTold::Here);
+                // What the driver would read next is anybody's guess.
+                if let Some(socket) = result.overrun() {
+                    log::debug!(
+                        "a server sent more than its answer, so its connection is shut down"
+                    );
+                    socket.shut_down();
+                }
             }
             Self::Driver(answer) => drop(ManuallyDrop::into_inner(answer.result)),
         }

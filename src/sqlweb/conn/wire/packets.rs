@@ -54,7 +54,8 @@ impl<S: Source> PacketReader<S> {
     pub(super) fn advance(&mut self) -> Result<(), DbError> {
         self.at += self.length;
         self.length = 0;
-        if self.buffer.capacity() > LARGE {
+        // Never while much of what has come is still to be read: each packet of it would be moved again and again.
+        if self.buffer.capacity() > LARGE && self.buffer.len() - self.at <= ROOM {
             self.shrink();
         }
         let mut whole = self.first_part()?;
@@ -68,6 +69,16 @@ impl<S: Source> PacketReader<S> {
     pub(super) fn payload(&self) -> &[u8] {
         let payload = self.buffer.get(self.at..self.at + self.length);
         payload.expect("the packet lies in the buffer")
+    }
+
+    /// The longest payload that is taken, in bytes.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// The source, where more has come than the packet that was read last.
+    pub(super) fn overrun(self) -> Option<S> {
+        (self.buffer.len() > self.at + self.length).then_some(self.source)
     }
 
     /// Bytes that the buffer has room for.

@@ -24,6 +24,11 @@ const LONGEST_EOF: usize = 8;
 /// More columns than any server can send; who announces them means to be waited for.
 const MAX_COLUMNS: u64 = 0xff_ffff;
 
+/// Bytes that a column takes beside its names, about, here and in the head of the answer.
+const COLUMN: usize = 512;
+
+const TOO_WIDE: &str = "the result has more columns than are taken; select fewer";
+
 /// What an OK or EOF packet says of the session and the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
@@ -75,6 +80,11 @@ impl<S: Source> TextResult<S> {
         self.told
     }
 
+    /// The source, where it has sent more than the answer that was read.
+    pub(super) fn overrun(self) -> Option<S> {
+        self.packets.overrun()
+    }
+
     /// Goes on to the next result, of which the rows before were read to their end; `None` after the last.
     pub(super) fn next_set(&mut self) -> Result<Option<Set<'_>>, DbError> {
         if self.position != Position::BeforeSet {
@@ -101,8 +111,12 @@ impl<S: Source> TextResult<S> {
     /// As many as were announced may never come, so that no room is made for them.
     fn read_columns(&mut self, count: u64) -> Result<(), DbError> {
         self.columns.clear();
+        let mut room = self.packets.most();
         for _ in 0..count {
             self.advance()?;
+            let takes = COLUMN + self.packets.payload().len();
+            let left = room.checked_sub(takes);
+            room = left.ok_or_else(|| DbError::Lost(TOO_WIDE.into()))?;
             let column = column(self.packets.payload()).ok_or_else(|| no_protocol("a column"))?;
             self.columns.push(column);
         }

@@ -148,7 +148,8 @@ fn an_answer_reads_the_same_however_it_is_split() {
 
 #[test]
 fn a_row_of_several_packets_is_joined() {
-    for length in [0xff_ffff - 4, 0xff_ffff, 0x100_0100] {
+    // The first of them fills a packet exactly.
+    for length in [0xff_ffff - 5, 0xff_ffff - 4, 0xff_ffff, 0x100_0100] {
         let mut row = vec![0xfb, 0xfd];
         row.extend_from_slice(&u32::try_from(length).unwrap().to_le_bytes()[..3]);
         if length > 0xff_ffff {
@@ -210,6 +211,54 @@ fn a_large_row_is_forgotten_after_it() {
     assert!(result.next_row().unwrap().unwrap().size() > 4 << 20);
     assert!(result.next_row().unwrap().unwrap().size() < 10);
     assert!(result.packets.capacity() < 1 << 20);
+}
+
+/// What came with the large row is read where it lies.
+#[test]
+fn small_rows_after_a_large_one_are_not_moved_again_and_again() {
+    let mut row = vec![0xfb, 0xfd, 0, 0, 0x40];
+    row.resize(row.len() + (4 << 20), b'x');
+    let rows = 50_000;
+    let script = (0..rows).fold(Script::default().head().packet(&row), |script, _| {
+        script.packet(b"\x011\x012")
+    });
+    let bytes = script.end(2).bytes;
+    let pieces = Pieces {
+        bytes: &bytes,
+        piece: bytes.len(),
+    };
+    let mut result = TextResult::new(PacketReader::new(pieces, MOST));
+    assert!(result.next_set().is_ok() && result.next_row().is_ok());
+    let (mut capacity, mut changes) = (result.packets.capacity(), 0);
+    for _ in 0..rows {
+        assert!(result.next_row().unwrap().is_some());
+        changes += usize::from(result.packets.capacity() != capacity);
+        capacity = result.packets.capacity();
+    }
+    assert!(changes < 10 && capacity < 1 << 20, "{changes} {capacity}");
+}
+
+#[test]
+fn columns_without_end_have_one() {
+    let script = Script::default().packet(&[0xfd, 0xff, 0xff, 0xff]);
+    let columns = (0..70_000).fold(script, |script, _| script.column("a", 8));
+    let told = read(&columns.bytes, 1 << 20);
+    assert!(told.contains("more columns than are taken"), "{told}");
+}
+
+#[test]
+fn more_than_the_answer_is_seen() {
+    for (more, expected) in [(&b""[..], false), (b"\x01", true)] {
+        let answer = Script::default().head().packet(b"\x011\x012").end(2).bytes;
+        let pieces = Pieces {
+            bytes: &[&answer, more].concat(),
+            piece: 1 << 20,
+        };
+        let mut result = TextResult::new(PacketReader::new(pieces, MOST));
+        assert!(result.next_set().is_ok());
+        while result.next_row().unwrap().is_some() {}
+        assert_eq!(result.overrun().is_some(), expected);
+    }
 }
 
 #[test]
