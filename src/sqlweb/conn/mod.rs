@@ -5,6 +5,7 @@ mod authority;
 mod cancel;
 mod connector;
 mod db_conn;
+mod dial;
 mod driver;
 mod identity;
 mod introduce;

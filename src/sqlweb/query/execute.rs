@@ -286,6 +286,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Clas
             ask_mode,
         }),
         Err(refusal) if service.options.readonly => Err(blocked(&refusal)),
+        Err(refusal) if refusal.statement == "LOAD" && asks_for_a_file(sql) => Err(no_file()),
         Err(refusal) => Ok(Classified {
             moves: !stays(&refusal.statement, sql),
             kind: refusal.statement,
@@ -294,6 +295,21 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Clas
             ask_mode,
         }),
     }
+}
+
+/// Whether the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
+fn asks_for_a_file(sql: &str) -> bool {
+    let mut words = sql.split_ascii_whitespace().skip(2);
+    let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
+    let next = words.find(|word| !is(word, "LOW_PRIORITY") && !is(word, "CONCURRENT"));
+    next.is_some_and(|word| is(word, "LOCAL"))
+}
+
+fn no_file() -> ApiError {
+    ApiError::bad_request(
+        "LOAD … LOCAL was not sent: the server would ask for a file of this machine, which is never given; load it with the \
+         server's own client, or with LOAD DATA INFILE from a file on the server",
+    )
 }
 
 /// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.

@@ -539,3 +539,34 @@ fn a_lost_connection_takes_its_transaction_with_it() {
     assert_ne!(status, 200, "{body}");
     assert_eq!(body["in_transaction"], false, "{body}");
 }
+
+/// A server that asks for a file never gets one, and the refusal at that moment would end the session.
+#[test]
+fn a_load_of_a_local_file_is_refused_before_it_costs_the_session() {
+    let db = database("api_local");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        let body = json!({"sql": sql, "db": "api_local", "session": "s"});
+        post(&mut client, "/api/query", body)
+    };
+    assert_eq!(run("BEGIN").0, 200);
+    assert_eq!(run("INSERT INTO t (v) VALUES ('kept')").0, 200);
+    for sql in [
+        "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE t",
+        "load data concurrent local infile '/etc/hostname' into table t",
+        "LOAD XML LOCAL INFILE '/etc/hostname' INTO TABLE t",
+    ] {
+        let (status, body) = run(sql);
+        assert_eq!(status, 400, "{body}");
+        assert!(
+            body["message"].as_str().unwrap().contains("was not sent"),
+            "{body}"
+        );
+    }
+    assert_eq!(run("COMMIT").0, 200);
+    assert_eq!(
+        count(db, "SELECT COUNT(*) FROM api_local.t WHERE v = 'kept'"),
+        1
+    );
+}

@@ -1,0 +1,389 @@
+//! One sign-in at one address: TLS, the account's method, and what a refusal means.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
+use rustls::pki_types::ServerName;
+
+use super::authority;
+use super::connector::Connector;
+use super::driver::rows;
+use super::sha256;
+use super::socket_handle::SocketHandle;
+use super::tls_config::tls_config;
+use crate::sqlweb::error::{DbError, LOCAL_FILE, NOT_MYSQL, io_sentence, plain};
+use crate::sqlweb::options::{Target, TlsMode};
+use crate::store::random;
+
+/// Time for one TCP connect to one address.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest silence of the server during the sign-in. Shorter than [`HANDSHAKE_TIMEOUT`](super::connector::HANDSHAKE_TIMEOUT), so that a server that accepts
+/// and says nothing is told from one that is slow, and its thread ends; longer than a server takes that waits for the
+/// name service to say who is calling.
+const SIGN_IN_READ_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Idle time before the kernel probes a silent server, in milliseconds.
+const KEEPALIVE_MS: u32 = 30_000;
+
+/// Time between two such probes, in seconds.
+const PROBE_INTERVAL_S: u32 = 10;
+
+/// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
+const PROBES: u32 = 3;
+
+/// Whether the server offers TLS; 0 where that is not known yet.
+const OFFERED: u8 = 1;
+const ABSENT: u8 = 2;
+
+impl Connector {
+    /// Signs in at one address, or at the socket; with whether there is TLS that the driver reads.
+    pub(super) fn dial(&self, address: Option<SocketAddr>) -> Result<(Conn, bool), DbError> {
+        let known = self.offers_tls.load(Ordering::SeqCst);
+        let with_tls = address.is_some()
+            && match self.options.tls {
+                TlsMode::Off => false,
+                TlsMode::Prefer => known != ABSENT,
+                TlsMode::Require | TlsMode::VerifyCa | TlsMode::Verify => true,
+            };
+        if with_tls && self.verifies() {
+            authority::check_trust_store(self.options.tls)?;
+        }
+        let may_tell = self.key_rule(address, with_tls).is_none();
+        if may_tell && self.by_sha256.load(Ordering::SeqCst) {
+            match self.by_door(address, with_tls) {
+                // The account may have another method by now.
+                Err(DbError::Auth(_)) => {}
+                outcome => return outcome,
+            }
+        }
+        let signed_in = match self.options.tls {
+            TlsMode::VerifyCa if with_tls => {
+                authority::without_public(|| Conn::new(self.opts(address, with_tls))).ok_or_else(
+                    || DbError::Tls("--tls verify-ca cannot be had in this process".into()),
+                )?
+            }
+            _ => Conn::new(self.opts(address, with_tls)),
+        };
+        match signed_in {
+            Ok(conn) if with_tls => {
+                self.offers_tls.store(OFFERED, Ordering::SeqCst);
+                Ok((self.fresh(conn)?, true))
+            }
+            Ok(conn) => Ok((conn, false)),
+            Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
+                self.without_tls(address, known)
+            }
+            Err(mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)))
+                if may_tell && name == sha256::METHOD =>
+            {
+                self.by_door(address, with_tls)
+            }
+            Err(error) => Err(self.refused(error, address)),
+        }
+    }
+
+    /// What the driver reads has no TLS: that ends at a thread of ours.
+    fn by_door(
+        &self,
+        address: Option<SocketAddr>,
+        with_tls: bool,
+    ) -> Result<(Conn, bool), DbError> {
+        Ok((self.dial_by_sha256(address, with_tls)?, false))
+    }
+
+    /// Signs in by way of a thread of ours, which ends with the connection.
+    fn dial_by_sha256(&self, address: Option<SocketAddr>, with_tls: bool) -> Result<Conn, DbError> {
+        let server = self.sha256_server(address, with_tls)?;
+        let timeouts = sha256::Timeouts {
+            connect: CONNECT_TIMEOUT,
+            read: SIGN_IN_READ_TIMEOUT,
+            silence: Duration::from_millis(KEEPALIVE_MS.into()),
+            probe: Duration::from_secs(PROBE_INTERVAL_S.into()),
+        };
+        let password = self.options.password.clone();
+        let door = sha256::Door::open(&self.options.run_dir, server, password, timeouts);
+        let no_door = |error| self.unreachable(&format!("no way for {}: {error}", sha256::METHOD));
+        let door = door.map_err(no_door)?;
+        let opts = self
+            .opts(None, true)
+            .ssl_opts(None::<SslOpts>)
+            .socket(Some(door.path().to_string_lossy()));
+        let outcome = Conn::new(opts);
+        self.by_sha256.store(outcome.is_ok(), Ordering::SeqCst);
+        if outcome.is_ok() && with_tls {
+            self.offers_tls.store(OFFERED, Ordering::SeqCst);
+        }
+        outcome.map_err(|error| match (plain(error), door.failure()) {
+            (mysql::Error::MySqlError(error), _) => DbError::Denied(error),
+            (_, Some(error)) if error.kind() == sha256::ANOTHER_METHOD => self.another_method(),
+            (_, Some(error)) => self.io_refused(&error, true),
+            (error, _) => self.refused(error, address),
+        })
+    }
+
+    fn sha256_server(
+        &self,
+        address: Option<SocketAddr>,
+        with_tls: bool,
+    ) -> Result<sha256::Server, DbError> {
+        let (address, host) = match (&self.options.target, address) {
+            (Target::Tcp { .. }, Some(address)) if !with_tls => {
+                return Ok(sha256::Server::Tcp(address));
+            }
+            (Target::Tcp { host, .. }, Some(address)) => (address, host),
+            (Target::Unix(path), _) => return Ok(sha256::Server::Unix(path.clone())),
+            _ => return Err(self.unreachable("the name has no address")),
+        };
+        let name = ServerName::try_from(self.dialled_name(host, address.ip()));
+        let name = name.map_err(|error| DbError::Tls(error.to_string()))?;
+        let config = tls_config(self.options.tls)?;
+        Ok(sha256::Server::Tls(address, config, name))
+    }
+
+    /// The driver keeps what came before the switch to TLS and takes it for what came inside, so that somebody on the way
+    /// could answer in the server's place. Nobody can have known in advance what is asked here.
+    fn fresh(&self, mut conn: Conn) -> Result<Conn, DbError> {
+        let asked = random::token();
+        let answer = rows(&mut conn, &format!("SELECT '{asked}'"))?;
+        let told = answer.first().and_then(|row| row.get_opt::<String, _>(0));
+        if told.is_some_and(|told| told.is_ok_and(|told| told == asked)) {
+            return Ok(conn);
+        }
+        Err(DbError::Tls(format!(
+            "something on the way to {} answered in the server's place before TLS had begun",
+            self.options.target
+        )))
+    }
+
+    /// `prefer` falls back when the server does not offer TLS, but never on a server that once did.
+    fn without_tls(&self, address: Option<SocketAddr>, known: u8) -> Result<(Conn, bool), DbError> {
+        if self.options.tls != TlsMode::Prefer {
+            return Err(DbError::Tls(format!(
+                "{} does not offer TLS, which --tls asks for",
+                self.options.target
+            )));
+        }
+        if known == OFFERED {
+            return Err(DbError::Tls(format!(
+                "{} offered TLS before and no longer does; restart postern to accept that",
+                self.options.target
+            )));
+        }
+        self.offers_tls.store(ABSENT, Ordering::SeqCst);
+        self.dial(address)
+    }
+
+    fn opts(&self, address: Option<SocketAddr>, with_tls: bool) -> OptsBuilder {
+        let refuse_files = LocalInfileHandler::new(|_, _| Err(std::io::Error::other(LOCAL_FILE)));
+        let builder = OptsBuilder::new()
+            .user(Some(&self.options.user))
+            .pass(Some(self.options.password.as_str()))
+            .db_name(self.options.database.as_deref())
+            .prefer_socket(false)
+            .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
+            .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
+            // Without a handle on the socket it could not be lifted again.
+            .read_timeout(SocketHandle::is_supported().then_some(SIGN_IN_READ_TIMEOUT))
+            .max_allowed_packet(Some(self.max_packet))
+            .stmt_cache_size(Some(0))
+            .local_infile_handler(Some(refuse_files))
+            .connect_attrs(Some(std::collections::HashMap::from([(
+                "program_name",
+                "postern",
+            )])))
+            .server_key_path(self.key_rule(address, with_tls));
+        let builder = match (&self.options.target, address) {
+            (Target::Unix(path), _) => builder.socket(Some(path.to_string_lossy())),
+            (Target::Tcp { host, port }, Some(address)) => builder
+                .ip_or_hostname(Some(self.dialled_name(host, address.ip())))
+                .bind_address(self.family(address))
+                .tcp_port(*port),
+            (Target::Tcp { host, port }, None) => {
+                builder.ip_or_hostname(Some(host.clone())).tcp_port(*port)
+            }
+        };
+        probed(builder).ssl_opts(with_tls.then(|| self.ssl_opts()))
+    }
+
+    /// A verified certificate is for the name; everything else takes the address that was resolved.
+    fn dialled_name(&self, host: &str, ip: IpAddr) -> String {
+        if self.options.tls == TlsMode::Verify {
+            host.to_owned()
+        } else {
+            ip.to_string()
+        }
+    }
+
+    /// Where the driver resolves the name itself, an address to bind to makes it keep to that family, and go on from an
+    /// address that refuses.
+    fn family(&self, address: SocketAddr) -> Option<SocketAddr> {
+        let any = match address {
+            SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        (self.options.tls == TlsMode::Verify).then_some(SocketAddr::new(any, 0))
+    }
+
+    fn ssl_opts(&self) -> SslOpts {
+        let verifies = self.verifies();
+        SslOpts::default()
+            .with_danger_accept_invalid_certs(!verifies)
+            .with_danger_skip_domain_validation(self.options.tls != TlsMode::Verify)
+            .with_root_cert_path(authority::trust_store().filter(|_| verifies))
+    }
+
+    fn verifies(&self) -> bool {
+        matches!(self.options.tls, TlsMode::VerifyCa | TlsMode::Verify)
+    }
+
+    /// The full exchange of `caching_sha2_password` without TLS would encrypt the password with a key that anybody on
+    /// the way can replace. Naming a key file that cannot exist makes the driver stop before it sends anything.
+    fn key_rule(&self, address: Option<SocketAddr>, with_tls: bool) -> Option<PathBuf> {
+        let allowed = with_tls || takes_any_key(self.options.tls, address.map(|a| a.ip()));
+        (!allowed).then(|| PathBuf::from(NO_KEY))
+    }
+
+    fn refused(&self, error: mysql::Error, address: Option<SocketAddr>) -> DbError {
+        // What the transport reports comes wrapped; what the driver cannot parse does not.
+        let of_transport = matches!(error, mysql::Error::CodecError(_));
+        match plain(error) {
+            mysql::Error::MySqlError(error) => DbError::Denied(error),
+            mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
+                self.unreachable(&dial_sentence(kind))
+            }
+            mysql::Error::DriverError(DriverError::ConnectTimeout) => {
+                self.unreachable("connection timed out")
+            }
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name))
+                if name == sha256::METHOD =>
+            {
+                self.no_trusted_key()
+            }
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(name)) => {
+                DbError::Auth(format!(
+                    "{} asks for the sign-in method '{name}', which is not supported",
+                    self.options.target
+                ))
+            }
+            mysql::Error::DriverError(
+                error @ (DriverError::OldMysqlPasswordDisabled
+                | DriverError::CleartextPluginDisabled),
+            ) => DbError::Auth(format!(
+                "{} asks for an unsafe sign-in method: {error}",
+                self.options.target
+            )),
+            mysql::Error::TlsError(error) => {
+                DbError::Tls(format!("TLS with {} failed: {error}", self.options.target))
+            }
+            mysql::Error::IoError(error) if self.key_was_refused(&error, address) => {
+                self.no_trusted_key()
+            }
+            mysql::Error::IoError(error) => self.io_refused(&error, of_transport),
+            mysql::Error::CodecError(_) => self.unreachable(NOT_MYSQL),
+            mysql::Error::DriverError(error) => self.unreachable(&error.to_string()),
+            other => self.unreachable(&other.to_string()),
+        }
+    }
+
+    fn no_trusted_key(&self) -> DbError {
+        DbError::Auth(format!(
+            "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
+            self.options.target
+        ))
+    }
+
+    fn another_method(&self) -> DbError {
+        DbError::Auth(format!(
+            "{} asks for {} and then for another sign-in method, which is not followed without TLS; turn TLS on at the server",
+            self.options.target,
+            sha256::METHOD
+        ))
+    }
+
+    fn key_was_refused(&self, error: &std::io::Error, address: Option<SocketAddr>) -> bool {
+        matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ) && self.key_rule(address, false).is_some()
+    }
+
+    /// rustls hands its errors through as input/output errors of the kind "invalid data".
+    fn io_refused(&self, error: &std::io::Error, of_transport: bool) -> DbError {
+        if error.kind() == std::io::ErrorKind::WouldBlock {
+            return self.unreachable(&format!(
+                "the server was silent for {} s during the sign-in",
+                SIGN_IN_READ_TIMEOUT.as_secs()
+            ));
+        }
+        let is_invalid = error.kind() == std::io::ErrorKind::InvalidData;
+        if is_invalid && of_transport && self.options.tls != TlsMode::Off {
+            return DbError::Tls(format!("TLS with {} failed: {error}", self.options.target));
+        }
+        self.unreachable(&io_sentence(error))
+    }
+}
+
+/// The driver keeps only the kind of what went wrong. Where it dialled a name of two families itself, see
+/// [`Connector::family`], the last try is in the wrong one and has a kind without a name.
+fn dial_sentence(kind: std::io::ErrorKind) -> String {
+    match io_sentence(&kind.into()) {
+        unnamed if unnamed.starts_with("uncategorized") => {
+            "none of its addresses takes the connection".into()
+        }
+        named => named,
+    }
+}
+
+/// Whether a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
+/// person has said that encryption does not matter. No address is a Unix socket.
+fn takes_any_key(tls: TlsMode, address: Option<IpAddr>) -> bool {
+    tls == TlsMode::Off || address.is_none_or(|ip| ip.to_canonical().is_loopback())
+}
+
+/// With the kernel's probes of a silent server.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn probed(builder: OptsBuilder) -> OptsBuilder {
+    builder
+        .tcp_keepalive_probe_interval_secs(Some(PROBE_INTERVAL_S))
+        .tcp_keepalive_probe_count(Some(PROBES))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn probed(builder: OptsBuilder) -> OptsBuilder {
+    builder
+}
+
+/// A path under a file, so that nothing can ever be there.
+const NO_KEY: &str = "/dev/null/no-unverified-server-key";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_from_the_wire_is_taken_where_nobody_is_on_the_way() {
+        let ip = |text: &str| Some(text.parse().unwrap());
+        let modes = [
+            TlsMode::Prefer,
+            TlsMode::Require,
+            TlsMode::VerifyCa,
+            TlsMode::Verify,
+        ];
+        for tls in modes {
+            assert!(takes_any_key(tls, None));
+            assert!(takes_any_key(tls, ip("127.0.0.1")));
+            assert!(takes_any_key(tls, ip("127.8.9.10")));
+            assert!(takes_any_key(tls, ip("::1")));
+            assert!(takes_any_key(tls, ip("::ffff:127.0.0.1")));
+            assert!(!takes_any_key(tls, ip("10.0.0.1")));
+            assert!(!takes_any_key(tls, ip("0.0.0.0")));
+            assert!(!takes_any_key(tls, ip("fe80::1")));
+            assert!(!takes_any_key(tls, ip("::ffff:10.0.0.1")));
+        }
+        assert!(takes_any_key(TlsMode::Off, ip("10.0.0.1")));
+    }
+}
