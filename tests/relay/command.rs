@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use support::relay::{Relay, body};
-use support::{Home, assert_within};
+use support::{Home, TIMEOUT, assert_within, wait_until};
 
 const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
 
@@ -121,7 +121,9 @@ fn damaged_state_is_set_aside_and_said() {
     let book = relay.data().join("relay.json");
     fs::write(&book, "{\"version\":1,\"conn").unwrap();
     let relay = relay.restart(&[]);
-    assert!(relay.stderr().contains("unreadable"), "{}", relay.stderr());
+    wait_until(TIMEOUT, "that is said", || {
+        relay.stderr().contains("unreadable")
+    });
     assert_eq!(
         relay.said("Fingerprint: "),
         fingerprint,
