@@ -37,6 +37,7 @@ program() {
     case $1 in *@*) export POSTERN_TEST_SERVER="${1#*@}" ;; esac
     case $1 in *@mysql-*) other=on_mariadb:: ;; *) other=on_mysql:: ;; esac
     shift
+    [ -x "target/servers/${POSTERN_TEST_SERVER:-}/usr/bin/mysqlrouter" ] || set -- --skip on_mysql::router "$@"
     exec "$path" --skip "$other" "$@"
 }
 

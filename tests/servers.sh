@@ -146,6 +146,11 @@ mkdir "$apt"
 want mysql mysqld 'mysql-server-core mysql-client-core' '' 'mysql-router'
 # The whole package of MariaDB's server has its plugins.
 want mariadb mariadbd 'mariadb-server-core mariadb-client-core' 'mariadb-server' ''
+for server in "$servers"/mysql-*; do
+    if [ -x "$server/run" ] && [ ! -x "$server/usr/bin/mysqlrouter" ]; then
+        echo "mysql-router: not beside $(basename "$server"), which is fetched anew once it is removed" >>"$servers/missing"
+    fi
+done
 [ -s "$servers/missing" ] || rm -rf "$apt"
 
 for runner in "$servers"/*/run; do

@@ -6,6 +6,7 @@
 mod acceptor;
 mod address_class;
 pub(crate) mod authority;
+pub(crate) mod certificate;
 mod cidr;
 pub(crate) mod percent;
 pub(crate) mod poll;

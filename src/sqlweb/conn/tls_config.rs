@@ -4,15 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
+use rustls::pki_types::{CertificateDer, TrustAnchor};
+use rustls::{ClientConfig, RootCertStore};
 
 use super::authority::{check_trust_store, is_public, trust_store};
+use crate::net::certificate::Verifier;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::TlsMode;
 
@@ -70,61 +68,6 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
             file.display()
         ))
     })
-}
-
-/// Takes anybody who has the key of the certificate shown, or asks for one of an authority, with or without the name.
-#[derive(Debug)]
-struct Verifier {
-    provider: Arc<CryptoProvider>,
-    authorities: Option<Arc<WebPkiServerVerifier>>,
-    by_name: bool,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let Some(authorities) = &self.authorities else {
-            return Ok(ServerCertVerified::assertion());
-        };
-        // The name is looked at last.
-        match authorities.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if !self.by_name => Ok(ServerCertVerified::assertion()),
-            verified => verified,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        algorithms.supported_schemes()
-    }
 }
 
 #[cfg(test)]

@@ -6,17 +6,17 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct, Error,
-    RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, Connection, Error, RootCertStore,
+    ServerConfig, ServerConnection,
 };
 
 use super::error::{CertificateProblem, DialError};
 use super::limits::MAX_CA_FILE;
+use crate::net::certificate::Verifier;
 
 /// Where systems keep the certificates they trust; the first that exists is used.
 const BUNDLES: [&str; 6] = [
@@ -109,7 +109,7 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, String> {
         Trust::Authority(file) => builder.with_root_certificates(roots_of(file)?),
         Trust::Anybody => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+            .with_custom_certificate_verifier(Arc::new(Verifier::anybody(provider))),
     };
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
@@ -268,54 +268,5 @@ fn other_problem(text: String) -> CertificateProblem {
     match text.as_str() {
         "CaUsedAsEndEntity" => CertificateProblem::Authority,
         _ => CertificateProblem::Other(text),
-    }
-}
-
-/// Accepts any certificate, but only from somebody who has its key.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use support::database::{Database, Options, PASSWORD, USER};
 use support::http::Client;
 use support::postern::Postern;
+use support::{TIMEOUT, wait_until};
 
 /// A web client of that address.
 fn web_client(target: &str, more: &[&str]) -> Postern {
@@ -42,6 +43,22 @@ fn first(body: &Value) -> &Value {
 
 fn message(body: &Value) -> &str {
     body["message"].as_str().unwrap_or_default()
+}
+
+/// A statement that runs on one of `servers` is cancelled, and runs on none of them any more.
+#[track_caller]
+fn cancels(postern: &Postern, servers: &[Database]) {
+    let mut asking = postern.client();
+    let sql = "SELECT SUM(SLEEP(50)) FROM (SELECT 1 UNION SELECT 2) two";
+    let body = json!({"sql": sql, "query_id": "aim"});
+    let asked = std::thread::spawn(move || asking.post("/api/query", &body).json());
+    let running = || -> usize { servers.iter().map(|db| db.running("SLEEP(50)")).sum() };
+    wait_until(TIMEOUT, "it runs", || running() == 1);
+    let cancel = json!({"query_id": "aim"});
+    assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
+    let told = asked.join().unwrap();
+    assert_eq!(told["error"]["errno"], 1317, "{told}");
+    assert_eq!(running(), 0);
 }
 
 /// Two servers of the kind under test, each of which knows its number.

@@ -2,13 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use support::balancer::Balancer;
 use support::database::{Database, Options};
 use support::{TIMEOUT, free_port, holds_within, wait_until};
 use tempfile::TempDir;
 
-use super::super::{ask, cell, message, web_client};
+use super::super::{ask, cancels, cell, message, web_client};
 
 /// Debian's.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
@@ -173,23 +172,7 @@ fn a_cluster_behind_a_balancer_is_browsed_asked_and_survives_the_loss_of_its_nod
 fn a_cancel_comes_to_its_node(cluster: &Cluster, balancer: &Balancer) {
     for mode in [&[][..], &["--readonly"]] {
         let postern = web_client(&balancer.target(), mode);
-        let mut asking = postern.client();
-        let sql = "SELECT SUM(SLEEP(50)) FROM (SELECT 1 UNION SELECT 2) two";
-        let body = json!({"sql": sql, "query_id": "aim"});
-        let asked = std::thread::spawn(move || asking.post("/api/query", &body).json());
-        let running = || {
-            cluster
-                .nodes
-                .iter()
-                .map(|db| db.running("SLEEP(50)"))
-                .sum::<usize>()
-        };
-        wait_until(TIMEOUT, "it runs", || running() == 1);
-        let cancel = json!({"query_id": "aim"});
-        assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
-        let told = asked.join().unwrap();
-        assert_eq!(told["error"]["errno"], 1317, "{told}");
-        assert_eq!(running(), 0);
+        cancels(&postern, &cluster.nodes);
     }
 }
 

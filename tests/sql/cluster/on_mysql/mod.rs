@@ -3,12 +3,10 @@
 
 mod router;
 
-use serde_json::json;
 use support::balancer::Balancer;
 use support::database::{Database, Options, Server};
-use support::{TIMEOUT, wait_until};
 
-use super::{ask, web_client};
+use super::{ask, cancels, web_client};
 
 /// The MySQL server under test, and the MariaDB that is installed.
 fn both_kinds() -> [Database; 2] {
@@ -49,21 +47,6 @@ fn a_cancel_finds_its_server_among_both_kinds() {
     address.lead_in_turn();
     let postern = web_client(&address.target(), &["--tls", "off"]);
     for _ in 0..3 {
-        let mut asking = postern.client();
-        let sql = "SELECT SUM(SLEEP(50)) FROM (SELECT 1 UNION SELECT 2) two";
-        let body = json!({"sql": sql, "query_id": "aim"});
-        let asked = std::thread::spawn(move || asking.post("/api/query", &body).json());
-        let running = || {
-            servers
-                .iter()
-                .map(|db| db.running("SLEEP(50)"))
-                .sum::<usize>()
-        };
-        wait_until(TIMEOUT, "it runs", || running() == 1);
-        let cancel = json!({"query_id": "aim"});
-        assert_eq!(postern.client().post("/api/cancel", &cancel).status(), 200);
-        let told = asked.join().unwrap();
-        assert_eq!(told["error"]["errno"], 1317, "{told}");
-        assert_eq!(running(), 0);
+        cancels(&postern, &servers);
     }
 }
