@@ -39,7 +39,7 @@ export class Actions {
     }
   }
 
-  /** Whether an application is shared on this computer only. @param {App} app */
+  /** Whether an application is shared on this computer only. @param {Partial<App>} app */
   isHere({ server, connection, conn_status: status = 'idle' }) {
     const { embedded, server: own } = this.#store.version;
     if (embedded !== true) return false;
