@@ -26,6 +26,17 @@ interface Exposed {
   target: string;
   invisible: boolean;
   db_readonly: boolean | null;
+  host_header?: string;
+  allow?: string[];
+  expires?: string | null;
+  guest?: string[];
+}
+
+/** Who comes to an application. */
+interface Visitors {
+  now: number;
+  last_at: string | null;
+  requests: number;
 }
 
 /** The specification's ConnectResult, with what this program adds. */
@@ -50,6 +61,7 @@ interface Connection {
   since?: string;
   exposed?: Exposed | null;
   pending_changes?: boolean;
+  visitors?: Visitors | null;
   health?: { state: string; error?: string | null };
 }
 
