@@ -5,5 +5,6 @@ mod apps;
 mod connections;
 mod remotes;
 mod routes;
+mod servers;
 
 pub(super) use routes::routes;
