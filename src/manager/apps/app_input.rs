@@ -87,6 +87,8 @@ impl AppInput {
             db_pass: self.db_pass.over(old.db_pass.clone()),
             sharing: self.sharing.over(old.sharing.clone()),
             code: old.code.clone(),
+            lapsed: old.lapsed.clone(),
+            site_words: old.site_words.clone(),
             signed_out: old.signed_out,
             created_at: old.created_at.clone(),
             updated_at: rfc3339(SystemTime::now()),

@@ -6,9 +6,10 @@ use std::time::SystemTime;
 use super::app::AppConfig;
 use super::app_input::AppInput;
 use crate::store::time::rfc3339;
-use crate::store::{self, DataDir, JsonFile};
+use crate::store::{self, DataDir, JsonFile, random};
 use crate::sync::Mutex;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 /// Applications of one user: a page lists them all.
 pub const MAX_APPS: usize = 100;
@@ -127,6 +128,51 @@ impl AppStore {
         })
     }
 
+    /// The application, with a code where it needs one.
+    pub fn with_code(&self, app: AppConfig) -> Result<AppConfig, Error> {
+        if !app.invisible || app.code.is_some() {
+            return Ok(app);
+        }
+        self.change(|apps| {
+            let place = place(apps, &app.id)?;
+            place.code.get_or_insert_with(new_code);
+            Ok(AppConfig {
+                code: place.code.clone(),
+                ..app
+            })
+        })
+    }
+
+    /// Puts another code in the place of an application's.
+    pub fn renew_code(&self, id: &str) -> Result<AppConfig, Error> {
+        self.change(|apps| {
+            let place = place(apps, id)?;
+            place.code = Some(new_code());
+            Ok(place.clone())
+        })
+    }
+
+    /// Whoever has signed in to an application is signed in no more.
+    pub fn sign_out(&self, id: &str) -> Result<AppConfig, Error> {
+        self.change(|apps| {
+            let place = place(apps, id)?;
+            place.signed_out += 1;
+            Ok(place.clone())
+        })
+    }
+
+    /// Notes that this end of an application has come; the application, where it is still the end that it was given.
+    pub fn lapse(&self, id: &str, expires: &str) -> Result<Option<AppConfig>, Error> {
+        self.change(|apps| {
+            let place = place(apps, id)?;
+            if place.sharing.expires.as_deref() != Some(expires) {
+                return Ok(None);
+            }
+            place.lapsed.clone_from(&place.sharing.expires);
+            Ok(Some(place.clone()))
+        })
+    }
+
     /// Reads, changes and writes under the writers' lock.
     fn change<T>(
         &self,
@@ -150,6 +196,11 @@ fn place<'a>(apps: &'a mut [AppConfig], id: &str) -> Result<&'a mut AppConfig, E
     apps.iter_mut()
         .find(|app| app.id == id)
         .ok_or_else(|| unknown(id))
+}
+
+/// 160 random bits.
+fn new_code() -> Zeroizing<String> {
+    Zeroizing::new(random::token())
 }
 
 fn unknown(id: &str) -> Error {

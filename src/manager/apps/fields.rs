@@ -97,6 +97,8 @@ impl Reader<'_> {
             autoconnect: self.flag("autoconnect", false),
             sharing: Sharing::default(),
             code: None,
+            lapsed: None,
+            site_words: None,
             signed_out: 0,
             created_at: String::new(),
             updated_at: String::new(),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::record::ConnectionRecord;
-use super::result::{ConnectResult, HostKey};
+use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
@@ -47,6 +47,8 @@ pub(crate) enum Refused {
     TooMany,
     /// The program ends.
     Ending,
+    /// Its time is over.
+    Expired,
     /// The system has no thread for it.
     NoThread(io::Error),
 }
@@ -258,6 +260,7 @@ impl std::fmt::Display for Refused {
                 )
             }
             Self::Ending => write!(f, "the program is ending"),
+            Self::Expired => f.write_str(EXPIRED),
             Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
         }
     }
