@@ -26,6 +26,17 @@ interface Exposed {
   target: string;
   invisible: boolean;
   db_readonly: boolean | null;
+  host_header?: string;
+  allow?: string[];
+  expires?: string | null;
+  guest?: string[];
+}
+
+/** Who comes to an application. */
+interface Visitors {
+  now: number;
+  last_at: string | null;
+  requests: number;
 }
 
 /** The specification's ConnectResult, with what this program adds. */
@@ -50,6 +61,7 @@ interface Connection {
   since?: string;
   exposed?: Exposed | null;
   pending_changes?: boolean;
+  visitors?: Visitors | null;
   health?: { state: string; error?: string | null };
 }
 
@@ -72,6 +84,14 @@ interface App {
   has_auth_pass?: boolean;
   has_db_pass?: boolean;
   autoconnect?: boolean;
+  host_header?: string;
+  allow?: string[];
+  expires?: string | null;
+  group?: string | null;
+  max_streams?: number | null;
+  audit?: boolean;
+  record_sql?: boolean;
+  guest?: string[];
   last_connected_at?: string | null;
   conn_status?: string;
   connection?: Connection;
@@ -87,6 +107,26 @@ interface Tunnel {
   local_port?: number | null;
   latency_ms?: number;
   next_retry_ms?: number;
+}
+
+/** A server that is known. */
+interface Server {
+  url: string;
+  label?: string | null;
+  default: boolean;
+  has_enroll_token?: boolean;
+  status?: string;
+  main_tunnel?: Tunnel | null;
+  host_key?: string | HostKey | null;
+  applications?: number;
+  error?: string | null;
+}
+
+/** What listens on this computer. */
+interface Listener {
+  port: number;
+  process: string;
+  ip?: string;
 }
 
 /** What the manager says of itself. */

@@ -16,6 +16,73 @@ pub fn rfc3339_millis(time: SystemTime) -> String {
     format!("{}.{millis:03}Z", date_time(elapsed.as_secs()))
 }
 
+/// The point in time that a text of RFC 3339 names, from 1970 on; parts of a second are left out. `None` where it is no
+/// such text, or no day of the calendar.
+pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
+    let (date, rest) = text.split_once(['T', 't', ' '])?;
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let zone_at = rest.find(['Z', 'z', '+', '-'])?;
+    let (time, zone) = rest.split_at(zone_at);
+    let time = match time.split_once('.') {
+        Some((whole, part)) if is_digits(part) => whole,
+        Some(_) => return None,
+        None => time,
+    };
+    let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
+    let days = days_since_epoch(year, month, day)?;
+    let is_time = hour < 24 && minute < 60 && second <= 60;
+    let local = days * SECONDS_A_DAY + hour * 3600 + minute * 60 + second;
+    let (ahead, offset) = zone_offset(zone)?;
+    let seconds = if ahead {
+        local.checked_sub(offset)?
+    } else {
+        local + offset
+    };
+    is_time.then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Whether the zone is ahead of UTC, and by how many seconds.
+fn zone_offset(zone: &str) -> Option<(bool, u64)> {
+    if zone.eq_ignore_ascii_case("z") {
+        return Some((true, 0));
+    }
+    let (sign, offset) = zone.split_at_checked(1)?;
+    let [hours, minutes] = numbers(offset, ':', [2, 2])?;
+    (hours < 24 && minutes < 60).then_some((sign == "+", hours * 3600 + minutes * 60))
+}
+
+/// Numbers of so many digits each.
+fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> Option<[u64; N]> {
+    let mut parts = text.split(separator);
+    let mut read = [0; N];
+    for (number, width) in read.iter_mut().zip(digits) {
+        let part = parts.next().filter(|part| part.len() == width)?;
+        *number = part.parse().ok().filter(|_| is_digits(part))?;
+    }
+    parts.next().is_none().then_some(read)
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Days from 1970-01-01 to a day of the calendar; the inverse of [`civil`].
+fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
+    // Days of a common year before its months.
+    const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let index = usize::try_from(month.checked_sub(1)?).ok()?;
+    let past = year.checked_sub(1970)? * 365 + leap_days(year) - leap_days(1970);
+    let is_after_leap = month > 2 && leap_days(year + 1) > leap_days(year);
+    let days = past + BEFORE.get(index)? + u64::from(is_after_leap) + day.checked_sub(1)?;
+    (civil(days) == (year, month, day)).then_some(days)
+}
+
+/// Leap days of the years before this one, from year 1 on.
+fn leap_days(year: u64) -> u64 {
+    let before = year - 1;
+    before / 4 - before / 100 + before / 400
+}
+
 fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
@@ -71,6 +138,8 @@ mod tests {
             (253_402_300_799, "9999-12-31T23:59:59Z"),
         ] {
             assert_eq!(at(seconds), text, "{seconds}");
+            let parsed = parse_rfc3339(text).map(rfc3339);
+            assert_eq!(parsed.as_deref(), Some(text));
         }
     }
 
@@ -92,9 +161,41 @@ mod tests {
                 (m, d) => (y, m, d + 1),
             };
             assert_eq!(civil(day), next);
+            assert_eq!(days_since_epoch(next.0, next.1, next.2), Some(day));
             last = next;
         }
         assert_eq!(last, (2370, 1, 1));
+    }
+
+    #[test]
+    fn zones_and_what_is_no_time() {
+        let utc = |text: &str| parse_rfc3339(text).map(rfc3339);
+        for (text, expected) in [
+            ("2030-01-01T00:30:00+01:00", "2029-12-31T23:30:00Z"),
+            ("2030-01-01t00:30:00.123-00:30", "2030-01-01T01:00:00Z"),
+            ("2030-01-01 00:30:00z", "2030-01-01T00:30:00Z"),
+        ] {
+            assert_eq!(utc(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in [
+            "",
+            "2030-01-01",
+            "2030-01-01T00:00:00",
+            "2030-13-01T00:00:00Z",
+            "2030-00-01T00:00:00Z",
+            "2030-02-29T00:00:00Z",
+            "2030-01-01T24:00:00Z",
+            "2030-01-01T00:60:00Z",
+            "2030-01-01T00:00:00+24:00",
+            "2030-01-01T00:00:00.Z",
+            "2030-01-01T00:00:00ZZ",
+            "2030-01-01T0:00:00Z",
+            "+203-01-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "1970-01-01T00:00:00+01:00",
+        ] {
+            assert_eq!(utc(text), None, "{text}");
+        }
     }
 
     #[test]

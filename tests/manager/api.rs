@@ -31,7 +31,9 @@ fn an_application_lives_through_its_routes() {
         "port": 3306, "server": null, "tunnel_port": null, "invisible": true, "site_name": null,
         "display_name": null, "username": null, "has_auth_pass": true, "db_user": null, "has_db_pass": true,
         "db_name": null, "db_readonly": true, "autoconnect": false, "created_at": shown["created_at"],
-        "updated_at": shown["updated_at"], "last_connected_at": null, "conn_status": "idle"});
+        "updated_at": shown["updated_at"], "last_connected_at": null, "conn_status": "idle",
+        "host_header": "visitor", "allow": [], "expires": null, "group": null, "max_streams": null, "audit": false,
+        "record_sql": false, "guest": []});
     assert_eq!(shown, expected);
     let put = |body: Value| send(&manager, "PUT", &path, Some(&body));
     let changed = put(json!({"protocol": "mysql", "name": "books", "db_pass": ""})).data();
@@ -128,6 +130,16 @@ fn the_server_keeps_to_its_description() {
     check("PUT", "/api/apps/none", app, Some(target.app()));
     check("GET", &of(app), app, None);
     check("GET", "/api/apps/none", app, None);
+    let shares = "/api/shares";
+    check("POST", shares, shares, Some(json!({"protocol": "http"})));
+    let lease = "00112233445566aa";
+    let mut shared = target.app();
+    shared["lease"] = json!(lease);
+    check("POST", shares, shares, Some(shared.clone()));
+    let home = postern::store::DataDir::at(manager.home().path().to_owned());
+    let _held = postern::store::Lease::take(&home, lease).unwrap();
+    check("POST", shares, shares, Some(shared.clone()));
+    check("POST", shares, shares, Some(shared));
     let each = [
         "/api/connect/{id}",
         "/api/status/{id}",

@@ -72,6 +72,7 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         home,
         listener,
         run_dir: run_dir.path().to_owned(),
+        applications: manager::Applications::Stored,
         server: remote.server,
         embedded: embedded.is_some(),
         own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),

@@ -5,5 +5,6 @@ mod apps;
 mod connections;
 mod remotes;
 mod routes;
+mod shares;
 
 pub(super) use routes::routes;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::protocol::Protocol;
+use super::sharing::Sharing;
 
 /// One application of the user.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,15 @@ pub struct AppConfig {
     /// Whether it is connected when the program starts.
     #[serde(default)]
     pub autoconnect: bool,
+    /// For whom, for how long and how it is shared.
+    #[serde(flatten)]
+    pub sharing: Sharing,
+    /// The code of an invisible one, made at its first need; stable until it is renewed.
+    #[serde(default)]
+    pub code: Option<Zeroizing<String>>,
+    /// How often everybody was signed out: another number ends all sign-ins and open streams.
+    #[serde(default)]
+    pub signed_out: u64,
     /// RFC 3339, in UTC, as the two that follow.
     #[serde(default)]
     pub created_at: String,
@@ -68,6 +78,9 @@ pub struct AppConfig {
     /// When it was last connected.
     #[serde(default)]
     pub last_connected_at: Option<String>,
+    /// Whether it lasts as long as a command that shares it: it is never stored.
+    #[serde(skip)]
+    pub temporary: bool,
 }
 
 fn yes() -> bool {
@@ -77,7 +90,7 @@ fn yes() -> bool {
 impl AppConfig {
     /// As answers show it: a bool stands for each secret.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut shown = json!({
             "id": self.id,
             "name": self.name,
             "protocol": self.protocol,
@@ -98,7 +111,11 @@ impl AppConfig {
             "created_at": self.created_at,
             "updated_at": self.updated_at,
             "last_connected_at": self.last_connected_at,
-        })
+            "temporary": self.temporary,
+        });
+        let fields = shown.as_object_mut().expect("it was made as an object");
+        self.sharing.add_to(fields);
+        shown
     }
 
     /// Whether a connection that is made from this one differs from one that was made from `other`.
@@ -115,6 +132,9 @@ impl AppConfig {
             username: None,
             auth_pass: None,
             autoconnect: false,
+            sharing: self.sharing.in_force(),
+            code: None,
+            signed_out: 0,
             created_at: String::new(),
             updated_at: String::new(),
             last_connected_at: None,
@@ -123,6 +143,7 @@ impl AppConfig {
         if !self.protocol.is_database() {
             (kept.db_user, kept.db_pass, kept.db_name) = (None, None, None);
             kept.db_readonly = true;
+            kept.sharing.guest.clear();
         }
         kept
     }
@@ -174,6 +195,12 @@ mod tests {
             ("ssh", "username", json!("u"), false),
             ("ssh", "auth_pass", json!("p"), false),
             ("ssh", "autoconnect", json!(true), false),
+            ("http", "host_header", json!("target"), true),
+            ("mysql", "guest", json!(["shop.*"]), true),
+            ("http", "guest", json!(["shop.*"]), false),
+            ("http", "expires", json!("2030-01-01T00:00:00Z"), false),
+            ("http", "allow", json!(["127.0.0.0/8"]), false),
+            ("http", "group", json!("g"), false),
         ] {
             let before = of(protocol, "name", json!("n"));
             let mut after = of(protocol, name, value);

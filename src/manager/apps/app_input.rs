@@ -6,13 +6,16 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
 use super::app::AppConfig;
-pub use super::fields::Invalid;
-use super::fields::{self, Secret};
+use super::fields;
+pub use super::reader::Invalid;
+use super::reader::Secret;
+use super::sharing::{Sharing, SharingInput};
 use crate::store::time::rfc3339;
 
 /// A checked application that has no identifier yet.
 pub struct AppInput {
     app: AppConfig,
+    sharing: SharingInput,
     auth_pass: Secret,
     db_pass: Secret,
 }
@@ -27,11 +30,12 @@ impl AppInput {
         let Some(fields) = body.as_object() else {
             return Err(Invalid::of("body", "must be a JSON object"));
         };
-        let (app, auth_pass, db_pass) = fields::read(fields, insecure)?;
+        let read = fields::read(fields, insecure)?;
         Ok(Self {
-            app,
-            auth_pass,
-            db_pass,
+            app: read.app,
+            sharing: read.sharing,
+            auth_pass: read.auth_pass,
+            db_pass: read.db_pass,
         })
     }
 
@@ -40,11 +44,21 @@ impl AppInput {
         let now = rfc3339(SystemTime::now());
         Ok(AppConfig {
             id: new_id()?,
+            sharing: self.sharing.over(Sharing::default()),
             auth_pass: self.auth_pass.over(None),
             db_pass: self.db_pass.over(None),
             created_at: now.clone(),
             updated_at: now,
             ..self.app
+        })
+    }
+
+    /// A new application that is never stored, with the identifier that its user wants.
+    pub(crate) fn into_temporary(self, id: &str) -> Result<AppConfig, NoRandom> {
+        Ok(AppConfig {
+            id: id.to_owned(),
+            temporary: true,
+            ..self.into_new()?
         })
     }
 
@@ -54,9 +68,13 @@ impl AppInput {
             id: old.id.clone(),
             auth_pass: self.auth_pass.over(old.auth_pass.clone()),
             db_pass: self.db_pass.over(old.db_pass.clone()),
+            sharing: self.sharing.over(old.sharing.clone()),
+            code: old.code.clone(),
+            signed_out: old.signed_out,
             created_at: old.created_at.clone(),
             updated_at: rfc3339(SystemTime::now()),
             last_connected_at: old.last_connected_at.clone(),
+            temporary: old.temporary,
             ..self.app
         }
     }

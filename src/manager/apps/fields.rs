@@ -1,34 +1,34 @@
 //! The fields of a body, one by one.
 
 use crate::net::authority::{MAX_HOST, authority, is_host};
-use std::fmt;
 
 use serde_json::{Map, Value};
-use zeroize::Zeroizing;
 
 use super::app::AppConfig;
 use super::protocol::Protocol;
+use super::reader::{Invalid, Reader, Secret};
+use super::sharing::{Sharing, SharingInput};
+use super::sharing_fields::SHARING_FIELDS;
 use crate::manager::server_url::ServerUrl;
 
 /// Characters of a name: it stands on a card.
 const NAME_CAP: usize = 100;
 /// Characters of a user's or database's name: the longest that a server takes.
 const TEXT_CAP: usize = 255;
-/// Characters of a password.
-const SECRET_CAP: usize = 1024;
 /// Characters of a URL.
 const URL_CAP: usize = 2048;
 /// Where an application is that names no address.
 const HERE: &str = "127.0.0.1";
 
 /// Fields that only the server writes; a client may send back what it was shown.
-const SERVERS_OWN: [&str; 9] = [
+const SERVERS_OWN: [&str; 10] = [
     "id",
     "has_auth_pass",
     "has_db_pass",
     "created_at",
     "updated_at",
     "last_connected_at",
+    "temporary",
     "conn_status",
     "health",
     "connection",
@@ -52,79 +52,25 @@ const FIELDS: [&str; 16] = [
     "autoconnect",
 ];
 
-/// Everything that is wrong, by field.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Invalid(Vec<(String, String)>);
-
-impl Invalid {
-    pub(super) fn of(name: &str, why: impl Into<String>) -> Self {
-        Self(vec![(name.to_owned(), why.into())])
-    }
-
-    /// The fields and what is wrong with each.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, why)| (&**name, &**why))
-    }
+/// What one body holds.
+pub(super) struct Fields {
+    /// Without its secrets and without how it is shared.
+    pub(super) app: AppConfig,
+    pub(super) sharing: SharingInput,
+    pub(super) auth_pass: Secret,
+    pub(super) db_pass: Secret,
 }
 
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self
-            .fields()
-            .map(|(name, why)| format!("{name} {why}"))
-            .collect();
-        f.write_str(&lines.join("; "))
-    }
-}
-
-impl std::error::Error for Invalid {}
-
-/// What becomes of a secret.
-pub(super) enum Secret {
-    /// It was left out.
-    Keep,
-    /// It was sent empty.
-    Clear,
-    /// It was sent.
-    Set(Zeroizing<String>),
-}
-
-impl Secret {
-    /// In place of `old`.
-    pub(super) fn over(self, old: Option<Zeroizing<String>>) -> Option<Zeroizing<String>> {
-        match self {
-            Self::Keep => old,
-            Self::Clear => None,
-            Self::Set(secret) => Some(secret),
-        }
-    }
-}
-
-/// Makes an application of the fields, without its secrets, which are `auth_pass` and `db_pass`; `insecure` lets a
-/// remote server be reached without TLS.
-pub(super) fn read(
-    fields: &Map<String, Value>,
-    insecure: bool,
-) -> Result<(AppConfig, Secret, Secret), Invalid> {
-    let mut reader = Reader {
-        fields,
-        problems: Invalid::default(),
-    };
+/// Reads the fields; `insecure` lets a remote server be reached without TLS.
+pub(super) fn read(fields: &Map<String, Value>, insecure: bool) -> Result<Fields, Invalid> {
+    let mut reader = Reader::new(fields);
     reader.refuse_unknown();
-    match reader.application(insecure) {
-        Some(read) if reader.problems.0.is_empty() => Ok(read),
-        _ => Err(reader.problems),
-    }
-}
-
-/// Takes the fields one by one and notes what is wrong.
-struct Reader<'a> {
-    fields: &'a Map<String, Value>,
-    problems: Invalid,
+    let read = reader.all(insecure);
+    reader.outcome(read)
 }
 
 impl Reader<'_> {
-    fn application(&mut self, insecure: bool) -> Option<(AppConfig, Secret, Secret)> {
+    fn all(&mut self, insecure: bool) -> Option<Fields> {
         let protocol = self.protocol();
         let ip = self.host();
         let port = self.port("port");
@@ -148,16 +94,29 @@ impl Reader<'_> {
             db_name: self.text("db_name", TEXT_CAP),
             db_readonly: self.flag("db_readonly", true),
             autoconnect: self.flag("autoconnect", false),
+            sharing: Sharing::default(),
+            code: None,
+            signed_out: 0,
             created_at: String::new(),
             updated_at: String::new(),
             last_connected_at: None,
+            temporary: false,
         };
+        let sharing = self.sharing();
         let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));
-        protocol.map(|_| (named(app), auth_pass, db_pass))
+        protocol.map(|_| Fields {
+            app: named(app),
+            sharing,
+            auth_pass,
+            db_pass,
+        })
     }
 
     fn refuse_unknown(&mut self) {
-        let known = |name: &str| FIELDS.contains(&name) || SERVERS_OWN.contains(&name);
+        let known = |name: &str| {
+            let lists: [&[&str]; 3] = [&FIELDS, &SHARING_FIELDS, &SERVERS_OWN];
+            lists.iter().any(|names| names.contains(&name))
+        };
         let unknown: Vec<String> = self
             .fields
             .keys()
@@ -168,54 +127,6 @@ impl Reader<'_> {
             let name: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
             self.wrong(&name, "is not a known field");
         }
-    }
-
-    fn wrong(&mut self, name: &str, why: impl Into<String>) {
-        self.problems.0.push((name.to_owned(), why.into()));
-    }
-
-    /// A field that is there; null stands for one that is not.
-    fn value(&self, name: &str) -> Option<&Value> {
-        self.fields.get(name).filter(|value| !value.is_null())
-    }
-
-    /// A text that is neither empty nor long nor holds control characters.
-    fn text(&mut self, name: &str, cap: usize) -> Option<String> {
-        let value = self.value(name)?;
-        let Some(text) = value.as_str() else {
-            self.wrong(name, "must be a text");
-            return None;
-        };
-        let text = text.trim().to_owned();
-        if text.chars().count() > cap {
-            self.wrong(name, format!("must have at most {cap} characters"));
-        } else if text.chars().any(char::is_control) {
-            self.wrong(name, "must not hold control characters");
-        } else {
-            return Some(text).filter(|text| !text.is_empty());
-        }
-        None
-    }
-
-    fn flag(&mut self, name: &str, default: bool) -> bool {
-        match self.value(name).map(Value::as_bool) {
-            Some(Some(flag)) => flag,
-            Some(None) => {
-                self.wrong(name, "must be true or false");
-                default
-            }
-            None => default,
-        }
-    }
-
-    fn port(&mut self, name: &str) -> Option<u16> {
-        let value = self.value(name)?;
-        let port = value.as_u64().and_then(|port| u16::try_from(port).ok());
-        if port.is_none_or(|port| port == 0) {
-            self.wrong(name, "must be a whole number from 1 to 65535");
-            return None;
-        }
-        port
     }
 
     fn protocol(&mut self) -> Option<Protocol> {
@@ -283,30 +194,6 @@ impl Reader<'_> {
             );
         }
         Some(name)
-    }
-
-    /// As it is: spaces may belong to a password.
-    fn secret(&mut self, name: &str) -> Secret {
-        let Some(value) = self.value(name) else {
-            return Secret::Keep;
-        };
-        match value.as_str() {
-            Some("") => Secret::Clear,
-            Some(text) if text.chars().count() > SECRET_CAP => {
-                self.wrong(name, format!("must have at most {SECRET_CAP} characters"));
-                Secret::Keep
-            }
-            // No protocol sends one, and C programs would cut it off there.
-            Some(text) if text.contains('\0') => {
-                self.wrong(name, "must not hold a NUL character");
-                Secret::Keep
-            }
-            Some(text) => Secret::Set(Zeroizing::new(text.to_owned())),
-            None => {
-                self.wrong(name, "must be a text");
-                Secret::Keep
-            }
-        }
     }
 }
 

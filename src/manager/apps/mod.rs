@@ -5,3 +5,6 @@ pub mod app_input;
 pub mod app_store;
 mod fields;
 pub mod protocol;
+mod reader;
+pub mod sharing;
+mod sharing_fields;
