@@ -118,7 +118,8 @@ fn push_line(text: &mut String, line: &str) {
     let _ = writeln!(text, "{line}");
 }
 
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+/// Lines of so many characters at most; a longer word has a line of its own.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -3,6 +3,10 @@
 use std::fmt::Write as _;
 
 use super::command::Command;
+use super::help::wrapped;
+
+/// Characters of a line of text: 80 with the escapes that most lines have.
+const LINE: usize = 70;
 
 impl Command {
     /// The name of its page: `postern-app-add`.
@@ -33,7 +37,7 @@ impl Command {
         }
         push(&mut page, ".fi");
         section(&mut page, "DESCRIPTION");
-        push(&mut page, &escaped(self.about));
+        push_text(&mut page, self.about);
         self.push_lists(&mut page);
         self.push_notes(&mut page);
         self.push_see_also(&mut page);
@@ -81,10 +85,10 @@ impl Command {
         };
         let children = self.commands.iter().map(|command| command.page_name());
         let pages = parent.into_iter().chain(children);
-        let named: Vec<String> = pages.map(|name| format!("{}(1)", escaped(&name))).collect();
+        let named: Vec<String> = pages.map(|name| format!("{name}(1)")).collect();
         if !named.is_empty() {
             section(page, "SEE ALSO");
-            push(page, &named.join(", "));
+            push_text(page, &named.join(", "));
         }
     }
 }
@@ -97,7 +101,14 @@ fn section(page: &mut String, title: &str) {
 fn item(page: &mut String, tag: &str, text: &str) {
     push(page, ".TP");
     push(page, &format!("\\fB{}\\fR", escaped(tag)));
-    push(page, &escaped(text));
+    push_text(page, text);
+}
+
+/// Text in lines of the length that formatters' own checks ask for.
+fn push_text(page: &mut String, text: &str) {
+    for line in wrapped(text, LINE) {
+        push(page, &escaped(&line));
+    }
 }
 
 fn push(page: &mut String, line: &str) {
