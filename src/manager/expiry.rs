@@ -117,7 +117,10 @@ mod tests {
             ..start
         };
         let id = app.id.clone();
-        assert_eq!(expiries.take_over(forward).0.first().map(|over| &over.0), Some(&id));
+        assert_eq!(
+            expiries.take_over(forward).0.first().map(|over| &over.0),
+            Some(&id)
+        );
         app.sharing.expires = Some(rfc3339(start.wall + 4 * HOUR));
         assert!(!expiries.at(&app, forward).unwrap().is_over(forward));
         let (over, left) = expiries.take_over(forward);

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::app_state::AppState;
 use super::apps::app::AppConfig;
-use super::connection::{ConnectError, Ended, Enforcement};
+use super::connection::{ConnectError, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
 use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
 
@@ -20,7 +20,7 @@ const STACK: usize = 512 * 1024;
 
 /// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
 /// time is over.
-const MAX_STARTS: usize = 40;
+const MAX_STARTS: usize = 2 * MAX_ACTIVE;
 
 /// Starts under way.
 static STARTS: LazyLock<Permits> = LazyLock::new(Permits::default);

@@ -48,8 +48,9 @@ impl Enforcement {
         if !app.invisible {
             return Ok(nothing);
         }
-        let (code, auth_url) = code(app, setup)
-            .ok_or_else(|| ConnectError::local("this application's code is missing: connect again"))?;
+        let (code, auth_url) = code(app, setup).ok_or_else(|| {
+            ConnectError::local("this application's code is missing: connect again")
+        })?;
         Ok(Self {
             asks_here: app.protocol.is_database() || !setup.has_in_force("code"),
             auth_url: auth_url.unwrap_or_default(),
@@ -90,7 +91,9 @@ mod tests {
 
     fn app(changes: Value) -> AppConfig {
         let mut body = json!({"protocol": "http", "invisible": true});
-        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(changes.as_object().unwrap().clone());
         let mut app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
         app.code = Some("own".to_owned().into());
         app
@@ -119,7 +122,9 @@ mod tests {
     fn a_code_is_asked_for_by_one_of_the_two_ends() {
         let own = "http://shop.a.example/.postern/auth?app_id=app&code=own".to_owned();
         let theirs = own.replace("=own", "=theirs");
-        let by = |app: Value, in_force: Option<&[&str]>, code: &str| held(&self::app(app), &setup(in_force, code));
+        let by = |app: Value, in_force: Option<&[&str]>, code: &str| {
+            held(&self::app(app), &setup(in_force, code))
+        };
         let (http, db) = (json!({}), json!({"protocol": "mysql"}));
         let open = json!({"invisible": false});
         let none = (None, false, String::new());

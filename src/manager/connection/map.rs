@@ -15,7 +15,7 @@ use crate::manager::apps::app::AppConfig;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
-pub const MAX_ACTIVE: usize = 20;
+pub const MAX_ACTIVE: usize = 100;
 
 /// All connections of a process.
 #[derive(Default)]

@@ -5,13 +5,14 @@ use zeroize::Zeroizing;
 
 use super::error::{ConnectError, Ended};
 use super::record::ConnectionRecord;
+use crate::http::auth::sha256;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::sharing::VISITORS_HOST;
+use crate::manager::apps::site_wish;
 use crate::manager::quick_setup::{self, Body, Caller, Failure, PreparedCall, Setup, Wait};
 use crate::manager::remote::{CallAnswer, Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
-use crate::http::auth::sha256;
-use crate::manager::apps::sharing::VISITORS_HOST;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::{Credentials, random};
 
@@ -57,6 +58,7 @@ impl SetupCalls<'_> {
         // Told to the server that it was given for, and to no other.
         let servers = self.core.choice.now().ok();
         let token = servers.and_then(|servers| servers.token(self.url.origin()));
+        let site_name = site_wish(app).unwrap_or_default();
         let code = app.code.as_ref().filter(|_| app.invisible);
         let body = Body {
             protocol: app.protocol.exposed(),
@@ -67,7 +69,7 @@ impl SetupCalls<'_> {
             client_app_id: &app.id,
             enroll_token: token.as_deref().map(String::as_str),
             display_name: app.display_name.as_deref().unwrap_or(&app.name),
-            site_name: app.site_name.as_deref().unwrap_or_default(),
+            site_name: &site_name,
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
             code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),

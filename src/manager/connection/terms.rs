@@ -91,7 +91,10 @@ impl ConnectionWork<'_> {
     fn owe(&self, error: &ConnectError, pause: Duration) -> Applied {
         let again = Instant::now() + pause;
         let why = error.in_one_line();
-        log::warn!("application '{}': a change is not in force at the server: {why}", self.app.name);
+        log::warn!(
+            "application '{}': a change is not in force at the server: {why}",
+            self.app.name
+        );
         self.record.owes(Some((again, why)));
         Applied::Owed(again)
     }
