@@ -21,3 +21,4 @@ mod servers;
 mod start;
 mod stop;
 mod streams;
+mod terms;
