@@ -16,10 +16,12 @@ pub mod quick_setup;
 mod api;
 mod app_state;
 mod connection;
+mod gateway;
 mod local_api;
 mod own_listeners;
 mod remote;
 mod server_url;
+mod visits;
 mod web_client;
 
 use std::io;

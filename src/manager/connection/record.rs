@@ -13,6 +13,7 @@ use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
+use crate::manager::visits::Visits;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Tunnel;
 
@@ -23,6 +24,8 @@ pub(crate) struct ConnectionRecord {
     retry: (Sender<()>, Receiver<()>),
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
+    /// Who was here, by the application's gateway.
+    visits: Arc<Visits>,
 }
 
 impl ConnectionRecord {
@@ -34,7 +37,13 @@ impl ConnectionRecord {
             stopped,
             retry: crossbeam_channel::bounded(1),
             done,
+            visits: Arc::default(),
         })
+    }
+
+    /// Who was here.
+    pub(crate) fn visits(&self) -> Arc<Visits> {
+        Arc::clone(&self.visits)
     }
 
     /// The stop signal: closed when it is given.

@@ -13,8 +13,11 @@ use super::setup_call::SetupCalls;
 use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
+use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::protocol::Protocol;
+use crate::manager::gateway::{Door, Naming, SiteGateway};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
@@ -22,6 +25,8 @@ use crate::manager::web_client::WebClient;
 use crate::tunnel::client::{Status, Tunnel};
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
+use crate::tunnel::target::MayDial;
+use crate::tunnel::ws::Tls;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
@@ -163,10 +168,14 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
-        settings.target_missed = Some(missed);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
-        settings.may_dial = Some(self.core.listeners.may_dial(own));
+        let may_dial = self.core.listeners.may_dial(own);
+        if self.app.protocol.has_gateway() {
+            settings.serve = Some(self.gateway(setup, &may_dial, missed.clone()).serve());
+        }
+        settings.target_missed = Some(missed);
+        settings.may_dial = Some(may_dial);
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
@@ -175,6 +184,32 @@ impl ConnectionWork<'_> {
             key,
         });
         Ok(tunnel)
+    }
+
+    /// What stands between the tunnel and an application that speaks HTTP.
+    fn gateway(&self, setup: &Setup, may_dial: &MayDial, missed: Sender<()>) -> SiteGateway {
+        let (app, site_url) = (self.app, &setup.app.site_url);
+        let is_tls = app.protocol == Protocol::Https;
+        let code = &setup.api_key.code;
+        let is_asked_here = app.invisible && !setup.is_of_relay() && !code.is_empty();
+        SiteGateway {
+            target: (app.ip.clone(), app.port),
+            naming: Naming::new(
+                &app.sharing.host_header,
+                (&app.ip, app.port),
+                is_tls,
+                site_url,
+            ),
+            // Whose certificate it is nobody can say, as the form does.
+            tls: is_tls.then(Tls::unverified),
+            door: is_asked_here
+                .then(|| Door::new(&app.name, setup.app_id(), Code::new(code), site_url)),
+            is_server_ours: setup.is_of_relay(),
+            visits: self.record.visits(),
+            may_dial: Some(Arc::clone(may_dial)),
+            missed,
+            is_self_named: Arc::default(),
+        }
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.

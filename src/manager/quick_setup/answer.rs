@@ -88,13 +88,24 @@ impl Setup {
         if key.nhp_server.is_empty() || key.code.is_empty() {
             return None;
         }
-        let app_id = match key.app_id.as_str() {
+        let (server, code) = (web_base(&key.nhp_server)?, percent::encode(&key.code));
+        let app_id = percent::encode(self.app_id());
+        Some(format!("{server}/auth?app_id={app_id}&code={code}"))
+    }
+}
+
+impl Setup {
+    /// What the server calls the application where a code is shown.
+    pub fn app_id(&self) -> &str {
+        match self.api_key.app_id.as_str() {
             "" => &self.app.app_id,
             given => given,
-        };
-        let (server, code) = (web_base(&key.nhp_server)?, percent::encode(&key.code));
-        let app_id = percent::encode(app_id);
-        Some(format!("{server}/auth?app_id={app_id}&code={code}"))
+        }
+    }
+
+    /// Whether a relay of ours has answered: its sign-in has a path that applications have no use for.
+    pub fn is_of_relay(&self) -> bool {
+        self.api_key.nhp_server.ends_with("/.postern")
     }
 }
 
