@@ -44,6 +44,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/apps/{id}", on(apps::show))
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
+        .on(
+            Method::Get,
+            "/api/apps/{id}/requests",
+            on(connections::requests),
+        )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
             Method::Post,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::error::{self, ConnectError};
-use super::health::{Health, HealthState};
+use super::health::{Answer, Health, HealthState};
 use super::result::{ConnectResult, HostKey, class_name};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
@@ -75,7 +75,9 @@ impl ConnectionRecord {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
-        status.result(snapshot.as_ref())
+        let has_gateway = status.made_from.protocol.has_gateway();
+        let visitors = has_gateway.then(|| self.visits.visitors());
+        status.result(snapshot.as_ref(), visitors)
     }
 
     /// The same beside what is saved of the application now.
@@ -97,7 +99,7 @@ impl ConnectionRecord {
     }
 
     /// The application has answered, or why it has not; true where that is news.
-    pub(super) fn answered(&self, answer: Result<(), String>) -> bool {
+    pub(super) fn answered(&self, answer: Answer) -> bool {
         self.status().health.take(answer)
     }
 

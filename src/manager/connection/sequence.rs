@@ -17,7 +17,7 @@ use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
-use crate::manager::gateway::{Door, Naming, SiteGateway};
+use crate::manager::gateway::{Door, Naming, SiteGateway, SiteNames};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
@@ -89,8 +89,10 @@ impl ConnectionWork<'_> {
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
-        let tunnel = self.open_tunnel(held, url.origin(), &connector, &setup, (ip, port), tell)?;
-        let mut health = self.ask(held, missed, was_there);
+        let names = Arc::new(SiteNames::new(self.naming(&setup)));
+        let through = (&setup, &names);
+        let tunnel = self.open_tunnel(held, url.origin(), &connector, through, (ip, port), tell)?;
+        let mut health = self.ask(held, names, missed, was_there);
         self.await_tunnel(&tunnel)?;
         if !health.first(self.record) {
             return Err(Ended::Stopped);
@@ -150,7 +152,7 @@ impl ConnectionWork<'_> {
         held: &mut HeldResources,
         origin: &str,
         connector: &Connector,
-        setup: &Setup,
+        (setup, names): (&Setup, &Arc<SiteNames>),
         (ip, port): (String, u16),
         missed: Sender<()>,
     ) -> Result<Arc<Tunnel>, Ended> {
@@ -172,7 +174,10 @@ impl ConnectionWork<'_> {
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
         if self.app.protocol.has_gateway() {
-            settings.serve = Some(self.gateway(setup, &may_dial, missed.clone()).serve());
+            settings.serve = Some(
+                self.gateway(setup, names, &may_dial, missed.clone())
+                    .serve(),
+            );
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
@@ -186,20 +191,34 @@ impl ConnectionWork<'_> {
         Ok(tunnel)
     }
 
+    /// By which name the application is asked.
+    fn naming(&self, setup: &Setup) -> Naming {
+        let app = self.app;
+        let is_tls = app.protocol == Protocol::Https;
+        let host_header = &app.sharing.host_header;
+        Naming::new(
+            host_header,
+            (&app.ip, app.port),
+            is_tls,
+            &setup.app.site_url,
+        )
+    }
+
     /// What stands between the tunnel and an application that speaks HTTP.
-    fn gateway(&self, setup: &Setup, may_dial: &MayDial, missed: Sender<()>) -> SiteGateway {
+    fn gateway(
+        &self,
+        setup: &Setup,
+        names: &Arc<SiteNames>,
+        may_dial: &MayDial,
+        missed: Sender<()>,
+    ) -> SiteGateway {
         let (app, site_url) = (self.app, &setup.app.site_url);
         let is_tls = app.protocol == Protocol::Https;
         let code = &setup.api_key.code;
         let is_asked_here = app.invisible && !setup.is_of_relay() && !code.is_empty();
         SiteGateway {
             target: (app.ip.clone(), app.port),
-            naming: Naming::new(
-                &app.sharing.host_header,
-                (&app.ip, app.port),
-                is_tls,
-                site_url,
-            ),
+            names: Arc::clone(names),
             // Whose certificate it is nobody can say, as the form does.
             tls: is_tls.then(Tls::unverified),
             door: is_asked_here
@@ -208,19 +227,24 @@ impl ConnectionWork<'_> {
             visits: self.record.visits(),
             may_dial: Some(Arc::clone(may_dial)),
             missed,
-            is_self_named: Arc::default(),
         }
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.
-    fn ask(&self, held: &HeldResources, missed: Receiver<()>, was_there: bool) -> HealthWatch {
+    fn ask(
+        &self,
+        held: &HeldResources,
+        names: Arc<SiteNames>,
+        missed: Receiver<()>,
+        was_there: bool,
+    ) -> HealthWatch {
         match held.web_client.as_ref().map(WebClient::sign_in) {
             Some((sign_in, missed)) => {
                 HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
-                let probe = Probe::of(self.app, may_dial);
+                let probe = Probe::of(self.app, names, may_dial);
                 HealthWatch::begin(&self.app.id, probe, missed, false)
             }
         }

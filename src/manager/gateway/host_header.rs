@@ -71,13 +71,30 @@ impl Naming {
         }
     }
 
+    /// The `Host` that the application gets of a visitor; none where the site has no address.
+    pub(crate) fn asked_host(&self) -> Option<&str> {
+        let of_site = self.site.split_once("://").map(|(_, host)| host);
+        self.host.as_deref().or(of_site)
+    }
+
+    /// The name that it gets in TLS.
+    pub(crate) fn asked_tls_name(&self) -> Option<&str> {
+        let host = || authority::split(self.asked_host()?).map(|(name, _)| name);
+        self.tls_name.as_deref().or_else(host)
+    }
+
+    /// Whether it is asked by the visitors' name for it, which it may not know.
+    pub(crate) fn is_visitors(&self) -> bool {
+        self.host.is_none() && !self.site.is_empty()
+    }
+
     /// Whether what the application says is written afresh: it does not know the site's name.
     pub(super) fn rewrites(&self) -> bool {
         self.host.is_some() && !self.site.is_empty()
     }
 
     /// Whether a link leads to the application's own address, where no visitor is.
-    pub(super) fn is_own(&self, link: &[u8]) -> bool {
+    pub(crate) fn is_own(&self, link: &[u8]) -> bool {
         self.after_own_origin(link).is_some()
     }
 

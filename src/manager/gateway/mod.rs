@@ -20,4 +20,4 @@ mod target;
 
 pub(crate) use door::Door;
 pub(crate) use host_header::Naming;
-pub(crate) use site_gateway::SiteGateway;
+pub(crate) use site_gateway::{SiteGateway, SiteNames};

@@ -30,7 +30,7 @@ impl Rules for AppRules<'_> {
                 }
                 continue;
             }
-            let naming = &self.gateway.naming;
+            let naming = &self.gateway.names.naming;
             match naming.to_visitor(name, value) {
                 Some(value) => write_line(out, name, &value),
                 None => write_line(out, name, value),

@@ -20,7 +20,7 @@ static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
 pub(crate) struct SiteGateway {
     /// Host and port of the application.
     pub(crate) target: (String, u16),
-    pub(crate) naming: Naming,
+    pub(crate) names: Arc<SiteNames>,
     /// How it is spoken to; none for plain text.
     pub(crate) tls: Option<Tls>,
     /// Asks for the code; none where nobody has to show one, or the server asks.
@@ -32,8 +32,27 @@ pub(crate) struct SiteGateway {
     pub(crate) may_dial: Option<MayDial>,
     /// Gets a message, as far as there is room, when nobody was found at the target.
     pub(crate) missed: Sender<()>,
-    /// The application has sent a visitor to its own address, where it cannot be reached from.
-    pub(crate) is_self_named: Arc<AtomicBool>,
+}
+
+/// The names of an application, and what became of them.
+pub(crate) struct SiteNames {
+    pub(crate) naming: Naming,
+    /// It has sent a visitor to its own address, where no visitor is.
+    is_self_named: AtomicBool,
+}
+
+impl SiteNames {
+    pub(crate) fn new(naming: Naming) -> SiteNames {
+        SiteNames {
+            naming,
+            is_self_named: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it has sent a visitor to its own address.
+    pub(crate) fn has_named_itself(&self) -> bool {
+        self.is_self_named.load(Ordering::Relaxed)
+    }
 }
 
 impl SiteGateway {
@@ -55,7 +74,7 @@ impl SiteGateway {
 
     /// The application has sent a visitor to its own address.
     pub(super) fn note_self_named(&self) {
-        if !self.is_self_named.swap(true, Ordering::Relaxed) {
+        if !self.names.is_self_named.swap(true, Ordering::Relaxed) {
             self.note_missed();
         }
     }

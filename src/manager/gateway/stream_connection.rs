@@ -181,7 +181,7 @@ impl<'g> StreamConnection<'g> {
             gateway: self.gateway,
             asks_for_websocket: asks_for_websocket(head),
         };
-        let to_app = app_request::head(head, &self.gateway.naming);
+        let to_app = app_request::head(head, &self.gateway.names.naming);
         let sent = (head, RequestBody::new(head.framing, to_app));
         let mut exchange = Exchange::new(&mut self.client, stream, sent, &rules, timeouts());
         let outcome = exchange.run();

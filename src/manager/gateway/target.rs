@@ -30,7 +30,12 @@ pub(super) fn open(
     let Some(tls) = &gateway.tls else {
         return Ok(Box::new(socket));
     };
-    let name = gateway.naming.tls_name.as_deref().unwrap_or(visitors_host);
+    let name = gateway
+        .names
+        .naming
+        .tls_name
+        .as_deref()
+        .unwrap_or(visitors_host);
     // A visitor may send any text for a name.
     let named = tls.connection(name).or_else(|_| tls.connection(host));
     let tls = named.map_err(io::Error::other)?;

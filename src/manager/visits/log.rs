@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use super::record::{RequestRecord, Visitors};
@@ -23,7 +23,7 @@ pub(crate) trait RequestSink: Send + Sync {
 #[derive(Default)]
 pub(crate) struct Visits {
     log: Mutex<Log>,
-    sink: Option<Arc<dyn RequestSink>>,
+    sink: OnceLock<Arc<dyn RequestSink>>,
 }
 
 #[derive(Default)]
@@ -36,12 +36,10 @@ struct Log {
 }
 
 impl Visits {
-    /// Nobody was there. `sink` gets what is logged, too.
-    pub(crate) fn new(sink: Option<Arc<dyn RequestSink>>) -> Visits {
-        Visits {
-            log: Mutex::default(),
-            sink,
-        }
+    /// What is logged from now on goes to `sink` too; the first one stays.
+    pub(crate) fn write_to(&self, sink: Arc<dyn RequestSink>) {
+        // One is enough.
+        let _ = self.sink.set(sink);
     }
 
     /// Notes a request.
@@ -53,7 +51,7 @@ impl Visits {
         if log.records.len() >= MOST {
             log.records.pop_front();
         }
-        let Some(sink) = &self.sink else {
+        let Some(sink) = self.sink.get() else {
             return log.records.push_back(record);
         };
         log.records.push_back(record.clone());
@@ -180,7 +178,8 @@ mod tests {
             }
         }
         let kept = Arc::new(Kept(Mutex::default()));
-        let visits = Visits::new(Some(Arc::clone(&kept) as Arc<dyn RequestSink>));
+        let visits = Visits::default();
+        visits.write_to(Arc::clone(&kept) as Arc<dyn RequestSink>);
         visits.note(record("/"));
         visits.note(record("/"));
         assert_eq!(*kept.0.lock(), [1, 2]);
