@@ -17,7 +17,7 @@ use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
-use crate::manager::gateway::{Door, Naming, SiteGateway, SiteNames};
+use crate::manager::gateway::{self, Door, Naming, SiteGateway, SiteNames};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
@@ -177,10 +177,8 @@ impl ConnectionWork<'_> {
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
         if self.app.protocol.has_gateway() {
-            settings.serve = Some(
-                self.gateway(setup, names, &may_dial, missed.clone())
-                    .serve(),
-            );
+            let gateway = self.gateway(setup, names, &may_dial, missed.clone());
+            settings.serve = Some(gateway::serve(gateway));
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);

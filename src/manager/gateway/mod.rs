@@ -21,3 +21,4 @@ mod target;
 pub(crate) use door::Door;
 pub(crate) use host_header::Naming;
 pub(crate) use site_gateway::{SiteGateway, SiteNames};
+pub(crate) use stream_connection::serve;

@@ -7,10 +7,9 @@ use crossbeam_channel::Sender;
 
 use super::door::Door;
 use super::host_header::Naming;
-use super::stream_connection::StreamConnection;
 use crate::manager::visits::Visits;
 use crate::relay::gateway::Pages;
-use crate::tunnel::target::{MayDial, Serve};
+use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::Tls;
 
 /// What is said in place of an application. Made when it is first needed: most say everything themselves.
@@ -56,12 +55,6 @@ impl SiteNames {
 }
 
 impl SiteGateway {
-    /// What the application's tunnel hands its streams to.
-    pub(crate) fn serve(self) -> Serve {
-        let gateway = Arc::new(self);
-        Arc::new(move |socket| StreamConnection::new(&gateway, socket).run())
-    }
-
     pub(super) fn pages(&self) -> &'static Pages {
         &PAGES
     }

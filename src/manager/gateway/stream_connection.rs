@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::app_request;
@@ -26,6 +27,7 @@ use crate::relay::gateway::{
     FORWARDED_FOR, Message, Served, asks_for_websocket, is_repeatable, message, path,
     target_is_down,
 };
+use crate::tunnel::target::Serve;
 
 /// Time after which a kept connection to the application is not used for a request that must not be sent twice, and not
 /// at all. As a relay has them for streams.
@@ -39,8 +41,14 @@ const HALF_CLOSED: Duration = Duration::from_secs(60);
 /// What begins a path that is the program's own, and never logged.
 const OWN_PATHS: &str = "/.postern/";
 
+/// What the application's tunnel hands its streams to.
+pub(crate) fn serve(gateway: SiteGateway) -> Serve {
+    let gateway = Arc::new(gateway);
+    Arc::new(move |socket| StreamConnection::new(&gateway, socket).run())
+}
+
 /// One stream.
-pub(super) struct StreamConnection<'g> {
+struct StreamConnection<'g> {
     gateway: &'g SiteGateway,
     client: StreamClient,
     kept: Option<KeptConnection>,
@@ -54,7 +62,7 @@ struct KeptConnection {
 }
 
 impl<'g> StreamConnection<'g> {
-    pub(super) fn new(gateway: &'g SiteGateway, socket: TcpStream) -> StreamConnection<'g> {
+    fn new(gateway: &'g SiteGateway, socket: TcpStream) -> StreamConnection<'g> {
         StreamConnection {
             gateway,
             client: StreamClient::new(socket),
@@ -64,7 +72,7 @@ impl<'g> StreamConnection<'g> {
     }
 
     /// Serves it to its end.
-    pub(super) fn run(mut self) {
+    fn run(mut self) {
         loop {
             let head = match self.client.read_head() {
                 Ok(Some(head)) => head,
