@@ -296,8 +296,11 @@ impl ResolvesServerCert for ByName {
     }
 }
 
+/// What was seen, in order.
+type Seen = Arc<Mutex<Vec<String>>>;
+
 /// A virtual host that is picked by its name in TLS, self-signed; the port, and the names that were asked for.
-fn virtual_host() -> (u16, Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<String>>>) {
+fn virtual_host() -> (u16, Seen, Seen) {
     let dir = tempfile::tempdir().unwrap();
     let made = std::process::Command::new("openssl")
         .current_dir(dir.path())
@@ -311,7 +314,7 @@ fn virtual_host() -> (u16, Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<String>>>) {
     let key = PrivateKeyDer::from_pem_file(dir.path().join("k.pem")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let key = CertifiedKey::from_der(chain, key, &provider).unwrap();
-    let (asked, heads): (Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<String>>>) = Default::default();
+    let (asked, heads) = <(Seen, Seen)>::default();
     let resolver = ByName {
         key: Arc::new(key),
         asked: Arc::clone(&asked),

@@ -87,14 +87,15 @@ impl StreamClient {
     /// Waits for more; false at the end, or when `until` has passed.
     fn fill(&mut self, until: Instant) -> bool {
         loop {
+            // Seldom is there anything to read at once.
+            let ready = poll_until([(&self.socket, PollFlags::IN)], Some(until));
+            if !ready.is_ok_and(|[ready]| !ready.is_empty()) {
+                return false;
+            }
             match self.receive(PIECE) {
                 Ok(count) => return count > 0,
                 failed if would_block(&failed) => {}
                 Err(_) => return false,
-            }
-            let ready = poll_until([(&self.socket, PollFlags::IN)], Some(until));
-            if !ready.is_ok_and(|[ready]| !ready.is_empty()) {
-                return false;
             }
         }
     }
