@@ -17,12 +17,14 @@ mod api;
 mod app_state;
 mod connection;
 mod expiry;
+mod gateway;
 mod local_api;
 mod own_listeners;
 mod remote;
 mod server_choice;
 pub mod server_store;
 mod server_url;
+mod visits;
 mod web_client;
 
 use std::io;
