@@ -161,6 +161,7 @@ fn begin(core: &Arc<AppState>) {
         log::warn!("no application is connected at the start: {error}");
         Vec::new()
     });
+    web_client::sweep(core, &apps);
     for app in apps.into_iter().filter(|app| app.autoconnect) {
         let id = app.id.clone();
         if let Err(refused) = connection::begin(core, app) {

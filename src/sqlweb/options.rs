@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::net::authority::authority;
+use crate::plugin::Guest;
+use crate::store::DataDir;
 use zeroize::Zeroizing;
 
 /// Everything the web client needs to know before it starts.
@@ -34,6 +36,32 @@ pub struct Options {
     pub check_other_users: bool,
     /// A directory of ours, mode 0700, for the private socket.
     pub run_dir: PathBuf,
+    /// The temporary account that everything is done as, made by the account above; needs [`Self::home`].
+    pub guest: Option<Guest>,
+    /// The per-user directory, where temporary accounts are recorded.
+    pub home: Option<DataDir>,
+}
+
+impl Options {
+    /// The same for a temporary account, beginning in `database`.
+    pub(super) fn as_guest(
+        &self,
+        user: &str,
+        password: Zeroizing<String>,
+        database: Option<String>,
+    ) -> Self {
+        Self {
+            target: self.target.clone(),
+            user: user.to_owned(),
+            password,
+            database,
+            allow_hosts: self.allow_hosts.clone(),
+            run_dir: self.run_dir.clone(),
+            guest: None,
+            home: None,
+            ..*self
+        }
+    }
 }
 
 /// Where the database server is.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::api::{api_error, checkout_error};
 use super::auth::Auth;
@@ -14,6 +14,7 @@ use super::conn::{
 };
 use super::error::{DbError, StopCause};
 use super::gate::Calls;
+use super::guest::Guest;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use crate::http::{ApiError, CancelToken, Request, Response};
@@ -39,6 +40,8 @@ pub(crate) struct Service {
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
+    /// The temporary account that everything is done as.
+    guest: Option<Arc<Guest>>,
     /// Whether a thread asks whether the server takes writes.
     is_asking: AtomicBool,
 }
@@ -49,6 +52,7 @@ impl Service {
         options: Arc<Options>,
         connector: Arc<Connector>,
         access: Option<Auth>,
+        guest: Option<Arc<Guest>>,
     ) -> Service {
         Service {
             sessions: SessionPool::new(connector.clone(), options.readonly),
@@ -58,6 +62,7 @@ impl Service {
             rows: RowBudget::default(),
             tickets: Tickets::default(),
             access,
+            guest,
             threads: Permits::default(),
             is_asking: AtomicBool::new(false),
         }
@@ -165,6 +170,31 @@ impl Service {
         outcome.map_err(|error| api_error(&error))
     }
 
+    /// Whether the time of the temporary account is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.guest.as_ref().is_some_and(|guest| guest.is_over())
+    }
+
+    /// Begins to drop the temporary account, where there is one; the channel closes when that is done.
+    pub(crate) fn begin_end_of_guest(&self) -> Option<Receiver<()>> {
+        let guest = self.guest.clone()?;
+        let (done, is_done) = crossbeam_channel::bounded(0);
+        let spawned = std::thread::Builder::new()
+            .name("db-guest".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                let _done: Sender<()> = done;
+                guest.end();
+            });
+        match spawned {
+            Ok(_) => Some(is_done),
+            Err(error) => {
+                log::warn!("no thread to drop the guest's account: {error}");
+                None
+            }
+        }
+    }
+
     /// Ends all statements and connections.
     pub(crate) fn shut_down(self: &Arc<Self>) {
         for running in self.running.filter(|_, _| true) {
@@ -175,6 +205,10 @@ impl Service {
 
     /// Ends everything that has lasted too long.
     fn round(self: &Arc<Self>) {
+        if self.guest.as_ref().is_some_and(|guest| guest.is_due()) {
+            self.shut_down();
+            drop(self.begin_end_of_guest());
+        }
         if let Some(limit) = self.options.query_timeout {
             for running in self.running.filter(|_, running| running.age() > limit) {
                 stop_in_background(running, StopCause::TimedOut, self.connector.clone());

@@ -104,7 +104,7 @@ fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
 }
 
 /// All wrong fields, in the message and by name.
-fn wrong(invalid: &Invalid) -> ApiError {
+pub(super) fn wrong(invalid: &Invalid) -> ApiError {
     let fields: Map<String, Value> = invalid
         .fields()
         .map(|(name, why)| (name.to_owned(), Value::from(why)))

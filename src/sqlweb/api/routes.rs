@@ -68,6 +68,7 @@ impl Handler for Routes {
         log_request(&request);
         match &self.service.access {
             Some(access) if !may_pass(access, &request) => turn_away(request),
+            _ if self.service.is_over() && request.path().starts_with("/api/") => over(request),
             _ => self.router.handle(request),
         }
     }
@@ -103,6 +104,13 @@ fn turn_away(request: Request) {
         ))
     };
     request.respond(response);
+}
+
+fn over(request: Request) {
+    let over = ApiError::forbidden(
+        "the time of this access is over, and its account on the database server is gone; ask its owner for more time",
+    );
+    request.respond(Response::error(&over));
 }
 
 /// The sign-in page, and the exchange of a code: from the link (`?code=`), the page's form, or JSON.

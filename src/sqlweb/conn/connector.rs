@@ -98,6 +98,14 @@ impl Connector {
         Ok(conn)
     }
 
+    /// The same for work on the server's accounts, each answer within `time`.
+    pub(crate) fn administer(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
+        let mut conn = self.connect_with(None, time)?;
+        conn.socket.set_read_timeout(Some(time));
+        self.question.ask(&mut conn)?;
+        Ok(conn)
+    }
+
     /// Shuts down those that are not. The answer to a short question may be without end.
     pub(crate) fn end_overdue_controls(&self) {
         let now = Instant::now();

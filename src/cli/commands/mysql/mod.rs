@@ -17,7 +17,7 @@ use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
 use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
-use crate::sqlweb::{self, Options, Target, TlsMode, WebClient};
+use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use settings::Settings;
 use share::{ShareRequest, Sharing};
@@ -54,7 +54,8 @@ impl Plugin for MySql {
         let mut options = settings.ask()?;
         print(&connecting(&options))?;
         // After the questions, where most of the signals that end a start come.
-        let run_dir = serve::run_dir(DataDir::locate().ok().as_ref(), &watch)?;
+        options.home = DataDir::locate().ok();
+        let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
         options.run_dir = run_dir.path().to_owned();
         let shared = share.map(|request| Share {
             request,
@@ -69,30 +70,54 @@ impl Plugin for MySql {
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
-        let options = Options {
-            target: Target::Tcp {
-                host: database.host,
-                port: database.port,
-            },
-            user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
-            password: database.password,
-            database: database.name,
-            readonly: database.readonly,
-            invisible: database.invisible,
-            listen: None,
-            allow_hosts: Vec::new(),
-            tls: TlsMode::default(),
-            query_timeout: None,
-            check_other_users: database.check_other_users,
-            run_dir: database.run_dir,
-        };
-        match sqlweb::start_with(options, &*database.bind) {
+        let bind = database.bind.clone();
+        match sqlweb::start_with(options(database), &*bind) {
             Ok(running) => Ok(Box::new(Client(running))),
             Err(error) => Err(NotServed {
-                message: printable(&error.to_string()),
+                message: printable(&described(&error)),
                 is_denied: error.is_denied(),
             }),
         }
+    }
+
+    fn objects(&self, database: Database, within: &[String]) -> Result<Vec<String>, String> {
+        let found = sqlweb::objects(options(database), within);
+        found.map_err(|error| printable(&described(&error)))
+    }
+
+    fn sweep(&self, database: Database) {
+        sqlweb::sweep(options(database));
+    }
+}
+
+/// What a web client for a database of somebody's application is started with.
+fn options(database: Database) -> Options {
+    Options {
+        target: Target::Tcp {
+            host: database.host,
+            port: database.port,
+        },
+        user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
+        password: database.password,
+        database: database.name,
+        readonly: database.readonly,
+        invisible: database.invisible,
+        listen: None,
+        allow_hosts: Vec::new(),
+        tls: TlsMode::default(),
+        query_timeout: None,
+        guest: database.guest,
+        home: Some(database.home),
+        check_other_users: database.check_other_users,
+        run_dir: database.run_dir,
+    }
+}
+
+/// The error, and of one that somebody else can mend, what to do.
+fn described(error: &StartError) -> String {
+    match error {
+        StartError::Guest { hint, .. } => format!("{error}; {hint}"),
+        _ => error.to_string(),
     }
 }
 

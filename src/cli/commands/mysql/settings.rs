@@ -117,6 +117,8 @@ impl Settings {
             query_timeout: self.query_timeout,
             check_other_users: self.check_other_users,
             run_dir: PathBuf::new(),
+            guest: None,
+            home: None,
         }
     }
 }
