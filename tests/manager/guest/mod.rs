@@ -75,9 +75,8 @@ fn refused(client: &mut Client, sql: &str) {
 
 fn column(client: &mut Client, sql: &str) -> Vec<String> {
     let data = client.query_ok("", sql);
-    let name = data["columns"][0]["name"].as_str().unwrap().to_owned();
     let rows = data["rows"].as_array().unwrap();
-    let value = |row: &Value| match &row[&name] {
+    let value = |row: &Value| match row.as_object().unwrap().values().next().unwrap() {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
@@ -125,21 +124,18 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     assert_eq!(seen, ["sh_p", "shop", "shop.*"]);
     let columns = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', COLUMN_NAME) AS c FROM information_schema.COLUMNS \
         WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema') ORDER BY 1";
+    let mut seen = column(&mut client, columns);
+    seen.sort();
     assert_eq!(
-        column(&mut client, columns),
+        seen,
         [
+            "sh_p.t.x",
             "shop.*.a`b(c),d.x,y",
             "shop.cards.card",
             "shop.customers.id",
             "shop.customers.name",
             "shop.orders.id",
-            "sh_p.t.x",
         ]
-        .map(str::to_owned)
-        .into_iter()
-        .collect::<std::collections::BTreeSet<_>>()
-        .into_iter()
-        .collect::<Vec<_>>()
     );
     let views = "SELECT COALESCE(VIEW_DEFINITION, '') AS d FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'shop'";
     assert!(column(&mut client, views).iter().all(String::is_empty));

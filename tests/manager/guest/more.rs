@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use support::Home;
-use support::database::{Kind, USER};
+use support::database::{Kind, PASSWORD, USER};
 use support::manager::Far;
 
 use super::{SHOP, accounts, app, is, manager, records, server};
@@ -73,6 +73,7 @@ fn what_a_server_gives_to_every_account_is_found() {
 fn an_anonymous_account_is_not_taken_for_the_guest() {
     let db = server(&["--skip-name-resolve"]);
     db.exec(SHOP);
+    db.exec(&format!("CREATE USER {USER}@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON *.* TO {USER}@'127.0.0.1' WITH GRANT OPTION"));
     db.exec("CREATE USER ''@'127.0.0.1'; GRANT SELECT ON shop.* TO ''@'127.0.0.1'");
     let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
     let manager = manager(&far, &home);

@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex};
 
 /// At which text it stops, and whether the server gets that yet.
 #[derive(Clone, Copy)]
-pub struct StopAt {
-    pub text: &'static str,
-    pub after: bool,
+pub(super) struct StopAt {
+    pub(super) text: &'static str,
+    pub(super) after: bool,
 }
 
 /// The tap; it ends with the test's process.
-pub struct Tap {
-    pub port: u16,
+pub(super) struct Tap {
+    pub(super) port: u16,
     stop_at: Arc<Mutex<Option<StopAt>>>,
     was_hit: Arc<AtomicBool>,
 }
 
 impl Tap {
-    pub fn before(server: u16) -> Tap {
+    pub(super) fn before(server: u16) -> Tap {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tap = Tap {
             port: listener.local_addr().unwrap().port(),
@@ -40,13 +40,13 @@ impl Tap {
     }
 
     /// Nothing more passes on a connection once this is seen there; `None` lets all pass.
-    pub fn stop_at(&self, stop_at: Option<StopAt>) {
+    pub(super) fn stop_at(&self, stop_at: Option<StopAt>) {
         self.was_hit.store(false, Ordering::SeqCst);
         *self.stop_at.lock().unwrap() = stop_at;
     }
 
     /// Whether it was seen, and, where it passes, answered.
-    pub fn was_hit(&self) -> bool {
+    pub(super) fn was_hit(&self) -> bool {
         self.was_hit.load(Ordering::SeqCst)
     }
 }
