@@ -99,7 +99,7 @@ fn seen(conn: &mut Conn, readable: &Readable) -> Result<Option<String>, DbError>
 
 /// A database that is not there yet may be open too.
 fn is_open(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
-    match rows(conn, &format!("SHOW TABLES FROM {}", identifier(database))) {
+    match rows(conn, &format!("USE {}", identifier(database))) {
         Err(DbError::Statement(error)) => Ok(error.code != DENIED),
         answer => answer.map(|_| true),
     }

@@ -9,14 +9,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use support::database::{Kind, Options, PASSWORD, USER};
+use support::database::{Kind, Options, PASSWORD, Server, USER};
 use support::http::Client;
 use support::manager::{Far, Manager};
 use support::{Database, Home, TIMEOUT, wait_until};
 
 /// A server without TLS: what is sent can be seen between here and there.
 fn server(args: &[&str]) -> Database {
-    let args = [&["--ssl=0"], args].concat();
+    let plain = match Server::chosen().kind() {
+        Kind::MySql => "--tls-version=",
+        Kind::MariaDb => "--ssl=0",
+    };
+    let args = [&[plain], args].concat();
     Database::start(Options {
         args: args.into_iter().map(str::to_owned).collect(),
         ..Options::default()
