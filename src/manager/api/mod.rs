@@ -6,5 +6,7 @@ mod connections;
 mod guest;
 mod remotes;
 mod routes;
+mod servers;
+mod shares;
 
 pub(super) use routes::routes;
