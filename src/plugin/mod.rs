@@ -141,6 +141,9 @@ pub trait Served: Send {
     /// No longer serve it.
     fn disallow_host(&self, host: &str);
 
+    /// Whether visitors come from a relay of ours, which says truly where they come from. Before it is said none does.
+    fn believe_origins(&self, is_ours: bool);
+
     /// Tries whether the database still lets the web client in.
     fn sign_in(&self) -> SignIn;
 

@@ -26,6 +26,7 @@ mod output;
 mod query;
 mod results;
 mod service;
+mod visitors;
 mod web_client;
 
 pub use options::{Options, Target, TlsMode};

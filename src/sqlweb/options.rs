@@ -30,6 +30,8 @@ pub struct Options {
     pub allow_hosts: Vec<String>,
     /// How the connection to the database is encrypted.
     pub tls: TlsMode,
+    /// Whether it is for others than its owner: each visitor has a share then.
+    pub is_shared: bool,
     /// How long one statement may run; `None` is without limit.
     pub query_timeout: Option<Duration>,
     /// Whether connections of the machine's other users are refused.

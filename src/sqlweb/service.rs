@@ -17,6 +17,8 @@ use super::gate::Calls;
 use super::guest::Guest;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
+use super::limits::REQUESTS_OF_ONE;
+use super::visitors::{Use, Visitors};
 use crate::http::{ApiError, CancelToken, Request, Response};
 use crate::sync::Permits;
 
@@ -40,6 +42,7 @@ pub(crate) struct Service {
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
+    pub(crate) visitors: Visitors,
     /// The temporary account that everything is done as.
     guest: Option<Arc<Guest>>,
     /// Whether a thread asks whether the server takes writes.
@@ -53,6 +56,7 @@ impl Service {
         connector: Arc<Connector>,
         access: Option<Auth>,
         guest: Option<Arc<Guest>>,
+        visitors: Visitors,
     ) -> Service {
         Service {
             sessions: SessionPool::new(connector.clone(), options.readonly),
@@ -63,6 +67,7 @@ impl Service {
             tickets: Tickets::default(),
             access,
             guest,
+            visitors,
             threads: Permits::default(),
             is_asking: AtomicBool::new(false),
         }
@@ -92,7 +97,7 @@ impl Service {
         let asking = move || {
             let client = CancelToken::default();
             // Whatever takes a connection without a session has its server asked.
-            if let Err(error) = service.with_spare_conn(&client, |_| Ok(())) {
+            if let Err(error) = service.with_spare_conn(&client, None, |_| Ok(())) {
                 log::debug!(
                     "whether the server takes writes is not known: {}",
                     error.message
@@ -117,12 +122,26 @@ impl Service {
         visitor.unwrap_or_default()
     }
 
+    /// What the sender of a request uses, where that is counted.
+    pub(crate) fn use_of(&self, request: &Request) -> Option<Use> {
+        let source = self.visitors.source(request);
+        self.visitors.use_of(&source, &self.visitor(request))
+    }
+
     /// Does slow work for `request` on a thread of its own, which ends with the answer. The workers stay free.
     pub(crate) fn spawn(
         self: &Arc<Self>,
         request: Request,
         work: impl FnOnce(Request) + Send + 'static,
     ) {
+        let uses = self.use_of(&request);
+        let of_visitor = uses.map(|uses| uses.requests.take(REQUESTS_OF_ONE));
+        if matches!(of_visitor, Some(None)) {
+            let busy = ApiError::too_many(format!(
+                "{REQUESTS_OF_ONE} requests of yours are at work already; wait for one to end"
+            ));
+            return request.respond(Response::error(&busy));
+        }
         let Some(permit) = self.threads.take(MAX_THREADS) else {
             let busy = ApiError::too_many(format!(
                 "{MAX_THREADS} requests are at work already; wait for one to end"
@@ -133,7 +152,7 @@ impl Service {
             .name("sql".into())
             .stack_size(STACK)
             .spawn(move || {
-                let _permit = permit;
+                let _permits = (permit, of_visitor);
                 work(request);
             });
         if let Err(error) = spawned {
@@ -145,6 +164,7 @@ impl Service {
     pub(crate) fn with_spare_conn<T>(
         &self,
         client: &CancelToken,
+        uses: Option<&Use>,
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
         let nobody = Owner::default();
@@ -156,6 +176,7 @@ impl Service {
             database: None,
             enters: None,
             running: &entry.running,
+            of_visitor: uses.map(|uses| &uses.connections),
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(checkout_error)?;
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {

@@ -17,6 +17,7 @@ use super::guest::{self, Guest};
 use super::hints::hint;
 use super::options::Options;
 use super::service::{self, Service};
+use super::visitors::Visitors;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
@@ -208,7 +209,8 @@ fn serve(
         workers: WORKERS,
         limits: Limits::default(),
     };
-    let service = Arc::new(Service::new(options, connector, access, guest));
+    let visitors = Visitors::new(addr.port(), hosts.clone(), options.is_shared);
+    let service = Arc::new(Service::new(options, connector, access, guest, visitors));
     let server = Server::start(config, Arc::new(Routes::new(&service))).map_err(system)?;
     let watcher = watcher(&service)?;
     let url = format!("http://{}/", shown(addr));
@@ -258,6 +260,12 @@ impl WebClient {
     /// Gets a message, as far as there is room, when the database did not let this client in.
     pub fn missed(&self) -> Receiver<()> {
         self.service.connector.missed()
+    }
+
+    /// Whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
+    /// from.
+    pub fn believe_origins(&self, is_ours: bool) {
+        self.service.visitors.believe(is_ours);
     }
 
     /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code

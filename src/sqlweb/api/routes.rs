@@ -124,7 +124,8 @@ fn auth(service: &Arc<Service>, request: Request) {
     let Some(code) = code_of(&request, by_script) else {
         return assets::page(request, "sql/signin.html");
     };
-    match access.enter(&code, request.peer(), access.is_secure(&request)) {
+    let source = service.visitors.source(&request).counted_as(request.peer());
+    match access.enter(&code, source, access.is_secure(&request)) {
         Outcome::SignedIn(cookie) => {
             let response = if by_script {
                 Response::ok(json!({"signed_in": true}))
@@ -237,8 +238,8 @@ fn catalogue_answer<const N: usize>(
     }
     let shared = service.clone();
     service.spawn(request, move |request| {
-        let client = request.client().clone();
-        let response = match shared.with_spare_conn(&client, |conn| ask(conn, &named)) {
+        let (client, uses) = (request.client().clone(), shared.use_of(&request));
+        let response = match shared.with_spare_conn(&client, uses.as_ref(), |conn| ask(conn, &named)) {
             Ok(data) => Response::ok(data),
             Err(error) => Response::error(&found_status(error)),
         };

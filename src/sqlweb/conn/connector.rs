@@ -124,7 +124,8 @@ impl Connector {
     pub(crate) fn give_up(&self, conn: DbConn) {
         conn.socket.shut_down();
         drop((conn.driver, conn.socket));
-        self.abandoned.add(conn.id, conn.server, conn.permit);
+        let permits = [conn.permit, conn.of_visitor];
+        self.abandoned.add(conn.id, conn.server, permits);
     }
 
     fn permit(&self) -> Result<Permit, DbError> {
@@ -189,6 +190,7 @@ impl Connector {
             has_tls,
             told: LastTold::default(),
             permit,
+            of_visitor: None,
         })
     }
 

@@ -7,6 +7,7 @@ mod share;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
@@ -24,6 +25,9 @@ use share::{ShareRequest, Sharing};
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
+
+/// How long a statement may run where the web client is shared and nothing is said.
+const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(crate) struct MySql;
@@ -52,6 +56,7 @@ impl Plugin for MySql {
         let opens = !parsed.has(&NO_OPEN);
         let share = settings.share.take();
         let mut options = settings.ask()?;
+        options.is_shared = share.is_some();
         print(&connecting(&options))?;
         // After the questions, where most of the signals that end a start come.
         options.home = DataDir::locate().ok();
@@ -105,7 +110,8 @@ fn options(database: Database) -> Options {
         listen: None,
         allow_hosts: Vec::new(),
         tls: TlsMode::default(),
-        query_timeout: None,
+        is_shared: true,
+        query_timeout: Some(SHARED_QUERY_TIMEOUT),
         guest: database.guest,
         home: Some(database.home),
         check_other_users: database.check_other_users,
@@ -145,6 +151,10 @@ impl Served for Client {
 
     fn disallow_host(&self, host: &str) {
         self.0.hosts().disallow(host);
+    }
+
+    fn believe_origins(&self, is_ours: bool) {
+        self.0.believe_origins(is_ours);
     }
 
     fn sign_in(&self) -> SignIn {
