@@ -7,6 +7,7 @@ mod share;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
@@ -17,13 +18,16 @@ use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
 use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
-use crate::sqlweb::{self, Options, Target, TlsMode, WebClient};
+use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use settings::Settings;
 use share::{ShareRequest, Sharing};
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
+
+/// How long a statement may run where the web client is shared and nothing is said.
+const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(crate) struct MySql;
@@ -52,9 +56,11 @@ impl Plugin for MySql {
         let opens = !parsed.has(&NO_OPEN);
         let share = settings.share.take();
         let mut options = settings.ask()?;
+        options.is_shared = share.is_some();
         print(&connecting(&options))?;
         // After the questions, where most of the signals that end a start come.
-        let run_dir = serve::run_dir(DataDir::locate().ok().as_ref(), &watch)?;
+        options.home = DataDir::locate().ok();
+        let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
         options.run_dir = run_dir.path().to_owned();
         let shared = share.map(|request| Share {
             request,
@@ -69,30 +75,55 @@ impl Plugin for MySql {
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
-        let options = Options {
-            target: Target::Tcp {
-                host: database.host,
-                port: database.port,
-            },
-            user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
-            password: database.password,
-            database: database.name,
-            readonly: database.readonly,
-            invisible: database.invisible,
-            listen: None,
-            allow_hosts: Vec::new(),
-            tls: TlsMode::default(),
-            query_timeout: None,
-            check_other_users: database.check_other_users,
-            run_dir: database.run_dir,
-        };
-        match sqlweb::start_with(options, &*database.bind) {
+        let bind = database.bind.clone();
+        match sqlweb::start_with(options(database), &*bind) {
             Ok(running) => Ok(Box::new(Client(running))),
             Err(error) => Err(NotServed {
-                message: printable(&error.to_string()),
+                message: printable(&described(&error)),
                 is_denied: error.is_denied(),
             }),
         }
+    }
+
+    fn objects(&self, database: Database, within: &[String]) -> Result<Vec<String>, String> {
+        let found = sqlweb::objects(options(database), within);
+        found.map_err(|error| printable(&described(&error)))
+    }
+
+    fn sweep(&self, database: Database) {
+        sqlweb::sweep(options(database));
+    }
+}
+
+/// What a web client for a database of somebody's application is started with.
+fn options(database: Database) -> Options {
+    Options {
+        target: Target::Tcp {
+            host: database.host,
+            port: database.port,
+        },
+        user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
+        password: database.password,
+        database: database.name,
+        readonly: database.readonly,
+        invisible: database.invisible,
+        listen: None,
+        allow_hosts: Vec::new(),
+        tls: TlsMode::default(),
+        is_shared: true,
+        query_timeout: Some(SHARED_QUERY_TIMEOUT),
+        guest: database.guest,
+        home: Some(database.home),
+        check_other_users: database.check_other_users,
+        run_dir: database.run_dir,
+    }
+}
+
+/// The error, and of one that somebody else can mend, what to do.
+fn described(error: &StartError) -> String {
+    match error {
+        StartError::Guest { hint, .. } => format!("{error}; {hint}"),
+        _ => error.to_string(),
     }
 }
 
@@ -120,6 +151,10 @@ impl Served for Client {
 
     fn disallow_host(&self, host: &str) {
         self.0.hosts().disallow(host);
+    }
+
+    fn believe_origins(&self, is_ours: bool) {
+        self.0.believe_origins(is_ours);
     }
 
     fn sign_in(&self) -> SignIn {
