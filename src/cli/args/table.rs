@@ -101,15 +101,16 @@ pub(crate) mod start {
 #[rustfmt::skip]
 pub(crate) mod app {
     use super::{Command, Flag};
+    use crate::cli::args::flags::{
+        ALLOW, AUDIT, ENROLL_TOKEN, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, QR, RECORD_SQL,
+        SERVER, SITE_NAME, UNTIL, VISIBLE,
+    };
 
     pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
     pub(crate) const NO_WAIT: Flag = Flag::switch("no-wait", "do not wait");
     pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
         "do not ask: trust the key with this fingerprint, and no other");
-    pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "what it is called");
-    pub(crate) const SERVER: Flag = Flag::valued("server", "URL", "connect it through this server");
     pub(crate) const TUNNEL_PORT: Flag = Flag::valued("tunnel-port", "PORT", "the tunnel server's port");
-    pub(crate) const SITE_NAME: Flag = Flag::valued("site-name", "NAME", "wished name of its site");
     pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "what the server calls it");
     pub(crate) const USERNAME: Flag = Flag::valued("app-username", "NAME", "a user name to keep with it");
     pub(crate) const AUTH_PASS: Flag = Flag::valued("app-pass", "PASSWORD",
@@ -118,16 +119,25 @@ pub(crate) mod app {
     pub(crate) const DB_PASS: Flag = Flag::valued("db-pass", "PASSWORD",
         "its password; other users of this machine can see it in the list of processes: POSTERN_DB_PASS is safer");
     pub(crate) const DB_NAME: Flag = Flag::valued("db-name", "NAME", "database to begin with");
-    pub(crate) const INVISIBLE: Flag = Flag::switch("invisible", "visitors need a code (default for databases)");
-    pub(crate) const VISIBLE: Flag = Flag::switch("visible", "visitors need no code (default for all others)");
     pub(crate) const READONLY: Flag = Flag::switch("readonly",
         "refuse every statement that could write (default for databases)");
     pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "let statements write");
     pub(crate) const AUTOCONNECT: Flag = Flag::switch("autoconnect", "connect it whenever 'postern start' starts");
+    pub(crate) const NO_AUTOCONNECT: Flag = Flag::switch("no-autoconnect", "do not");
+    pub(crate) const NO_AUDIT: Flag = Flag::switch("no-audit", "keep nothing in files");
+    pub(crate) const NO_RECORD_SQL: Flag = Flag::switch("no-record-sql", "keep no statements' texts");
+    pub(crate) const ADDRESS: Flag = Flag::valued("address", "ADDRESS", "where it is: PORT, HOST, HOST:PORT or a URL");
+    pub(crate) const AND_CONNECT: Flag = Flag::switch("connect", "connect it too, wait, and print its link");
+    pub(crate) const REPLACE: Flag = Flag::switch("replace",
+        "where there is one of that name, change it in place of adding another");
+    pub(crate) const ALL: Flag = Flag::switch("all", "all applications");
+    pub(crate) const NEW: Flag = Flag::switch("new", "make a new one: the old one and all sign-ins end at once");
+    pub(crate) const WITH_SECRETS: Flag = Flag::switch("with-secrets",
+        "passwords too, sealed with a passphrase that is asked for on the terminal");
 
     pub(crate) const GROUP: Command = Command {
         name: "app",
-        operands: "list|add|connect|disconnect|trust|remove",
+        operands: "list|add|edit|show|connect|…",
         operand_count: 0..=usize::MAX,
         about: "Lists and changes the applications of 'postern start', for scripts.",
         flags: &[],
@@ -136,10 +146,17 @@ Commands:
   list                        show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH,
                               SITE, NAME
   add PROTOCOL [ADDRESS]      add an application
-  connect ID                  connect it, and wait until it is connected
-  disconnect ID               disconnect it
+  edit ID…                    change what the flags name
+  show ID…                    show its settings and what is in force
+  connect ID…|--all           connect it, and wait until it is connected
+  disconnect ID…|--all        disconnect it
+  code ID…                    show the code of an invisible one, or make a new one
+  qr ID…                      show its link as a QR code
+  signout ID…                 end all sign-ins and open connections of visitors
   trust ID                    accept the changed host key of its tunnel server
-  remove ID                   disconnect and remove it
+  export [ID…]                write applications as JSON
+  import FILE                 add applications of such a file
+  remove ID…                  disconnect and remove it
 An application is meant by its ID, or by its name where only one has it.
 Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached, 4 refused,
 5 over a limit, 130 the waiting was interrupted.",
@@ -158,37 +175,103 @@ Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached, 4 ref
         operand_count: 1..=2,
         about: "Adds an application and prints its ID.",
         flags: &[
-            NAME, SERVER, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, USERNAME, AUTH_PASS, DB_USER,
-            DB_PASS, DB_NAME, READONLY, READWRITE, AUTOCONNECT, JSON,
+            NAME, SERVER, ENROLL_TOKEN, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, FOR, UNTIL, ALLOW,
+            HOST, MAX_STREAMS, HEADING, AUDIT, USERNAME, AUTH_PASS, DB_USER, DB_PASS, DB_NAME, READONLY, READWRITE,
+            GUEST, RECORD_SQL, AUTOCONNECT, AND_CONNECT, REPLACE, QR, JSON,
         ],
         notes: "\
 PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
-ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1).",
+ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1).
+A whole URL, as http://127.0.0.1:3000/, stands for either or both.",
+    };
+    pub(crate) const EDIT: Command = Command {
+        name: "app edit",
+        operands: "ID…",
+        operand_count: 1..=usize::MAX,
+        about: "Changes what the flags name, and leaves the rest as it is.",
+        flags: &[
+            NAME, ADDRESS, SERVER, ENROLL_TOKEN, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, FOR, UNTIL,
+            ALLOW, HOST, MAX_STREAMS, HEADING, AUDIT, NO_AUDIT, USERNAME, AUTH_PASS, DB_USER, DB_PASS, DB_NAME,
+            READONLY, READWRITE, GUEST, RECORD_SQL, NO_RECORD_SQL, AUTOCONNECT, NO_AUTOCONNECT, JSON,
+        ],
+        notes: "\
+An empty value clears: --name '' takes the name that it had at first, --until ''
+lets it last, --allow '' lets everybody in, --guest '' ends the guest account,
+--max-streams 0 the limit. What is connected keeps what it has until it is
+connected again, but for the time, the networks and the code: those count at once.",
     };
     pub(crate) const CONNECT: Command = Command {
         name: "app connect",
-        operands: "ID",
-        operand_count: 1..=1,
-        about: "Connects an application, waits until it is connected and prints its site's URL.",
-        flags: &[JSON, NO_WAIT],
+        operands: "ID…",
+        operand_count: 0..=usize::MAX,
+        about: "Connects applications, waits until they are connected and prints their links.",
+        flags: &[ALL, JSON, NO_WAIT, QR],
         notes: "",
     };
     pub(crate) const DISCONNECT: Command = Command {
         name: "app disconnect",
-        about: "Disconnects an application.",
+        about: "Disconnects applications.",
+        flags: &[ALL, JSON],
+        ..CONNECT
+    };
+    pub(crate) const SHOW: Command = Command {
+        name: "app show",
+        operand_count: 1..=usize::MAX,
+        about: "Shows the settings of applications, and what is in force.",
+        flags: &[JSON],
+        ..CONNECT
+    };
+    pub(crate) const CODE: Command = Command {
+        name: "app code",
+        operand_count: 1..=usize::MAX,
+        about: "Shows the code of an invisible application and the link that carries it.",
+        flags: &[NEW, QR, JSON],
+        ..CONNECT
+    };
+    pub(crate) const QR_CODE: Command = Command {
+        name: "app qr",
+        operand_count: 1..=usize::MAX,
+        about: "Shows the link of a connected application as a QR code, with the code where there is one.",
         flags: &[],
+        ..CONNECT
+    };
+    pub(crate) const SIGN_OUT: Command = Command {
+        name: "app signout",
+        operand_count: 1..=usize::MAX,
+        about: "Ends all sign-ins and open connections of visitors; the code stays.",
+        flags: &[JSON],
         ..CONNECT
     };
     pub(crate) const TRUST: Command = Command {
         name: "app trust",
+        operands: "ID",
+        operand_count: 1..=1,
         about: "Shows the changed host key of an application's tunnel server beside the known one, and asks whether to trust it.",
         flags: &[YES],
         ..CONNECT
     };
+    pub(crate) const EXPORT: Command = Command {
+        name: "app export",
+        about: "Writes applications as JSON, all where none is named, without passwords and codes.",
+        flags: &[WITH_SECRETS],
+        notes: "\
+The secrets are sealed with AES-256-GCM under a key of PBKDF2-HMAC-SHA-256; the
+file says how often and with which salt.",
+        ..CONNECT
+    };
+    pub(crate) const IMPORT: Command = Command {
+        name: "app import",
+        operands: "FILE",
+        operand_count: 1..=1,
+        about: "Adds the applications of a file that 'app export' wrote, and says what it leaves out.",
+        flags: &[JSON],
+        notes: "FILE is - for standard input. One whose name is there already is left out.",
+    };
     pub(crate) const REMOVE: Command = Command {
         name: "app remove",
-        about: "Disconnects an application and removes it.",
-        flags: &[],
+        operand_count: 1..=usize::MAX,
+        about: "Disconnects applications and removes them.",
+        flags: &[JSON],
         ..CONNECT
     };
 }
