@@ -35,7 +35,9 @@ pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     }
     if let Some((user, host)) = place.rsplit_once('@') {
         let user = user.split(':').next().unwrap_or_default();
-        return Err(format!("visitors give their own name: leave {user}@ away before {host}"));
+        return Err(format!(
+            "visitors give their own name: leave {user}@ away before {host}"
+        ));
     }
     host_and_port(place)
 }
@@ -51,7 +53,10 @@ fn url(text: &str, scheme: &str, rest: &str) -> Result<Endpoint, String> {
     }
     let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if rest.contains('@') && place.contains('@') {
-        return Err("it holds a user name or password, which would be told to nobody: leave them away".to_owned());
+        return Err(
+            "it holds a user name or password, which would be told to nobody: leave them away"
+                .to_owned(),
+        );
     }
     Ok(Endpoint {
         protocol: Some(protocol),
@@ -118,22 +123,54 @@ mod tests {
             ("[::1]", None, Some("[::1]"), None),
             ("[::1]:5", None, Some("[::1]"), Some(5)),
             ("localhost:3000/", None, Some("localhost"), Some(3000)),
-            ("http://127.0.0.1:3000/", Some("http"), Some("127.0.0.1"), Some(3000)),
-            ("HTTP://localhost:3000", Some("http"), Some("localhost"), Some(3000)),
-            ("https://nas.local/x?y@z#w", Some("https"), Some("nas.local"), None),
-            ("http://[::1]:3000/", Some("http"), Some("[::1]"), Some(3000)),
+            (
+                "http://127.0.0.1:3000/",
+                Some("http"),
+                Some("127.0.0.1"),
+                Some(3000),
+            ),
+            (
+                "HTTP://localhost:3000",
+                Some("http"),
+                Some("localhost"),
+                Some(3000),
+            ),
+            (
+                "https://nas.local/x?y@z#w",
+                Some("https"),
+                Some("nas.local"),
+                None,
+            ),
+            (
+                "http://[::1]:3000/",
+                Some("http"),
+                Some("[::1]"),
+                Some(3000),
+            ),
             ("ssh://box:2222", Some("ssh"), Some("box"), Some(2222)),
-            ("tcp://127.0.0.1:5432", Some("tcp"), Some("127.0.0.1"), Some(5432)),
+            (
+                "tcp://127.0.0.1:5432",
+                Some("tcp"),
+                Some("127.0.0.1"),
+                Some(5432),
+            ),
             ("http://3000/", Some("http"), None, Some(3000)),
         ] {
             let read = parse(text).unwrap_or_else(|why| panic!("{text}: {why}"));
-            let found = (read.protocol.map(Protocol::name), read.host.as_deref(), read.port);
+            let found = (
+                read.protocol.map(Protocol::name),
+                read.host.as_deref(),
+                read.port,
+            );
             assert_eq!(found, (protocol, host, port), "{text}");
         }
         let read = parse("mysql://u:p%40@db:3307/shop").unwrap();
         assert_eq!((read.host.as_deref(), read.port), (Some("db"), Some(3307)));
         assert_eq!(read.password.unwrap().as_str(), "p@");
-        assert_eq!((read.user.as_deref(), read.database.as_deref()), (Some("u"), Some("shop")));
+        assert_eq!(
+            (read.user.as_deref(), read.database.as_deref()),
+            (Some("u"), Some("shop"))
+        );
     }
 
     #[test]
@@ -154,8 +191,13 @@ mod tests {
             ("me:secret@h", "leave me@ away"),
             ("mysql://u:secret@h:x", "port"),
         ] {
-            let why = parse(text).err().unwrap_or_else(|| panic!("{text} is taken"));
-            assert!(why.contains(word) && !why.contains("secret"), "{text}: {why}");
+            let why = parse(text)
+                .err()
+                .unwrap_or_else(|| panic!("{text} is taken"));
+            assert!(
+                why.contains(word) && !why.contains("secret"),
+                "{text}: {why}"
+            );
         }
     }
 }

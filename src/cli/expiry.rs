@@ -28,7 +28,9 @@ pub(super) fn read(command: &Command, parsed: &Parsed) -> Result<Option<SystemTi
         None => parse_rfc3339(&text),
     };
     let end = end.ok_or_else(|| {
-        refused("give a time such as 18:00, or with the day and the zone as in 2030-01-31T18:00:00Z")
+        refused(
+            "give a time such as 18:00, or with the day and the zone as in 2030-01-31T18:00:00Z",
+        )
     })?;
     if end <= now {
         return Err(refused("that is over already"));
@@ -55,7 +57,9 @@ fn of_day(text: &str) -> Option<i64> {
     let (hour, minute) = text.split_once(':')?;
     let number = |text: &str, below: i64| {
         let is_number = matches!(text.len(), 1 | 2) && text.bytes().all(|b| b.is_ascii_digit());
-        text.parse().ok().filter(|number: &i64| is_number && *number < below)
+        text.parse()
+            .ok()
+            .filter(|number: &i64| is_number && *number < below)
     };
     let minute = number(minute, 60).filter(|_| minute.len() == 2)?;
     Some(number(hour, 24)? * 3600 + minute * 60)
@@ -67,15 +71,35 @@ mod tests {
 
     #[test]
     fn spans_and_times_of_day_are_read() {
-        for (text, seconds) in [("30s", 30), ("90m", 5400), ("8h", 28_800), ("2d", 172_800), ("366d", 31_622_400)] {
+        for (text, seconds) in [
+            ("30s", 30),
+            ("90m", 5400),
+            ("8h", 28_800),
+            ("2d", 172_800),
+            ("366d", 31_622_400),
+        ] {
             assert_eq!(span(text), Some(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["", "8", "h", "0s", "8H", "1.5h", "-1h", "1h30m", "367d", "99999999999999999999d", "8 h"] {
+        for text in [
+            "",
+            "8",
+            "h",
+            "0s",
+            "8H",
+            "1.5h",
+            "-1h",
+            "1h30m",
+            "367d",
+            "99999999999999999999d",
+            "8 h",
+        ] {
             assert_eq!(span(text), None, "{text}");
         }
         assert_eq!(of_day("18:00"), Some(64_800));
         assert_eq!((of_day("0:05"), of_day("23:59")), (Some(300), Some(86_340)));
-        for text in ["", "24:00", "18:60", "18", "18:0", "18:00:00", "+1:00", "018:00", ":00"] {
+        for text in [
+            "", "24:00", "18:60", "18", "18:0", "18:00:00", "+1:00", "018:00", ":00",
+        ] {
             assert_eq!(of_day(text), None, "{text}");
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct Failure {
     status: u8,
     message: String,
     hint: Option<String>,
+    /// Whether what was asked for is not there.
+    is_of_missing: bool,
 }
 
 impl Failure {
@@ -39,6 +41,7 @@ impl Failure {
             status: 1,
             message: message.into(),
             hint: None,
+            is_of_missing: false,
         }
     }
 
@@ -95,7 +98,10 @@ impl Failure {
     /// Says of which of several things it is told.
     #[must_use]
     pub(crate) fn about(mut self, name: &str) -> Self {
-        let message = self.message.strip_prefix("postern: ").unwrap_or(&self.message);
+        let message = self
+            .message
+            .strip_prefix("postern: ")
+            .unwrap_or(&self.message);
         self.message = format!("postern: {}: {message}", printable(name));
         self
     }
@@ -109,6 +115,18 @@ impl Failure {
     /// Whether Ctrl-C is the reason.
     pub(crate) fn is_interruption(&self) -> bool {
         self.status == INTERRUPTED
+    }
+
+    /// The reason is that what was asked for is not there.
+    #[must_use]
+    pub(crate) fn of_missing(mut self) -> Self {
+        self.is_of_missing = true;
+        self
+    }
+
+    /// Whether that is the reason.
+    pub(crate) fn is_of_missing(&self) -> bool {
+        self.is_of_missing
     }
 
     /// Prints the lines and gives the exit status. A failing stderr leaves nowhere to say so.

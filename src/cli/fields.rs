@@ -5,14 +5,14 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
-use super::args::command::{Command, Flag, Parsed};
-use super::args::flags::{
-    ALLOW, AUDIT, GROUP, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, RECORD_SQL, SERVER, SITE_NAME, UNTIL,
-    VISIBLE,
-};
-use super::args::table::app::{
+use super::args::app::{
     AUTH_PASS, AUTOCONNECT, DB_NAME, DB_USER, DISPLAY_NAME, READONLY, READWRITE, TUNNEL_PORT,
     USERNAME,
+};
+use super::args::command::{Command, Flag, Parsed};
+use super::args::flags::{
+    ALLOW, AUDIT, GROUP, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, RECORD_SQL, SERVER, SITE_NAME,
+    UNTIL, VISIBLE,
 };
 use super::args::values::whole_number;
 use super::endpoint::{self, Endpoint};
@@ -52,10 +52,7 @@ const SWITCHES: [(&Flag, &str, bool); 7] = [
 /// Repeatable flags, and the list that each becomes.
 const LISTS: [(&Flag, &str); 2] = [(&ALLOW, "allow"), (&GUEST, "guest")];
 /// Flags with a number, and the field that each becomes.
-const NUMBERS: [(&Flag, &str); 2] = [
-    (&TUNNEL_PORT, "tunnel_port"),
-    (&MAX_STREAMS, "max_streams"),
-];
+const NUMBERS: [(&Flag, &str); 2] = [(&TUNNEL_PORT, "tunnel_port"), (&MAX_STREAMS, "max_streams")];
 /// What the command line calls the fields whose flags have other names.
 const CALLED: [(&str, &str); 9] = [
     ("ip", "ADDRESS"),
@@ -121,7 +118,10 @@ pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
         ("ip", endpoint.host),
         ("db_user", endpoint.user),
         ("db_name", endpoint.database),
-        ("db_pass", endpoint.password.map(|secret| secret.to_string())),
+        (
+            "db_pass",
+            endpoint.password.map(|secret| secret.to_string()),
+        ),
     ];
     for (name, text) in texts {
         if let Some(text) = text {
@@ -187,13 +187,21 @@ mod tests {
         let Value::Object(fields) = fields else {
             unreachable!("it is an object")
         };
-        let failure = checked(&super::super::args::table::app::ADD, &fields);
-        let (status, said, _) = failure.err().map(|failure| {
-            let (status, said, hint) = failure.parts();
-            (status, said.to_owned(), hint.is_some())
-        }).unwrap();
+        let failure = checked(&super::super::args::app::ADD, &fields);
+        let (status, said, _) = failure
+            .err()
+            .map(|failure| {
+                let (status, said, hint) = failure.parts();
+                (status, said.to_owned(), hint.is_some())
+            })
+            .unwrap();
         assert_eq!(status, 2);
-        for words in ["ADDRESS must be", "--site-name must", "--host must", "--app-username must"] {
+        for words in [
+            "ADDRESS must be",
+            "--site-name must",
+            "--host must",
+            "--app-username must",
+        ] {
             assert!(said.contains(words), "{said}");
         }
     }

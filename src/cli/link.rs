@@ -10,13 +10,20 @@ use super::qr;
 pub(super) fn of(result: &Value) -> String {
     let (site, auth) = (text(result, "/site_url"), text(result, "/auth_url"));
     let protocol = text(result, "/exposed/protocol");
-    let link = if auth.is_empty() { shown(site, protocol) } else { auth.to_owned() };
+    let link = if auth.is_empty() {
+        shown(site, protocol)
+    } else {
+        auth.to_owned()
+    };
     link.escape_default().to_string()
 }
 
 /// Of what no browser opens, the command or the bare address.
 fn shown(site: &str, protocol: &str) -> String {
-    let Some((_, place)) = site.split_once("://").filter(|(scheme, _)| !scheme.starts_with("http")) else {
+    let Some((_, place)) = site
+        .split_once("://")
+        .filter(|(scheme, _)| !scheme.starts_with("http"))
+    else {
         return site.to_owned();
     };
     let place = place.trim_end_matches('/');
@@ -28,7 +35,9 @@ fn shown(site: &str, protocol: &str) -> String {
 }
 
 fn bare(host: &str) -> &str {
-    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
     inner.unwrap_or(host)
 }
 
@@ -45,10 +54,15 @@ mod tests {
     #[test]
     fn links_are_what_a_visitor_needs() {
         let of = |site: &str, auth: &str, protocol: &str| {
-            super::of(&json!({"site_url": site, "auth_url": auth, "exposed": {"protocol": protocol}}))
+            super::of(
+                &json!({"site_url": site, "auth_url": auth, "exposed": {"protocol": protocol}}),
+            )
         };
         assert_eq!(of("https://a.x/", "", "http"), "https://a.x/");
-        assert_eq!(of("https://a.x/", "https://a.x/.postern/auth?code=1", "http"), "https://a.x/.postern/auth?code=1");
+        assert_eq!(
+            of("https://a.x/", "https://a.x/.postern/auth?code=1", "http"),
+            "https://a.x/.postern/auth?code=1"
+        );
         assert_eq!(of("tcp://a.x:20001", "", "tcp"), "a.x:20001");
         assert_eq!(of("tcp://a.x:20001", "", "ssh"), "ssh -p 20001 a.x");
         assert_eq!(of("ssh://[::1]:20001", "", "ssh"), "ssh -p 20001 ::1");

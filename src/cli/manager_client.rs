@@ -80,6 +80,7 @@ impl Manager {
         let message = printable(&message.unwrap_or_default());
         match code {
             Some(200..=299) => Ok(data),
+            Some(404) => Err(Failure::operation(message).of_missing()),
             Some(429) => Err(Failure::operation(message).exit_status(OVER_LIMIT)),
             Some(_) => Err(Failure::operation(message)),
             None => Err(Failure::operation(format!(

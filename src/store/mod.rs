@@ -11,6 +11,7 @@ mod atomic;
 mod credentials;
 mod data_dir;
 mod error;
+pub mod expiry;
 mod fingerprint;
 mod instance;
 mod json_file;

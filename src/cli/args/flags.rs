@@ -1,11 +1,11 @@
 //! Flags that several commands have: what says for whom and how long something is shared.
 
-use super::command::Flag;
+use super::command::{Flag, Kind};
 
 #[rustfmt::skip]
 pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
     "the server that others come through (default: POSTERN_SERVER, else that of 'postern start', else a relay for \
-     this machine alone)");
+     this machine alone)").kind(Kind::Server);
 #[rustfmt::skip]
 pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
     "enrol at the server with this token; other users of this machine can see it in the list of processes: \

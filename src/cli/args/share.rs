@@ -1,12 +1,11 @@
 //! `postern http` and the like, a command a protocol.
 
-use super::command::Command;
+use super::command::{Command, Kind};
 use super::flags::{
     ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR, SERVER,
     SITE_NAME, UNTIL, VISIBLE,
 };
-use super::table::VERBOSE;
-
+use super::table::{VERBOSE, environment as env};
 
 const NOTES: &str = "\
 It is shared until Ctrl-C, or until its time is over, through the running
@@ -39,8 +38,10 @@ Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached,
 
 pub(crate) const HTTP: Command = Command {
     name: "http",
+    brief: "share a web site until Ctrl-C",
     operands: "[target]",
     operand_count: 0..=1,
+    operand_kinds: &[Kind::Text],
     about: "Shares a web site until Ctrl-C, and prints its link.",
     flags: &[
         SERVER,
@@ -60,15 +61,26 @@ pub(crate) const HTTP: Command = Command {
         NO_OPEN,
         VERBOSE,
     ],
+    environment: &[
+        env::HOME,
+        env::SERVER,
+        env::TOKEN,
+        env::CERTIFICATES,
+        env::PROXY,
+        env::NO_PROXY,
+    ],
     notes: NOTES,
+    ..Command::EMPTY
 };
 pub(crate) const HTTPS: Command = Command {
     name: "https",
+    brief: "share a web site that speaks TLS",
     about: "Shares a web site that speaks TLS until Ctrl-C, and prints its link.",
     ..HTTP
 };
 pub(crate) const TCP: Command = Command {
     name: "tcp",
+    brief: "share a port",
     about: "Shares a port until Ctrl-C, and prints where others reach it.",
     flags: &[
         SERVER,
@@ -90,21 +102,25 @@ pub(crate) const TCP: Command = Command {
 };
 pub(crate) const SSH: Command = Command {
     name: "ssh",
+    brief: "share an SSH server",
     about: "Shares an SSH server until Ctrl-C, and prints how others reach it.",
     ..TCP
 };
 pub(crate) const RDP: Command = Command {
     name: "rdp",
+    brief: "share a remote desktop (RDP)",
     about: "Shares a remote desktop (RDP) until Ctrl-C, and prints where others reach it.",
     ..TCP
 };
 pub(crate) const VNC: Command = Command {
     name: "vnc",
+    brief: "share a remote desktop (VNC)",
     about: "Shares a remote desktop (VNC) until Ctrl-C, and prints where others reach it.",
     ..TCP
 };
 pub(crate) const TELNET: Command = Command {
     name: "telnet",
+    brief: "share a telnet server",
     about: "Shares a telnet server until Ctrl-C, and prints how others reach it.",
     ..TCP
 };

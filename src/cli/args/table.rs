@@ -1,6 +1,6 @@
 //! Every command with its flags: command lines are parsed from this table, and helps are printed from it.
 
-use super::command::{Command, Flag};
+use super::command::{Command, Flag, Kind, Variable};
 
 #[rustfmt::skip]
 pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log what is done to stderr").alias("v").repeatable();
@@ -12,11 +12,40 @@ pub(crate) const ALLOW_HOST: Flag = Flag::valued("allow-host", "HOST[:PORT]",
 #[rustfmt::skip]
 pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
     "also serve the other users of this machine");
+pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
+/// Every protocol of an application, as `Protocol` has them.
+pub(crate) const PROTOCOLS: Kind = Kind::Choice(&[
+    "http", "https", "tcp", "ssh", "rdp", "vnc", "telnet", "mysql", "mariadb",
+]);
+
+/// What commands read from the environment.
+#[rustfmt::skip]
+pub(crate) mod environment {
+    use super::Variable;
+    use crate::cli::args::values::{PASSWORD_VARIABLE, SERVER_VARIABLE, TOKEN_VARIABLE};
+
+    const fn variable(name: &'static str, help: &'static str) -> Variable {
+        Variable { name, help }
+    }
+    pub(crate) const HOME: Variable = variable("POSTERN_HOME", "the per-user directory (default ~/.postern)");
+    pub(crate) const SERVER: Variable = variable(SERVER_VARIABLE, "stands for --server");
+    pub(crate) const TOKEN: Variable = variable(TOKEN_VARIABLE, "stands for --enroll-token, and no other user sees it");
+    pub(crate) const DB_PASS: Variable = variable(PASSWORD_VARIABLE, "stands for --db-pass, and no other user sees it");
+    pub(crate) const CERTIFICATES: Variable = variable("SSL_CERT_FILE",
+        "certificate authorities to trust beside the public ones, in PEM");
+    pub(crate) const PROXY: Variable = variable("HTTPS_PROXY",
+        "the proxy on the way to servers by https and wss; HTTP_PROXY and ALL_PROXY likewise");
+    pub(crate) const NO_PROXY: Variable = variable("NO_PROXY", "hosts that are reached without it, separated by commas");
+    pub(crate) const AUTH: Variable = variable("AUTH", "stands for --auth, as chisel has it");
+}
 
 /// `postern mysql`, and the same under its other name.
 #[rustfmt::skip]
 pub(crate) mod mysql {
-    use super::{Command, Flag};
+    use super::{Command, Flag, Kind, environment as env};
+    use crate::cli::args::flags::{
+        ALLOW, AUDIT, ENROLL_TOKEN, FOR, GUEST, JSON, NAME, QR, RECORD_SQL, SITE_NAME, UNTIL,
+    };
 
     pub(crate) const USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)").alias("username");
     pub(crate) const PASSWORD: Flag = Flag::valued("db-pass", "PASSWORD",
@@ -33,25 +62,36 @@ pub(crate) mod mysql {
     pub(crate) const TLS: Flag = Flag::valued("tls", "MODE",
         "encryption to the database: off, prefer (default: where the server offers it), require, \
          verify-ca (require, and check that the certificate is from the authority in SSL_CERT_FILE), verify (and that \
-         it is the host's; public authorities count too)");
+         it is the host's; public authorities count too)")
+        .kind(Kind::Choice(&["off", "prefer", "require", "verify-ca", "verify"]));
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
         "end statements that run longer (default: no limit)");
     pub(crate) const SHARE: Flag = Flag::switch("share",
         "let others reach the web client through a server: read-only, and with a code");
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
-        "with --share: the server (default: POSTERN_SERVER, else a relay for this machine alone)");
+        "with --share: the server (default: POSTERN_SERVER, else a relay for this machine alone)").kind(Kind::Server);
     pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "with --share: let visitors change the database");
     pub(crate) const VISIBLE: Flag = Flag::switch("visible", "with --share: let visitors in without a code");
     pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, NO_OPEN, VERBOSE};
 
+    /// Flags that mean nothing without `--share`.
+    pub(crate) const OF_SHARING: [&Flag; 14] = [
+        &SERVER, &ENROLL_TOKEN, &READWRITE, &VISIBLE, &NAME, &SITE_NAME, &FOR, &UNTIL, &ALLOW, &GUEST, &AUDIT,
+        &RECORD_SQL, &QR, &JSON,
+    ];
+
     pub(crate) const COMMAND: Command = Command {
         name: "mysql",
+        also: &["mariadb"],
         operands: "[target]",
         operand_count: 0..=1,
+        brief: "open the web SQL client for a database",
+        environment: &[env::HOME, env::SERVER, env::TOKEN, env::DB_PASS, env::CERTIFICATES],
         about: "Opens a web SQL client for a MySQL or MariaDB database.",
         flags: &[
             USER, PASSWORD, DATABASE, READONLY, INVISIBLE, LISTEN, NO_OPEN, ALLOW_HOST, TLS, QUERY_TIMEOUT,
-            ALLOW_OTHER_USERS, SHARE, SERVER, READWRITE, VISIBLE, VERBOSE,
+            ALLOW_OTHER_USERS, SHARE, SERVER, ENROLL_TOKEN, READWRITE, VISIBLE, NAME, SITE_NAME, FOR, UNTIL, ALLOW, GUEST,
+            AUDIT, RECORD_SQL, QR, JSON, VERBOSE,
         ],
         notes: "\
 Target (default 127.0.0.1:3306):
@@ -65,17 +105,18 @@ Target (default 127.0.0.1:3306):
 
 What neither flags, URL nor POSTERN_DB_PASS say is asked for. Where standard
 input is no terminal, its lines answer: user, password, database.",
+        ..Command::EMPTY
     };
 }
 
 /// `postern start`.
 #[rustfmt::skip]
 pub(crate) mod start {
-    use super::{Command, Flag};
+    use super::{Command, Flag, Kind, environment as env};
 
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
         "the remote server that applications are connected through (default: POSTERN_SERVER, else a relay within \
-         this process, for this machine alone)");
+         this process, for this machine alone)").kind(Kind::Server);
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
         "enrol at the server with this token; other users of this machine can see it in the list of processes: \
          POSTERN_ENROLL_TOKEN is safer");
@@ -91,195 +132,21 @@ pub(crate) mod start {
         name: "start",
         operands: "[port]",
         operand_count: 0..=1,
+        brief: "start the manager and its page (default port 8181)",
+        environment: &[
+            env::HOME, env::SERVER, env::TOKEN, env::CERTIFICATES, env::PROXY, env::NO_PROXY,
+        ],
         about: "Starts the manager: a page on 127.0.0.1 that shares applications through tunnels.",
         flags: &[SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, VERBOSE],
         notes: "The port is 8181 where none is named; 0 takes a free one.",
-    };
-}
-
-/// `postern app` and its subcommands.
-#[rustfmt::skip]
-pub(crate) mod app {
-    use super::{Command, Flag};
-    use crate::cli::args::flags::{
-        ALLOW, AUDIT, ENROLL_TOKEN, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, QR, RECORD_SQL,
-        SERVER, SITE_NAME, UNTIL, VISIBLE,
-    };
-
-    pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
-    pub(crate) const NO_WAIT: Flag = Flag::switch("no-wait", "do not wait");
-    pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
-        "do not ask: trust the key with this fingerprint, and no other");
-    pub(crate) const TUNNEL_PORT: Flag = Flag::valued("tunnel-port", "PORT", "the tunnel server's port");
-    pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "what the server calls it");
-    pub(crate) const USERNAME: Flag = Flag::valued("app-username", "NAME", "a user name to keep with it");
-    pub(crate) const AUTH_PASS: Flag = Flag::valued("app-pass", "PASSWORD",
-        "its password; other users of this machine can see it in the list of processes");
-    pub(crate) const DB_USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)");
-    pub(crate) const DB_PASS: Flag = Flag::valued("db-pass", "PASSWORD",
-        "its password; other users of this machine can see it in the list of processes: POSTERN_DB_PASS is safer");
-    pub(crate) const DB_NAME: Flag = Flag::valued("db-name", "NAME", "database to begin with");
-    pub(crate) const READONLY: Flag = Flag::switch("readonly",
-        "refuse every statement that could write (default for databases)");
-    pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "let statements write");
-    pub(crate) const AUTOCONNECT: Flag = Flag::switch("autoconnect", "connect it whenever 'postern start' starts");
-    pub(crate) const NO_AUTOCONNECT: Flag = Flag::switch("no-autoconnect", "do not");
-    pub(crate) const NO_AUDIT: Flag = Flag::switch("no-audit", "keep nothing in files");
-    pub(crate) const NO_RECORD_SQL: Flag = Flag::switch("no-record-sql", "keep no statements' texts");
-    pub(crate) const ADDRESS: Flag = Flag::valued("address", "ADDRESS", "where it is: PORT, HOST, HOST:PORT or a URL");
-    pub(crate) const AND_CONNECT: Flag = Flag::switch("connect", "connect it too, wait, and print its link");
-    pub(crate) const REPLACE: Flag = Flag::switch("replace",
-        "where there is one of that name, change it in place of adding another");
-    pub(crate) const ALL: Flag = Flag::switch("all", "all applications");
-    pub(crate) const NEW: Flag = Flag::switch("new", "make a new one: the old one and all sign-ins end at once");
-    pub(crate) const WITH_SECRETS: Flag = Flag::switch("with-secrets",
-        "passwords too, sealed with a passphrase that is asked for on the terminal");
-
-    pub(crate) const GROUP: Command = Command {
-        name: "app",
-        operands: "list|add|edit|show|connect|…",
-        operand_count: 0..=usize::MAX,
-        about: "Lists and changes the applications of 'postern start', for scripts.",
-        flags: &[],
-        notes: "\
-Commands:
-  list                        show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH,
-                              SITE, NAME
-  add PROTOCOL [ADDRESS]      add an application
-  edit ID…                    change what the flags name
-  show ID…                    show its settings and what is in force
-  connect ID…|--all           connect it, and wait until it is connected
-  disconnect ID…|--all        disconnect it
-  code ID…                    show the code of an invisible one, or make a new one
-  qr ID…                      show its link as a QR code
-  signout ID…                 end all sign-ins and open connections of visitors
-  trust ID                    accept the changed host key of its tunnel server
-  export [ID…]                write applications as JSON
-  import FILE                 add applications of such a file
-  remove ID…                  disconnect and remove it
-An application is meant by its ID, or by its name where only one has it.
-Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached, 4 refused,
-5 over a limit, 130 the waiting was interrupted.",
-    };
-    pub(crate) const LIST: Command = Command {
-        name: "app list",
-        operands: "",
-        operand_count: 0..=0,
-        about: "Lists the applications, in columns that tabs separate.",
-        flags: &[JSON],
-        notes: "",
-    };
-    pub(crate) const ADD: Command = Command {
-        name: "app add",
-        operands: "PROTOCOL [ADDRESS]",
-        operand_count: 1..=2,
-        about: "Adds an application and prints its ID.",
-        flags: &[
-            NAME, SERVER, ENROLL_TOKEN, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, FOR, UNTIL, ALLOW,
-            HOST, MAX_STREAMS, HEADING, AUDIT, USERNAME, AUTH_PASS, DB_USER, DB_PASS, DB_NAME, READONLY, READWRITE,
-            GUEST, RECORD_SQL, AUTOCONNECT, AND_CONNECT, REPLACE, QR, JSON,
-        ],
-        notes: "\
-PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
-ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1).
-A whole URL, as http://127.0.0.1:3000/, stands for either or both.",
-    };
-    pub(crate) const EDIT: Command = Command {
-        name: "app edit",
-        operands: "ID…",
-        operand_count: 1..=usize::MAX,
-        about: "Changes what the flags name, and leaves the rest as it is.",
-        flags: &[
-            NAME, ADDRESS, SERVER, ENROLL_TOKEN, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, FOR, UNTIL,
-            ALLOW, HOST, MAX_STREAMS, HEADING, AUDIT, NO_AUDIT, USERNAME, AUTH_PASS, DB_USER, DB_PASS, DB_NAME,
-            READONLY, READWRITE, GUEST, RECORD_SQL, NO_RECORD_SQL, AUTOCONNECT, NO_AUTOCONNECT, JSON,
-        ],
-        notes: "\
-An empty value clears: --name '' takes the name that it had at first, --until ''
-lets it last, --allow '' lets everybody in, --guest '' ends the guest account,
---max-streams 0 the limit. What is connected keeps what it has until it is
-connected again, but for the time, the networks and the code: those count at once.",
-    };
-    pub(crate) const CONNECT: Command = Command {
-        name: "app connect",
-        operands: "ID…",
-        operand_count: 0..=usize::MAX,
-        about: "Connects applications, waits until they are connected and prints their links.",
-        flags: &[ALL, JSON, NO_WAIT, QR],
-        notes: "",
-    };
-    pub(crate) const DISCONNECT: Command = Command {
-        name: "app disconnect",
-        about: "Disconnects applications.",
-        flags: &[ALL, JSON],
-        ..CONNECT
-    };
-    pub(crate) const SHOW: Command = Command {
-        name: "app show",
-        operand_count: 1..=usize::MAX,
-        about: "Shows the settings of applications, and what is in force.",
-        flags: &[JSON],
-        ..CONNECT
-    };
-    pub(crate) const CODE: Command = Command {
-        name: "app code",
-        operand_count: 1..=usize::MAX,
-        about: "Shows the code of an invisible application and the link that carries it.",
-        flags: &[NEW, QR, JSON],
-        ..CONNECT
-    };
-    pub(crate) const QR_CODE: Command = Command {
-        name: "app qr",
-        operand_count: 1..=usize::MAX,
-        about: "Shows the link of a connected application as a QR code, with the code where there is one.",
-        flags: &[],
-        ..CONNECT
-    };
-    pub(crate) const SIGN_OUT: Command = Command {
-        name: "app signout",
-        operand_count: 1..=usize::MAX,
-        about: "Ends all sign-ins and open connections of visitors; the code stays.",
-        flags: &[JSON],
-        ..CONNECT
-    };
-    pub(crate) const TRUST: Command = Command {
-        name: "app trust",
-        operands: "ID",
-        operand_count: 1..=1,
-        about: "Shows the changed host key of an application's tunnel server beside the known one, and asks whether to trust it.",
-        flags: &[YES],
-        ..CONNECT
-    };
-    pub(crate) const EXPORT: Command = Command {
-        name: "app export",
-        about: "Writes applications as JSON, all where none is named, without passwords and codes.",
-        flags: &[WITH_SECRETS],
-        notes: "\
-The secrets are sealed with AES-256-GCM under a key of PBKDF2-HMAC-SHA-256; the
-file says how often and with which salt.",
-        ..CONNECT
-    };
-    pub(crate) const IMPORT: Command = Command {
-        name: "app import",
-        operands: "FILE",
-        operand_count: 1..=1,
-        about: "Adds the applications of a file that 'app export' wrote, and says what it leaves out.",
-        flags: &[JSON],
-        notes: "FILE is - for standard input. One whose name is there already is left out.",
-    };
-    pub(crate) const REMOVE: Command = Command {
-        name: "app remove",
-        operand_count: 1..=usize::MAX,
-        about: "Disconnects applications and removes them.",
-        flags: &[JSON],
-        ..CONNECT
+        ..Command::EMPTY
     };
 }
 
 /// `postern relay`.
 #[rustfmt::skip]
 pub(crate) mod relay {
-    use super::{Command, Flag};
+    use super::{Command, Flag, JSON, Kind, environment as env};
 
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
         "where visitors and quick-setup calls come in (default 127.0.0.1:8180)");
@@ -309,7 +176,7 @@ pub(crate) mod relay {
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
         "how long an application may take to begin its answer (default 300)");
     pub(crate) const DATA: Flag = Flag::valued("data", "DIR",
-        "where its state is (default: relay/ in the per-user directory)");
+        "where its state is (default: relay/ in the per-user directory)").kind(Kind::Directory);
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
         "print a hardened unit file for these options, and end");
     pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
@@ -318,69 +185,90 @@ pub(crate) mod relay {
 
     pub(crate) const COMMAND: Command = Command {
         name: "relay",
-        operands: "[list | revoke NAME | allow NAME]",
-        operand_count: 0..=2,
+        brief: "start the remote side: sites, tunnels, quick-setup",
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,
             TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, VERBOSE,
         ],
+        commands: &[&LIST, &REVOKE, &ALLOW],
+        environment: &[env::HOME, env::TOKEN],
         notes: "\
-  relay list                  show NAME, STATUS, ENROLLED, URL, TARGET
-  relay revoke NAME           turn a connector out at once, and renew the enrol
-                              token, which it knows: the new one is printed
-  relay allow NAME            undo that: it comes back with its names and ports
-                              within 30 days, else it may enrol again
-
 Off loopback, and behind a proxy, a new connector needs the enrol token.
 Passwords cross the network in quick-setup: give visitors and connectors a TLS
 server in front, and name it with --public-url.",
+        ..Command::EMPTY
+    };
+    pub(crate) const LIST: Command = Command {
+        name: "relay list",
+        brief: "show NAME, STATUS, ENROLLED, URL, TARGET",
+        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application.",
+        flags: &[DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const REVOKE: Command = Command {
+        name: "relay revoke",
+        operands: "NAME",
+        operand_count: 1..=1,
+        operand_kinds: &[Kind::Connector],
+        brief: "turn a connector out at once, and renew the enrol token, which it knows: the new one is printed",
+        about: "Turns a connector out at once, and renews the enrol token, which it knows: the new one is printed.",
+        flags: &[DATA],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const ALLOW: Command = Command {
+        name: "relay allow",
+        brief: "undo that: it comes back with its names and ports within 30 days, else it may enrol again",
+        about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew.",
+        ..REVOKE
     };
 }
 
 /// `postern plugin` and its subcommands.
 #[rustfmt::skip]
 pub(crate) mod plugin {
-    use super::Command;
+    use super::{Command, JSON, Kind, environment as env};
 
     pub(crate) const GROUP: Command = Command {
         name: "plugin",
-        operands: "add|remove|list",
-        operand_count: 0..=usize::MAX,
+        brief: "make built-in plugins available",
         about: "Makes built-in plugins available, and shows which are.",
-        flags: &[],
-        notes: "\
-Commands:
-  add NAME                    make a plugin available
-  remove NAME                 take it away again
-  list                        show NAME, VERSION, PROTOCOLS, INSTALLED",
+        commands: &[&ADD, &REMOVE, &LIST],
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
     pub(crate) const ADD: Command = Command {
         name: "plugin add",
         operands: "NAME",
         operand_count: 1..=1,
+        operand_kinds: &[Kind::Choice(&["mysql"])],
+        brief: "make a plugin available",
         about: "Makes a plugin available, by its name or one of its protocols.",
-        flags: &[],
-        notes: "",
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
     pub(crate) const REMOVE: Command = Command {
         name: "plugin remove",
+        brief: "take it away again",
         about: "Takes a plugin away, by its name or one of its protocols.",
         ..ADD
     };
     pub(crate) const LIST: Command = Command {
         name: "plugin list",
-        operands: "",
-        operand_count: 0..=0,
+        brief: "show NAME, VERSION, PROTOCOLS, INSTALLED",
         about: "Lists the plugins that were added, with the time of that in UTC.",
-        ..ADD
+        flags: &[JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
 }
 
 /// `postern tunnel-client` and `postern tunnel-server`.
 #[rustfmt::skip]
 pub(crate) mod tunnel {
-    use super::{Command, Flag};
+    use super::{Command, Flag, Kind, environment as env};
     use crate::tunnel::remote::MAX_REMOTES;
 
     pub(crate) const AUTH: Flag = Flag::valued("auth", "USER:PASS",
@@ -405,26 +293,30 @@ pub(crate) mod tunnel {
     pub(crate) const SERVER_AUTH: Flag = Flag::valued("auth", "USER:PASS",
         "a user who may do everything (default: the environment variable AUTH)");
     pub(crate) const AUTHFILE: Flag = Flag::valued("authfile", "FILE",
-        "users and what each may forward, as JSON: {\"user:pass\": [\"^R:0.0.0.0:7000$\"]}");
+        "users and what each may forward, as JSON: {\"user:pass\": [\"^R:0.0.0.0:7000$\"]}").kind(Kind::File);
 
     pub(crate) const CLIENT: Command = Command {
         name: "tunnel-client",
         operands: "URL REMOTE…",
         operand_count: 2..=MAX_REMOTES + 1,
+        brief: "a tunnel alone, as 'chisel client' has it",
+        environment: &[env::HOME, env::AUTH, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
         about: "Keeps a tunnel to a chisel-v3 server, for reverse TCP remotes.",
         flags: &[AUTH, FINGERPRINT, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, HEADER, PROXY, VERBOSE],
         notes: "\
-REMOTE is R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT: the server listens on
-the local side, and visitors come out at the remote side, reached from here.",
+REMOTE is R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT: the server listens
+on the local side, and visitors come out at the remote side, reached from here.",
+        ..Command::EMPTY
     };
     pub(crate) const SERVER: Command = Command {
         name: "tunnel-server",
-        operands: "",
-        operand_count: 0..=0,
+        brief: "a tunnel server alone, as 'chisel server --reverse' has it",
+        environment: &[env::HOME, env::AUTH],
         about: "Serves chisel-v3 clients, for reverse TCP remotes.",
         flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, VERBOSE],
         notes: "\
 Without users anybody may connect and listen on any port of this machine.
 An expression is compared with R:HOST:PORT; an empty one allows everything.",
+        ..Command::EMPTY
     };
 }

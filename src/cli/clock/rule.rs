@@ -155,10 +155,7 @@ mod tests {
 
     #[test]
     fn rules_of_both_hemispheres() {
-        let (berlin, sydney) = (
-            "CET-1CEST,M3.5.0,M10.5.0/3",
-            "AEST-10AEDT,M10.1.0,M4.1.0/3",
-        );
+        let (berlin, sydney) = ("CET-1CEST,M3.5.0,M10.5.0/3", "AEST-10AEDT,M10.1.0,M4.1.0/3");
         // 2026-03-29T01:00:00Z and 2026-10-25T01:00:00Z.
         for (utc, hours) in [
             (1_774_745_999, 1),
@@ -184,7 +181,15 @@ mod tests {
 
     #[test]
     fn other_texts_are_none() {
-        for text in ["", "CET", "C-1", "CET-1CEST", "CET-1CEST,J60,J300", "CET-x", "CET-1CEST,M13.1.0,M1.1.0"] {
+        for text in [
+            "",
+            "CET",
+            "C-1",
+            "CET-1CEST",
+            "CET-1CEST,J60,J300",
+            "CET-x",
+            "CET-1CEST,M13.1.0,M1.1.0",
+        ] {
             assert_eq!(Rule::parse(text), None, "{text}");
         }
     }

@@ -125,7 +125,9 @@ fn parse(file: &[u8]) -> Option<Zone> {
     let types = cursor.take(counts.types * 6)?;
     cursor.take(counts.characters + counts.leaps * 12 + counts.marks)?;
     let offsets: Vec<i64> = types.chunks_exact(6).filter_map(offset).collect();
-    let times = times.chunks_exact(8).filter_map(|eight| eight.try_into().ok());
+    let times = times
+        .chunks_exact(8)
+        .filter_map(|eight| eight.try_into().ok());
     let changes = times.map(i64::from_be_bytes).zip(indices);
     let changes: Option<Vec<(i64, i64)>> = changes
         .map(|(at, index)| Some((at, *offsets.get(usize::from(*index))?)))

@@ -96,7 +96,8 @@ fn split(data: &[u8], count: usize) -> Vec<Vec<u8>> {
 
 fn interleaved(blocks: &[Vec<u8>]) -> Vec<u8> {
     let longest = blocks.iter().map(Vec::len).max().unwrap_or_default();
-    let places = (0..longest).flat_map(|place| blocks.iter().filter_map(move |block| block.get(place)));
+    let places =
+        (0..longest).flat_map(|place| blocks.iter().filter_map(move |block| block.get(place)));
     places.copied().collect()
 }
 
@@ -116,7 +117,9 @@ fn generator(degree: usize) -> Vec<u8> {
     for _ in 0..degree {
         let shifted: Vec<u8> = result.iter().skip(1).copied().chain([0]).collect();
         let products = result.iter().zip(&shifted);
-        result = products.map(|(own, next)| multiply(*own, root) ^ next).collect();
+        result = products
+            .map(|(own, next)| multiply(*own, root) ^ next)
+            .collect();
         root = multiply(root, 2);
     }
     result
@@ -127,6 +130,8 @@ fn remainder(data: &[u8], divisor: &[u8]) -> Vec<u8> {
         let factor = byte ^ rest.first().copied().unwrap_or_default();
         let shifted = rest.iter().skip(1).copied().chain([0]);
         let pairs = shifted.zip(divisor);
-        pairs.map(|(rest, coefficient)| rest ^ multiply(*coefficient, factor)).collect()
+        pairs
+            .map(|(rest, coefficient)| rest ^ multiply(*coefficient, factor))
+            .collect()
     })
 }

@@ -150,7 +150,9 @@ impl Symbol {
 
     /// Zigzag in columns of two from the right, around the vertical timing pattern.
     fn place_data(&mut self, words: &[u8]) {
-        let bits = words.iter().flat_map(|word| (0..8).rev().map(move |bit| word >> bit & 1 == 1));
+        let bits = words
+            .iter()
+            .flat_map(|word| (0..8).rev().map(move |bit| word >> bit & 1 == 1));
         let mut bits = bits.fuse();
         let mut right = self.size - 1;
         while right >= 1 {
@@ -159,7 +161,11 @@ impl Symbol {
             }
             let is_upward = (right + 1) & 2 == 0;
             for step in 0..self.size {
-                let y = if is_upward { self.size - 1 - step } else { step };
+                let y = if is_upward {
+                    self.size - 1 - step
+                } else {
+                    step
+                };
                 for x in [right, right - 1] {
                     if !self.is_fixed(x, y)
                         && let Some(dark) = bits.next()
@@ -189,7 +195,10 @@ impl Symbol {
     fn penalty(&self) -> usize {
         let rows = (0..self.size).map(|y| self.line(|x| (x, y)));
         let columns = (0..self.size).map(|x| self.line(|y| (x, y)));
-        let in_lines: usize = rows.chain(columns).map(|line| runs(&line) + finders(&line)).sum();
+        let in_lines: usize = rows
+            .chain(columns)
+            .map(|line| runs(&line) + finders(&line))
+            .sum();
         let dark = self.dark.iter().filter(|dark| **dark).count();
         let modules = self.dark.len();
         let unbalanced = (dark * 100).abs_diff(modules * 50) / (modules * 5);
@@ -239,14 +248,22 @@ fn with_remainder(value: usize, degree: usize, polynomial: usize) -> usize {
 /// Five or more of one colour in a row.
 fn runs(line: &[bool]) -> usize {
     let runs = line.chunk_by(|one, other| one == other).map(<[bool]>::len);
-    runs.filter(|length| *length >= 5).map(|length| length - 2).sum()
+    runs.filter(|length| *length >= 5)
+        .map(|length| length - 2)
+        .sum()
 }
 
 /// Sequences that look like a finder pattern: 1:1:3:1:1 with four light modules on a side.
 fn finders(line: &[bool]) -> usize {
     const PATTERNS: [u16; 2] = [0b101_1101_0000, 0b000_0101_1101];
-    let value = |window: &[bool]| window.iter().fold(0, |bits, dark| bits << 1 | u16::from(*dark));
-    let found = line.windows(11).filter(|window| PATTERNS.contains(&value(window)));
+    let value = |window: &[bool]| {
+        window
+            .iter()
+            .fold(0, |bits, dark| bits << 1 | u16::from(*dark))
+    };
+    let found = line
+        .windows(11)
+        .filter(|window| PATTERNS.contains(&value(window)));
     found.count() * 40
 }
 
@@ -256,7 +273,11 @@ mod tests {
 
     fn rows(text: &str) -> Vec<String> {
         let symbol = Symbol::of(text.as_bytes()).unwrap();
-        let row = |y| (0..symbol.size()).map(|x| if symbol.is_dark(x, y) { '#' } else { '.' }).collect();
+        let row = |y| {
+            (0..symbol.size())
+                .map(|x| if symbol.is_dark(x, y) { '#' } else { '.' })
+                .collect()
+        };
         (0..symbol.size()).map(row).collect()
     }
 

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::connect;
 use super::select::{Selected, changes, named};
 use super::warning;
-use crate::cli::args::command::{Flag, Parsed};
-use crate::cli::args::flags::{GUEST, NAME, RECORD_SQL};
-use crate::cli::args::table::app::{
+use crate::cli::args::app::{
     ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, JSON, READONLY, READWRITE, REPLACE,
 };
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::flags::{GUEST, NAME, RECORD_SQL};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::fields::{self, Fields};
@@ -74,7 +74,12 @@ fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     of_its_protocol(parsed, protocol)?;
     fields::set_flags(&mut fields, &ADD, parsed)?;
     let variable = || environment(PASSWORD_VARIABLE).filter(|_| protocol.is_database());
-    let known = || fields.get("db_pass").and_then(Value::as_str).map(str::to_owned);
+    let known = || {
+        fields
+            .get("db_pass")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
     let password = parsed.value(&DB_PASS).or_else(known).or_else(variable);
     fields.extend(password.map(|password| ("db_pass".to_owned(), Value::from(password))));
     if parsed.has(&REPLACE) && !parsed.has(&NAME) {
@@ -93,7 +98,10 @@ fn protocol(parsed: &Parsed, fields: &mut Fields) -> Result<Protocol, Failure> {
     };
     let (named, address) = match parsed.operands() {
         [url] if url.contains("://") => (None, Some(url)),
-        [name, rest @ ..] => (Some(Protocol::named(name).ok_or_else(unknown)?), rest.first()),
+        [name, rest @ ..] => (
+            Some(Protocol::named(name).ok_or_else(unknown)?),
+            rest.first(),
+        ),
         [] => return Err(unknown()),
     };
     let Some(address) = address else {
@@ -170,11 +178,21 @@ mod tests {
     #[test]
     fn a_whole_url_is_protocol_and_address() {
         for (line, protocol, ip, port) in [
-            (&["http", "http://127.0.0.1:3000/"][..], "http", "127.0.0.1", 3000),
+            (
+                &["http", "http://127.0.0.1:3000/"][..],
+                "http",
+                "127.0.0.1",
+                3000,
+            ),
             (&["http", "https://nas:8443"], "https", "nas", 8443),
             (&["https://nas:8443/x"], "https", "nas", 8443),
             (&["tcp", "http://127.0.0.1:3000/"], "tcp", "127.0.0.1", 3000),
-            (&["mariadb", "mysql://u:p@db:3307/shop"], "mariadb", "db", 3307),
+            (
+                &["mariadb", "mysql://u:p@db:3307/shop"],
+                "mariadb",
+                "db",
+                3307,
+            ),
         ] {
             let body = body(line).unwrap();
             assert_eq!(
@@ -185,10 +203,19 @@ mod tests {
         }
         let body_of = body(&["mysql://u:p@db/shop"]).unwrap();
         assert_eq!(
-            (&body_of["db_user"], &body_of["db_pass"], &body_of["db_name"]),
+            (
+                &body_of["db_user"],
+                &body_of["db_pass"],
+                &body_of["db_name"]
+            ),
             (&json!("u"), &json!("p"), &json!("shop"))
         );
-        for line in [&["ssh", "http://x/"][..], &["gopher"], &["gopher://x"], &["http", "::1"]] {
+        for line in [
+            &["ssh", "http://x/"][..],
+            &["gopher"],
+            &["gopher://x"],
+            &["http", "::1"],
+        ] {
             assert_eq!(body(line).unwrap_err().parts().0, 2, "{line:?}");
         }
     }

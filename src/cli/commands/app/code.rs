@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::select::{Selected, apps, manager, selected};
+use crate::cli::args::app::{CODE, JSON, NEW, QR_CODE, SIGN_OUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::QR;
-use crate::cli::args::table::app::{CODE, JSON, NEW, QR_CODE, SIGN_OUT};
 use crate::cli::failure::Failure;
 use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::connecting::wait_connected;
 use super::select::{Selected, apps, manager, selected};
+use crate::cli::args::app::{CONNECT, DISCONNECT, JSON, NO_WAIT};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::QR;
-use crate::cli::args::table::app::{CONNECT, DISCONNECT, JSON, NO_WAIT};
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
@@ -45,8 +45,7 @@ pub(super) fn connect_each(
             Some(interrupted) => wait_connected(manager, &app.id, &app.name, interrupted),
             None => manager.call("GET", &format!("/api/status/{}", app.id), None),
         };
-        let told = result
-            .and_then(|result| tell(app, &result, parsed, selected.len() > 1));
+        let told = result.and_then(|result| tell(app, &result, parsed, selected.len() > 1));
         if let Err(failure) = told {
             if failure.is_interruption() {
                 return Err(failure);
@@ -74,7 +73,11 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
     }
     if text(result, "/health/state") == "failing" {
         let error = printable(text(result, "/health/error"));
-        let who = if names { format!("{name} is ") } else { String::new() };
+        let who = if names {
+            format!("{name} is ")
+        } else {
+            String::new()
+        };
         warn(&format!("{who}connected, but {error}"));
     }
     if parsed.has(&JSON) {
@@ -85,7 +88,11 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
         }
         return print(&format!("{result:#}\n"));
     }
-    let prefix = if names { format!("{name}\t") } else { String::new() };
+    let prefix = if names {
+        format!("{name}\t")
+    } else {
+        String::new()
+    };
     let urls = ["/site_url", "/auth_url"].map(|pointer| text(result, pointer));
     let lines: Vec<String> = urls
         .into_iter()

@@ -132,7 +132,8 @@ fn doing(result: &Value) -> String {
         "web client" => "signing in to the database".to_owned(),
         "quick-setup" | "credentials" => {
             let attempt = result.get("attempt").and_then(Value::as_u64);
-            let attempt = attempt.map_or(String::new(), |n| format!(" (attempt {n} of {ATTEMPTS})"));
+            let attempt =
+                attempt.map_or(String::new(), |n| format!(" (attempt {n} of {ATTEMPTS})"));
             format!("asking {host} for an address{attempt}")
         }
         _ => format!("opening the tunnel to {host}"),

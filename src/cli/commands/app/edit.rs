@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::select::{changes, selected};
 use super::warning;
-use crate::cli::args::command::{Flag, Parsed};
-use crate::cli::args::flags::ENROLL_TOKEN;
-use crate::cli::args::table::app::{
+use crate::cli::args::app::{
     ADDRESS, DB_PASS, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
 };
+use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
@@ -41,7 +41,10 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     let is_other = |app: &&Value, id: &str| text(app, "/id") == id;
     for one in &selected {
         let before = apps.iter().find(|app| is_other(app, &one.id));
-        let mut fields = before.and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut fields = before
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
         set_address(&mut changed, &fields, parsed)?;
         fields.extend(changed.clone());
         let input = fields::checked(&EDIT, &fields)?;

@@ -17,16 +17,17 @@ mod warning;
 
 use serde_json::Value;
 
-use crate::cli::args::command::Parsed;
-use crate::cli::args::table::app::{
+use crate::cli::args::app::{
     ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, REMOVE, SHOW,
     SIGN_OUT, TRUST,
 };
+use crate::cli::args::command::Parsed;
+use crate::cli::columns::print_table;
 use crate::cli::failure::Failure;
-use crate::cli::manager_client::Manager;
+use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use select::{apps, changes, selected};
+use select::{apps, changes, is_plain_word, selected};
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -50,13 +51,32 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     )
 }
 
+/// Every application for a shell to complete: its name where that is one plain word, else its ID; and what it is.
+pub(crate) fn names() -> Vec<(String, String)> {
+    let found = data_dir().and_then(|home| apps(&home, Manager::find(&home)?.as_ref()));
+    let found = found.unwrap_or_default();
+    let shown = found.iter().map(|app| {
+        let (name, protocol) = (text(app, "/name"), text(app, "/protocol"));
+        if is_plain_word(name) {
+            (name.to_owned(), protocol.to_owned())
+        } else {
+            (text(app, "/id").to_owned(), name.to_owned())
+        }
+    });
+    shown.collect()
+}
+
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let apps = apps(&home, Manager::find(&home)?.as_ref())?;
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(apps)));
     }
-    print(&listing::table(&apps))
+    if apps.is_empty() {
+        return print("No applications are there. 'postern app add http 3000' adds one.\n");
+    }
+    let rows: Vec<_> = apps.iter().map(listing::row).collect();
+    print_table(listing::HEADING, &rows)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {

@@ -83,7 +83,13 @@ fn cipher(passphrase: &str, salt: &[u8], iterations: u32) -> Aes256Gcm {
     let mut key = Zeroizing::new([0; 32]);
     let iterations = NonZeroU32::new(iterations).unwrap_or(NonZeroU32::MIN);
     let algorithm = pbkdf2::PBKDF2_HMAC_SHA256;
-    pbkdf2::derive(algorithm, iterations, salt, passphrase.as_bytes(), &mut *key);
+    pbkdf2::derive(
+        algorithm,
+        iterations,
+        salt,
+        passphrase.as_bytes(),
+        &mut *key,
+    );
     Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(&*key))
 }
 
@@ -97,7 +103,11 @@ mod tests {
         let sealed = seal_with("open sesame", &mut content, 3);
         assert!(!sealed.to_string().contains("hunter2"));
         assert_eq!(open("open sesame", &sealed).unwrap().as_slice(), b"hunter2");
-        assert!(open("open sesam", &sealed).unwrap_err().contains("passphrase"));
+        assert!(
+            open("open sesam", &sealed)
+                .unwrap_err()
+                .contains("passphrase")
+        );
         for (name, value) in [
             ("iterations", json!(2)),
             ("iterations", json!(0)),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::args::app::ALL;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::ENROLL_TOKEN;
-use crate::cli::args::table::app::ALL;
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::{Manager, text};
@@ -112,8 +112,11 @@ pub(super) fn manager(home: &DataDir) -> Result<Manager, Failure> {
 }
 
 pub(super) fn no_manager(home: &DataDir) -> Failure {
-    Failure::operation(format!("no 'postern start' runs on {}", home.dir().display()))
-        .hint("run 'postern start' first: it keeps the connections")
+    Failure::operation(format!(
+        "no 'postern start' runs on {}",
+        home.dir().display()
+    ))
+    .hint("run 'postern start' first: it keeps the connections")
 }
 
 /// The manager, and the one application that is meant.
@@ -149,6 +152,12 @@ pub(super) fn selected(
         }
     }
     Ok(found)
+}
+
+/// Whether a shell takes it as one word, and no command as a flag.
+pub(super) fn is_plain_word(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
 }
 
 /// By identifier, or by a name that only one has.
@@ -191,12 +200,6 @@ fn of_app(app: &Value) -> Selected {
         id: id.to_owned(),
         name: name.to_owned(),
     }
-}
-
-/// Whether a shell takes it as one word, and no command as a flag.
-pub(super) fn is_plain_word(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
 }
 
 /// The stored list cannot be read or written.

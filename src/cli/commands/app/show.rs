@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::listing;
 use super::select::{apps, selected};
+use crate::cli::args::app::{JSON, SHOW};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::app::{JSON, SHOW};
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
@@ -36,7 +36,11 @@ pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
 fn sheet(app: &Value) -> String {
     let of = |pointer: &str| printable(text(app, pointer));
     let list = |name: &str| {
-        let entries = app.get(name).and_then(Value::as_array).into_iter().flatten();
+        let entries = app
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let texts = entries.filter_map(Value::as_str).map(printable);
         texts.collect::<Vec<_>>().join(", ")
     };
@@ -51,12 +55,27 @@ fn sheet(app: &Value) -> String {
     let rows = [
         ("name", of("/name")),
         ("id", of("/id")),
-        ("target", format!("{} {}", of("/protocol"), listing::saved_address(app))),
+        (
+            "target",
+            format!("{} {}", of("/protocol"), listing::saved_address(app)),
+        ),
         ("status", listing::status(app)),
         ("error", of("/connection/error")),
-        ("link", if is_connected { link::of(connection) } else { String::new() }),
+        (
+            "link",
+            if is_connected {
+                link::of(connection)
+            } else {
+                String::new()
+            },
+        ),
         ("access", listing::access(app)),
-        ("health", Some(listing::health(app)).filter(|health| health != "-").unwrap_or_default()),
+        (
+            "health",
+            Some(listing::health(app))
+                .filter(|health| health != "-")
+                .unwrap_or_default(),
+        ),
         ("server", of("/server")),
         ("site name", of("/site_name")),
         ("until", until(text(app, "/expires"))),
@@ -64,7 +83,10 @@ fn sheet(app: &Value) -> String {
         ("guest reads", list("guest")),
         ("host", host.unwrap_or_default()),
         ("group", of("/group")),
-        ("max streams", number.map_or(String::new(), |number| number.to_string())),
+        (
+            "max streams",
+            number.map_or(String::new(), |number| number.to_string()),
+        ),
         ("db user", of("/db_user")),
         ("database", of("/db_name")),
         ("at start", switch("autoconnect")),
@@ -72,7 +94,9 @@ fn sheet(app: &Value) -> String {
         ("records sql", switch("record_sql")),
     ];
     let lines = rows.iter().filter(|(_, value)| !value.is_empty());
-    lines.map(|(name, value)| format!("{name:COLUMN$} {value}\n")).collect()
+    lines
+        .map(|(name, value)| format!("{name:COLUMN$} {value}\n"))
+        .collect()
 }
 
 /// A time by the clock of this machine.

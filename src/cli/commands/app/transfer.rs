@@ -13,10 +13,10 @@ use std::io::{IsTerminal, Read};
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-use super::select::{Changes, changes, named, of_store, selected};
 use super::sealing;
+use super::select::{Changes, changes, named, of_store, selected};
+use crate::cli::args::app::{EXPORT, IMPORT, JSON, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::app::{EXPORT, IMPORT, JSON, WITH_SECRETS};
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
@@ -62,7 +62,9 @@ pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
         let passphrase = new_passphrase()?;
         let secrets: Vec<_> = apps
             .iter()
-            .map(|app| json!({"auth_pass": secret(&app.auth_pass), "db_pass": secret(&app.db_pass)}))
+            .map(
+                |app| json!({"auth_pass": secret(&app.auth_pass), "db_pass": secret(&app.db_pass)}),
+            )
             .collect();
         let content = Zeroizing::new(Value::from(secrets).to_string().into_bytes());
         if let Some(document) = document.as_object_mut() {
@@ -97,7 +99,10 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     let place = changes(&home, manager.as_ref());
     let mut wrong = 0;
     for (number, app) in apps.iter().enumerate() {
-        let name = app.get("name").and_then(Value::as_str).unwrap_or("one without a name");
+        let name = app
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or("one without a name");
         match added(&place, app, secrets.get(number)) {
             Ok(Some(added)) if parsed.has(&JSON) => print(&format!("{added}\n"))?,
             Ok(Some(added)) => print(&format!("{}\t{}\n", text(&added, "/id"), printable(name)))?,
@@ -118,7 +123,11 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
 }
 
 /// The application that was added; none where there is one of that name.
-fn added(place: &Changes<'_>, app: &Value, secrets: Option<&Value>) -> Result<Option<Value>, String> {
+fn added(
+    place: &Changes<'_>,
+    app: &Value,
+    secrets: Option<&Value>,
+) -> Result<Option<Value>, String> {
     let mut fields: Fields = app.as_object().cloned().ok_or("it is no application")?;
     let name = fields.get("name").and_then(Value::as_str);
     let there = place.list().and_then(|apps| named(&apps, name));
@@ -126,18 +135,26 @@ fn added(place: &Changes<'_>, app: &Value, secrets: Option<&Value>) -> Result<Op
         return Ok(None);
     }
     let secrets = secrets.and_then(Value::as_object).into_iter().flatten();
-    let known = secrets.filter(|(name, value)| SECRETS.contains(&name.as_str()) && value.is_string());
+    let known =
+        secrets.filter(|(name, value)| SECRETS.contains(&name.as_str()) && value.is_string());
     fields.extend(known.map(|(name, value)| (name.clone(), value.clone())));
     let input = fields::checked(&IMPORT, &fields).map_err(|failure| failure.message())?;
-    place.add(fields, input).map(Some).map_err(|failure| failure.message())
+    place
+        .add(fields, input)
+        .map(Some)
+        .map_err(|failure| failure.message())
 }
 
 fn read(file: &str) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
     let shown = quoted(file);
     let read = match file {
-        "-" => std::io::stdin().lock().take(FILE_CAP + 1).read_to_end(&mut bytes),
-        path => std::fs::File::open(path).and_then(|file| file.take(FILE_CAP + 1).read_to_end(&mut bytes)),
+        "-" => std::io::stdin()
+            .lock()
+            .take(FILE_CAP + 1)
+            .read_to_end(&mut bytes),
+        path => std::fs::File::open(path)
+            .and_then(|file| file.take(FILE_CAP + 1).read_to_end(&mut bytes)),
     };
     read.map_err(|error| Failure::operation(format!("cannot read {shown}: {error}")))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_CAP) {
@@ -168,7 +185,9 @@ fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
         return Ok(Vec::new());
     };
     if !std::io::stderr().is_terminal() {
-        warn("the passwords of the file are left out: there is no terminal to ask for the passphrase on");
+        warn(
+            "the passwords of the file are left out: there is no terminal to ask for the passphrase on",
+        );
         return Ok(Vec::new());
     }
     let passphrase = asked("Passphrase of the file: ")?;

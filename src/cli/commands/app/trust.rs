@@ -5,8 +5,8 @@ use std::io::{BufRead, IsTerminal, Write};
 use serde_json::{Value, json};
 
 use super::select::running;
+use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::app::YES;
 use crate::cli::failure::{Failure, REFUSED, printable, quoted};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
