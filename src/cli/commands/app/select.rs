@@ -9,8 +9,10 @@ use crate::cli::failure::{Failure, quoted};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::serve::data_dir;
+use crate::manager::ServerUrl;
 use crate::manager::app_input::AppInput;
 use crate::manager::app_store::{self, AppStore};
+use crate::manager::server_store::{ServerChange, ServerStore};
 use crate::store::DataDir;
 
 /// An application that the command line means.
@@ -80,8 +82,18 @@ impl Changes<'_> {
             return Ok(());
         };
         let server = server.ok_or_else(|| command.usage("--enroll-token goes with --server"))?;
-        let manager = self.manager.ok_or_else(|| no_manager(self.home))?;
-        manager.enroll(server, &token)
+        if let Some(manager) = self.manager {
+            return manager.enroll(server, &token);
+        }
+        let url = ServerUrl::parse(server, true)
+            .map_err(|why| command.usage(format!("--server: {why}")))?;
+        let change = ServerChange {
+            enroll_token: Some(Some(token.into())),
+            ..ServerChange::default()
+        };
+        let kept = ServerStore::new(self.home.clone()).put(&url, change);
+        kept.map(drop)
+            .map_err(|error| Failure::operation(error.to_string()).hint_if(error.hint()))
     }
 
     fn store(&self) -> AppStore {

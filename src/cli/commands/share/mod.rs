@@ -24,6 +24,7 @@ use crate::cli::{logging, serve};
 use crate::manager::app_input::AppInput;
 use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
+use crate::net::authority::is_loopback;
 use alone::Alone;
 use session::Session;
 use teller::Teller;
@@ -98,8 +99,30 @@ fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failur
     fields.insert("protocol".to_owned(), protocol.name().into());
     fields::set_flags(&mut fields, command, parsed)?;
     name_site(&mut fields, parsed);
+    name_by_target(&mut fields, protocol);
     let input = fields::checked(command, &fields)?;
     Ok((fields, input))
+}
+
+/// What nobody has named is called by its protocol and port: its site's name is no place for an address of this network.
+fn name_by_target(fields: &mut Fields, protocol: Protocol) {
+    let given = fields.get("port").and_then(Value::as_u64);
+    let Some(port) = given.or_else(|| protocol.default_port().map(u64::from)) else {
+        return;
+    };
+    let here = |host: &str| is_loopback(host.trim_start_matches('[').trim_end_matches(']'));
+    let host = Some(text_of(fields, "ip")).filter(|host| !host.is_empty() && !here(host));
+    let place = host.map_or_else(|| port.to_string(), |host| format!("{host}:{port}"));
+    let protocol = protocol.name();
+    let called = [
+        ("name", format!("{protocol} {place}")),
+        ("site_name", format!("{protocol}-{port}")),
+    ];
+    if !fields.contains_key("name") {
+        for (field, text) in called {
+            fields.entry(field.to_owned()).or_insert(text.into());
+        }
+    }
 }
 
 /// The name that the user gave is the site's too, where it can be one.
