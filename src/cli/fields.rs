@@ -87,7 +87,7 @@ pub(super) fn set_flags(
         if let Some(text) = parsed.value(flag) {
             let number = whole_number::<u32>(&text, &(0..=u32::MAX));
             let number = number.ok_or_else(|| command.refuse(flag, &text, "give a number"))?;
-            let number = Some(number).filter(|number| *number > 0);
+            let number = Some(number).filter(|number| *number > 0 || field == "tunnel_port");
             fields.insert(field.to_owned(), json!(number));
         }
     }

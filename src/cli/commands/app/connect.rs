@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::connecting::wait_connected;
-use super::select::{Selected, apps, manager, selected};
+use super::select::{Selected, apps, manager, names_some, selected};
 use crate::cli::args::app::{CONNECT, DISCONNECT, JSON, NO_WAIT};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::QR;
@@ -15,6 +15,7 @@ use crate::cli::serve::data_dir;
 use crate::cli::signals::SignalWatch;
 
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
+    names_some(&CONNECT, parsed)?;
     let home = data_dir()?;
     let manager = manager(&home)?;
     let selected = selected(&CONNECT, parsed, &apps(&home, Some(&manager))?)?;
@@ -107,6 +108,7 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
 }
 
 pub(super) fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
+    names_some(&DISCONNECT, parsed)?;
     let home = data_dir()?;
     let manager = manager(&home)?;
     for app in selected(&DISCONNECT, parsed, &apps(&home, Some(&manager))?)? {

@@ -139,22 +139,28 @@ pub(super) fn running(parsed: &Parsed) -> Result<(Manager, Selected), Failure> {
     Ok((manager, selected))
 }
 
+/// Refuses a line that names no application, or names one beside `--all`.
+pub(super) fn names_some(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
+    match (parsed.has(&ALL), parsed.operands()) {
+        (true, [_, ..]) => Err(command.usage("--all means every application: name none")),
+        (false, []) => {
+            let what = format!("'postern {}' needs {}", command.name, command.operands);
+            Err(command.usage(what))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The applications that the operands name, or all.
 pub(super) fn selected(
     command: &Command,
     parsed: &Parsed,
     apps: &[Value],
 ) -> Result<Vec<Selected>, Failure> {
+    names_some(command, parsed)?;
     let operands = parsed.operands();
     if parsed.has(&ALL) {
-        return match operands {
-            [] => Ok(apps.iter().map(of_app).collect()),
-            _ => Err(command.usage("--all means every application: name none")),
-        };
-    }
-    if operands.is_empty() {
-        let what = format!("'postern {}' needs {}", command.name, command.operands);
-        return Err(command.usage(what));
+        return Ok(apps.iter().map(of_app).collect());
     }
     let mut found: Vec<Selected> = Vec::new();
     for typed in operands {

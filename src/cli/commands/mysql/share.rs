@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::Client;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::NAME;
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
 use crate::cli::commands::share::alone::Alone;
 use crate::cli::commands::share::session::Session;
 use crate::cli::commands::share::teller::Teller;
-use crate::cli::commands::share::{given_token, name_site, server};
+use crate::cli::commands::share::{given_token, name_by_target, server};
 use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
+use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
 use crate::plugin::{Database, NotServed, Served, WebClients};
 use crate::sqlweb::{Target, WebClient};
@@ -55,7 +55,6 @@ impl ShareRequest {
         }
         fields.insert("db_readonly".to_owned(), json!(!readwrite));
         fields.insert("invisible".to_owned(), json!(!visible));
-        name_site(&mut fields, parsed);
         fields::checked(&COMMAND, &fields)?;
         Ok(Some(Self {
             server: server(&COMMAND, parsed)?,
@@ -87,8 +86,11 @@ impl ShareRequest {
         };
         self.fields.insert("ip".to_owned(), json!(host));
         self.fields.insert("port".to_owned(), json!(port));
-        let name = || json!(format!("mysql {target}"));
-        self.fields.entry(NAME.long.to_owned()).or_insert_with(name);
+        if let Target::Unix(path) = target {
+            let name = || json!(format!("mysql {}", path.display()));
+            self.fields.entry("name").or_insert_with(name);
+        }
+        name_by_target(&mut self.fields, Protocol::Mysql);
         self
     }
 

@@ -11,7 +11,7 @@ pub(super) mod teller;
 use serde_json::Value;
 
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::flags::{ALLOW, ENROLL_TOKEN, NAME, SERVER, SITE_NAME, VISIBLE};
+use crate::cli::args::flags::{ALLOW, ENROLL_TOKEN, SERVER, VISIBLE};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
@@ -98,14 +98,13 @@ fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failur
     }
     fields.insert("protocol".to_owned(), protocol.name().into());
     fields::set_flags(&mut fields, command, parsed)?;
-    name_site(&mut fields, parsed);
     name_by_target(&mut fields, protocol);
     let input = fields::checked(command, &fields)?;
     Ok((fields, input))
 }
 
 /// What nobody has named is called by its protocol and port: its site's name is no place for an address of this network.
-fn name_by_target(fields: &mut Fields, protocol: Protocol) {
+pub(super) fn name_by_target(fields: &mut Fields, protocol: Protocol) {
     let given = fields.get("port").and_then(Value::as_u64);
     let Some(port) = given.or_else(|| protocol.default_port().map(u64::from)) else {
         return;
@@ -122,20 +121,6 @@ fn name_by_target(fields: &mut Fields, protocol: Protocol) {
         for (field, text) in called {
             fields.entry(field.to_owned()).or_insert(text.into());
         }
-    }
-}
-
-/// The name that the user gave is the site's too, where it can be one.
-pub(super) fn name_site(fields: &mut Fields, parsed: &Parsed) {
-    let Some(name) = parsed.value(&NAME).filter(|_| !parsed.has(&SITE_NAME)) else {
-        return;
-    };
-    let lower = name.to_ascii_lowercase();
-    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let label = words.join("-");
-    if (3..=63).contains(&label.len()) {
-        fields.insert("site_name".to_owned(), label.into());
     }
 }
 
