@@ -10,7 +10,6 @@
 //! Nothing here knows how a tunnel or a database works.
 
 pub mod apps;
-pub mod one_shot;
 pub mod quick_setup;
 
 mod api;
