@@ -10,19 +10,20 @@
 //! Nothing here knows how a tunnel or a database works.
 
 pub mod apps;
-pub mod one_shot;
 pub mod quick_setup;
 
 mod api;
 mod app_state;
 mod connection;
 mod expiry;
+mod gateway;
 mod local_api;
 mod own_listeners;
 mod remote;
 mod server_choice;
 pub mod server_store;
 mod server_url;
+mod visits;
 mod web_client;
 
 use std::io;
@@ -201,6 +202,7 @@ fn begin(core: &Arc<AppState>) {
         log::warn!("no application is connected at the start: {error}");
         Vec::new()
     });
+    web_client::sweep(core, &apps);
     for app in apps {
         core.end_in_time(&app);
         if !app.autoconnect || core.expiries.is_over(&app) {

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::error::{self, ConnectError};
-use super::health::{Health, HealthState};
+use super::health::{Answer, Health, HealthState};
 use super::result::{ConnectResult, HostKey, class_name};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
+use crate::manager::visits::Visits;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Tunnel;
 
@@ -24,6 +25,8 @@ pub(crate) struct ConnectionRecord {
     change: (Sender<()>, Receiver<()>),
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
+    /// Who was here, by the application's gateway.
+    visits: Arc<Visits>,
 }
 
 impl ConnectionRecord {
@@ -36,7 +39,13 @@ impl ConnectionRecord {
             retry: crossbeam_channel::bounded(1),
             change: crossbeam_channel::bounded(1),
             done,
+            visits: Arc::default(),
         })
+    }
+
+    /// Who was here.
+    pub(crate) fn visits(&self) -> Arc<Visits> {
+        Arc::clone(&self.visits)
     }
 
     /// The stop signal: closed when it is given.
@@ -73,7 +82,9 @@ impl ConnectionRecord {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
-        status.result(snapshot.as_ref())
+        let has_gateway = status.made_from.protocol.has_gateway();
+        let visitors = has_gateway.then(|| self.visits.visitors());
+        status.result(snapshot.as_ref(), visitors)
     }
 
     /// The same beside what is saved of the application now.
@@ -131,7 +142,7 @@ impl ConnectionRecord {
     }
 
     /// The application has answered, or why it has not; true where that is news.
-    pub(super) fn answered(&self, answer: Result<(), String>) -> bool {
+    pub(super) fn answered(&self, answer: Answer) -> bool {
         self.status().health.take(answer)
     }
 
