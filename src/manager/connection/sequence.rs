@@ -40,6 +40,8 @@ pub(super) struct HeldResources {
     tunnel: Option<OpenTunnel>,
     port: Option<PortReservation>,
     web_client: Option<WebClient>,
+    /// Asks visitors for the code, where an application that speaks HTTP needs that here.
+    door: Option<Arc<Door>>,
     /// What the server has answered last.
     setup: Option<Setup>,
 }
@@ -61,11 +63,19 @@ impl HeldResources {
         if let Some(client) = &mut self.web_client {
             client.admit(enforcement, site_url);
         }
+        if let (Some(door), Some(code)) = (&self.door, &enforcement.code) {
+            door.admit(code, enforcement.generation);
+        }
+    }
+
+    /// Whether somebody asks for the code, where that is this end's to do.
+    pub(super) fn asks_as(&self, enforcement: &Enforcement) -> bool {
+        !enforcement.asks_here || self.door.is_some() || self.web_client.is_some()
     }
 
     /// Gives back all but the web client.
     pub(super) fn leave_port(&mut self) {
-        (self.tunnel, self.port) = (None, None);
+        (self.tunnel, self.port, self.door) = (None, None, None);
     }
 }
 
@@ -106,6 +116,7 @@ impl ConnectionWork<'_> {
         let remote = self.core.servers.of(url.origin())?;
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
+        held.door = self.door(&enforcement, &setup);
         held.admit(&enforcement, &setup.app.site_url);
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
@@ -224,11 +235,13 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
+        settings.max_streams = self.app.sharing.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
         if self.app.protocol.has_gateway() {
-            let gateway = self.gateway(setup, names, &may_dial, missed.clone());
+            let door = held.door.clone();
+            let gateway = self.gateway((setup, names), door, &may_dial, missed.clone());
             settings.serve = Some(gateway::serve(gateway));
         }
         settings.target_missed = Some(missed);
@@ -256,25 +269,35 @@ impl ConnectionWork<'_> {
         )
     }
 
+    /// What asks for the code here.
+    fn door(&self, enforcement: &Enforcement, setup: &Setup) -> Option<Arc<Door>> {
+        let is_needed = enforcement.asks_here && self.app.protocol.has_gateway();
+        let code = enforcement.code.as_ref().filter(|_| is_needed)?;
+        let (name, site_url) = (&self.app.name, &setup.app.site_url);
+        Some(Arc::new(Door::new(
+            name,
+            setup.app_id(),
+            Code::new(code),
+            site_url,
+        )))
+    }
+
     /// What stands between the tunnel and an application that speaks HTTP.
     fn gateway(
         &self,
-        setup: &Setup,
-        names: &Arc<SiteNames>,
+        (setup, names): (&Setup, &Arc<SiteNames>),
+        door: Option<Arc<Door>>,
         may_dial: &MayDial,
         missed: Sender<()>,
     ) -> SiteGateway {
-        let (app, site_url) = (&self.app, &setup.app.site_url);
+        let app = &self.app;
         let is_tls = app.protocol == Protocol::Https;
-        let code = &setup.api_key.code;
-        let is_asked_here = app.invisible && !setup.is_of_relay() && !code.is_empty();
         SiteGateway {
             target: (app.ip.clone(), app.port),
             names: Arc::clone(names),
             // Whose certificate it is nobody can say, as the form does.
             tls: is_tls.then(Tls::unverified),
-            door: is_asked_here
-                .then(|| Door::new(&app.name, setup.app_id(), Code::new(code), site_url)),
+            door,
             is_server_ours: setup.is_of_relay(),
             visits: self.record.visits(),
             may_dial: Some(Arc::clone(may_dial)),

@@ -17,7 +17,7 @@ pub(super) enum Applied {
     Done,
     /// The server has not heard of it: it is told again at this moment.
     Owed(Instant),
-    /// The server has assigned something else: only another sequence helps.
+    /// The server has assigned something else, or sees to less: only another sequence helps.
     Elsewhere,
 }
 
@@ -84,6 +84,9 @@ impl ConnectionWork<'_> {
             }
         }
         let enforcement = Enforcement::of(&self.app, held.setup())?;
+        if !held.asks_as(&enforcement) {
+            return Ok(Applied::Elsewhere);
+        }
         self.record.has_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }

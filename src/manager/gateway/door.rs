@@ -1,6 +1,7 @@
 //! The sign-in of an invisible application whose server asks for no code: page, form and cookie are those of a relay.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use crate::http::auth::Code;
 use crate::http::h1::head::Head;
@@ -9,11 +10,13 @@ use crate::relay::gateway::{
     Down, ForwardDefaults, GatewayConfig, GatewayState, Origin, Served, Site, SiteRequest, answer,
     is_sign_in,
 };
+use crate::sync::Mutex;
 
 /// Asks for one application's code.
 pub(crate) struct Door {
     state: GatewayState,
-    site: Site,
+    /// As visitors are let in now.
+    site: Mutex<Arc<Site>>,
 }
 
 impl Door {
@@ -21,12 +24,17 @@ impl Door {
     pub(crate) fn new(name: &str, app_id: &str, code: Code, site_url: &str) -> Door {
         let mut config = GatewayConfig::new("", 0);
         config.secure = site_url.starts_with("https:");
-        let mut site = Site::new(name, app_id, Box::new(|| Err(Down::Tunnel)));
-        site.code = Some(code);
         Door {
             state: GatewayState::without_sites(config),
-            site,
+            site: Mutex::new(Arc::new(site(name, app_id, code, 0))),
         }
+    }
+
+    /// From now on this code lets visitors in. Who came in by another, or when this was another number, is signed in no
+    /// more.
+    pub(crate) fn admit(&self, code: &str, generation: u64) {
+        let mut kept = self.site.lock();
+        *kept = Arc::new(site(&kept.name, &kept.app_id, Code::new(code), generation));
     }
 
     /// Answers a request that does not get in, or that is for the sign-in itself; none for one that passes.
@@ -39,6 +47,7 @@ impl Door {
         host: &[u8],
         visitor: &mut dyn ClientConnection,
     ) -> Option<Served> {
+        let site = Arc::clone(&self.site.lock());
         let nobody = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let shown = String::from_utf8_lossy(host);
         let defaults = ForwardDefaults {
@@ -50,16 +59,22 @@ impl Door {
         let request = SiteRequest {
             head,
             host,
-            site: &self.site.name,
+            site: &site.name,
             origin: &origin,
         };
-        if is_sign_in(head, &self.site) {
-            return Some(self.state.enter(&request, &self.site, visitor));
+        if is_sign_in(head, &site) {
+            return Some(self.state.enter(&request, &site, visitor));
         }
-        if self.state.is_signed_in(&request, &self.site) {
+        if self.state.is_signed_in(&request, &site) {
             return None;
         }
         let page = self.state.asking(&request);
         Some(answer(head, visitor, page, false))
     }
+}
+
+fn site(name: &str, app_id: &str, code: Code, generation: u64) -> Site {
+    let mut site = Site::new(name, app_id, Box::new(|| Err(Down::Tunnel)));
+    (site.code, site.epoch) = (Some(code), generation);
+    site
 }

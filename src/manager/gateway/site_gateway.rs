@@ -23,7 +23,7 @@ pub(crate) struct SiteGateway {
     /// How it is spoken to; none for plain text.
     pub(crate) tls: Option<Tls>,
     /// Asks for the code; none where nobody has to show one, or the server asks.
-    pub(crate) door: Option<Door>,
+    pub(crate) door: Option<Arc<Door>>,
     /// Whether the server's own word about a visitor's address is believed.
     pub(crate) is_server_ours: bool,
     pub(crate) visits: Arc<Visits>,
