@@ -21,6 +21,8 @@ pub(crate) struct Whereabouts {
 /// A running manager.
 pub(crate) struct Manager {
     address: SocketAddr,
+    /// Its process.
+    pub(crate) pid: u32,
 }
 
 impl Manager {
@@ -29,17 +31,21 @@ impl Manager {
         let Some(said) = Instance::find(home)? else {
             return Ok(None);
         };
-        let address = serde_json::from_slice::<Whereabouts>(&said)
-            .ok()
-            .and_then(|said| address(&said.url));
-        match address {
-            Some(address) => Ok(Some(Self { address })),
+        let said = serde_json::from_slice::<Whereabouts>(&said).ok();
+        let found = said.and_then(|said| Some((address(&said.url)?, said.pid)));
+        match found {
+            Some((address, pid)) => Ok(Some(Self { address, pid })),
             None => Err(Failure::operation(format!(
                 "run/start.json in {} is damaged",
                 home.dir().display()
             ))
             .hint("end 'postern start' and start it again")),
         }
+    }
+
+    /// The address of its page.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
     }
 
     /// The `data` of the answer to one call.

@@ -21,7 +21,8 @@ use std::process::ExitCode;
 
 use args::root::ROOT;
 use commands::{
-    app, completions, man, plugin, relay, start, tunnel_client, tunnel_server, version,
+    app, completions, logs, man, plugin, relay, start, status, tunnel_client, tunnel_server,
+    version,
 };
 use failure::{Failure, quoted};
 use output::print;
@@ -63,6 +64,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "plugin" => plugin::run(rest),
         "start" => start::run(rest),
         "app" => app::run(rest),
+        "status" => status::run(rest),
+        "logs" => logs::run(rest),
         "relay" => relay::run(rest),
         "completions" => completions::run(rest),
         completions::NAMES => completions::names(rest),

@@ -1,9 +1,39 @@
 //! Commands that look after the rest: what is there, whether it works, and what belongs to the shell.
 
-use super::command::{Command, Kind};
-use super::table::JSON;
+use super::command::{Command, Flag, Kind};
+use super::table::{JSON, environment as env};
 
 const SHELLS: Kind = Kind::Choice(&["bash", "zsh", "fish"]);
+pub(crate) const FOLLOW: Flag =
+    Flag::switch("follow", "go on: print what comes, until Ctrl-C").alias("f");
+
+/// `postern status`.
+#[rustfmt::skip]
+pub(crate) const STATUS: Command = Command {
+    name: "status",
+    brief: "what is shared now, and through which servers",
+    about: "Shows whether the manager runs, its servers, and each application with what is in force.",
+    flags: &[JSON],
+    environment: &[env::HOME],
+    notes: "Exit status: 0 the manager runs, 1 it does not.",
+    ..Command::EMPTY
+};
+
+/// `postern logs`.
+#[rustfmt::skip]
+pub(crate) const LOGS: Command = Command {
+    name: "logs",
+    operands: "[NAME]",
+    operand_count: 0..=1,
+    operand_kinds: &[Kind::Application],
+    brief: "who was here: requests and statements of applications",
+    about: "Prints the last requests to an application, or the statements at a database; without a name, of all.",
+    flags: &[FOLLOW, JSON],
+    environment: &[env::HOME],
+    notes: "The manager keeps the last 500 of each application, in memory.",
+    ..Command::EMPTY
+};
+
 /// `postern completions`.
 #[rustfmt::skip]
 pub(crate) const COMPLETIONS: Command = Command {

@@ -12,7 +12,8 @@ pub(crate) static ROOT: Command = Command {
         MySQL-protocol databases.",
     flags: &[VERSION],
     commands: &[
-        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
+        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS,
+        &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
         &tunnel::CLIENT, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
     ],
     notes: "\

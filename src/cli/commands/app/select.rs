@@ -10,7 +10,7 @@ use crate::manager::app_store::{self, AppStore};
 use crate::store::DataDir;
 
 /// Every application as the API shows it; without a manager all are idle.
-pub(super) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
+pub(crate) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
     if let Some(manager) = manager {
         let answer = manager.call("GET", "/api/apps", None)?;
         return Ok(answer.as_array().cloned().unwrap_or_default());
@@ -26,15 +26,18 @@ pub(super) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Valu
     Ok(shown.collect())
 }
 
-/// The manager, without which nothing can be connected, and the application that is meant.
+/// The manager, without which nothing can be connected.
+pub(crate) fn manager(home: &DataDir) -> Result<Manager, Failure> {
+    Manager::find(home)?.ok_or_else(|| {
+        let message = format!("no 'postern start' runs on {}", home.dir().display());
+        Failure::operation(message).hint("run 'postern start' first: it keeps the connections")
+    })
+}
+
+/// The manager, and the application that is meant.
 pub(super) fn running(parsed: &Parsed) -> Result<(Manager, String), Failure> {
     let home = data_dir()?;
-    let Some(manager) = Manager::find(&home)? else {
-        let message = format!("no 'postern start' runs on {}", home.dir().display());
-        return Err(
-            Failure::operation(message).hint("run 'postern start' first: it keeps the connections")
-        );
-    };
+    let manager = manager(&home)?;
     let id = selected(parsed, &apps(&home, Some(&manager))?)?;
     Ok((manager, id))
 }
@@ -56,7 +59,11 @@ pub(super) fn is_plain_word(text: &str) -> bool {
 
 /// By identifier, or by a name that only one has.
 pub(super) fn selected(parsed: &Parsed, apps: &[Value]) -> Result<String, Failure> {
-    let typed = parsed.operand();
+    find(apps, parsed.operand())
+}
+
+/// By identifier, or by a name that only one has.
+pub(crate) fn find(apps: &[Value], typed: &str) -> Result<String, Failure> {
     let with = |member: &str| -> Vec<&Value> {
         apps.iter()
             .filter(|app| text(app, member) == typed)
