@@ -19,6 +19,8 @@ mod connection;
 mod local_api;
 mod own_listeners;
 mod remote;
+mod server_choice;
+pub mod server_store;
 mod server_url;
 mod web_client;
 
@@ -41,6 +43,9 @@ use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
 pub use connection::MAX_ACTIVE;
 pub use remote::DEFAULT_TUNNEL_PORT;
+use server_choice::ServerChoice;
+pub use server_choice::{ServerAccess, StandIn, chosen_server};
+use server_store::ServerStore;
 pub use server_url::ServerUrl;
 
 /// Threads that answer light requests; what writes files has threads of its own.
@@ -61,13 +66,13 @@ pub struct Options {
     pub run_dir: PathBuf,
     /// Which applications there are.
     pub applications: Applications,
-    /// The remote server of applications that name none.
+    /// The remote server of applications that name none, where the command line says it.
     pub server: Option<ServerUrl>,
-    /// Whether that server is a part of this program.
-    pub embedded: bool,
+    /// What serves them where neither that nor a default is there.
+    pub stand_in: StandIn,
     /// Where this program listens beside the manager, and what each is: no application may lead there.
     pub own_listeners: Vec<(SocketAddr, &'static str)>,
-    /// What lets an unknown connector enroll at `server`.
+    /// What lets an unknown connector enroll at `server`, or at the default.
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whether remote servers off this machine may be reached without TLS.
     pub insecure: bool,
@@ -134,6 +139,13 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
     let home = options.home;
     let (tunnels, connections) = (Arc::default(), Arc::default());
     let listeners = OwnListeners::new(options.own_listeners);
+    let choice = ServerChoice::new(
+        ServerStore::new(home.clone()),
+        options.server,
+        options.enroll_token,
+        options.stand_in,
+        options.insecure,
+    );
     let environment = Environment {
         credentials: CredentialStore::new(home.clone()),
         known: KnownServers::new(home.clone()),
@@ -155,10 +167,8 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         web_clients: options.web_clients,
         run_dir: options.run_dir,
         home,
-        server: options.server,
-        embedded: options.embedded,
+        choice,
         listeners,
-        enroll_token: options.enroll_token,
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,

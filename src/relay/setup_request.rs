@@ -197,7 +197,10 @@ impl Fields<'_> {
         let network = |text: &Value| text.as_str()?.parse().ok();
         let networks = given.and_then(|given| given.iter().map(network).collect());
         networks.unwrap_or_else(|| {
-            self.refuse(name, "at most 100 addresses or networks such as 192.0.2.0/24");
+            self.refuse(
+                name,
+                "at most 100 addresses or networks such as 192.0.2.0/24",
+            );
             Vec::new()
         })
     }
@@ -383,8 +386,10 @@ pub(super) mod tests {
         ] {
             assert!(with(changes.clone()).is_err(), "{changes}");
         }
-        let fine = with(json!({"code_sha256": "0F".repeat(32), "expires_in": 0, "generation": 7,
-            "allow": ["10.0.0.0/8", "::1"]}));
+        let fine = with(
+            json!({"code_sha256": "0F".repeat(32), "expires_in": 0, "generation": 7,
+            "allow": ["10.0.0.0/8", "::1"]}),
+        );
         let fine = fine.unwrap();
         assert_eq!(fine.code_sha256, Some([15; 32]));
         assert_eq!((fine.expires_in, fine.generation), (Some(0), 7));

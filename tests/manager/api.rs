@@ -170,6 +170,22 @@ fn the_server_keeps_to_its_description() {
     check("GET", &of(each[1]), each[1], None);
     check("GET", apps, apps, None);
     check("GET", "/api/tunnel", "/api/tunnel", None);
+    let servers = "/api/servers";
+    let known = json!({"url": far.quick.url(), "label": "far", "default": true});
+    let spare = json!({"url": "https://a.example"});
+    for body in [known, spare, json!({"url": "x"}), json!({"label": "x"})] {
+        check("POST", servers, servers, Some(body));
+    }
+    check("GET", servers, servers, None);
+    let encoded = far.quick.url().replace('/', "%2F");
+    for query in [
+        "",
+        "?url=https:%2F%2Fa.example",
+        "?url=https:%2F%2Fa.example",
+    ] {
+        check("DELETE", &format!("{servers}{query}"), servers, None);
+    }
+    check("DELETE", &format!("{servers}?url={encoded}"), servers, None);
     check("GET", "/api/plugins", "/api/plugins", None);
     check("GET", "/api/version", "/api/version", None);
     check(

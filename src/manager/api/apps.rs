@@ -30,6 +30,9 @@ fn with_connection(core: &AppState, app: &AppConfig) -> Value {
     let mut shown = app.to_json();
     let result = core.connections.result_beside(app);
     if let Some(members) = shown.as_object_mut() {
+        if app.server.is_none() && !core.choice.is_named() {
+            members.insert("server".into(), json!(app.used_server));
+        }
         let status = result
             .as_ref()
             .map_or(ConnectionState::Idle, |result| result.status);
@@ -61,10 +64,12 @@ pub(super) fn show(core: &Arc<AppState>, request: &Request) -> Answer {
 pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
     // Before the body is looked at: of an unknown one nothing else matters.
     core.apps.find(id(request)).map_err(failed)?;
-    let app = core
-        .apps
-        .replace(id(request), input(core, request)?)
-        .map_err(failed)?;
+    let mut input = input(core, request)?;
+    if core.choice.is_named() {
+        // No answer shows what it stays with where the command line names the server.
+        input = input.staying();
+    }
+    let app = core.apps.replace(id(request), input).map_err(failed)?;
     log::info!("application {}: changed", app.id);
     core.connections.application_has_changed(&app.id);
     core.retire_unused_main_tunnels();

@@ -27,6 +27,9 @@ pub struct AppConfig {
     /// The remote server's URL, where it is not the one of all.
     #[serde(default)]
     pub server: Option<String>,
+    /// Where it names no server: the URL of the one that it was connected through last, with which it stays.
+    #[serde(default)]
+    pub used_server: Option<String>,
     /// The tunnel server's port, where it is not what the remote server says.
     #[serde(default)]
     pub tunnel_port: Option<u16>,
@@ -132,6 +135,8 @@ impl AppConfig {
             username: None,
             auth_pass: None,
             autoconnect: false,
+            server: self.server.clone().or_else(|| self.used_server.clone()),
+            used_server: None,
             sharing: self.sharing.in_force(),
             code: None,
             signed_out: 0,

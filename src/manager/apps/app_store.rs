@@ -112,10 +112,17 @@ impl AppStore {
         })
     }
 
-    /// Notes that an application was connected now.
-    pub fn connected(&self, id: &str) -> Result<(), Error> {
+    /// Notes that an application was connected now; `through` is the URL of the server that it stays with, where it
+    /// names none.
+    pub fn connected(&self, id: &str, through: Option<&str>) -> Result<(), Error> {
         self.change(|apps| {
-            place(apps, id)?.last_connected_at = Some(rfc3339(SystemTime::now()));
+            let app = place(apps, id)?;
+            app.last_connected_at = Some(rfc3339(SystemTime::now()));
+            if app.server.is_none()
+                && let Some(through) = through
+            {
+                app.used_server = Some(through.to_owned());
+            }
             Ok(())
         })
     }
@@ -202,10 +209,12 @@ mod tests {
         let [first, second] = ["one", "two"].map(|name| store.add(draft(name)).unwrap());
         assert_eq!(store.list().unwrap(), [first.clone(), second.clone()]);
         let changed = store.replace(&first.id, draft("three")).unwrap();
-        store.connected(&first.id).unwrap();
+        store
+            .connected(&first.id, Some("https://a.example"))
+            .unwrap();
         let found = store.find(&first.id).unwrap();
         assert_eq!((found.name.as_str(), &found.id), ("three", &changed.id));
-        assert!(found.last_connected_at.is_some());
+        assert!(found.last_connected_at.is_some() && found.used_server.is_some());
         assert_eq!(store.remove(&first.id).unwrap(), found);
         assert!(matches!(store.find(&first.id), Err(Error::Unknown(_))));
         assert!(matches!(store.remove(&first.id), Err(Error::Unknown(_))));

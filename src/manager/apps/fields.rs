@@ -83,6 +83,7 @@ impl Reader<'_> {
             ip,
             port: self.port_or_default(protocol, port),
             server: self.server(insecure),
+            used_server: None,
             tunnel_port: self.port("tunnel_port"),
             invisible: self.invisible(protocol, invisible),
             site_name: self.site_name(),

@@ -14,7 +14,9 @@ use super::gateway_state::GatewayState;
 use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
-use super::replies::{answer, has_changed, has_ended, message, not_for_you, target_is_down, too_busy, tunnel_is_down};
+use super::replies::{
+    answer, has_changed, has_ended, message, not_for_you, target_is_down, too_busy, tunnel_is_down,
+};
 use super::request_head::{self, asks_for_websocket, is_repeatable};
 use super::site::{Down, PresentVisitor, Site};
 use super::site_request::{Served, SiteRequest, path};

@@ -232,9 +232,10 @@ impl PortListener {
             return log::debug!("a visitor from {address} is turned away: not allowed here");
         }
         match self.permits.take(&self.owner, address) {
-            Some(permit) => self
-                .mux
-                .serve_visitor(visitor, &self.target, &self.visits.stats, permit),
+            Some(permit) => {
+                self.mux
+                    .serve_visitor(visitor, &self.target, &self.visits.stats, permit)
+            }
             None => log::debug!("a visitor from {address} is turned away: too many visitors"),
         }
     }
