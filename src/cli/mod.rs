@@ -21,8 +21,8 @@ use std::process::ExitCode;
 
 use args::root::ROOT;
 use commands::{
-    app, completions, logs, man, plugin, relay, start, status, tunnel_client, tunnel_server,
-    version,
+    app, completions, logs, man, plugin, relay, server, service, start, status, tunnel_client,
+    tunnel_server, version,
 };
 use failure::{Failure, quoted};
 use output::print;
@@ -66,6 +66,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "app" => app::run(rest),
         "status" => status::run(rest),
         "logs" => logs::run(rest),
+        "server" => server::run(rest),
+        "service" => service::run(rest),
         "relay" => relay::run(rest),
         "completions" => completions::run(rest),
         completions::NAMES => completions::names(rest),

@@ -12,7 +12,7 @@ pub(crate) static ROOT: Command = Command {
         MySQL-protocol databases.",
     flags: &[VERSION],
     commands: &[
-        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS,
+        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS, &operations::server::GROUP, &operations::service::GROUP,
         &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
         &tunnel::CLIENT, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
     ],

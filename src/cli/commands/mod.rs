@@ -7,6 +7,8 @@ pub(super) mod man;
 pub(super) mod mysql;
 pub(super) mod plugin;
 pub(super) mod relay;
+pub(super) mod server;
+pub(super) mod service;
 pub(super) mod start;
 pub(super) mod status;
 pub(super) mod tunnel_client;

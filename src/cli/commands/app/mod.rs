@@ -22,8 +22,8 @@ use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::app_store::AppStore;
 pub(crate) use listing::row;
-pub(crate) use select::{apps, find, manager};
-use select::{is_plain_word, of_store, running, selected, typed};
+pub(crate) use select::{apps, find, manager, of_store};
+use select::{is_plain_word, running, selected, typed};
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

@@ -91,6 +91,6 @@ pub(crate) fn find(apps: &[Value], typed: &str) -> Result<String, Failure> {
 }
 
 /// The stored list cannot be read or written.
-pub(super) fn of_store(error: app_store::Error) -> Failure {
+pub(crate) fn of_store(error: app_store::Error) -> Failure {
     Failure::operation(error.to_string()).hint_if(error.hint())
 }
