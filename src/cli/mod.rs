@@ -21,8 +21,8 @@ use std::process::ExitCode;
 
 use args::root::ROOT;
 use commands::{
-    app, completions, logs, man, plugin, relay, server, service, start, status, tunnel_client,
-    tunnel_server, version,
+    app, completions, docs, logs, man, plugin, relay, server, service, start, status,
+    tunnel_client, tunnel_server, version,
 };
 use failure::{Failure, quoted};
 use output::print;
@@ -67,6 +67,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "status" => status::run(rest),
         "logs" => logs::run(rest),
         "server" => server::run(rest),
+        "docs" => docs::run(rest),
         "service" => service::run(rest),
         "relay" => relay::run(rest),
         "completions" => completions::run(rest),

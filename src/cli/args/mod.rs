@@ -2,10 +2,10 @@
 
 pub(super) mod command;
 pub(super) mod completion;
+pub(super) mod help;
 pub(super) mod operations;
 pub(super) mod root;
 pub(super) mod table;
 pub(super) mod values;
 
-mod help;
 mod roff;

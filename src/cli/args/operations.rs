@@ -34,6 +34,23 @@ pub(crate) const LOGS: Command = Command {
     ..Command::EMPTY
 };
 
+pub(crate) const OPEN: Flag =
+    Flag::switch("open", "open it in the browser, at the running manager");
+
+/// `postern docs`.
+#[rustfmt::skip]
+pub(crate) const DOCS: Command = Command {
+    name: "docs",
+    operands: "[TOPIC]",
+    operand_count: 0..=1,
+    operand_kinds: &[Kind::Topic],
+    brief: "the manual",
+    about: "Prints a page of the manual, or without a topic the list of them.",
+    flags: &[OPEN],
+    notes: "The manager's page has them too, at /docs.",
+    ..Command::EMPTY
+};
+
 /// `postern completions`.
 #[rustfmt::skip]
 pub(crate) const COMPLETIONS: Command = Command {

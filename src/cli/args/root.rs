@@ -14,7 +14,7 @@ pub(crate) static ROOT: Command = Command {
     commands: &[
         &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS, &operations::server::GROUP, &operations::service::GROUP,
         &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
-        &tunnel::CLIENT, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
+        &tunnel::CLIENT, &operations::DOCS, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
     ],
     notes: "\
 The manager, a page that shares applications:  postern start

@@ -2,6 +2,7 @@
 
 pub(super) mod app;
 pub(super) mod completions;
+pub(super) mod docs;
 pub(super) mod logs;
 pub(super) mod man;
 pub(super) mod mysql;
