@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use args::root::ROOT;
 use commands::{
-    app, completions, docs, logs, man, plugin, relay, server, service, start, status,
+    app, completions, docs, doctor, logs, man, plugin, relay, server, service, start, status,
     tunnel_client, tunnel_server, version,
 };
 use failure::{Failure, quoted};
@@ -67,6 +67,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "status" => status::run(rest),
         "logs" => logs::run(rest),
         "server" => server::run(rest),
+        "doctor" => doctor::run(rest),
         "docs" => docs::run(rest),
         "service" => service::run(rest),
         "relay" => relay::run(rest),

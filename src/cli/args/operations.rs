@@ -7,6 +7,9 @@ const SHELLS: Kind = Kind::Choice(&["bash", "zsh", "fish"]);
 pub(crate) const FOLLOW: Flag =
     Flag::switch("follow", "go on: print what comes, until Ctrl-C").alias("f");
 
+pub(crate) const STRICT: Flag =
+    Flag::switch("strict", "end with status 1 where something is wrong");
+
 /// `postern status`.
 #[rustfmt::skip]
 pub(crate) const STATUS: Command = Command {
@@ -31,6 +34,17 @@ pub(crate) const LOGS: Command = Command {
     flags: &[FOLLOW, JSON],
     environment: &[env::HOME],
     notes: "The manager keeps the last 500 of each application, in memory.",
+    ..Command::EMPTY
+};
+
+/// `postern doctor`.
+#[rustfmt::skip]
+pub(crate) const DOCTOR: Command = Command {
+    name: "doctor",
+    brief: "look for what is wrong, and say what to do",
+    about: "Looks at everything that sharing needs, a line each, and says what to do. It changes nothing.",
+    flags: &[JSON, STRICT],
+    environment: &[env::HOME, env::SERVER, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
     ..Command::EMPTY
 };
 

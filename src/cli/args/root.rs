@@ -12,7 +12,7 @@ pub(crate) static ROOT: Command = Command {
         MySQL-protocol databases.",
     flags: &[VERSION],
     commands: &[
-        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS, &operations::server::GROUP, &operations::service::GROUP,
+        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS, &operations::DOCTOR, &operations::server::GROUP, &operations::service::GROUP,
         &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
         &tunnel::CLIENT, &operations::DOCS, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
     ],

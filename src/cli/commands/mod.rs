@@ -3,6 +3,7 @@
 pub(super) mod app;
 pub(super) mod completions;
 pub(super) mod docs;
+pub(super) mod doctor;
 pub(super) mod logs;
 pub(super) mod man;
 pub(super) mod mysql;

@@ -31,6 +31,11 @@ pub(super) enum Probe {
     Target(Protocol, String, u16, Option<MayDial>),
 }
 
+/// Asks an application once, without a password.
+pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
+    Probe::Target(app.protocol, app.ip.clone(), app.port, None).ask()
+}
+
 impl Probe {
     /// That of an application with its own address.
     pub(super) fn of(app: &AppConfig, may_dial: MayDial) -> Self {

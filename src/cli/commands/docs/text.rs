@@ -4,7 +4,7 @@ use crate::cli::args::help::wrapped;
 
 /// Columns of a line.
 const WIDTH: usize = 80;
-/// Columns of a table's cell, where a row has several.
+/// The most columns of a table's first cell.
 const CELL: usize = 36;
 
 /// The page without its head.
@@ -31,8 +31,8 @@ struct Writer {
     /// What stands before its first line: a bullet.
     mark: &'static str,
     is_verbatim: bool,
-    /// The cells of the row so far.
-    cells: Vec<String>,
+    /// The rows of the table so far, the last one unfinished.
+    rows: Vec<Vec<String>>,
 }
 
 impl Writer {
@@ -56,18 +56,24 @@ impl Writer {
                 self.blank_line();
                 self.is_verbatim = true;
             }
-            "td" | "th" | "tr" => self.block.clear(),
-            "/td" | "/th" => self.cells.push(std::mem::take(&mut self.block)),
-            "/tr" => self.end_row(),
+            "tr" => self.rows.push(Vec::new()),
+            "td" | "th" => self.block.clear(),
+            "/td" | "/th" => {
+                let cell = std::mem::take(&mut self.block);
+                if let Some(row) = self.rows.last_mut() {
+                    row.push(cell.trim().to_owned());
+                }
+            }
+            "/table" => self.end_table(),
             "/p" | "/li" | "/pre" | "/ul" | "/ol" | "/main" => self.end_block(),
-            "code" | "/code" if !self.is_verbatim && self.cells.is_empty() => {}
             _ => {}
         }
     }
 
     fn end_heading(&mut self) {
         let heading = wrapped(&std::mem::take(&mut self.block), WIDTH).join(" ");
-        self.push(&heading.to_uppercase());
+        self.push(&heading);
+        self.push(&"-".repeat(heading.chars().count()));
     }
 
     fn end_block(&mut self) {
@@ -82,19 +88,30 @@ impl Writer {
         self.push_wrapped(&block, mark, WIDTH);
     }
 
-    /// The first cell on a line of its own where the others do not fit beside it.
-    fn end_row(&mut self) {
-        let cells = std::mem::take(&mut self.cells);
-        let Some((first, rest)) = cells.split_first() else {
-            return;
-        };
-        let rest = rest.join("; ");
-        let line = format!("{:CELL$}{rest}", first.trim());
-        if first.trim().chars().count() + 2 <= CELL && line.chars().count() <= WIDTH {
-            return self.push(line.trim_end());
+    /// The first cells in a column; the others of a row beside it.
+    fn end_table(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        let length = |row: &Vec<String>| row.first().map_or(0, |cell| cell.chars().count());
+        let column = rows.iter().map(length).max().unwrap_or(0).min(CELL);
+        for row in &rows {
+            let Some((first, rest)) = row.split_first() else {
+                continue;
+            };
+            let rest = rest.join("; ");
+            let mut first = first.as_str();
+            if length(row) > column {
+                self.push(first);
+                first = "";
+            }
+            for line in wrapped(&rest, WIDTH - column - 2) {
+                self.push(format!("{first:column$}  {line}").trim_end());
+                first = "";
+            }
+            if rest.is_empty() {
+                self.push(first);
+            }
         }
-        self.push(first.trim());
-        self.push_wrapped(&rest, "    ", WIDTH);
+        self.block.clear();
     }
 
     /// `mark` stands before the first line; spaces of its width before the others.
@@ -142,10 +159,7 @@ mod tests {
             <table><tbody><tr><td><code>k</code></td><td>v</td></tr></tbody></table></main>";
         assert_eq!(
             of_html(html),
-            format!(
-                "ONE WORD\n\nRun a <b> now.\n\n- first\n- second\n\n    $ x\n      y\n\n{:36}v\n",
-                "k"
-            )
+            "One word\n--------\n\nRun a <b> now.\n\n- first\n- second\n\n    $ x\n      y\n\nk  v\n"
         );
     }
 }
