@@ -64,7 +64,14 @@ struct HeadAnswer {
 
 /// Asks an application once, without a password.
 pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
-    Probe::Target(app.protocol, app.ip.clone(), app.port, None).ask()
+    let target = TargetProbe {
+        protocol: app.protocol,
+        host: app.ip.clone(),
+        port: app.port,
+        may_dial: None,
+        names: None,
+    };
+    Probe::Target(target).ask().map_err(|failing| failing.error)
 }
 
 impl Probe {
