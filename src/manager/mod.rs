@@ -10,6 +10,7 @@
 //! Nothing here knows how a tunnel or a database works.
 
 pub mod apps;
+pub mod diagnosis;
 pub mod quick_setup;
 
 mod api;

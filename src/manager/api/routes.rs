@@ -37,6 +37,13 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             assets::page(request, "manage/index.html")
         })
         .on(Method::Get, "/assets/*", assets::asset)
+        .on(Method::Get, "/docs", |request| {
+            assets::page(request, "docs/index.html")
+        })
+        .on(Method::Get, "/docs/{page}", |request| {
+            let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
+            assets::page(request, &name)
+        })
         .on(Method::Get, "/api/openapi.json", |request| {
             request.respond(Response::new(200, "application/json", OPENAPI));
         })
