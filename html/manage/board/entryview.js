@@ -1,5 +1,5 @@
 // What is in an application's list item. It is built once and updated in place, so no button moves under the pointer.
-import { fill, focusedIn, h, icon, iconButton, query, setIcon } from '../../common/dom.js';
+import { fill, focusedIn, h, icon, iconButton, query } from '../../common/dom.js';
 import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
 import { isExpired } from '../core/remaining.js';
@@ -164,8 +164,8 @@ export class EntryView {
     relabel(this.act, label, name);
     if (this.act.dataset.icon !== symbol) {
       this.act.dataset.icon = symbol;
-      if (query(this.act, '.icon')) setIcon(this.act, symbol);
-      else this.act.prepend(icon(symbol));
+      query(this.act, '.icon')?.remove();
+      if (symbol) this.act.prepend(icon(symbol));
     }
     relabel(this.stop, word ?? 'Disconnect', name);
     setAttribute(this.more, 'aria-label', `More for ${name}`);
@@ -179,8 +179,8 @@ export class EntryView {
     const connection = app.connection ?? {};
     if (isExpired(app, Date.now())) return { label: 'Extend …', kind: 'primary', symbol: 'history', run: () => this.#actions.extend(app) };
     const { host_key: key, server } = connection;
-    if (isHostKey(key)) return { label: 'Compare keys …', symbol: 'key', run: () => this.#actions.trust(key) };
-    if (server && areCredentialsRefused(connection)) return { label: 'Start afresh …', kind: 'primary', symbol: 'key', run: () => this.#actions.resetServer(server, app) };
+    if (isHostKey(key)) return { label: 'Compare keys …', symbol: '', run: () => this.#actions.trust(key) };
+    if (server && areCredentialsRefused(connection)) return { label: 'Start afresh …', kind: 'primary', symbol: '', run: () => this.#actions.resetServer(server, app) };
     if (this.#status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: () => (Number.isFinite(connection.next_retry_ms) ? this.#actions.retry(app) : this.#actions.connect(app)) };
     return { label: 'Connect', kind: 'primary', symbol: 'plug', run: () => this.#actions.connect(app) };
   }
