@@ -63,7 +63,7 @@ export class EntryView {
     this.stop = h('button', { type: 'button', class: 'button', data: { end: '' }, on: { click: (event) => this.#stop(event) } }, h('span'));
     const more = iconButton('dots', 'More', () => openMenu(more, menuOf(this.#app, this.#status, this.#actions, (what) => this.#openLog(what))), { 'data-more': '', 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
     this.more = more;
-    this.element.append(this.dot, this.toggle, this.word, this.target, this.badges, this.line, ...this.address.nodes, ...this.rates.nodes, ...this.end.nodes, this.detail,
+    this.element.append(this.dot, this.toggle, h('p', { class: 'card-facts' }, this.word, this.target), this.badges, this.line, ...this.address.nodes, ...this.rates.nodes, ...this.end.nodes, this.detail,
       h('div', { class: 'card-foot' }, h('div', { class: 'slot' }, this.act, this.stop), this.more));
   }
 
@@ -117,7 +117,7 @@ export class EntryView {
   #word(isOver) {
     const { connection } = this.#app;
     if (isOver) return 'expired';
-    if (this.#around.isDead) return this.#status === 'idle' ? WORDS.idle : `was ${this.#status}`;
+    if (this.#around.isDead) return this.#status === 'idle' ? WORDS.idle : this.#status === 'failed' ? 'had failed' : `was ${this.#status}`;
     if (this.#status === 'connecting' && isReconnecting(connection)) return 'reconnecting…';
     return healthError(this.#app) ? 'connected, no answer' : WORDS[this.#status];
   }
