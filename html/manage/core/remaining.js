@@ -46,7 +46,7 @@ export function isExpired(app, now) {
 export function endText(app, now, short = false) {
   const end = endOf(app, now);
   if (!end) return '';
-  if (!end.isOver) return short ? lengthText(end.at - now) : `${end.isLive ? 'Ends' : 'May be shared until it ends'} in ${lengthText(end.at - now)}`;
+  if (!end.isOver) return short ? lengthText(end.at - now) : `Ends in ${lengthText(end.at - now)}`;
   if (end.isLive) return short ? 'ending' : 'Ending now';
   return short ? 'expired' : `Expired ${agoText(new Date(end.at).toISOString(), now)}`;
 }

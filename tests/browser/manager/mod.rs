@@ -10,6 +10,6 @@ mod hostile;
 mod keyboard;
 mod looks;
 mod outage;
-mod sharing;
+mod sharerow;
 mod table;
 mod truth;

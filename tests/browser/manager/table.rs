@@ -166,7 +166,7 @@ fn five_hundred_applications_are_drawn_once() {
     );
     page.press("/");
     page.type_text("application 49");
-    page.wait_for("eyes.first('#heading').innerText === 'Applications (11 of 500)'");
+    page.wait_for("eyes.first('#heading').innerText === 'Applications (15 of 500)'");
     page.press("Escape");
     look(&board, "five-hundred");
 }
