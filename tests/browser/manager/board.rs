@@ -129,6 +129,7 @@ pub(crate) fn card(id: &str) -> String {
 
 /// Installs what the tests look with.
 pub(crate) fn see(page: &Page) {
+    page.expect_error("/api/servers");
     page.call(
         "Page.addScriptToEvaluateOnNewDocument",
         json!({"source": EYES}),

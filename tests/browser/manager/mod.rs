@@ -10,3 +10,4 @@ mod hostile;
 mod keyboard;
 mod looks;
 mod outage;
+mod sharing;
