@@ -110,6 +110,10 @@ fn dialogs_and_the_empty_page_are_accessible_in_every_look() {
     page.press("Tab");
     page.eval("document.querySelector('.form-more').open = true");
     look(&board, "form-database");
+    for protocol in ["https", "ssh", "tcp"] {
+        board.protocol(protocol);
+        look(&board, &format!("form-{protocol}"));
+    }
     page.click("dialog text=Cancel");
     page.wait_for("document.querySelectorAll('dialog').length === 2");
     look(&board, "discard");

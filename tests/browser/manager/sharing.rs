@@ -179,7 +179,7 @@ fn how_it_is_shared_is_saved_shown_again_and_cleared() {
     board.fill("host_header-other", "app.lan:8080");
     board.fill("group", "work");
     board.fill("max_streams", "7");
-    page.click("#field-audit");
+    page.eval("document.querySelector('#field-audit').click()");
     save(&board);
     let app = board.apps().remove(0);
     assert_eq!(
@@ -216,7 +216,7 @@ fn how_it_is_shared_is_saved_shown_again_and_cleared() {
     for field in ["allow", "group", "max_streams"] {
         board.fill(field, "");
     }
-    page.click("#field-audit");
+    page.eval("document.querySelector('#field-audit').click()");
     save(&board);
     let app = board.apps().remove(0);
     assert_eq!(
