@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use zeroize::Zeroizing;
-
 use super::apps::app::AppConfig;
 use super::apps::app_store::AppStore;
 use super::connection::{Connections, PortReservations};
 use super::own_listeners::OwnListeners;
 use super::remote::Servers;
+use super::server_choice::ServerChoice;
 use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::{CredentialStore, DataDir};
@@ -31,41 +30,40 @@ pub(crate) struct AppState {
     pub(crate) ports: PortReservations,
     pub(crate) plugins: plugin::Registry,
     pub(crate) web_clients: &'static dyn WebClients,
-    /// The remote server of applications that name none.
-    pub(crate) server: Option<ServerUrl>,
-    /// Whether that is a part of this program.
-    pub(crate) embedded: bool,
+    /// Which remote server an application is connected through.
+    pub(crate) choice: ServerChoice,
     /// Where this program listens.
     pub(crate) listeners: OwnListeners,
-    pub(crate) enroll_token: Option<Zeroizing<String>>,
     /// Whether remote servers may be reached without TLS.
     pub(crate) insecure: bool,
     pub(crate) check_other_users: bool,
+    /// Whether the main tunnels are this process's to keep.
+    pub(crate) keeps_main_tunnels: bool,
     pub(crate) notices: Vec<String>,
 }
 
 impl AppState {
-    /// The remote server that an application is connected through.
+    /// The remote server that an application is connected through next.
     pub(crate) fn server_of(&self, app: &AppConfig) -> Result<ServerUrl, String> {
-        match (&app.server, &self.server) {
-            (Some(own), _) => ServerUrl::parse(own, self.insecure),
-            (None, Some(server)) => Ok(server.clone()),
-            (None, None) => Err(
-                "no server is named: start with --server URL, or give the application one".into(),
-            ),
-        }
+        let servers = self.choice.now().map_err(|error| error.to_string())?;
+        servers.of(app)
     }
 
     /// Whether applications are connected through the server with this origin, or are to be. True where that cannot be
     /// told.
     pub(crate) fn is_in_use(&self, origin: &str) -> bool {
         let leads_there = |server: &ServerUrl| server.origin() == origin;
-        self.server.as_ref().is_some_and(leads_there)
-            || !self.connections.through(origin).is_empty()
-            || self.apps.list().map_or(true, |apps| {
-                let mut servers = apps.iter().map(|app| self.server_of(app));
-                servers.any(|server| server.is_ok_and(|server| leads_there(&server)))
-            })
+        if !self.connections.through(origin).is_empty() {
+            return true;
+        }
+        let (Ok(servers), Ok(apps)) = (self.choice.now(), self.apps.list()) else {
+            return true;
+        };
+        let default = servers.default();
+        default.is_ok_and(|server| server.as_ref().is_some_and(leads_there))
+            || apps
+                .iter()
+                .any(|app| servers.of(app).is_ok_and(|server| leads_there(&server)))
     }
 
     /// Ends the main tunnels of servers that no application is connected through, or is to be.

@@ -19,6 +19,8 @@ mod connection;
 mod local_api;
 mod own_listeners;
 mod remote;
+mod server_choice;
+pub mod server_store;
 mod server_url;
 mod web_client;
 
@@ -41,6 +43,9 @@ use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
 pub use connection::MAX_ACTIVE;
 pub use remote::DEFAULT_TUNNEL_PORT;
+use server_choice::ServerChoice;
+pub use server_choice::{ServerAccess, StandIn, chosen_server};
+use server_store::ServerStore;
 pub use server_url::ServerUrl;
 
 /// Threads that answer light requests; what writes files has threads of its own.
@@ -59,13 +64,15 @@ pub struct Options {
     pub listener: TcpListener,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
-    /// The remote server of applications that name none.
+    /// Which applications there are.
+    pub applications: Applications,
+    /// The remote server of applications that name none, where the command line says it.
     pub server: Option<ServerUrl>,
-    /// Whether that server is a part of this program.
-    pub embedded: bool,
+    /// What serves them where neither that nor a default is there.
+    pub stand_in: StandIn,
     /// Where this program listens beside the manager, and what each is: no application may lead there.
     pub own_listeners: Vec<(SocketAddr, &'static str)>,
-    /// What lets an unknown connector enroll at `server`.
+    /// What lets an unknown connector enroll at `server`, or at the default.
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whether remote servers off this machine may be reached without TLS.
     pub insecure: bool,
@@ -77,6 +84,16 @@ pub struct Options {
     pub web_clients: &'static dyn WebClients,
     /// What the page is to tell the user, calmly.
     pub notices: Vec<String>,
+}
+
+/// Which applications a process works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applications {
+    /// Those of the user's list: this process keeps the main tunnels too.
+    Stored,
+    /// Those alone that it is given, for as long as it lives. Beside it a process may work for the list, with the same
+    /// credentials.
+    Temporary,
 }
 
 /// Why it could not start.
@@ -122,6 +139,13 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
     let home = options.home;
     let (tunnels, connections) = (Arc::default(), Arc::default());
     let listeners = OwnListeners::new(options.own_listeners);
+    let choice = ServerChoice::new(
+        ServerStore::new(home.clone()),
+        options.server,
+        options.enroll_token,
+        options.stand_in,
+        options.insecure,
+    );
     let environment = Environment {
         credentials: CredentialStore::new(home.clone()),
         known: KnownServers::new(home.clone()),
@@ -132,7 +156,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         check_other_users: options.check_other_users,
     };
     let core = AppState {
-        apps: app_store::AppStore::new(home.clone()),
+        apps: options.applications.store(&home),
         credentials: CredentialStore::new(home.clone()),
         known: KnownServers::new(home.clone()),
         plugins: plugin::Registry::new(home.clone()),
@@ -143,19 +167,30 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         web_clients: options.web_clients,
         run_dir: options.run_dir,
         home,
-        server: options.server,
-        embedded: options.embedded,
+        choice,
         listeners,
-        enroll_token: options.enroll_token,
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,
+        keeps_main_tunnels: options.applications == Applications::Stored,
     };
     (Arc::new(core), options.listener)
 }
 
+impl Applications {
+    fn store(self, home: &DataDir) -> app_store::AppStore {
+        match self {
+            Self::Stored => app_store::AppStore::new(home.clone()),
+            Self::Temporary => app_store::AppStore::in_memory(),
+        }
+    }
+}
+
 /// What the program does of itself at its start.
 fn begin(core: &Arc<AppState>) {
+    if !core.keeps_main_tunnels {
+        return;
+    }
     begin_main_tunnels(core);
     let apps = core.apps.list().unwrap_or_else(|error| {
         log::warn!("no application is connected at the start: {error}");

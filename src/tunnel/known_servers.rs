@@ -117,6 +117,12 @@ impl KnownServers {
         Some(pin.kind).filter(|kind| !kind.is_empty())
     }
 
+    /// The fingerprint of the pinned key.
+    pub fn fingerprint(&self, server: &str) -> Option<String> {
+        let pin = self.read().ok()?.servers.remove(&self.entry(server))?;
+        Some(pin.fingerprint)
+    }
+
     /// Pins the key with this fingerprint where none is pinned.
     pub fn pin_first(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
         let server = self.entry(server);

@@ -130,6 +130,16 @@ fn the_server_keeps_to_its_description() {
     check("PUT", "/api/apps/none", app, Some(target.app()));
     check("GET", &of(app), app, None);
     check("GET", "/api/apps/none", app, None);
+    let shares = "/api/shares";
+    check("POST", shares, shares, Some(json!({"protocol": "http"})));
+    let lease = "00112233445566aa";
+    let mut shared = target.app();
+    shared["lease"] = json!(lease);
+    check("POST", shares, shares, Some(shared.clone()));
+    let home = postern::store::DataDir::at(manager.home().path().to_owned());
+    let _held = postern::store::Lease::take(&home, lease).unwrap();
+    check("POST", shares, shares, Some(shared.clone()));
+    check("POST", shares, shares, Some(shared));
     let each = [
         "/api/connect/{id}",
         "/api/status/{id}",
@@ -160,6 +170,22 @@ fn the_server_keeps_to_its_description() {
     check("GET", &of(each[1]), each[1], None);
     check("GET", apps, apps, None);
     check("GET", "/api/tunnel", "/api/tunnel", None);
+    let servers = "/api/servers";
+    let known = json!({"url": far.quick.url(), "label": "far", "default": true});
+    let spare = json!({"url": "https://a.example"});
+    for body in [known, spare, json!({"url": "x"}), json!({"label": "x"})] {
+        check("POST", servers, servers, Some(body));
+    }
+    check("GET", servers, servers, None);
+    let encoded = far.quick.url().replace('/', "%2F");
+    for query in [
+        "",
+        "?url=https:%2F%2Fa.example",
+        "?url=https:%2F%2Fa.example",
+    ] {
+        check("DELETE", &format!("{servers}{query}"), servers, None);
+    }
+    check("DELETE", &format!("{servers}?url={encoded}"), servers, None);
     check("GET", "/api/plugins", "/api/plugins", None);
     check("GET", "/api/version", "/api/version", None);
     check(

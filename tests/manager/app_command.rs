@@ -190,7 +190,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let failed = manager.home().run(&["app", "connect", "printer"]);
     let expected = format!(
         "postern: the server answered 403: {said}\n\
-         give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it\n"
+         give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it\n"
     );
     assert_eq!((failed.code, failed.stderr), (Some(4), expected));
     far.quick

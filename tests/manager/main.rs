@@ -17,6 +17,7 @@ mod many;
 mod quick_setup;
 mod reset;
 mod returning;
+mod servers;
 mod start;
 mod stop;
 mod streams;

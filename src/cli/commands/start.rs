@@ -17,7 +17,8 @@ use crate::cli::output::print;
 use crate::cli::plugins::BuiltIns;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve, systemd};
-use crate::manager::{self, Options, Running, ServerUrl};
+use crate::manager::server_store::ServerStore;
+use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::relay;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
 use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
@@ -25,15 +26,12 @@ use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
 
-/// The server that applications are connected through.
+/// What serves applications where no server is named.
 #[derive(Default)]
-struct RemoteServer {
-    server: Option<ServerUrl>,
-    enroll_token: Option<Zeroizing<String>>,
-    /// Where the server is a part of this process.
+struct OwnRelay {
+    stand_in: StandIn,
+    /// Where it is a part of this process.
     embedded: Option<Embedded>,
-    /// What the page is to say about it.
-    notices: Vec<String>,
 }
 
 /// What the command line says.
@@ -66,21 +64,26 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     }
     let run_dir = serve::run_dir(Some(&home), &watch)?;
     let check_other_users = !parsed.has(&ALLOW_OTHER_USERS);
-    let mut remote = settings.remote_server(&home, &run_dir, check_other_users);
-    let embedded = remote.embedded.take();
+    let OwnRelay { stand_in, embedded } =
+        if settings.is_connected_elsewhere(&ServerStore::new(home.clone()))? {
+            OwnRelay::default()
+        } else {
+            OwnRelay::start(&home, &run_dir, check_other_users)
+        };
     let running = manage(Options {
         home,
         listener,
         run_dir: run_dir.path().to_owned(),
-        server: remote.server,
-        embedded: embedded.is_some(),
+        applications: manager::Applications::Stored,
+        server: settings.server.clone(),
+        stand_in,
         own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),
-        enroll_token: remote.enroll_token,
+        enroll_token: settings.enroll_token.clone(),
         insecure: settings.insecure,
         allow_hosts: parsed.values(&ALLOW_HOST),
         check_other_users,
         web_clients: &BuiltIns,
-        notices: remote.notices,
+        notices: Vec::new(),
     })?;
     announce(&instance, &running)?;
     // Before the first line: who reads it may send the signal at once.
@@ -114,65 +117,84 @@ impl Settings {
         })
     }
 
-    /// The named server; else the embedded relay.
-    fn remote_server(
-        &self,
-        home: &DataDir,
-        run_dir: &RunDir,
-        check_other_users: bool,
-    ) -> RemoteServer {
-        if self.server.is_some() {
-            return RemoteServer {
-                server: self.server.clone(),
-                enroll_token: self.enroll_token.clone(),
-                ..RemoteServer::default()
-            };
-        }
-        match embedded::start(home, run_dir.path(), check_other_users) {
-            Ok(embedded) => RemoteServer::embedded(embedded),
-            Err(NotEmbedded::Beside(Some(relay))) => RemoteServer::beside(relay),
-            Err(error) => {
-                log::warn!("no relay is embedded: {error}");
-                RemoteServer {
-                    notices: vec![format!(
-                        "Nothing can be connected yet: {error}. Start with --server URL, or set {SERVER_VARIABLE}."
-                    )],
-                    ..RemoteServer::default()
-                }
+    /// Whether a server is named, or the user has a default. One that is named is known from then on.
+    fn is_connected_elsewhere(&self, known: &ServerStore) -> Result<bool, Failure> {
+        if let Some(server) = &self.server {
+            if let Err(error) = known.remember(server) {
+                log::debug!("the server is not remembered: {error}");
             }
+            return Ok(true);
         }
+        let list = known.read()?;
+        let Some(default) = list.default_server() else {
+            return Ok(false);
+        };
+        ServerUrl::parse(&default.url, self.insecure).map_err(|why| {
+            Failure::operation(format!("the default server: {why}"))
+                .hint("name another with 'postern server default URL', or with --server")
+        })?;
+        Ok(true)
     }
 }
 
-impl RemoteServer {
-    /// A relay of this user's, in a process of its own.
-    fn beside(relay: relay::Whereabouts) -> Self {
+impl OwnRelay {
+    /// The embedded relay, or one of this user's in a process of its own.
+    fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
+        match embedded::start(home, run_dir.path(), check_other_users) {
+            Ok(embedded) => Self::embedded(embedded),
+            Err(NotEmbedded::Beside(Some(relay))) => Self::beside(relay),
+            Err(error) => {
+                log::warn!("no relay is embedded: {error}");
+                Self::of(
+                    None,
+                    vec![format!(
+                        "Nothing can be connected yet: {error}. Add a server, or start with --server URL, or set \
+                     {SERVER_VARIABLE}."
+                    )],
+                )
+            }
+        }
+    }
+
+    fn of(relay: Option<(&str, Zeroizing<String>)>, notices: Vec<String>) -> Self {
+        let access = |(url, token): (&str, Zeroizing<String>)| {
+            Some(ServerAccess {
+                server: ServerUrl::parse(url, false).ok()?,
+                enroll_token: Some(token),
+            })
+        };
         Self {
-            server: ServerUrl::parse(&format!("http://{}", relay.address), false).ok(),
-            notices: vec![format!(
-                "No server is named: applications are connected through the relay that runs here already, at {}.",
-                relay.url
-            )],
-            enroll_token: Some(relay.token),
+            stand_in: StandIn {
+                relay: relay.and_then(access),
+                is_embedded: false,
+                notices,
+            },
             embedded: None,
         }
+    }
+
+    fn beside(relay: relay::Whereabouts) -> Self {
+        let notice = format!(
+            "No server is named: applications are connected through the relay that runs here already, at {}.",
+            relay.url
+        );
+        let url = format!("http://{}", relay.address);
+        Self::of(Some((&url, relay.token)), vec![notice])
     }
 
     fn embedded(embedded: Embedded) -> Self {
         let mut notices = vec![format!(
             "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
-             find these, other programs may not. To share with others, start with --server URL.",
+             find these, other programs may not. To share with others, add a server, or start with --server URL.",
             embedded.site_url("name")
         )];
         for path in embedded.set_aside() {
             notices.push(format!("unreadable, and kept aside: {}", path.display()));
         }
-        Self {
-            server: ServerUrl::parse(&embedded.server(), false).ok(),
-            enroll_token: Some(embedded.token.clone()),
-            embedded: Some(embedded),
-            notices,
-        }
+        let mut own = Self::of(Some((&embedded.server(), embedded.token.clone())), notices);
+        own.stand_in.is_embedded = true;
+        own.embedded = Some(embedded);
+        own
     }
 }
 

@@ -5,5 +5,7 @@ mod apps;
 mod connections;
 mod remotes;
 mod routes;
+mod servers;
+mod shares;
 
 pub(super) use routes::routes;

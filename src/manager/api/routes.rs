@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, remotes};
+use super::{apps, connections, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
+use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
 
 /// The description of the API, served at `/api/openapi.json`.
@@ -41,6 +42,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         })
         .on(Method::Get, "/api/apps", on(apps::list))
         .on(Method::Post, "/api/apps", writing(apps::add))
+        .on(Method::Post, "/api/shares", writing(shares::add))
         .on(Method::Get, "/api/apps/{id}", on(apps::show))
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
@@ -55,6 +57,9 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Post, "/api/trust", writing(remotes::trust))
         .on(Method::Post, "/api/reset", writing(remotes::reset))
         .on(Method::Get, "/api/tunnel", on(remotes::tunnels))
+        .on(Method::Get, "/api/servers", on(servers::list))
+        .on(Method::Post, "/api/servers", writing(servers::put))
+        .on(Method::Delete, "/api/servers", writing(servers::remove))
         .on(Method::Get, "/api/plugins", on(plugins))
         .on(Method::Get, "/api/version", on(version))
 }
@@ -106,7 +111,12 @@ fn plugins(core: &Arc<AppState>, _: &Request) -> Answer {
 }
 
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {
-    let mut notices = core.notices.clone();
+    let servers = core.choice.now();
+    let stands_in = servers.as_ref().is_ok_and(CurrentServers::stands_in);
+    let stand_in = stands_in.then_some(&core.choice.stand_in);
+    let mut notices = stand_in.map_or_else(Vec::new, |stand_in| stand_in.notices.clone());
+    notices.extend(core.notices.iter().cloned());
+    notices.extend(servers.as_ref().err().map(ToString::to_string));
     notices.extend(files_set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         format!(
@@ -114,10 +124,11 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
             core.home.dir().display()
         )
     }));
+    let default = servers.ok().and_then(|servers| servers.default().ok()?);
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "server": core.server.as_ref().map(ToString::to_string),
-        "embedded": core.embedded,
+        "server": default.map(|server| server.to_string()),
+        "embedded": stand_in.is_some_and(|stand_in| stand_in.is_embedded),
         "insecure": core.insecure,
         "notices": notices,
     })))

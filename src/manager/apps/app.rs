@@ -27,6 +27,9 @@ pub struct AppConfig {
     /// The remote server's URL, where it is not the one of all.
     #[serde(default)]
     pub server: Option<String>,
+    /// Where it names no server: the URL of the one that it was connected through last, with which it stays.
+    #[serde(default)]
+    pub used_server: Option<String>,
     /// The tunnel server's port, where it is not what the remote server says.
     #[serde(default)]
     pub tunnel_port: Option<u16>,
@@ -78,6 +81,9 @@ pub struct AppConfig {
     /// When it was last connected.
     #[serde(default)]
     pub last_connected_at: Option<String>,
+    /// Whether it lasts as long as a command that shares it: it is never stored.
+    #[serde(skip)]
+    pub temporary: bool,
 }
 
 fn yes() -> bool {
@@ -108,6 +114,7 @@ impl AppConfig {
             "created_at": self.created_at,
             "updated_at": self.updated_at,
             "last_connected_at": self.last_connected_at,
+            "temporary": self.temporary,
         });
         let fields = shown.as_object_mut().expect("it was made as an object");
         self.sharing.add_to(fields);
@@ -128,6 +135,8 @@ impl AppConfig {
             username: None,
             auth_pass: None,
             autoconnect: false,
+            server: self.server.clone().or_else(|| self.used_server.clone()),
+            used_server: None,
             sharing: self.sharing.in_force(),
             code: None,
             signed_out: 0,

@@ -18,6 +18,8 @@ pub struct AppInput {
     sharing: SharingInput,
     auth_pass: Secret,
     db_pass: Secret,
+    /// Whether it is to go to the default server, whatever it was connected through before.
+    moves: bool,
 }
 
 /// The system gives no random bytes.
@@ -36,7 +38,16 @@ impl AppInput {
             sharing: read.sharing,
             auth_pass: read.auth_pass,
             db_pass: read.db_pass,
+            moves: fields.get("server").is_some_and(Value::is_null),
         })
+    }
+
+    /// The same, which stays with the server that it was connected through where it names none.
+    pub fn staying(self) -> Self {
+        Self {
+            moves: false,
+            ..self
+        }
     }
 
     /// A new application.
@@ -53,10 +64,25 @@ impl AppInput {
         })
     }
 
+    /// A new application that is never stored, with the identifier that its user wants.
+    pub(crate) fn into_temporary(self, id: &str) -> Result<AppConfig, NoRandom> {
+        Ok(AppConfig {
+            id: id.to_owned(),
+            temporary: true,
+            ..self.into_new()?
+        })
+    }
+
     /// The application in place of `old`.
-    pub fn replacing(self, old: &AppConfig) -> AppConfig {
+    pub fn replacing(mut self, old: &AppConfig) -> AppConfig {
+        let server = self.app.server.take();
+        // Answers show the one that it stays with, and a client sends back what it was shown.
+        let server = server.filter(|server| Some(server) != old.used_server.as_ref());
+        let moves = self.moves || server.is_some();
         AppConfig {
             id: old.id.clone(),
+            server,
+            used_server: old.used_server.clone().filter(|_| !moves),
             auth_pass: self.auth_pass.over(old.auth_pass.clone()),
             db_pass: self.db_pass.over(old.db_pass.clone()),
             sharing: self.sharing.over(old.sharing.clone()),
@@ -65,6 +91,7 @@ impl AppInput {
             created_at: old.created_at.clone(),
             updated_at: rfc3339(SystemTime::now()),
             last_connected_at: old.last_connected_at.clone(),
+            temporary: old.temporary,
             ..self.app
         }
     }
@@ -200,6 +227,31 @@ mod tests {
         );
         let none = put(json!({"protocol": "mysql"}));
         assert_eq!(none.db_user, None, "what is no secret is replaced");
+    }
+
+    #[test]
+    fn an_application_stays_with_its_server_until_it_is_moved() {
+        let mut old = app(&json!({"protocol": "http"}));
+        old.used_server = Some("https://a.example".into());
+        let put = |server: Option<Value>, stays: bool| {
+            let mut body = json!({"protocol": "http"});
+            if let Some(server) = server {
+                body["server"] = server;
+            }
+            let input = AppInput::parse(&body, false).unwrap();
+            let input = if stays { input.staying() } else { input };
+            let app = input.replacing(&old);
+            (app.server, app.used_server)
+        };
+        let (a, b) = (old.used_server.clone(), Some("https://b.example".into()));
+        assert_eq!(put(None, false), (None, a.clone()));
+        assert_eq!(
+            put(Some(json!("https://a.example/")), false),
+            (None, a.clone())
+        );
+        assert_eq!(put(Some(json!(null)), true), (None, a));
+        assert_eq!(put(Some(json!(null)), false), (None, None));
+        assert_eq!(put(Some(json!("https://b.example")), false), (b, None));
     }
 
     #[test]

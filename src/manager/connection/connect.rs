@@ -175,12 +175,30 @@ impl ConnectionWork<'_> {
         log::info!("application {}: connected", self.app.id);
         self.core.connections.note_connected(&self.app.id);
         self.record.completed(site);
-        if let Err(error) = self.core.apps.connected(&self.app.id) {
+        let through = self.stays_with();
+        if let Err(error) = self.core.apps.connected(&self.app.id, through.as_deref()) {
             log::warn!(
                 "application {}: the time of the connection is not noted: {error}",
                 self.app.id
             );
         }
+    }
+
+    /// The URL of the server that it stays with from now on, where it names none: the relay on this machine only stands
+    /// in for one.
+    fn stays_with(&self) -> Option<String> {
+        let server = self.core.server_of(self.app).ok()?;
+        let is_its_own = self.record.is_through(server.origin());
+        let stays = self.app.server.is_none() && is_its_own;
+        let through =
+            (stays && !self.core.choice.is_stand_in(server.origin())).then(|| server.to_string());
+        if through.is_some() {
+            self.record.is_made_from(&AppConfig {
+                used_server: through.clone(),
+                ..self.app.clone()
+            });
+        }
+        through
     }
 
     /// Step 8; also ends when the server takes the tunnel no more. What else happens to it, it mends by itself.

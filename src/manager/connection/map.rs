@@ -162,6 +162,16 @@ impl Connections {
         }
     }
 
+    /// What is kept of the server with this origin was changed, or which server is the default.
+    pub(crate) fn server_has_changed(&self, origin: &str) {
+        for active in self.all() {
+            // One that found no server goes through none.
+            if active.is_through(origin) || active.is_through("") {
+                active.application_has_changed();
+            }
+        }
+    }
+
     /// Notes that an application is connected.
     pub(crate) fn note_connected(&self, id: &str) {
         self.map().were_connected.insert(id.to_owned());

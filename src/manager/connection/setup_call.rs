@@ -52,9 +52,8 @@ impl SetupCalls<'_> {
     fn body(&self, credentials: &Credentials) -> Zeroizing<Vec<u8>> {
         let app = self.app;
         // Told to the server that it was given for, and to no other.
-        let own = self.core.server.as_ref();
-        let with_token = own.is_some_and(|own| own.origin() == self.url.origin());
-        let token = self.core.enroll_token.as_ref().filter(|_| with_token);
+        let servers = self.core.choice.now().ok();
+        let token = servers.and_then(|servers| servers.token(self.url.origin()));
         let body = Body {
             protocol: app.protocol.exposed(),
             ip: self.target.0,
@@ -62,7 +61,7 @@ impl SetupCalls<'_> {
             connector_name: &credentials.connector_name,
             password: &credentials.password,
             client_app_id: &app.id,
-            enroll_token: token.map(|token| token.as_str()),
+            enroll_token: token.as_deref().map(String::as_str),
             display_name: app.display_name.as_deref().unwrap_or(&app.name),
             site_name: app.site_name.as_deref().unwrap_or_default(),
             invisible: app.invisible,
@@ -82,6 +81,7 @@ impl Caller for SetupCalls<'_> {
             Ended::Failed(error) => Failure::Local(error.error),
         })?;
         let body = self.body(&begun.credentials);
+        self.record.asks();
         let (saving, saved) = crossbeam_channel::bounded(1);
         self.saved = Some(saved);
         let (own_port, origin) = (self.app.tunnel_port, self.remote.origin().to_owned());

@@ -92,7 +92,7 @@ impl Failure {
                 "ask who runs the server to let it in again ('postern relay allow')"
             }
             Self::Status { status: 403, .. } => {
-                "give the server's enrol token (--enroll-token, POSTERN_ENROLL_TOKEN), or ask who runs it"
+                "give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
             }
             Self::Status { .. } | Self::Refused { .. } => {
                 "check the application and the server's URL, or ask who runs the server"

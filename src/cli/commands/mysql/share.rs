@@ -9,8 +9,8 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::mysql::{COMMAND, READWRITE, SERVER, SHARE, VISIBLE};
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
 use crate::cli::failure::{Failure, printable};
-use crate::manager::ServerUrl;
 use crate::manager::one_shot::{self, ActiveShare, NotShared};
+use crate::manager::{ServerUrl, chosen_server};
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
 use crate::store::DataDir;
 
@@ -68,12 +68,11 @@ impl ShareRequest {
         run_dir: &std::path::Path,
         stop: &Receiver<()>,
     ) -> Result<Option<Sharing>, Failure> {
-        let (server, enroll_token, embedded) = match self.server {
-            Some(server) => (
-                server,
-                environment(TOKEN_VARIABLE).map(Zeroizing::new),
-                None,
-            ),
+        let given = environment(TOKEN_VARIABLE).map(Zeroizing::new);
+        let chosen = chosen_server(&home, self.server, given)
+            .map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
+        let (server, enroll_token, embedded) = match chosen {
+            Some(chosen) => (chosen.server, chosen.enroll_token, None),
             None => own_server(&home, run_dir)?,
         };
         let options = one_shot::Options {

@@ -1,0 +1,194 @@
+//! The remote servers that the user knows: listed, added, changed, forgotten.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::answer::{Answer, failed};
+use crate::http::{ApiError, Request, Response};
+use crate::manager::app_state::AppState;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::connection::ConnectionState;
+use crate::manager::remote::Connector;
+use crate::manager::server_choice::CurrentServers;
+use crate::manager::server_store::{Error, ServerChange};
+use crate::manager::server_url::ServerUrl;
+use crate::store;
+
+/// What is sent of a server; what is left out is kept, null clears.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PutRequest {
+    url: String,
+    #[serde(default, deserialize_with = "present")]
+    label: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    enroll_token: Option<Option<Zeroizing<String>>>,
+    default: Option<bool>,
+}
+
+/// Tells null from what is left out.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    given: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(given).map(Some)
+}
+
+pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
+    let view = ServersView::of(core)?;
+    let shown: Vec<Value> = view.origins().iter().map(|url| view.to_json(url)).collect();
+    Ok(Response::ok(shown))
+}
+
+pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
+    let wanted: PutRequest = request.json()?;
+    let server =
+        ServerUrl::parse(&wanted.url, core.choice.insecure()).map_err(ApiError::bad_request)?;
+    let matters = wanted.enroll_token.is_some() || wanted.default.is_some();
+    let change = ServerChange {
+        label: wanted.label,
+        enroll_token: wanted.enroll_token,
+        default: wanted.default,
+    };
+    core.choice.store.put(&server, change).map_err(refused)?;
+    log::info!("server {}: kept", server.origin());
+    if matters {
+        core.connections.server_has_changed(server.origin());
+    }
+    core.retire_unused_main_tunnels();
+    Ok(Response::ok(ServersView::of(core)?.to_json(&server)))
+}
+
+pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
+    let url = request
+        .query("url")
+        .ok_or_else(|| ApiError::bad_request("the query names no url"))?;
+    // What may be forgotten was allowed once, whatever is allowed now.
+    let server = ServerUrl::parse(url, true).map_err(ApiError::bad_request)?;
+    let origin = server.origin();
+    let shown = ServersView::of(core)?.to_json(&server);
+    let apps = core.apps.list().map_err(failed)?;
+    if !core.choice.store.remove(origin, &apps).map_err(refused)? {
+        return Err(ApiError::not_found(format!("{server} is not in the list")));
+    }
+    log::info!("server {origin}: forgotten");
+    core.retire_unused_main_tunnels();
+    Ok(Response::ok(shown))
+}
+
+fn refused(error: Error) -> ApiError {
+    let text = error.to_string();
+    match error {
+        Error::Value(..) => ApiError::bad_request(text),
+        Error::Full => ApiError::too_many(text),
+        Error::InUse(names) => ApiError::new(409, text).with("applications", names),
+        _ => ApiError::internal(text),
+    }
+}
+
+/// All that is shown of servers, read at one moment.
+struct ServersView<'a> {
+    core: &'a AppState,
+    servers: CurrentServers<'a>,
+    apps: Vec<AppConfig>,
+    /// The main tunnels, by origin.
+    main_tunnels: BTreeMap<String, Value>,
+}
+
+impl<'a> ServersView<'a> {
+    fn of(core: &'a AppState) -> Result<Self, ApiError> {
+        let internal = |error: store::Error| ApiError::internal(error.to_string());
+        let main_tunnels = core.servers.all();
+        let main_tunnels = main_tunnels.iter().filter_map(|server| {
+            let shown = server.snapshot().main.as_ref()?.to_json(server.origin());
+            Some((server.origin().to_owned(), shown))
+        });
+        Ok(Self {
+            core,
+            servers: core.choice.now().map_err(internal)?,
+            apps: core.apps.list().map_err(failed)?,
+            main_tunnels: main_tunnels.collect(),
+        })
+    }
+
+    /// Those of the list, those of the applications, and the one of all.
+    fn origins(&self) -> Vec<ServerUrl> {
+        let kept = self.servers.list.all();
+        let kept = kept.filter_map(|(_, known)| ServerUrl::parse(&known.url, true).ok());
+        let of_apps = self.apps.iter().filter_map(|app| self.servers.of(app).ok());
+        let default = self.servers.default().ok().flatten();
+        let all = kept.chain(default).chain(of_apps);
+        let mut by_origin = BTreeMap::new();
+        for url in all {
+            by_origin.entry(url.origin().to_owned()).or_insert(url);
+        }
+        by_origin.into_values().collect()
+    }
+
+    fn to_json(&self, url: &ServerUrl) -> Value {
+        let origin = url.origin();
+        let known = self.servers.list.get(origin);
+        let is_of_all = |server: &ServerUrl| server.origin() == origin;
+        let of_all = self.servers.default().ok().flatten();
+        let is_used = of_all.as_ref().is_some_and(is_of_all);
+        let is_stand_in = self.core.choice.is_stand_in(origin);
+        let is_default =
+            self.servers.list.is_default(origin) || (self.servers.stands_in() && is_used);
+        let main_tunnel = self.main_tunnels.get(origin);
+        let (status, error) = self.status(origin, main_tunnel);
+        let goes_there = |app: &&AppConfig| self.servers.of(app).is_ok_and(|url| is_of_all(&url));
+        let applications = self.apps.iter().filter(goes_there);
+        json!({
+            "url": url.to_string(),
+            "label": known.and_then(|known| known.label.as_ref()),
+            "default": is_default,
+            "named": is_used && self.core.choice.is_named(),
+            "known": known.is_some(),
+            "on_this_machine": is_stand_in,
+            "has_enroll_token": self.servers.token(origin).is_some(),
+            "status": status,
+            "main_tunnel": main_tunnel,
+            "host_key": self.host_key(origin),
+            "applications": applications.map(|app| &app.name).collect::<Vec<_>>(),
+            "error": error,
+        })
+    }
+
+    /// Where its main tunnel is; before there is one, where its applications are, and why.
+    fn status(&self, origin: &str, main_tunnel: Option<&Value>) -> (String, Option<String>) {
+        if let Some(main) = main_tunnel {
+            let text = |name: &str| main.get(name).and_then(Value::as_str).unwrap_or_default();
+            let error = Some(text("error").to_owned()).filter(|error| !error.is_empty());
+            return (text("status").to_owned(), error);
+        }
+        let connections = self.core.connections.through(origin);
+        let is = |wanted: ConnectionState| {
+            let mut found = connections.iter().filter(|(_, state)| **state == wanted);
+            found.next().map(|(id, _)| id)
+        };
+        if is(ConnectionState::Connecting).is_some() {
+            return ("connecting".to_owned(), None);
+        }
+        match is(ConnectionState::Failed) {
+            Some(id) => {
+                let error = self.core.connections.result(id).map(|result| result.error);
+                ("failed".to_owned(), error)
+            }
+            None => ("idle".to_owned(), None),
+        }
+    }
+
+    /// The fingerprint of the host key that its tunnel server is known by.
+    fn host_key(&self, origin: &str) -> Option<String> {
+        if !self.core.credentials.knows(origin).ok()? {
+            return None;
+        }
+        let credentials = self.core.credentials.load(origin).ok()?;
+        let tunnel_server = Connector::of(origin, &credentials)?.endpoint().ok()?;
+        let known = self.core.known.told_by(origin);
+        known.fingerprint(&tunnel_server.authority())
+    }
+}

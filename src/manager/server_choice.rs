@@ -1,0 +1,284 @@
+//! Which remote server an application is connected through, and with which enrol token.
+//!
+//! | the application | is connected through |
+//! |---|---|
+//! | names a server | that |
+//! | names none, and `start` was given `--server` | that of the command line |
+//! | was connected through a server of the user's list before | that one: it stays until the user moves it |
+//! | else | the default of the list, and where there is none the relay on this machine |
+//!
+//! The relay on this machine only stands in: nothing stays with it once there is a default.
+
+use zeroize::Zeroizing;
+
+use super::apps::app::AppConfig;
+use super::server_store::{ServerList, ServerStore};
+use super::server_url::ServerUrl;
+use crate::store::{self, DataDir};
+
+/// A server, and what lets this connector enrol there.
+#[derive(Clone)]
+pub struct ServerAccess {
+    /// The server.
+    pub server: ServerUrl,
+    /// What lets an unknown connector enrol; a secret for this server alone.
+    pub enroll_token: Option<Zeroizing<String>>,
+}
+
+/// What serves applications on this machine where no server is named and none is the default.
+#[derive(Clone, Default)]
+pub struct StandIn {
+    /// The relay; none where none could be started.
+    pub relay: Option<ServerAccess>,
+    /// Whether it is a part of this program.
+    pub is_embedded: bool,
+    /// What the page is to say while it stands in.
+    pub notices: Vec<String>,
+}
+
+/// What decides.
+pub(crate) struct ServerChoice {
+    /// The server of the command line.
+    named: Option<ServerUrl>,
+    /// The server that a token was given for at the start.
+    given: Option<ServerAccess>,
+    pub(crate) stand_in: StandIn,
+    pub(crate) store: ServerStore,
+    /// Whether servers off this machine may be reached without TLS.
+    insecure: bool,
+}
+
+/// The same with the list as it is now.
+pub(crate) struct CurrentServers<'a> {
+    choice: &'a ServerChoice,
+    pub(crate) list: ServerList,
+}
+
+/// Where a command that shares by itself goes: `named` as it was given, else the user's default; none where the relay
+/// on this machine is to be used. Without a token that was given, the one that is kept for that server is taken.
+pub fn chosen_server(
+    home: &DataDir,
+    named: Option<ServerUrl>,
+    enroll_token: Option<Zeroizing<String>>,
+) -> Result<Option<ServerAccess>, String> {
+    let list = ServerStore::new(home.clone()).read();
+    let list = match (list, &named) {
+        (Ok(list), _) => list,
+        // What was named needs no list.
+        (Err(_), Some(_)) => ServerList::default(),
+        (Err(error), None) => return Err(error.to_string()),
+    };
+    let server = match named {
+        Some(server) => server,
+        None => match list.default_server() {
+            Some(known) => ServerUrl::parse(&known.url, false)?,
+            None => return Ok(None),
+        },
+    };
+    let enroll_token = enroll_token.or_else(|| list.token(server.origin()));
+    Ok(Some(ServerAccess {
+        server,
+        enroll_token,
+    }))
+}
+
+impl ServerChoice {
+    /// `named` and `enroll_token` are the command line's: the token is for that server, or for the default of now.
+    pub(crate) fn new(
+        store: ServerStore,
+        named: Option<ServerUrl>,
+        enroll_token: Option<Zeroizing<String>>,
+        stand_in: StandIn,
+        insecure: bool,
+    ) -> Self {
+        let mut choice = Self {
+            named,
+            given: None,
+            stand_in,
+            store,
+            insecure,
+        };
+        let server = choice.now().ok().and_then(|now| now.default().ok()?);
+        choice.given = server
+            .zip(enroll_token)
+            .map(|(server, enroll_token)| ServerAccess {
+                server,
+                enroll_token: Some(enroll_token),
+            });
+        choice
+    }
+
+    /// With what is known now.
+    pub(crate) fn now(&self) -> Result<CurrentServers<'_>, store::Error> {
+        Ok(CurrentServers {
+            choice: self,
+            list: self.store.read()?,
+        })
+    }
+
+    /// Whether the command line names the server of all applications that name none.
+    pub(crate) fn is_named(&self) -> bool {
+        self.named.is_some()
+    }
+
+    /// Whether servers off this machine may be reached without TLS.
+    pub(crate) fn insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// Whether this is the relay on this machine.
+    pub(crate) fn is_stand_in(&self, origin: &str) -> bool {
+        let relay = self.stand_in.relay.as_ref();
+        relay.is_some_and(|relay| relay.server.origin() == origin)
+    }
+}
+
+impl CurrentServers<'_> {
+    /// The server that an application is connected through next.
+    pub(crate) fn of(&self, app: &AppConfig) -> Result<ServerUrl, String> {
+        if let Some(own) = &app.server {
+            return self.parsed(own);
+        }
+        match (&self.choice.named, &app.used_server) {
+            (None, Some(used)) => self.parsed(used),
+            _ => self.default().and_then(|server| {
+                server.ok_or_else(|| {
+                    "no server is named: add one on the page or with 'postern server add URL', or give the \
+                     application one"
+                        .into()
+                })
+            }),
+        }
+    }
+
+    /// The server of applications that name none and were not connected before.
+    pub(crate) fn default(&self) -> Result<Option<ServerUrl>, String> {
+        if let Some(named) = &self.choice.named {
+            return Ok(Some(named.clone()));
+        }
+        if let Some(known) = self.list.default_server() {
+            return self.parsed(&known.url).map(Some);
+        }
+        let relay = self.choice.stand_in.relay.as_ref();
+        Ok(relay.map(|relay| relay.server.clone()))
+    }
+
+    /// What lets this connector enrol at the server with this origin; told to no other.
+    pub(crate) fn token(&self, origin: &str) -> Option<Zeroizing<String>> {
+        let given = |access: &&ServerAccess| access.server.origin() == origin;
+        let of = |access: Option<&ServerAccess>| access.filter(given)?.enroll_token.clone();
+        of(self.choice.given.as_ref())
+            .or_else(|| self.list.token(origin))
+            .or_else(|| of(self.choice.stand_in.relay.as_ref()))
+    }
+
+    /// Whether the relay on this machine serves those that name none.
+    pub(crate) fn stands_in(&self) -> bool {
+        !self.choice.is_named() && self.list.default_server().is_none()
+    }
+
+    fn parsed(&self, url: &str) -> Result<ServerUrl, String> {
+        ServerUrl::parse(url, self.choice.insecure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::apps::app_input::AppInput;
+    use crate::manager::server_store::ServerChange;
+
+    fn url(text: &str) -> ServerUrl {
+        ServerUrl::parse(text, false).unwrap()
+    }
+
+    fn access(text: &str, token: &str) -> ServerAccess {
+        ServerAccess {
+            server: url(text),
+            enroll_token: Some(Zeroizing::new(token.to_owned())),
+        }
+    }
+
+    fn choice(home: &DataDir, given: Option<ServerAccess>) -> ServerChoice {
+        let stand_in = StandIn {
+            relay: Some(access("http://127.0.0.1:8180", "own")),
+            is_embedded: true,
+            notices: Vec::new(),
+        };
+        let (named, token) = given
+            .map(|given| (given.server, given.enroll_token))
+            .unzip();
+        let store = ServerStore::new(home.clone());
+        ServerChoice::new(store, named, token.flatten(), stand_in, false)
+    }
+
+    fn change(token: &str, default: bool) -> ServerChange {
+        ServerChange {
+            enroll_token: Some(Some(Zeroizing::new(token.to_owned()))),
+            default: Some(default),
+            ..ServerChange::default()
+        }
+    }
+
+    #[test]
+    fn an_application_goes_where_it_says_or_was_or_to_the_default() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut choice = choice(&DataDir::at(dir.path().join("home")), None);
+        let body = serde_json::json!({"protocol": "http"});
+        let mut app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        let of = |choice: &ServerChoice, app: &AppConfig| {
+            let url = choice.now().unwrap().of(app);
+            url.map(|url| url.to_string()).unwrap_or_default()
+        };
+        assert_eq!(of(&choice, &app), "http://127.0.0.1:8180");
+        let a = url("https://a.example");
+        choice.store.put(&a, change("t", true)).unwrap();
+        assert_eq!(of(&choice, &app), "https://a.example");
+        app.used_server = Some("https://b.example".into());
+        assert_eq!(of(&choice, &app), "https://b.example", "it stays");
+        choice.named = Some(url("https://c.example"));
+        assert_eq!(
+            of(&choice, &app),
+            "https://c.example",
+            "the user moves it by the command"
+        );
+        app.server = Some("https://d.example".into());
+        assert_eq!(of(&choice, &app), "https://d.example");
+        (app.server, app.used_server, choice.named) = (None, None, None);
+        choice.stand_in = StandIn::default();
+        choice.store.remove(a.origin(), &[]).unwrap();
+        assert_eq!(of(&choice, &app), "");
+    }
+
+    #[test]
+    fn a_token_is_for_its_own_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        let plain = choice(&home, None);
+        let a = url("https://a.example");
+        plain.store.put(&a, change("stored", false)).unwrap();
+        let token = |choice: &ServerChoice, origin: &str| {
+            let token = choice.now().unwrap().token(origin);
+            token.map(|token| token.to_string())
+        };
+        assert_eq!(token(&plain, a.origin()).as_deref(), Some("stored"));
+        assert_eq!(
+            token(&plain, "http://127.0.0.1:8180").as_deref(),
+            Some("own")
+        );
+        assert_eq!(token(&plain, "https://a.example:444"), None);
+        let named = choice(&home, Some(access("https://a.example", "given")));
+        assert_eq!(token(&named, a.origin()).as_deref(), Some("given"));
+        let chosen = chosen_server(&home, Some(a.clone()), None)
+            .unwrap()
+            .unwrap();
+        assert_eq!(chosen.enroll_token.unwrap().as_str(), "stored");
+        assert!(chosen_server(&home, None, None).unwrap().is_none());
+        plain.store.put(&a, change("stored", true)).unwrap();
+        let chosen = chosen_server(&home, None, None).unwrap().unwrap();
+        assert_eq!(chosen.server, a);
+        let other = Some(url("https://b.example"));
+        let chosen = chosen_server(&home, other, None).unwrap().unwrap();
+        assert!(chosen.enroll_token.is_none());
+    }
+}

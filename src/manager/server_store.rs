@@ -1,0 +1,388 @@
+//! `.servers`: the sealed list of the remote servers that this user knows.
+//!
+//! It is read anew each time, as other processes write it too: `postern server` does without a running manager.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::apps::app::AppConfig;
+use super::server_url::ServerUrl;
+use crate::store::time::rfc3339;
+use crate::store::{self, DataDir, JsonFile};
+
+/// Servers of one user: a page lists them all.
+pub const MAX_SERVERS: usize = 50;
+/// Characters of a label.
+const LABEL_CAP: usize = 100;
+/// Bytes of an enrol token. 256, as a relay takes it.
+const TOKEN_CAP: usize = 256;
+const FILE: &str = ".servers";
+const PURPOSE: &str = "postern servers 1";
+
+/// The list on disk.
+#[derive(Clone)]
+pub struct ServerStore {
+    file: JsonFile<ServerList>,
+}
+
+/// The servers that are known, by origin.
+#[derive(Default, Serialize, Deserialize)]
+pub struct ServerList {
+    #[serde(default)]
+    servers: BTreeMap<String, KnownServer>,
+    /// The origin of the one that plain `postern start` uses.
+    #[serde(default)]
+    default: Option<String>,
+}
+
+/// One of them.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct KnownServer {
+    /// Its URL, as [`ServerUrl`] shows it.
+    pub url: String,
+    /// What the user calls it.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// What lets this connector enrol there; told to this server alone.
+    #[serde(default)]
+    pub enroll_token: Option<Zeroizing<String>>,
+    /// Since when it is known, RFC 3339.
+    #[serde(default)]
+    pub added_at: String,
+}
+
+/// What is to be changed of a server; none stays as it is.
+#[derive(Default)]
+pub struct ServerChange {
+    /// The label; an inner none takes it away.
+    pub label: Option<Option<String>>,
+    /// The enrol token; an inner none takes it away.
+    pub enroll_token: Option<Option<Zeroizing<String>>>,
+    /// Whether it is the default; at most one is.
+    pub default: Option<bool>,
+}
+
+/// Why the list could not be read or changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The per-user directory.
+    Store(store::Error),
+    /// There are [`MAX_SERVERS`] already.
+    Full,
+    /// A value that cannot be kept: the field, and why.
+    Value(&'static str, String),
+    /// These applications name the server, or stay with it.
+    InUse(Vec<String>),
+}
+
+impl ServerStore {
+    /// The list in `home`.
+    pub fn new(home: DataDir) -> Self {
+        let file = JsonFile::sealed(home, FILE, PURPOSE)
+            .with_consequence(": servers, their labels and enrol tokens are to be given again");
+        Self { file }
+    }
+
+    /// What is known now.
+    pub fn read(&self) -> Result<ServerList, store::Error> {
+        Ok(self.file.read()?.unwrap_or_default())
+    }
+
+    /// Adds a server, or changes what is kept of it; answers it, and whether it is new.
+    pub fn put(
+        &self,
+        server: &ServerUrl,
+        change: ServerChange,
+    ) -> Result<(KnownServer, bool), Error> {
+        let change = change.checked()?;
+        self.file.update(|list| list.put(server, change))
+    }
+
+    /// Keeps a server that was used, unless it is known; nothing else changes.
+    pub fn remember(&self, server: &ServerUrl) -> Result<(), Error> {
+        if self.read()?.servers.contains_key(server.origin()) {
+            return Ok(());
+        }
+        self.put(server, ServerChange::default()).map(drop)
+    }
+
+    /// Forgets the server with this origin, and its token; false where there is none. One that an application of `apps`
+    /// names or stays with is not forgotten.
+    pub fn remove(&self, origin: &str, apps: &[AppConfig]) -> Result<bool, Error> {
+        let users: Vec<String> = apps
+            .iter()
+            .filter(|app| uses(app, origin))
+            .map(|app| app.name.clone())
+            .collect();
+        if !users.is_empty() {
+            return Err(Error::InUse(users));
+        }
+        self.file.update(|list| {
+            if list.default.as_deref() == Some(origin) {
+                list.default = None;
+            }
+            Ok(list.servers.remove(origin).is_some())
+        })
+    }
+}
+
+/// Whether an application names the server with this origin, or stays with it.
+fn uses(app: &AppConfig, origin: &str) -> bool {
+    let url = app.server.as_ref().or(app.used_server.as_ref());
+    let url = url.and_then(|url| ServerUrl::parse(url, true).ok());
+    url.is_some_and(|url| url.origin() == origin)
+}
+
+impl ServerList {
+    /// All of them with their origins.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &KnownServer)> {
+        let servers = self.servers.iter();
+        servers.map(|(origin, server)| (origin.as_str(), server))
+    }
+
+    /// The one with this origin.
+    pub fn get(&self, origin: &str) -> Option<&KnownServer> {
+        self.servers.get(origin)
+    }
+
+    /// The one that plain `postern start` uses.
+    pub fn default_server(&self) -> Option<&KnownServer> {
+        self.servers.get(self.default.as_ref()?)
+    }
+
+    /// Whether that has this origin.
+    pub fn is_default(&self, origin: &str) -> bool {
+        self.default.as_deref() == Some(origin)
+    }
+
+    /// What lets this connector enrol at the server with this origin; a secret for that server alone.
+    pub fn token(&self, origin: &str) -> Option<Zeroizing<String>> {
+        self.servers.get(origin)?.enroll_token.clone()
+    }
+
+    fn put(
+        &mut self,
+        server: &ServerUrl,
+        change: ServerChange,
+    ) -> Result<(KnownServer, bool), Error> {
+        let origin = server.origin();
+        let is_new = !self.servers.contains_key(origin);
+        if is_new && self.servers.len() >= MAX_SERVERS {
+            return Err(Error::Full);
+        }
+        let known = self.servers.entry(origin.to_owned());
+        let known = known.or_insert_with(|| KnownServer {
+            url: String::new(),
+            label: None,
+            enroll_token: None,
+            added_at: rfc3339(SystemTime::now()),
+        });
+        known.url = server.to_string();
+        known.label = change.label.unwrap_or_else(|| known.label.take());
+        let token = change.enroll_token;
+        known.enroll_token = token.unwrap_or_else(|| known.enroll_token.take());
+        let known = known.clone();
+        match change.default {
+            Some(true) => self.default = Some(origin.to_owned()),
+            Some(false) if self.is_default(origin) => self.default = None,
+            _ => {}
+        }
+        Ok((known, is_new))
+    }
+}
+
+impl ServerChange {
+    /// Without spaces around a label; what is empty is none.
+    fn checked(self) -> Result<Self, Error> {
+        let label = self.label.map(|label| {
+            let label = label.map(|label| label.trim().to_owned());
+            label.filter(|label| !label.is_empty())
+        });
+        let token = self.enroll_token;
+        let token = token.map(|token| token.filter(|token| !token.is_empty()));
+        check("label", label.as_ref(), |text| {
+            text.chars().count() <= LABEL_CAP
+        })?;
+        check("enroll_token", token.as_ref(), |text| {
+            text.len() <= TOKEN_CAP
+        })?;
+        Ok(Self {
+            label,
+            enroll_token: token,
+            default: self.default,
+        })
+    }
+}
+
+/// The text may be a secret and is not repeated.
+fn check<T: std::ops::Deref<Target: AsRef<str>>>(
+    field: &'static str,
+    text: Option<&Option<T>>,
+    is_short: impl Fn(&str) -> bool,
+) -> Result<(), Error> {
+    let Some(Some(text)) = text else {
+        return Ok(());
+    };
+    let text = (**text).as_ref();
+    if !is_short(text) {
+        return Err(Error::Value(field, "is too long".to_owned()));
+    }
+    if text.chars().any(char::is_control) {
+        let why = "must not hold control characters";
+        return Err(Error::Value(field, why.to_owned()));
+    }
+    Ok(())
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) => Some(error.hint()),
+            Self::Full => Some("remove one that is not needed"),
+            Self::Value(..) => None,
+            Self::InUse(_) => Some("move them to another server, or remove them"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => write!(f, "{error}"),
+            Self::Full => write!(f, "there are {MAX_SERVERS} servers already, the limit"),
+            Self::Value(field, why) => write!(f, "{field} {why}"),
+            Self::InUse(names) => write!(f, "in use by {}", names.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Shows no token.
+impl fmt::Debug for KnownServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KnownServer({})", self.url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::apps::app_input::AppInput;
+
+    fn store() -> (tempfile::TempDir, ServerStore) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = ServerStore::new(DataDir::at(dir.path().join("home")));
+        (dir, store)
+    }
+
+    fn url(text: &str) -> ServerUrl {
+        ServerUrl::parse(text, false).unwrap()
+    }
+
+    fn token(text: &str) -> ServerChange {
+        ServerChange {
+            enroll_token: Some(Some(Zeroizing::new(text.to_owned()))),
+            ..ServerChange::default()
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_kept_and_what_is_null_or_empty_goes() {
+        let (_dir, store) = store();
+        let a = url("https://a.example");
+        let (known, is_new) = store.put(&a, token("hush")).unwrap();
+        assert!(is_new && known.label.is_none() && !format!("{known:?}").contains("hush"));
+        let label = |label: Option<&str>| ServerChange {
+            label: Some(label.map(str::to_owned)),
+            ..ServerChange::default()
+        };
+        let (known, is_new) = store.put(&a, label(Some(" home "))).unwrap();
+        assert!(!is_new && known.label.as_deref() == Some("home"));
+        store.remember(&a).unwrap();
+        let list = store.read().unwrap();
+        assert_eq!(list.token(a.origin()).unwrap().as_str(), "hush");
+        assert!(
+            list.token("https://b.example:443").is_none(),
+            "for that server alone"
+        );
+        store.put(&a, token("")).unwrap();
+        store.put(&a, label(None)).unwrap();
+        let list = store.read().unwrap();
+        let known = list.get(a.origin()).unwrap();
+        assert!(known.label.is_none() && known.enroll_token.is_none());
+    }
+
+    #[test]
+    fn there_is_one_default_and_it_goes_with_its_server() {
+        let (_dir, store) = store();
+        let [a, b] = ["https://a.example", "http://127.0.0.1:8180/x"].map(url);
+        store.remember(&a).unwrap();
+        assert!(store.read().unwrap().default_server().is_none());
+        let default = |is| ServerChange {
+            default: Some(is),
+            ..ServerChange::default()
+        };
+        store.put(&a, default(true)).unwrap();
+        store.put(&b, default(true)).unwrap();
+        let list = store.read().unwrap();
+        assert_eq!(list.default_server().unwrap().url, b.to_string());
+        assert!(!list.is_default(a.origin()));
+        store.put(&a, default(false)).unwrap();
+        assert!(store.read().unwrap().is_default(b.origin()), "it was not");
+        assert!(store.remove(b.origin(), &[]).unwrap() && !store.remove(b.origin(), &[]).unwrap());
+        assert!(store.read().unwrap().default_server().is_none());
+        assert_eq!(store.read().unwrap().all().count(), 1);
+    }
+
+    #[test]
+    fn one_in_use_is_not_forgotten() {
+        let (_dir, store) = store();
+        let [a, b] = ["https://a.example", "https://b.example"].map(url);
+        store.remember(&a).unwrap();
+        store.remember(&b).unwrap();
+        let app = |name: &str| {
+            let body = serde_json::json!({"protocol": "http", "name": name});
+            AppInput::parse(&body, false).unwrap().into_new().unwrap()
+        };
+        let mut apps = [app("names"), app("stays"), app("free")];
+        apps[0].server = Some("https://a.example/".into());
+        apps[1].used_server = Some(a.to_string());
+        let refused = store.remove(a.origin(), &apps).unwrap_err();
+        assert_eq!(refused.to_string(), "in use by names, stays");
+        assert!(store.remove(b.origin(), &apps).unwrap());
+        assert!(store.remove(a.origin(), &apps[2..]).unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused_without_repeating_it() {
+        let (_dir, store) = store();
+        let a = url("https://a.example");
+        for text in ["hush\n", &"hush".repeat(65)] {
+            let error = store.put(&a, token(text)).unwrap_err().to_string();
+            assert!(
+                error.starts_with("enroll_token ") && !error.contains("hush"),
+                "{error}"
+            );
+        }
+        assert_eq!(store.read().unwrap().all().count(), 0);
+        for number in 0..MAX_SERVERS {
+            store
+                .remember(&url(&format!("https://s{number}.example")))
+                .unwrap();
+        }
+        assert!(matches!(store.remember(&a), Err(Error::Full)));
+    }
+}
