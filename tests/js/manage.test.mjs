@@ -123,6 +123,7 @@ test('the address to come is told as far as it is known', () => {
   const here = endOfSites('', [], { server: 'http://localhost:8180', embedded: true });
   assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://http-127-0-0-1-3000.localhost:8180/');
   assert.deepEqual(siteOf({ ...app, protocol: 'ssh' }, guess), { address: '', text: 'It gets a public port at relay.example.' });
+  assert.ok(siteOf(app, endOfSites('http://127.0.0.1:9', [], version)).text.includes('“my-shop”'));
   assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('No server'));
 });
 

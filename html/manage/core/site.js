@@ -39,7 +39,9 @@ export function endOfSites(server, apps, version) {
     const seen = link?.href && /^(https?:)\/\/[^./]+\.([^/]*[a-z][^/]*)/.exec(link.href);
     if (seen) return { scheme: seen[1], end: seen[2], isSeen: true, isHere };
   }
-  const { protocol, port, host } = new URL(origin);
+  const { protocol, port, host, hostname } = new URL(origin);
+  // Behind a number there are no names: the server has to tell.
+  if (!isHere && /^\[|^[0-9.]+$/.test(hostname)) return { scheme: '', end: host, isSeen: false, isHere };
   return isHere ? { scheme: 'http:', end: `localhost${port && `:${port}`}`, isSeen: true, isHere } : { scheme: protocol, end: host, isSeen: false, isHere };
 }
 
@@ -61,5 +63,6 @@ export function siteOf(values, ends) {
   const { protocol, ip, port } = values;
   const called = values.display_name || values.name || `${protocol} ${ip || '127.0.0.1'}:${port}`;
   const name = values.site_name || nameFrom(called, `${protocol}-${port}`);
+  if (!ends.scheme) return { address: '', text: `It is to be called “${name}”; its whole address is known once it is connected.` };
   return { address: `${ends.scheme}//${name}.${ends.end}/`, text: ends.isSeen ? 'where that name is free' : 'or as the server decides' };
 }

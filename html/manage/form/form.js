@@ -219,7 +219,8 @@ class Form {
     const { app } = this;
     const isSaved = app && pass === '' && [[protocol, app.protocol], [ip || '127.0.0.1', app.ip], [Number(port), app.port], [user, app.db_user ?? '']].every(([now, then]) => now === then);
     const draft = { protocol, ip: ip || '127.0.0.1', port: Number(port) || protocolNamed(protocol).port, db_user: user || undefined, db_pass: pass || undefined };
-    return this.context.api.guestObjects({ ...(isSaved ? { id: app.id } : draft), ...of });
+    // Of one that is saved, a password that is left blank is the saved one.
+    return this.context.api.guestObjects({ ...(isSaved ? {} : draft), id: app?.id, ...of });
   }
 
   #check(field) {

@@ -129,7 +129,6 @@ pub(crate) fn card(id: &str) -> String {
 
 /// Installs what the tests look with.
 pub(crate) fn see(page: &Page) {
-    page.expect_error("/api/servers");
     page.call(
         "Page.addScriptToEvaluateOnNewDocument",
         json!({"source": EYES}),

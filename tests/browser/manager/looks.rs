@@ -94,7 +94,12 @@ fn every_state_is_accessible_in_every_look() {
     board.page.press("Escape");
     board.page.click("#tunnel");
     board.page.wait_for("eyes.first('.tunnel-entry')");
-    look(&board, "tunnels");
+    look(&board, "servers");
+    board.page.click("dialog text=Add server …");
+    board.page.wait_for("eyes.first('#server-form')");
+    board.page.fill("#field-server-url", "relay.example");
+    board.page.press("Tab");
+    look(&board, "server-form");
 }
 
 #[test]

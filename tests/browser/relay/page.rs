@@ -16,7 +16,6 @@ const SQL_EYES: &str = include_str!("../sql/eyes.js");
 pub(crate) fn open(manager: &Manager) -> Page {
     let page = Browser::shared().page();
     page.prefer(false, true);
-    page.expect_error("/api/servers");
     install(&page, EYES);
     page.goto(&format!("{}/", manager.url()));
     page.wait_for("/\\(/.test(document.querySelector('#heading').textContent)");
