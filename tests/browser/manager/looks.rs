@@ -97,7 +97,7 @@ fn every_state_is_accessible_in_every_look() {
     look(&board, "servers");
     board.page.click("dialog text=Add server …");
     board.page.wait_for("eyes.first('#server-form')");
-    board.page.fill("#field-server-url", "relay.example");
+    board.page.fill("#field-server-url", "ftp://relay.example");
     board.page.press("Tab");
     look(&board, "server-form");
 }

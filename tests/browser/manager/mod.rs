@@ -10,4 +10,5 @@ mod hostile;
 mod keyboard;
 mod looks;
 mod outage;
+mod servers;
 mod sharing;

@@ -146,7 +146,7 @@ fn the_address_to_come_is_shown_while_the_name_is_typed() {
 }
 
 #[test]
-fn the_dialogs_top_stays_where_it_is() {
+fn the_dialogs_top_and_its_buttons_stay_where_they_are() {
     let board = Board::open();
     let page = &board.page;
     page.viewport(1280, 800);
