@@ -12,6 +12,7 @@ mod connect;
 mod database;
 mod health;
 mod hostile;
+mod listeners;
 mod main_tunnel;
 mod many;
 mod quick_setup;

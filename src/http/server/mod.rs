@@ -36,3 +36,4 @@ pub(super) use backend::{Backend, Opened, PendingResponse};
 pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
 pub(super) use listener::{Listener, ListenerConfig};
+pub(crate) use proc_net::{ListeningSocket, listening};
