@@ -42,7 +42,7 @@ function drawOutage() {
 byId('add').addEventListener('click', () => actions.add());
 byId('help').addEventListener('click', showKeys);
 byId('retry-now').addEventListener('click', () => store.refresh());
-byId('tunnel').addEventListener('click', () => showServers(store, actions, api));
+byId('tunnel').addEventListener('click', () => showServers(store, actions));
 walkCards(byId('apps'));
 listenForKeys({
   add: () => actions.add(),

@@ -14,10 +14,10 @@ const NAMES_MAX = 6;
 
 /**
  * Shows all servers, as they are while it is open.
- * @param {import('../board/store.js').Store} store @param {import('../board/actions.js').Actions} actions @param {import('../api.js').Api} api
+ * @param {import('../board/store.js').Store} store @param {import('../board/actions.js').Actions} actions
  */
-export async function showServers(store, actions, api) {
-  const view = new ServersView(store, actions, api);
+export async function showServers(store, actions) {
+  const view = new ServersView(store, actions);
   const unsubscribe = store.subscribe(() => view.load());
   view.load();
   await openDialog({
@@ -48,10 +48,11 @@ class ServersView {
   #isLoading = false;
   #again = false;
 
-  constructor(store, actions, api) {
+  /** @param {import('../board/store.js').Store} store @param {import('../board/actions.js').Actions} actions */
+  constructor(store, actions) {
     this.#store = store;
     this.#actions = actions;
-    this.#api = api;
+    this.#api = actions.api;
     this.intro = h('p', { class: 'dim' });
     this.trouble = h('p', { class: 'bad', role: 'alert' });
     this.list = h('ul', { class: 'tunnels', 'aria-label': 'Servers' });

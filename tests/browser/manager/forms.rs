@@ -10,7 +10,7 @@ use support::wait_until;
 fn the_empty_page_leads_to_the_first_application_and_its_connect() {
     let board = Board::open();
     let page = &board.page;
-    assert!(page.text("#note").contains("No applications yet"));
+    assert!(page.text("#note").contains("Share your first application"));
     page.click("#add-first");
     page.wait_for("document.activeElement.id === 'field-ip'");
     board.fill("name", "my site");

@@ -343,3 +343,47 @@ fn choose_database(board: &Board, name: &str) {
         "(() => {{ const list = document.querySelector('#pick-database'); list.value = '{name}'; list.dispatchEvent(new Event('change', {{ bubbles: true }})); }})()"
     ));
 }
+
+#[test]
+fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let board = Board::open();
+    let page = &board.page;
+    assert_eq!(
+        page.texts(".preset strong"),
+        ["Web site", "Database", "SSH"]
+    );
+    page.click("#note text=Database");
+    page.wait_for("document.querySelector('#field-protocol')?.value === 'mysql'");
+    assert_eq!(
+        page.eval("document.querySelector('#field-invisible').checked"),
+        true
+    );
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    // Among many only the first are shown.
+    page.eval(&format!(
+        "eyes.tamper.with = (path, body) => path === '/api/listeners' ? {{ code: 200, data: [...body.data.filter((found) => found.port === {port}), {{ port: 5432, ip: '127.0.0.1', process: 'postgres' }}, {{ port: 3000, ip: '::1', process: '<b>node</b>' }}] }} : body"
+    ));
+    let id = board
+        .manager
+        .add(&json!({"protocol": "http", "name": "first", "port": 80}));
+    page.wait_for("eyes.all('.card').length === 1");
+    page.eval(&format!(
+        "fetch('/api/apps/{id}', {{ method: 'DELETE' }}).then(({{ status }}) => status)"
+    ));
+    page.wait_for("eyes.all('.listeners li').length === 3");
+    assert!(page.text(".listeners").contains("<b>node</b>"));
+    page.click(".listeners li:nth-child(3) button");
+    page.wait_for("document.querySelector('#field-ip')?.value === '::1'");
+    assert_eq!(
+        ["protocol", "port", "name"].map(|name| value(&board, name)),
+        ["http", "3000", "<b>node</b>"]
+    );
+    page.click("dialog text=Cancel");
+    page.wait_for("!document.querySelector('dialog')");
+    page.click(".listeners li:nth-child(2) button");
+    page.wait_for("document.querySelector('#field-protocol')?.value === 'tcp'");
+    assert_eq!(value(&board, "port"), "5432");
+}
