@@ -11,6 +11,7 @@ mod app_command;
 mod connect;
 mod database;
 mod health;
+mod home_gateway;
 mod hostile;
 mod listeners;
 mod main_tunnel;

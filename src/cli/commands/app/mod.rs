@@ -82,7 +82,11 @@ fn connect(parsed: &Parsed) -> Result<(), Failure> {
     }
     if text(&result, "/health/state") == "failing" {
         let error = printable(text(&result, "/health/error"));
-        warn(&format!("connected, but {error}"));
+        let hint = match text(&result, "/health/hint") {
+            "" => String::new(),
+            hint => format!("\n{}", printable(hint)),
+        };
+        warn(&format!("connected, but {error}{hint}"));
     }
     if parsed.has(&JSON) {
         return print(&format!("{result:#}\n"));
