@@ -5,7 +5,7 @@
 //! [`DataDir::lock`] hands to one process at a time.
 //!
 //! A document is a [`JsonFile`]; what is secret is sealed in it, tied to the machine and the user by their
-//! [`Fingerprint`].
+//! [`Fingerprint`], and to a random [`key_file()`] that lies apart.
 
 mod atomic;
 mod credentials;
@@ -14,6 +14,7 @@ mod error;
 mod fingerprint;
 mod instance;
 mod json_file;
+mod key_file;
 mod lock;
 pub(crate) mod random;
 mod run_dir;
@@ -28,6 +29,7 @@ pub use error::Error;
 pub use fingerprint::Fingerprint;
 pub use instance::{ClaimError, Instance};
 pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
+pub use key_file::key_file;
 pub use lock::Locked;
 pub use run_dir::RunDir;
 pub use zeroizing_json::to_json;
