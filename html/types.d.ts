@@ -109,6 +109,26 @@ interface Tunnel {
   next_retry_ms?: number;
 }
 
+/** A server that is known. */
+interface Server {
+  url: string;
+  label?: string | null;
+  default: boolean;
+  has_enroll_token?: boolean;
+  status?: string;
+  main_tunnel?: Tunnel | null;
+  host_key?: string | HostKey | null;
+  applications?: number;
+  error?: string | null;
+}
+
+/** What listens on this computer. */
+interface Listener {
+  port: number;
+  process: string;
+  ip?: string;
+}
+
 /** What the manager says of itself. */
 interface ServerVersion {
   version?: string;

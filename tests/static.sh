@@ -38,7 +38,7 @@ inside() {
 inside "$chroot" "$root" /postern --version >/dev/null || fail "--version in an empty root"
 inside "$chroot" "$root" /postern plugin list | grep -q '^No plugins' || fail "plugin list in an empty root"
 inside "$chroot" "$root" /postern plugin add mysql >/dev/null || fail "plugin add in an empty root"
-inside "$chroot" "$root" /postern plugin list | grep -q '^mysql ' || fail "plugin list after plugin add"
+inside "$chroot" "$root" /postern plugin list | grep -Eq '^mysql[[:space:]]' || fail "plugin list after plugin add"
 [ "$(stat -c %a "$root/.postern")" = 700 ] || fail "the directory is not private"
 inside POSTERN_HOME=/state "$chroot" "$root" /postern plugin add mysql >/dev/null || fail "POSTERN_HOME"
 [ -f "$root/state/plugins.json" ] || fail "POSTERN_HOME is not used"

@@ -6,6 +6,8 @@ const READ_MS = 5_000;
 /** Timeout of a write, in ms: it goes to disk, and deleting waits for the connection to end. */
 const WRITE_MS = 15_000;
 
+/** @typedef {ReturnType<typeof createApi>} Api */
+
 /**
  * Creates the API. `onState` is told whenever a request shows that the server can or cannot be reached.
  * @param {{onState?: (reachable: boolean) => void}} [options]
@@ -50,6 +52,16 @@ export function createApi({ onState = () => {} } = {}) {
     reset: async (server) => (await change('POST', '/api/reset', { server, disconnect: true })).data,
     /** The main tunnels. */
     tunnels: () => get('/api/tunnel'),
+    /** The servers that are known. @returns {Promise<Server[]>} */
+    servers: () => get('/api/servers'),
+    /** Adds a server, or changes what is known of it; what is left out is kept. @param {{url: string, label?: string, enroll_token?: string, default?: boolean}} server */
+    putServer: async (server) => (await change('POST', '/api/servers', server)).data,
+    /** Forgets a server. @param {string} url */
+    removeServer: (url) => change('DELETE', `/api/servers?url=${encodeURIComponent(url)}`),
+    /** What listens on this computer. @returns {Promise<Listener[]>} */
+    listeners: () => get('/api/listeners'),
+    /** Names in a database, for the picker of a guest's account. @param {object} of @returns {Promise<string[]>} */
+    guestObjects: async (of) => (await change('POST', '/api/guest/objects', of)).data,
     /** Version, server in use, notices. */
     version: () => get('/api/version'),
   };

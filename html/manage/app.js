@@ -6,7 +6,8 @@ import { createApi } from './api.js';
 import { Actions } from './board/actions.js';
 import { Board } from './board/board.js';
 import { Store } from './board/store.js';
-import { drawNotices, drawTunnel, showTunnels } from './board/tunnels.js';
+import { drawNotices, drawTunnel } from './board/tunnels.js';
+import { showServers } from './form/servers.js';
 import { listenForKeys, showKeys, walkCards } from './keys.js';
 
 const api = createApi({ onState: reach });
@@ -41,7 +42,7 @@ function drawOutage() {
 byId('add').addEventListener('click', () => actions.add());
 byId('help').addEventListener('click', showKeys);
 byId('retry-now').addEventListener('click', () => store.refresh());
-byId('tunnel').addEventListener('click', () => showTunnels(store, actions));
+byId('tunnel').addEventListener('click', () => showServers(store, actions));
 walkCards(byId('apps'));
 listenForKeys({
   add: () => actions.add(),

@@ -3,6 +3,7 @@
 mod api_client;
 mod args;
 mod browser;
+mod columns;
 mod commands;
 mod failure;
 mod logging;
@@ -18,35 +19,15 @@ mod target;
 
 use std::process::ExitCode;
 
-use commands::{app, plugin, relay, start, tunnel_client, tunnel_server};
+use args::root::ROOT;
+use commands::{
+    app, completions, man, plugin, relay, start, tunnel_client, tunnel_server, version,
+};
 use failure::{Failure, quoted};
 use output::print;
-use plugins::{BuiltIn, PLUGINS, speaking};
+use plugins::{BuiltIn, speaking};
 use suggest::nearest;
 
-const USAGE: &str = "\
-A web SQL client for MySQL-protocol databases, and a manager that shares local
-applications through tunnels.
-
-Usage: postern COMMAND
-
-Commands:
-  mysql [target]              open the web SQL client for a database
-  mariadb [target]            the same
-  start [port]                start the manager and its page (default port 8181)
-  app list|add|connect|…      the manager's applications, for scripts
-  relay                       start the remote side: sites, tunnels, quick-setup
-  relay list|revoke|allow     who is enrolled at it; turn one out, let it in
-  plugin add|remove|list      make built-in plugins available
-  help [COMMAND]              show the help of a command
-
-Options:
-  -h, --help                  show this help; every command has it
-  -V, --version               show the version
-
-First: postern plugin add mysql
-Then:  postern mysql HOST:PORT
-";
 const VERSION: &str = concat!("postern ", env!("CARGO_PKG_VERSION"), "\n");
 const SEE_HELP: &str = "see 'postern --help'";
 
@@ -72,17 +53,20 @@ fn arguments() -> Result<Vec<String>, Failure> {
 
 fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some((word, rest)) = arguments.split_first() else {
-        return Err(Failure::usage_text(USAGE));
+        return Err(Failure::usage_text(&ROOT.help("")));
     };
     match word.as_str() {
-        "--help" | "-h" => print(USAGE),
+        "--help" | "-h" => print(&ROOT.help("")),
         "--version" | "-V" => print(VERSION),
         "help" => help(rest),
+        "version" => version::run(rest),
         "plugin" => plugin::run(rest),
         "start" => start::run(rest),
         "app" => app::run(rest),
         "relay" => relay::run(rest),
-        // For operators and tests; not in the list above.
+        "completions" => completions::run(rest),
+        completions::NAMES => completions::names(rest),
+        "man" => man::run(rest),
         "tunnel-client" => tunnel_client::run(rest),
         "tunnel-server" => tunnel_server::run(rest),
         protocol => match speaking(protocol) {
@@ -95,7 +79,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
 /// `help plugin add` is `plugin add --help`.
 fn help(words: &[String]) -> Result<(), Failure> {
     match words.first().map(String::as_str) {
-        None | Some("help" | "--help" | "-h") => print(USAGE),
+        None | Some("help" | "--help" | "-h") => print(&ROOT.help("")),
         Some(_) => run(&[words, &["--help".to_owned()]].concat()),
     }
 }
@@ -115,17 +99,9 @@ fn unknown(word: &str) -> Failure {
     } else {
         "command"
     };
-    let protocols = PLUGINS.iter().flat_map(|plugin| plugin.protocols());
-    let names = [
-        "plugin",
-        "start",
-        "app",
-        "relay",
-        "help",
-        "--help",
-        "--version",
-    ];
-    let near = nearest(word, names.into_iter().chain(protocols.copied()));
+    let commands = ROOT.commands.iter().flat_map(|command| command.words());
+    let names = commands.chain(["--help", "--version"]);
+    let near = nearest(word, names);
     let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
     let shown = quoted(&target::redacted(word));
     Failure::usage(format!("unknown {kind} {shown}")).hint(guess + SEE_HELP)

@@ -37,6 +37,8 @@ pub(crate) struct AppState {
     /// Whether remote servers may be reached without TLS.
     pub(crate) insecure: bool,
     pub(crate) check_other_users: bool,
+    /// Whether the main tunnels are this process's to keep.
+    pub(crate) keeps_main_tunnels: bool,
     pub(crate) notices: Vec<String>,
 }
 

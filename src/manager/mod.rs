@@ -64,6 +64,8 @@ pub struct Options {
     pub listener: TcpListener,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
+    /// Which applications there are.
+    pub applications: Applications,
     /// The remote server of applications that name none, where the command line says it.
     pub server: Option<ServerUrl>,
     /// What serves them where neither that nor a default is there.
@@ -82,6 +84,16 @@ pub struct Options {
     pub web_clients: &'static dyn WebClients,
     /// What the page is to tell the user, calmly.
     pub notices: Vec<String>,
+}
+
+/// Which applications a process works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applications {
+    /// Those of the user's list: this process keeps the main tunnels too.
+    Stored,
+    /// Those alone that it is given, for as long as it lives. Beside it a process may work for the list, with the same
+    /// credentials.
+    Temporary,
 }
 
 /// Why it could not start.
@@ -144,7 +156,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         check_other_users: options.check_other_users,
     };
     let core = AppState {
-        apps: app_store::AppStore::new(home.clone()),
+        apps: options.applications.store(&home),
         credentials: CredentialStore::new(home.clone()),
         known: KnownServers::new(home.clone()),
         plugins: plugin::Registry::new(home.clone()),
@@ -160,12 +172,25 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,
+        keeps_main_tunnels: options.applications == Applications::Stored,
     };
     (Arc::new(core), options.listener)
 }
 
+impl Applications {
+    fn store(self, home: &DataDir) -> app_store::AppStore {
+        match self {
+            Self::Stored => app_store::AppStore::new(home.clone()),
+            Self::Temporary => app_store::AppStore::in_memory(),
+        }
+    }
+}
+
 /// What the program does of itself at its start.
 fn begin(core: &Arc<AppState>) {
+    if !core.keeps_main_tunnels {
+        return;
+    }
     begin_main_tunnels(core);
     let apps = core.apps.list().unwrap_or_else(|error| {
         log::warn!("no application is connected at the start: {error}");

@@ -4,6 +4,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A network, as in `10.0.0.0/8`; an address alone is a network of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cidr {
@@ -26,6 +29,25 @@ impl fmt::Display for InvalidCidr {
 }
 
 impl std::error::Error for InvalidCidr {}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Serialize for Cidr {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cidr {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
 
 impl FromStr for Cidr {
     type Err = InvalidCidr;
@@ -91,5 +113,8 @@ mod tests {
         for bad in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/", "host"] {
             assert!(bad.parse::<Cidr>().is_err(), "{bad}");
         }
+        let kept = serde_json::to_string(&"2001:db8::/32".parse::<Cidr>().unwrap()).unwrap();
+        assert_eq!(kept, "\"2001:db8::/32\"");
+        assert!(serde_json::from_str::<Cidr>(&kept).is_ok());
     }
 }

@@ -6,18 +6,23 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use super::names;
 use super::secret::identifier;
 use super::setup_request::SetupRequest;
 use super::state::{Application, MAX_APPLICATIONS, RelayState, Site};
 use crate::store::random;
+use crate::store::time::{parse_rfc3339, rfc3339};
 
 /// Public ports. Default 20000 to 29999: below what systems give to outgoing connections.
 pub(super) const PUBLIC_PORTS: RangeInclusive<u16> = 20_000..=29_999;
 /// Numbers that tunnels name and nothing listens on. All differ, so that one connector's number means
 /// nothing for another.
 const NUMBERS: RangeInclusive<u16> = 30_000..=65_000;
+
+/// By how much two calls for the same end may differ: each counts in whole seconds.
+const ROUNDING: Duration = Duration::from_secs(1);
 
 /// Why nothing is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +55,21 @@ pub(super) struct Surroundings<'a> {
     pub(super) is_own_name: &'a dyn Fn(&str) -> bool,
     /// RFC 3339.
     pub(super) now: &'a str,
+}
+
+impl Surroundings<'_> {
+    /// When the application ends by itself, RFC 3339. An end that is but rounded otherwise stays as it was: nothing has
+    /// to be saved for it.
+    fn expires(&self, request: &SetupRequest, before: Option<&Application>) -> Option<String> {
+        let left = Duration::from_secs(request.expires_in?);
+        let end = parse_rfc3339(self.now)? + left;
+        let before = before.and_then(|before| before.expires.clone());
+        let is_same = |before: &String| {
+            let before = parse_rfc3339(before);
+            before.is_some_and(|before| before <= end + ROUNDING && end <= before + ROUNDING)
+        };
+        Some(before.filter(is_same).unwrap_or_else(|| rfc3339(end)))
+    }
 }
 
 /// A number for a connector's main tunnel.
@@ -95,6 +115,9 @@ pub(super) fn assign(
         port,
         site,
         called_at: around.now.to_owned(),
+        expires: around.expires(request, before.as_ref()),
+        allow: request.allow.clone(),
+        generation: request.generation,
     };
     if let Some(before) = before.filter(|before| gave_up(before, &assigned)) {
         state.reserve(connector, &before, around.now);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::setup::Service;
 use crate::http::auth::{RateLimiter, WhenFull};
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{Grant, Policy, PortStats};
+use crate::tunnel::server::{Grant, Policy, Visits};
 
 /// Wrong logins a minute after which a source's guesses at a weak password are not even looked at.
 const WRONG_LOGINS: usize = 30;
@@ -55,6 +55,7 @@ impl Policy for TunnelPolicy {
         };
         match connector.at_port(remote.local_port) {
             Some(application) if application.site.is_some() => Grant::Held,
+            Some(application) if self.service.sites.is_over(application) => Grant::Denied,
             Some(_) => self.service.urls.ports_ip().map_or(Grant::Denied, |ip| {
                 Grant::ListenAt((ip, remote.local_port).into())
             }),
@@ -63,11 +64,19 @@ impl Policy for TunnelPolicy {
         }
     }
 
-    fn visits(&self, holder: &str, remote: &Remote) -> Arc<PortStats> {
+    fn visits(&self, holder: &str, remote: &Remote) -> Visits {
         let state = self.service.store.snapshot();
         let connector = state.connectors.get(holder);
         let application = connector.and_then(|connector| connector.at_port(remote.local_port));
         let stats = application.and_then(|application| self.service.sites.visits(application));
-        stats.unwrap_or_default()
+        let app_id = application.map(|application| application.app_id.clone());
+        let service = Arc::clone(&self.service);
+        Visits {
+            may_come: Box::new(move |address| {
+                let app_id = app_id.as_ref();
+                app_id.is_some_and(|app_id| service.sites.may_visit(app_id, address))
+            }),
+            stats: stats.unwrap_or_default(),
+        }
     }
 }

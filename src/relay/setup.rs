@@ -97,7 +97,11 @@ impl Service {
         let check = self
             .admit(&request, rule)
             .inspect_err(|error| self.tell_turned_away(source, name, error))?;
-        let code = Zeroizing::new(random::token());
+        // Who has made one himself tells it nobody.
+        let code = match request.code_sha256 {
+            Some(_) => Zeroizing::default(),
+            None => Zeroizing::new(random::token()),
+        };
         let (api_port, assigned) = self.assign(&request, &check, &code)?;
         let url = self.urls.application_url(&assigned);
         log::info!(
@@ -158,7 +162,10 @@ impl Service {
             AuthCheck::Known(_) => None,
             _ => Some(SecretHash::of(&request.password)),
         };
-        let digest = || STANDARD.encode(Code::new(code).digest());
+        let digest = || {
+            let made = || *Code::new(code).digest();
+            STANDARD.encode(request.code_sha256.unwrap_or_else(made))
+        };
         let code = request.needs_sign_in().then(digest);
         for _ in 0..PORT_SEARCHES {
             let free_port = self.free_port(request)?;
@@ -263,6 +270,7 @@ impl Service {
                 "app_id": assigned.app_id,
                 "site_url": self.urls.application_url(assigned),
                 "resource": {"ip": "127.0.0.1", "port": assigned.port},
+                "in_force": request.in_force(),
             },
             "api_key": {
                 "nhp_server": nhp_server.trim_end_matches('/'),

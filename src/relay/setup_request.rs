@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use crate::net::Cidr;
 use crate::net::authority::authority;
+use crate::store::expiry::LONGEST;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
@@ -18,6 +20,10 @@ const MAX_TOKEN: usize = 256;
 const MAX_DISPLAY: usize = 100;
 /// Bytes of a host name (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
+/// Networks that visitors may come from. Default 100, as a manager has it.
+const MAX_ALLOWED: usize = 100;
+/// Bytes of a SHA-256 digest.
+const DIGEST: usize = 32;
 /// Protocols that get a site.
 const WEB: [&str; 2] = ["http", "https"];
 /// Protocols that get a public port.
@@ -38,6 +44,14 @@ pub(super) struct SetupRequest {
     pub(super) invisible: bool,
     /// Whether the connector asks visitors for the code itself, so that the relay need not.
     pub(super) checks_code: bool,
+    /// The SHA-256 of the code that the connector has made; without it the relay makes one.
+    pub(super) code_sha256: Option<[u8; DIGEST]>,
+    /// Seconds after which the application ends by itself.
+    pub(super) expires_in: Option<u64>,
+    /// The networks that visitors may come from; empty lets everybody in.
+    pub(super) allow: Vec<Cidr>,
+    /// Another number than before ends all sign-ins and open streams.
+    pub(super) generation: u64,
 }
 
 impl SetupRequest {
@@ -60,6 +74,10 @@ impl SetupRequest {
             site_name: some(fields.text("site_name", false, names::check)),
             invisible: fields.switch("invisible"),
             checks_code: fields.switch("checks_code"),
+            code_sha256: fields.digest("code_sha256"),
+            expires_in: fields.number("expires_in"),
+            allow: fields.networks("allow"),
+            generation: fields.number("generation").unwrap_or_default(),
         };
         fields.switch("reset");
         if fields.wrong.is_empty() {
@@ -83,6 +101,17 @@ impl SetupRequest {
     /// Whether the relay asks visitors for a code.
     pub(super) fn needs_sign_in(&self) -> bool {
         self.is_web() && self.invisible && !self.checks_code
+    }
+
+    /// What of the call the relay sees to, by the names of the fields.
+    pub(super) fn in_force(&self) -> Vec<&'static str> {
+        let asked = [
+            ("code", self.code_sha256.is_some() && self.needs_sign_in()),
+            ("expires_in", self.expires_in.is_some()),
+            ("allow", !self.allow.is_empty()),
+        ];
+        let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked);
+        asked.map(|(name, _)| name).collect()
     }
 
     /// Where the connector leads to.
@@ -142,6 +171,40 @@ impl Fields<'_> {
         })
     }
 
+    /// Hexadecimal digits.
+    fn digest(&mut self, name: &str) -> Option<[u8; DIGEST]> {
+        let text = self.text(name, false, |text| {
+            check(unhex(text).is_some(), "64 hexadecimal digits")
+        });
+        unhex(&text)
+    }
+
+    /// A whole number that no time or counter is above.
+    fn number(&mut self, name: &str) -> Option<u64> {
+        let given = self.body.get(name).filter(|given| !given.is_null())?;
+        let number = given.as_u64().filter(|number| *number <= LONGEST.as_secs());
+        if number.is_none() {
+            self.refuse(name, "a whole number, at most 100 years in seconds");
+        }
+        number
+    }
+
+    fn networks(&mut self, name: &str) -> Vec<Cidr> {
+        let given = match self.body.get(name) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(given) => given.as_array().filter(|given| given.len() <= MAX_ALLOWED),
+        };
+        let network = |text: &Value| text.as_str()?.parse().ok();
+        let networks = given.and_then(|given| given.iter().map(network).collect());
+        networks.unwrap_or_else(|| {
+            self.refuse(
+                name,
+                "at most 100 addresses or networks such as 192.0.2.0/24",
+            );
+            Vec::new()
+        })
+    }
+
     fn switch(&mut self, name: &str) -> bool {
         match self.body.get(name) {
             None | Some(Value::Null) => false,
@@ -158,6 +221,18 @@ impl Fields<'_> {
         self.wrong.push(format!("{name}: {reason}"));
         String::new()
     }
+}
+
+fn unhex(text: &str) -> Option<[u8; DIGEST]> {
+    let digits = text.as_bytes();
+    let mut bytes = [0; DIGEST];
+    if digits.len() != 2 * DIGEST || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 fn check(is_fine: bool, otherwise: &'static str) -> Result<(), &'static str> {
@@ -297,10 +372,28 @@ pub(super) mod tests {
             json!({"client_app_id": "a".repeat(65)}),
             json!({"display_name": "ä".repeat(101)}),
             json!({"site_name": "www"}),
+            json!({"code_sha256": "0".repeat(63)}),
+            json!({"code_sha256": "é".repeat(32)}),
+            json!({"code_sha256": 1}),
+            json!({"expires_in": -1}),
+            json!({"expires_in": 1.5}),
+            json!({"expires_in": LONGEST.as_secs() + 1}),
+            json!({"allow": "127.0.0.1"}),
+            json!({"allow": ["127.0.0.1/33"]}),
+            json!({"allow": vec!["::1"; MAX_ALLOWED + 1]}),
+            json!({"generation": "1"}),
             json!({"protocol": "HTTP"}),
         ] {
             assert!(with(changes.clone()).is_err(), "{changes}");
         }
+        let fine = with(
+            json!({"code_sha256": "0F".repeat(32), "expires_in": 0, "generation": 7,
+            "allow": ["10.0.0.0/8", "::1"]}),
+        );
+        let fine = fine.unwrap();
+        assert_eq!(fine.code_sha256, Some([15; 32]));
+        assert_eq!((fine.expires_in, fine.generation), (Some(0), 7));
+        assert_eq!(fine.allow.len(), 2);
         assert!(with(json!({"display_name": "ä".repeat(100), "ip": "a".repeat(253)})).is_ok());
     }
 }

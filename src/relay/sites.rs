@@ -1,20 +1,29 @@
-//! The sites as the gateway looks them up: from memory, once a request; and the ports beside them.
+//! The sites as the gateway looks them up: from memory, once a request; and the ports beside them. What is given for a
+//! time is ended here.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicUsize;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::gateway::{Code, Site, Sites, Stats, through};
 use super::state::Application;
-use crate::sync::RwLock;
+use crate::net::{Cidr, is_within};
+use crate::store::expiry::{Clocks, Expiry};
+use crate::sync::{Lookout, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
 
-/// The sites by their names, and what passes through the ports of the other applications.
+/// The sites by their names, and the terms of all applications.
 #[derive(Debug, Default)]
-pub(super) struct SiteTable(RwLock<Table>);
+pub(super) struct SiteTable {
+    table: RwLock<Table>,
+    /// Ends what is over.
+    lookout: Lookout,
+}
 
 #[derive(Debug, Default)]
 struct Table {
@@ -23,58 +32,157 @@ struct Table {
     names: HashMap<String, String>,
     /// Requests under way, by the connector's name; where there is none, nothing is kept.
     busy: HashMap<String, Weak<AtomicUsize>>,
-    /// What passes through public ports, by the application's id.
-    visits: HashMap<String, Arc<PortStats>>,
+    /// By the application's id.
+    terms: HashMap<String, Terms>,
+}
+
+/// On what terms an application is shared.
+#[derive(Debug)]
+struct Terms {
+    connector: String,
+    port: u16,
+    /// What is kept of the code of its site.
+    code: Option<String>,
+    allow: Vec<Cidr>,
+    generation: u64,
+    expiry: Option<Expiry>,
+    /// How often all that its visitors had was ended.
+    epoch: u64,
+    /// What passes through its public port; none where it is a site.
+    visits: Option<Arc<PortStats>>,
+    /// Its time was over, and what was open has been ended.
+    has_ended: bool,
 }
 
 impl SiteTable {
-    /// Puts an application in, in the place of the site that it had; its figures go on.
-    pub(super) fn put(&self, connector: &str, application: &Application, opener: &Opener) {
-        let mut table = self.0.write();
-        let before = table.take_out(&application.app_id);
-        let Some(site) = &application.site else {
-            table.visits.entry(application.app_id.clone()).or_default();
-            return;
-        };
-        table.visits.remove(&application.app_id);
-        let open = through(opener.clone(), connector, application.port);
-        let mut made = Site::new(&*site.name, &*application.app_id, open);
-        made.tls = site.tls;
-        made.code = site.code.as_deref().map(code);
-        made.busy = table.busy(connector);
-        if let Some(before) = before {
-            made.figures = Arc::clone(&before.figures);
+    /// Puts an application in, in the place of what it was; its figures go on. Where its terms are others, or were
+    /// over, what its visitors have open ends.
+    pub(super) fn put(
+        self: &Arc<Self>,
+        connector: &str,
+        application: &Application,
+        opener: &Opener,
+    ) {
+        let is_new = self.table.write().put(connector, application, opener);
+        if is_new {
+            opener.cut_streams(connector, application.port);
         }
-        table.put_in(made);
+        if application.expires.is_some() {
+            let (of_thread, opener) = (Arc::downgrade(self), opener.clone());
+            self.lookout.begin("relay-expiry", move || {
+                of_thread.upgrade()?.end_what_is_over(&opener)
+            });
+        }
+    }
+
+    /// Ends what is over; the time until something else is.
+    fn end_what_is_over(&self, opener: &Opener) -> Option<Duration> {
+        let now = Clocks::now();
+        for (connector, port, is_public) in self.table.write().take_over(now) {
+            log::info!("'{connector}': the time of what it shares at port {port} is over");
+            if is_public {
+                // The port is closed with it, and not given again.
+                opener.cut(&connector, port);
+            } else {
+                opener.cut_streams(&connector, port);
+            }
+        }
+        let table = self.table.read();
+        let left = table.waiting().map(|(_, expiry)| expiry.left(now));
+        left.min()
     }
 
     /// Takes an application out.
     pub(super) fn remove(&self, application: &Application) {
-        let mut table = self.0.write();
+        let mut table = self.table.write();
         table.take_out(&application.app_id);
-        table.visits.remove(&application.app_id);
+        table.terms.remove(&application.app_id);
+    }
+
+    /// Whether an application's time is over.
+    pub(super) fn is_over(&self, application: &Application) -> bool {
+        let table = self.table.read();
+        let terms = table.terms.get(&application.app_id);
+        terms.is_some_and(|terms| terms.is_over(Clocks::now()))
+    }
+
+    /// Whether a visitor may come to an application's public port from this address.
+    pub(super) fn may_visit(&self, app_id: &str, address: IpAddr) -> bool {
+        let table = self.table.read();
+        table.terms.get(app_id).is_some_and(|terms| {
+            let is_allowed = terms.allow.is_empty() || is_within(address, &terms.allow);
+            is_allowed && !terms.is_over(Clocks::now())
+        })
     }
 
     /// Where the visitors of an application's public port count.
     pub(super) fn visits(&self, application: &Application) -> Option<Arc<PortStats>> {
-        self.0.read().visits.get(&application.app_id).cloned()
+        let table = self.table.read();
+        table.terms.get(&application.app_id)?.visits.clone()
     }
 
     /// What has passed through an application's site.
     pub(super) fn figures(&self, application: &Application) -> Option<Arc<Stats>> {
         let name = &application.site.as_ref()?.name;
-        let table = self.0.read();
+        let table = self.table.read();
         Some(Arc::clone(&table.sites.get(name)?.figures))
     }
 }
 
 impl Sites for SiteTable {
     fn find(&self, site: &str) -> Option<Arc<Site>> {
-        self.0.read().sites.get(site).cloned()
+        self.table.read().sites.get(site).cloned()
     }
 }
 
 impl Table {
+    /// Whether what visitors have open is to end.
+    fn put(&mut self, connector: &str, application: &Application, opener: &Opener) -> bool {
+        let before = self.take_out(&application.app_id);
+        let was = self.terms.remove(&application.app_id);
+        let mut terms = Terms::new(connector, application);
+        let ends = was.as_ref().is_some_and(|was| was.ends_with(&terms));
+        if let Some(was) = was {
+            terms.epoch = was.epoch + u64::from(ends);
+            terms.visits = terms.visits.map(|new| was.visits.unwrap_or(new));
+        }
+        if let Some(before) = before.as_ref().filter(|_| ends) {
+            before.is_replaced.store(true, Ordering::SeqCst);
+        }
+        if let Some(site) = &application.site {
+            let open = through(opener.clone(), connector, application.port);
+            let mut made = Site::new(&*site.name, &*application.app_id, open);
+            made.tls = site.tls;
+            made.code = site.code.as_deref().map(code);
+            made.allow.clone_from(&terms.allow);
+            (made.expiry, made.epoch) = (terms.expiry, terms.epoch);
+            made.busy = self.busy(connector);
+            if let Some(before) = before {
+                made.figures = Arc::clone(&before.figures);
+            }
+            self.put_in(made);
+        }
+        self.terms.insert(application.app_id.clone(), terms);
+        ends
+    }
+
+    /// The applications that end by themselves and have not.
+    fn waiting(&self) -> impl Iterator<Item = (&Terms, Expiry)> {
+        let terms = self.terms.values().filter(|terms| !terms.has_ended);
+        terms.filter_map(|terms| Some((terms, terms.expiry?)))
+    }
+
+    /// Connector and port of those whose time is over now, and whether the port is public; each is told once.
+    fn take_over(&mut self, now: Clocks) -> Vec<(String, u16, bool)> {
+        let terms = self.terms.values_mut();
+        let over = terms.filter(|terms| !terms.has_ended && terms.is_over(now));
+        over.map(|terms| {
+            terms.has_ended = true;
+            (terms.connector.clone(), terms.port, terms.visits.is_some())
+        })
+        .collect()
+    }
+
     fn put_in(&mut self, site: Site) {
         self.names.insert(site.app_id.clone(), site.name.clone());
         self.sites.insert(site.name.clone(), Arc::new(site));
@@ -95,6 +203,33 @@ impl Table {
         let name = self.names.remove(app_id)?;
         let is_its_own = self.sites.get(&name)?.app_id == app_id;
         is_its_own.then(|| self.sites.remove(&name)).flatten()
+    }
+}
+
+impl Terms {
+    fn new(connector: &str, application: &Application) -> Self {
+        let site = application.site.as_ref();
+        Self {
+            connector: connector.to_owned(),
+            port: application.port,
+            code: site.and_then(|site| site.code.clone()),
+            allow: application.allow.clone(),
+            generation: application.generation,
+            expiry: application.expiry(Clocks::now()),
+            epoch: 0,
+            visits: site.is_none().then(Arc::default),
+            has_ended: false,
+        }
+    }
+
+    fn is_over(&self, now: Clocks) -> bool {
+        self.expiry.is_some_and(|expiry| expiry.is_over(now))
+    }
+
+    /// Whether what visitors had by these terms ends where `new` ones take their place.
+    fn ends_with(&self, new: &Self) -> bool {
+        let held = |terms: &Self| (terms.code.clone(), terms.allow.clone(), terms.generation);
+        held(self) != held(new) || self.is_over(Clocks::now())
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::secret::SecretHash;
-use crate::store::time::rfc3339;
+use crate::net::Cidr;
+use crate::store::expiry::{Clocks, Expiry};
+use crate::store::time::{parse_rfc3339, rfc3339};
 
 /// The form that is written; another one is not read.
 pub(super) const VERSION: u32 = 1;
@@ -117,6 +119,15 @@ pub(super) struct Application {
     #[serde(default)]
     pub(super) site: Option<Site>,
     pub(super) called_at: String,
+    /// When it ends by itself, RFC 3339.
+    #[serde(default)]
+    pub(super) expires: Option<String>,
+    /// The networks that visitors may come from; empty lets everybody in.
+    #[serde(default)]
+    pub(super) allow: Vec<Cidr>,
+    /// Another number than before ends all sign-ins and open streams.
+    #[serde(default)]
+    pub(super) generation: u64,
 }
 
 /// What visitors with a browser see of an application.
@@ -277,6 +288,12 @@ impl Reservation {
 }
 
 impl Application {
+    /// When it ends by itself, by both clocks from `now` on. A time that cannot be read is over.
+    pub(super) fn expiry(&self, now: Clocks) -> Option<Expiry> {
+        let expires = parse_rfc3339(self.expires.as_ref()?);
+        Some(Expiry::at(expires.unwrap_or(SystemTime::UNIX_EPOCH), now))
+    }
+
     /// Whether `again` differs in nothing but the time of the call and the value of the code, so that
     /// nobody is let in or kept out by what is on disk where only this has changed.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {
@@ -324,6 +341,9 @@ mod tests {
             port,
             site,
             called_at: String::new(),
+            expires: None,
+            allow: Vec::new(),
+            generation: 0,
         }
     }
 

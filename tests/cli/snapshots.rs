@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use support::Home;
 
-/// Every command that has a help of its own; the first is the program's.
-const COMMANDS: [&str; 18] = [
+/// Every command that has a help of its own, with the other names of one; the first is the program's.
+const COMMANDS: [&str; 25] = [
     "",
     "mysql",
     "mariadb",
@@ -21,13 +21,22 @@ const COMMANDS: [&str; 18] = [
     "app trust",
     "app remove",
     "relay",
+    "relay list",
+    "relay revoke",
+    "relay allow",
     "plugin",
     "plugin add",
     "plugin remove",
     "plugin list",
     "tunnel-client",
     "tunnel-server",
+    "completions",
+    "man",
+    "version",
+    "help",
 ];
+/// Those of them that are other names.
+const OTHER_NAMES: usize = 1;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -104,6 +113,17 @@ fn every_help_is_what_it_was() {
     }
     let kept = std::fs::read_dir(data("help")).unwrap().count();
     assert_eq!(kept, COMMANDS.len(), "files in tests/data/help");
+    // The table of commands has no other list that a test can read.
+    let pages = home.run(&["man"]).stdout;
+    let pages = pages
+        .lines()
+        .filter(|line| line.starts_with(".TH "))
+        .count();
+    assert_eq!(
+        pages + OTHER_NAMES,
+        COMMANDS.len(),
+        "a command is in no list above"
+    );
 }
 
 /// Each case is a command line after `$`, what it says on stderr, and its exit status if it is not 2.

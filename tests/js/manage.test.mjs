@@ -1,7 +1,12 @@
-import { copyOf, defaults, isUsed, problem, toBody } from '../../html/manage/core/fields.js';
+import { readFileSync } from 'node:fs';
+import { parseAddress, protocolOfPort } from '../../html/manage/core/address.js';
+import { distance, expiryOf, localText, rfc3339 } from '../../html/manage/core/expiry.js';
+import { copyOf, defaults, isUsed, networksOf, problem, toBody } from '../../html/manage/core/fields.js';
+import { Choice, formatGrant, parseGrant } from '../../html/manage/core/grants.js';
 import { hostOf, isLocalhostName, siteLink } from '../../html/manage/core/links.js';
 import { matches, sorted, summary } from '../../html/manage/core/listing.js';
 import { PROTOCOLS, addressOf, protocolNamed } from '../../html/manage/core/protocols.js';
+import { RESERVED, endOfSites, nameFrom, siteNameProblem, siteOf } from '../../html/manage/core/site.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
 import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
 import { accessBadges, effectiveSettings, failureClass, formatWait, healthError, stepText } from '../../html/manage/core/status.js';
@@ -58,9 +63,9 @@ test('fields are checked as the server checks them', () => {
   for (const port of ['0', '65536', '-1', '8e1', '1.5', 'x', '999999']) assert.ok(wrong('port', port), port);
   assert.ok(wrong('port', '', 'tcp') && !wrong('port', '9', 'tcp'));
   for (const host of ['', '127.0.0.1', '::1', '[fe80::1]', 'db.lan', 'my_host', 'a-b.example.']) assert.ok(!wrong('ip', host), host);
-  for (const host of ['http://a', 'a:80', '256.1.1.1', '1.2.3', 'a b', '-a', 'a..b', '::g', 'a/b', `${'a'.repeat(64)}.b`]) assert.ok(wrong('ip', host), host);
+  for (const host of ['a/b', 'a:80', '256.1.1.1', '1.2.3', 'a b', '-a', 'a..b', '::g', 'a/b', `${'a'.repeat(64)}.b`]) assert.ok(wrong('ip', host), host);
   for (const name of ['', 'abc', 'a-b', 'a'.repeat(63)]) assert.ok(!wrong('site_name', name), name);
-  for (const name of ['ab', '-abc', 'abc-', 'a--b', 'Abc', 'a.b', 'a'.repeat(64)]) assert.ok(wrong('site_name', name), name);
+  for (const name of ['ab', '-abc', 'abc-', 'a--b', 'Abc', 'a.b', 'a'.repeat(64), 'www', 'mail2']) assert.ok(wrong('site_name', name), name);
   for (const url of ['', 'https://r.example', 'http://localhost:9', 'http://127.0.0.1', 'http://[::1]:8/']) assert.ok(!wrong('server', url), url);
   for (const url of ['r.example', 'ftp://r.example', 'javascript:1', 'http://r.example']) assert.ok(wrong('server', url), url);
   assert.ok(!wrong('server', 'http://r.example', 'http', true));
@@ -70,13 +75,92 @@ test('fields are checked as the server checks them', () => {
 
 test('what is sent: own fields alone, numbers as numbers, secrets kept, set or cleared', () => {
   const values = { ...defaults('mysql'), name: ' shop ', port: '3306', db_user: 'reader', db_pass: '', site_name: '', username: 'u', auth_pass: 'x' };
-  assert.deepEqual(toBody(values), { protocol: 'mysql', name: 'shop', ip: '127.0.0.1', port: 3306, db_user: 'reader', db_readonly: true, invisible: true, autoconnect: false });
+  assert.deepEqual(toBody(values), { protocol: 'mysql', name: 'shop', port: 3306, db_user: 'reader', db_readonly: true, invisible: true, autoconnect: false });
   assert.equal(toBody({ ...values, db_pass: ' s ' }).db_pass, ' s ');
   assert.equal(toBody(values, new Set(['db_pass'])).db_pass, '');
   const before = { protocol: 'http', username: 'kept', has_auth_pass: true };
   assert.deepEqual(toBody({ protocol: 'http', ip: 'a', username: '' }, new Set(), before), { protocol: 'http', ip: 'a', username: 'kept' }, 'what is not shown stays');
   const changed = toBody({ protocol: 'http', ip: 'a', db_pass: '' }, new Set(), { protocol: 'mysql', db_user: 'r', has_db_pass: true });
   assert.deepEqual([changed.db_user, changed.db_pass, 'invisible' in toBody({ protocol: 'ssh', invisible: true })], [undefined, '', false]);
+});
+
+test('an address is taken apart as people write it', () => {
+  const none = { protocol: null, host: '', port: null, user: '', password: '', database: '', rest: '' };
+  const read = {
+    '3000': { port: 3000 }, ':3000': { port: 3000 }, 'db.lan:3306': { host: 'db.lan', port: 3306 }, 'localhost': { host: 'localhost' }, ' 10.0.0.1 ': { host: '10.0.0.1' },
+    '[::1]:80': { host: '::1', port: 80 }, '::1': { host: '::1' }, '[::1]': { host: '::1' }, 'http://[::1]/': { protocol: 'http', host: '::1', port: 80 },
+    'http://127.0.0.1:3000/': { protocol: 'http', host: '127.0.0.1', port: 3000 }, 'HTTPS://Intranet.lan/deep?x=1#y': { protocol: 'https', host: 'Intranet.lan', port: 443, rest: '/deep?x=1#y' },
+    'localhost:5173/app': { host: 'localhost', port: 5173, rest: '/app' }, 'ws://h:1/live': { protocol: 'http', host: 'h', port: 1, rest: '/live' },
+    'mysql://user@host/db': { protocol: 'mysql', host: 'host', port: 3306, user: 'user', database: 'db' },
+    'mariadb://u%40x:p%3Aq@h:3307/my%20db?ssl=1': { protocol: 'mariadb', host: 'h', port: 3307, user: 'u@x', password: 'p:q', database: 'my db', rest: '?ssl=1' },
+    'jdbc:mysql://h:3306/shop': { protocol: 'mysql', host: 'h', port: 3306, database: 'shop' }, 'ssh://me@h': { protocol: 'ssh', host: 'h', port: 22, user: 'me' },
+    'me@192.168.1.5': { host: '192.168.1.5', user: 'me' }, 'postgres://u:p@h/db': { protocol: 'tcp', host: 'h', port: 5432, user: 'u', password: 'p', rest: '/db' },
+    'tcp://h': { protocol: 'tcp', host: 'h' }, 'http://': { protocol: 'http', port: 80 }, 'a%zz@h': { host: 'h', user: 'a%zz' }, 'http://3000': { protocol: 'http', host: '3000', port: 80 },
+  };
+  for (const [text, expected] of Object.entries(read)) assert.deepEqual(parseAddress(text), { ...none, ...expected }, text);
+  for (const text of ['gopher://h', '70000', ':0', 'h:99999', 'constructor://h']) assert.equal(typeof parseAddress(text), 'string', text);
+  assert.deepEqual([22, 3306, 443, 3000, 5432].map(protocolOfPort), ['ssh', 'mysql', 'https', 'http', 'tcp']);
+});
+
+test('names that relays keep are those of the relay, and a name is made as it makes one', () => {
+  const source = readFileSync(new URL('../../src/relay/names.rs', import.meta.url), 'utf8');
+  const list = /const RESERVED: &\[&str\] = &\[(.*?)\];/s.exec(source)[1];
+  assert.deepEqual(RESERVED, [...list.matchAll(/"([a-z-]+)"/g)].map(([, name]) => name));
+  assert.ok(siteNameProblem('www').includes('reserved') && siteNameProblem('autodiscover-2') === '' && siteNameProblem('ns1') !== '');
+  const texts = { 'My Shop': 'my-shop', '  Käse & Brot!! ': 'k-se-brot', 'http 127.0.0.1:3000': 'http-127-0-0-1-3000', ab: 'ab-http-80', API: 'api-http-80', '日本': 'http-80' };
+  for (const [text, name] of Object.entries(texts)) assert.equal(nameFrom(text, 'http-80'), name, text);
+});
+
+test('the address to come is told as far as it is known', () => {
+  const version = { server: 'https://relay.example', embedded: false };
+  const app = { protocol: 'http', name: 'My Shop', ip: '', port: '3000' };
+  const guess = endOfSites('', [], version);
+  assert.deepEqual(siteOf(app, guess), { address: 'https://my-shop.relay.example/', text: 'or as the server decides' });
+  const live = [{ connection: { server: 'https://relay.example', site_url: 'https://x.sites.example:8443/' } }];
+  assert.deepEqual(siteOf({ ...app, site_name: 'shop' }, endOfSites('', live, version)), { address: 'https://shop.sites.example:8443/', text: 'where that name is free' });
+  assert.equal(endOfSites('https://other.example', live, version).isSeen, false, 'another server’s tells nothing');
+  assert.equal(endOfSites('', [{ connection: { server: 'https://relay.example', site_url: 'http://203.0.113.7:41022/' } }], version).isSeen, false, 'a port is no name');
+  const here = endOfSites('', [], { server: 'http://localhost:8180', embedded: true });
+  assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://http-127-0-0-1-3000.localhost:8180/');
+  assert.deepEqual(siteOf({ ...app, protocol: 'ssh' }, guess), { address: '', text: 'It gets a public port at relay.example.' });
+  assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('No server'));
+});
+
+test('how long it is shared', () => {
+  const now = Date.UTC(2030, 0, 31, 17, 0, 0, 500);
+  assert.deepEqual([expiryOf('', '', now), expiryOf('3600', '', now), expiryOf('until', '', now)], [null, '2030-01-31T18:00:00Z', undefined]);
+  assert.equal(expiryOf('until', localText(now), now), '2030-01-31T17:00:00Z');
+  assert.equal(rfc3339(now), '2030-01-31T17:00:00Z');
+  assert.deepEqual([distance(3_600_000), distance(-90_000), distance(7_500_000), distance(90_000_000), distance(10)], ['in 1 h', '2 min ago', 'in 2 h 5 min', 'in 1 d 1 h', 'in 1 min']);
+});
+
+test('grants are read and written as the database’s names are', () => {
+  const texts = ['shop.*', 'shop.customers', 'shop.customers(id,name)', '`my shop`.`a``b`(`odd,name`,id)'];
+  for (const text of texts) assert.equal(formatGrant(parseGrant(text)), text, text);
+  assert.deepEqual(parseGrant(' shop.customers ( id , name ) '), { database: 'shop', table: 'customers', columns: ['id', 'name'] });
+  for (const text of ['', 'shop', '*.*', 'shop.', '.t', 'shop.t()', 'shop.t(id,)', 'shop.t(id', 'a.b.c', 'shop.*(id)']) assert.equal(parseGrant(text), null, text);
+  const choice = new Choice(['shop.*', 'crm.people(id)', 'junk']);
+  assert.deepEqual([choice.isAll('shop'), choice.columns('shop', 'x'), [...choice.columns('crm', 'people')], choice.columns('crm', 'y')], [true, null, ['id'], undefined]);
+  choice.setTable('crm', 'people', null);
+  choice.setTable('crm', 'jobs', ['a', 'b']);
+  choice.setAll('shop', false);
+  assert.deepEqual(choice.grants, ['crm.people', 'crm.jobs(a,b)']);
+  choice.setTable('crm', 'people', undefined);
+  choice.setTable('crm', 'jobs', undefined);
+  assert.deepEqual(choice.grants, []);
+});
+
+test('of how it is shared only what has changed is sent, and what a protocol has no use for goes with it', () => {
+  const values = { ...defaults('mysql'), allow: networksOf('10.0.0.0/8, ::1\n'), expires: null, group: ' ', max_streams: '', audit: true, record_sql: false, guest: ['shop.*'], host_header: 'visitor' };
+  const sent = (body) => Object.fromEntries(Object.entries(body).filter(([name]) => ['allow', 'expires', 'group', 'max_streams', 'audit', 'record_sql', 'guest', 'host_header'].includes(name)));
+  assert.deepEqual(sent(toBody(values)), { allow: ['10.0.0.0/8', '::1'], audit: true, guest: ['shop.*'] });
+  const before = { protocol: 'mysql', allow: ['10.0.0.0/8', '::1'], audit: true, guest: ['shop.*'], group: 'g', max_streams: 3, expires: '2030-01-31T18:00:00Z' };
+  assert.deepEqual(sent(toBody(values, new Set(), before)), { expires: null, group: null, max_streams: null });
+  assert.deepEqual(sent(toBody({ ...values, protocol: 'ssh' }, new Set(), before)), { expires: null, group: null, max_streams: null, audit: false, guest: [] });
+  const wrong = (field, value, protocol = 'mysql') => problem(field, value, { protocol }) !== '';
+  assert.ok(!wrong('allow', '10.0.0.1\n::/0') && wrong('allow', '10.0.0.0/33') && wrong('allow', 'x') && wrong('allow', '1.2.3.4/') && wrong('allow', '::/129'));
+  assert.ok(!wrong('host_header', 'app.lan:8080', 'http') && wrong('host_header', '', 'http') && wrong('host_header', 'a b', 'http') && wrong('host_header', 'a:0', 'http'));
+  assert.ok(!wrong('max_streams', '') && wrong('max_streams', '0') && wrong('max_streams', '10001') && wrong('group', 'g'.repeat(61)));
 });
 
 test('defaults and the protocols they belong to', () => {

@@ -130,6 +130,16 @@ fn the_server_keeps_to_its_description() {
     check("PUT", "/api/apps/none", app, Some(target.app()));
     check("GET", &of(app), app, None);
     check("GET", "/api/apps/none", app, None);
+    let shares = "/api/shares";
+    check("POST", shares, shares, Some(json!({"protocol": "http"})));
+    let lease = "00112233445566aa";
+    let mut shared = target.app();
+    shared["lease"] = json!(lease);
+    check("POST", shares, shares, Some(shared.clone()));
+    let home = postern::store::DataDir::at(manager.home().path().to_owned());
+    let _held = postern::store::Lease::take(&home, lease).unwrap();
+    check("POST", shares, shares, Some(shared.clone()));
+    check("POST", shares, shares, Some(shared));
     let each = [
         "/api/connect/{id}",
         "/api/status/{id}",

@@ -46,7 +46,7 @@ fn wrong_flags_are_exit_status_2_and_start_nothing() {
         (&["allow"], "NAME"),
         (&["--port-listen", "0.0.0.0"], "--port-listen '0.0.0.0'"),
         (&["--port-listen", "127.0.0.1"], "--shared-host-ports"),
-        (&["stop"], "'stop'"),
+        (&["stop"], "'relay stop'"),
         (&["list", "x"], "'x'"),
     ] {
         let ended = home.run(&[&["relay"], line].concat());
@@ -190,7 +190,22 @@ fn a_running_relay_knows_no_such_name_and_says_where_names_are() {
         assert_eq!(hint, Some("'postern relay list' shows their names"));
     }
     let help = relay.home().run(&["--help"]).stdout;
-    assert!(help.contains("relay list|revoke|allow "), "{help}");
+    assert!(help.contains("\n  relay list|revoke|allow"), "{help}");
+    let help = relay.home().run(&["relay", "--help"]).stdout;
+    assert!(help.contains("\nCommands:\n  list "), "{help}");
+    assert!(help.contains("\n  revoke NAME "), "{help}");
+    // A subcommand's help is its own.
+    let help = relay.home().run(&["relay", "list", "--help"]).stdout;
+    assert!(
+        help.contains("--data DIR") && !help.contains("--listen"),
+        "{help}"
+    );
+    let data = relay.data().to_string_lossy().into_owned();
+    let before = relay
+        .home()
+        .run(&["relay", "--data", &data, "list", "--json"]);
+    let before: serde_json::Value = serde_json::from_str(&before.stdout).unwrap();
+    assert_eq!(before[0]["applications"][0]["status"], "away", "{before}");
 }
 
 #[test]

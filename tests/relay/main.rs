@@ -19,3 +19,4 @@ mod places;
 mod setup;
 mod share;
 mod sites;
+mod terms;

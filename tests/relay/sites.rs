@@ -119,7 +119,7 @@ fn a_websocket_passes() {
     assert_eq!(&echoed, b"\x81\x04ping");
 }
 
-fn echo_after_upgrade(mut stream: TcpStream) {
+pub(crate) fn echo_after_upgrade(mut stream: TcpStream) {
     read_head(&mut stream);
     let answer =
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
@@ -128,7 +128,7 @@ fn echo_after_upgrade(mut stream: TcpStream) {
     let _ = std::io::copy(&mut stream, &mut writer);
 }
 
-fn read_head(stream: &mut TcpStream) -> String {
+pub(crate) fn read_head(stream: &mut TcpStream) -> String {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut byte).unwrap();

@@ -39,7 +39,7 @@ export class Actions {
     }
   }
 
-  /** Whether an application is shared on this computer only. @param {App} app */
+  /** Whether an application is shared on this computer only. @param {Partial<App>} app */
   isHere({ server, connection, conn_status: status = 'idle' }) {
     const { embedded, server: own } = this.#store.version;
     if (embedded !== true) return false;
@@ -133,9 +133,14 @@ export class Actions {
     });
   }
 
+  /** What the form needs of the page. */
+  #context() {
+    return { api: this.#api, apps: this.#store.apps ?? [], version: this.#store.version };
+  }
+
   /** Opens the form of a new application, filled in from `draft` where there is one. @param {object|null} [draft] */
   async add(draft = null) {
-    const done = await openForm({ draft, version: this.#store.version, save: (body) => this.#api.add(body) });
+    const done = await openForm({ draft, context: this.#context(), save: (body) => this.#api.add(body) });
     if (!done) return;
     this.#store.put(done.saved);
     this.#store.refresh();
@@ -146,11 +151,12 @@ export class Actions {
 
   /** Opens the form of an application. @param {App} app */
   async edit(app) {
-    const done = await openForm({ app, version: this.#store.version, save: (body) => this.#api.replace(app.id, body) });
+    const done = await openForm({ app, context: this.#context(), save: (body) => this.#api.replace(app.id, body) });
     if (!done) return;
     this.#store.put(done.saved);
     this.#store.refresh();
-    notify(`“${done.saved.name}” is saved${done.saved.connection?.pending_changes ? '; reconnect it to put the changes in force' : ''}`, 'good');
+    if (done.connect) await (app.connection ? this.reconnect(done.saved) : this.connect(done.saved));
+    else notify(`“${done.saved.name}” is saved${done.saved.connection?.pending_changes ? '; reconnect it to put the changes in force' : ''}`, 'good');
     focusCard(done.saved.id);
   }
 

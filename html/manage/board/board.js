@@ -1,8 +1,9 @@
 // The list of applications: heading, search, order, cards and the empty state.
-import { byId, fill, h, icon } from '../../common/dom.js';
+import { byId, fill, h } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
 import { ORDERS, SEARCH_FROM, matches, sorted, summary } from '../core/listing.js';
 import { healthError } from '../core/status.js';
+import { emptyState } from '../form/empty.js';
 import { Card } from './card.js';
 
 /** Time between two updates of elapsed times, in ms. */
@@ -111,7 +112,7 @@ export class Board {
     const key = apps.length === 0 ? 'empty' : shown.length === 0 ? `none:${query}` : '';
     if (this.note.dataset.key === key) return;
     this.note.dataset.key = key;
-    if (key === 'empty') fill(this.note, emptyState(() => this.#actions.add(), this.#actions.isHere({})));
+    if (key === 'empty') fill(this.note, emptyState({ store: this.#store, actions: this.#actions }));
     else fill(this.note, key && h('p', { class: 'dim nothing', text: `No application matches “${query}”.` }));
   }
 
@@ -130,13 +131,6 @@ export class Board {
       else if (before === 'connected') announce(`${name}: ${status === 'idle' ? 'disconnected' : 'the tunnel is lost, connecting again'}`);
     }
   }
-}
-
-function emptyState(add, isHere) {
-  const what = isHere ? 'an address of its own on this computer; with a server, one that others can open' : 'an address that can be opened elsewhere';
-  return h('section', { class: 'empty' }, icon('plug'), h('h3', { text: 'No applications yet' }),
-    h('p', { text: `An application is something that listens on this computer or near it: a web server, a database, SSH. Add one, and Connect gives it ${what}.` }),
-    h('button', { type: 'button', class: 'button primary', id: 'add-first', on: { click: add } }, icon('plus'), h('span', { text: 'Add the first application' })));
 }
 
 function rememberedOrder() {

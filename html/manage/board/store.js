@@ -20,6 +20,8 @@ export class Store {
   #changes = 0;
   /** When the version was asked for last, in ms; null when it must be asked for. @type {number|null} */
   #versionAt = null;
+  /** @type {Set<() => void>} */
+  #listeners = new Set();
 
   /** @type {App[]|null} null until they are known */
   apps = null;
@@ -33,7 +35,17 @@ export class Store {
   /** @param {ReturnType<typeof import('../api.js').createApi>} api @param {() => void} onChange */
   constructor(api, onChange) {
     this.#api = api;
-    this.onChange = onChange;
+    this.#listeners.add(onChange);
+  }
+
+  /** Calls `listener` after every change, until what it answers is called. @param {() => void} listener @returns {() => void} */
+  subscribe(listener) {
+    this.#listeners.add(listener);
+    return () => { this.#listeners.delete(listener); };
+  }
+
+  #changed() {
+    for (const listener of this.#listeners) listener();
   }
 
   /** Loads now and from then on every 5 s. */
@@ -71,7 +83,7 @@ export class Store {
       this.#versionAt = null;
     }
     this.#later(performance.now() - began);
-    this.onChange();
+    this.#changed();
   }
 
   async #ask() {
@@ -114,7 +126,7 @@ export class Store {
     this.#changes += 1;
     app.conn_status = STATUSES.includes(connection.status) ? connection.status : 'idle';
     app.connection = app.conn_status === 'idle' ? undefined : connection;
-    this.onChange();
+    this.#changed();
   }
 
   /** Takes an application as it was saved. @param {App} saved */
@@ -123,14 +135,14 @@ export class Store {
     const before = this.find(saved.id);
     const app = { conn_status: 'idle', ...before, ...saved };
     this.apps = [...(this.apps ?? []).filter(({ id }) => id !== saved.id), app];
-    this.onChange();
+    this.#changed();
   }
 
   /** Forgets an application. @param {string} id */
   drop(id) {
     this.#changes += 1;
     this.apps = (this.apps ?? []).filter((app) => app.id !== id);
-    this.onChange();
+    this.#changed();
   }
 }
 

@@ -1,4 +1,5 @@
 // The logic of the application form: fields by protocol, validation, request body. No DOM.
+import { siteNameProblem } from './site.js';
 import { protocolNamed } from './protocols.js';
 
 const NAME_MAX = 100; // characters, as the server has it
@@ -6,26 +7,32 @@ const TEXT_MAX = 255; // characters
 const SECRET_MAX = 1024; // characters
 const HOST_MAX = 253; // characters (RFC 1035, section 2.3.4)
 const URL_MAX = 2048; // characters
+const GROUP_MAX = 60; // characters
+const NETWORKS_MAX = 100;
+const STREAMS_MAX = 10_000;
 
 /** Fields that are numbers. */
-const PORTS = ['port', 'tunnel_port'];
-/** Names of the fields sent besides secrets, in the order of the form. */
+const NUMBERS = ['port', 'tunnel_port', 'max_streams'];
+/** Names of the fields sent besides secrets and those of SHARING, in the order of the form. */
 export const FIELDS = ['protocol', 'name', 'ip', 'port', 'db_user', 'db_name', 'db_readonly', 'invisible', 'autoconnect', 'site_name', 'display_name', 'server', 'tunnel_port', 'username'];
 /** Fields that are write-only. */
 export const SECRETS = ['auth_pass', 'db_pass'];
+/** Fields that the server keeps when they are left out, each with what it has where nothing is chosen. */
+export const SHARING = { host_header: 'visitor', allow: [], expires: null, group: null, max_streams: null, audit: false, record_sql: false, guest: [] };
 
 /** Whether a field belongs to a protocol. @param {string} field @param {string} protocol */
 export function isUsed(field, protocol) {
   const { database, visited, login } = protocolNamed(protocol);
-  if (field.startsWith('db_')) return database;
-  if (field === 'invisible' || field === 'site_name') return visited === 'browser';
+  if (field.startsWith('db_') || field === 'record_sql' || field === 'guest') return database;
+  if (field === 'host_header') return visited === 'browser' && !database;
+  if (field === 'invisible' || field === 'site_name' || field === 'audit') return visited === 'browser';
   if (field === 'username' || field === 'auth_pass') return login;
   return true;
 }
 
 /** What a new application of a protocol begins with. @param {string} protocol */
 export function defaults(protocol) {
-  return { protocol, ip: '127.0.0.1', port: protocolNamed(protocol).port ?? '', db_readonly: true, invisible: protocolNamed(protocol).database, autoconnect: false };
+  return { protocol, ip: '', port: protocolNamed(protocol).port ?? '', db_readonly: true, invisible: protocolNamed(protocol).database, autoconnect: false };
 }
 
 /**
@@ -51,8 +58,12 @@ const CHECKS = {
   ip: host,
   port: (value, { protocol }) => (value === '' && protocolNamed(protocol).port === null ? 'Enter 1 to 65535.' : port(value)),
   tunnel_port: port,
-  site_name: siteName,
+  site_name: (value) => (value === '' ? '' : siteNameProblem(value)),
   server,
+  group: (value) => text(value, GROUP_MAX),
+  host_header: (value) => (hostHeader(value) ? '' : 'Enter a host name, with a port where it has one.'),
+  allow: networks,
+  max_streams: (value) => (value === '' || (/^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= STREAMS_MAX) ? '' : `Enter 1 to ${STREAMS_MAX}.`),
 };
 
 function text(value, most) {
@@ -72,11 +83,33 @@ function port(value) {
 
 function host(value) {
   if (value === '') return '';
-  if (/^[a-z]+:\/\//i.test(value)) return 'Enter the address alone, without http://.';
-  if (/^[^:]+:[0-9]+$/.test(value)) return 'Enter the port in its own field.';
   const bare = /^\[(.*)\]$/.exec(value)?.[1] ?? value;
   const fits = bare.includes(':') ? isIpv6(bare) : isHostName(bare);
   return fits ? '' : 'Enter an IP address or a host name.';
+}
+
+function hostHeader(value) {
+  const [, name, digits] = /^(.*?)(?::([0-9]+))?$/.exec(value) ?? [];
+  return value === 'visitor' || value === 'target' || (name !== '' && host(name ?? '') === '' && (digits === undefined || port(digits) === ''));
+}
+
+/** The entries of a list of networks. @param {string} value @returns {string[]} */
+export function networksOf(value) {
+  return value.split(/[\s,;]+/).filter(Boolean);
+}
+
+function networks(value) {
+  const all = networksOf(value);
+  const wrong = all.find((entry) => !isNetwork(entry));
+  if (wrong !== undefined) return `“${wrong.slice(0, 60)}” is no address or network, such as 192.0.2.7 or 192.0.2.0/24.`;
+  return all.length > NETWORKS_MAX ? `Enter at most ${NETWORKS_MAX}.` : '';
+}
+
+function isNetwork(value) {
+  const [, address, prefix] = /^([^/]*)(?:\/([0-9]{1,3}))?$/.exec(value) ?? [];
+  if (address === undefined) return false;
+  const bits = isIpv4(address) ? 32 : address.includes(':') && isIpv6(address) ? 128 : 0;
+  return bits > 0 && (prefix === undefined || Number(prefix) <= bits);
 }
 
 function isIpv6(value) {
@@ -96,12 +129,6 @@ function isHostName(value) {
 function isIpv4(value) {
   const parts = value.split('.');
   return parts.length === 4 && parts.every((part) => /^(0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255);
-}
-
-function siteName(value) {
-  if (value === '') return '';
-  const fits = /^[a-z0-9-]{3,63}$/.test(value) && !/^-|-$|--/.test(value);
-  return fits ? '' : 'Use 3 to 63 of a-z, 0-9 and -, without - at an end and without --.';
 }
 
 function server(value, { insecure }) {
@@ -132,8 +159,9 @@ export function toBody(values, cleared = new Set(), before = null) {
   for (const field of FIELDS) {
     const shown = isUsed(field, values.protocol);
     const value = tidy(shown ? values[field] : same ? before?.[field] : undefined);
-    if (value !== undefined && value !== null && value !== '') body[field] = PORTS.includes(field) ? Number(value) : value;
+    if (value !== undefined && value !== null && value !== '') body[field] = NUMBERS.includes(field) ? Number(value) : value;
   }
+  addSharing(body, values, before, same);
   for (const field of SECRETS) {
     const shown = isUsed(field, values.protocol);
     if (cleared.has(field) || (!shown && before && !same)) body[field] = '';
@@ -142,12 +170,23 @@ export function toBody(values, cleared = new Set(), before = null) {
   return body;
 }
 
+/** Only what has changed is sent: the rest is kept. What the protocol has no use for goes when the protocol changes. */
+function addSharing(body, values, before, same) {
+  for (const [field, none] of Object.entries(SHARING)) {
+    const shown = isUsed(field, values.protocol) && field in values;
+    if (!shown && same) continue;
+    const given = shown ? tidy(values[field]) : none;
+    const value = given === '' || given === undefined ? none : NUMBERS.includes(field) && given !== null ? Number(given) : given;
+    if (JSON.stringify(value) !== JSON.stringify(before?.[field] ?? none)) body[field] = value;
+  }
+}
+
 function tidy(value) {
   return typeof value === 'string' ? value.trim() : value;
 }
 
 /** The request body for a copy of an application; its secrets cannot be copied. @param {App} app */
 export function copyOf(app) {
-  const { id, site_name: taken, ...rest } = app;
+  const { id, site_name: taken, expires, ...rest } = app;
   return { ...rest, name: `${[...String(app.name)].slice(0, NAME_MAX - 7).join('')} (copy)`, has_auth_pass: false, has_db_pass: false, autoconnect: false };
 }

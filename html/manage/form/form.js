@@ -2,45 +2,32 @@
 import { h } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
+import { parseAddress, protocolOfPort } from '../core/address.js';
 import { SECRETS, defaults, isUsed, problem, toBody } from '../core/fields.js';
-import { PROTOCOLS, protocolNamed } from '../core/protocols.js';
-import { Choice, Field, SecretField } from './field.js';
+import { PROTOCOLS, addressOf, protocolNamed } from '../core/protocols.js';
+import { endOfSites, siteOf } from '../core/site.js';
+import { EXAMPLES, fieldsOf } from './fieldlist.js';
+
+/** What the form needs of the page. @typedef {{api: import('../api.js').Api, apps: App[], version: ServerVersion}} Context */
+
+/** Connections that saved changes do not reach by themselves. */
+const LIVE = ['connected', 'connecting'];
+/** A duplicate name. */
+const CONFLICT = 409;
 
 /**
  * Opens the form. Resolves with what the server saved, and whether it is to be connected; undefined when dismissed.
- * @param {{app?: App|null, draft?: Partial<App>|null, version?: {insecure?: boolean}, save: (body: object) => Promise<App>}} options
+ * @param {{app?: App|null, draft?: Partial<App>|null, context: Context, save: (body: object) => Promise<App>}} options
  * @returns {Promise<{saved: App, connect: boolean}|undefined>}
  */
-export function openForm({ app = null, draft = null, version = {}, save }) {
-  const form = new Form({ app, draft, insecure: version.insecure === true, save });
+export function openForm({ app = null, draft = null, context, save }) {
+  const form = new Form({ app, draft, context, save });
   return openDialog({
     title: app ? 'Edit application' : 'Add application',
     body: form.element,
     mayDismiss: () => form.mayDismiss(),
     onOpen: (dialog, close) => form.open(dialog, close),
   });
-}
-
-/** The fields in their order, filled in. @param {Record<string, any>} from @returns {(Field|Choice)[]} */
-function fieldsOf(from) {
-  const text = (name, label, help, more = {}) => new Field({ name, label, help, value: from[name], ...more });
-  return [
-    text('name', 'Name', 'Left blank: protocol and address.', { placeholder: 'shop database' }),
-    text('ip', 'Address', 'IP address or host name, as this computer sees it.', { placeholder: '127.0.0.1' }),
-    text('port', 'Port', '', { narrow: true }),
-    text('db_user', 'Database user', 'Best an account that may only read.', { placeholder: 'root' }),
-    new SecretField({ name: 'db_pass', label: 'Database password', isSaved: from.has_db_pass === true, help: 'Kept encrypted on this computer.' }),
-    text('db_name', 'Database', 'Optional: where to begin.'),
-    new Choice({ name: 'db_readonly', label: 'Read-Only Mode', help: 'Statements that write are refused, whatever the account may do.', checked: from.db_readonly !== false }),
-    new Choice({ name: 'invisible', label: 'Invisible', help: 'Visitors need an authorization code before they see anything of the site.', checked: from.invisible === true, isSwitch: true }),
-    new Choice({ name: 'autoconnect', label: 'Connect when postern starts', help: '', checked: from.autoconnect === true }),
-    text('site_name', 'Site name', 'Wished first part of the site’s address; optional.', { placeholder: 'my-site' }),
-    text('display_name', 'Display name', 'What the remote server calls it; optional.'),
-    text('server', 'Remote server', 'Instead of the one that postern was started with.', { placeholder: 'https://relay.example', type: 'url' }),
-    text('tunnel_port', 'Tunnel port', 'Usually told by the server.', { narrow: true, placeholder: '62888' }),
-    text('username', 'User name', 'A note for you; it is sent nowhere.'),
-    new SecretField({ name: 'auth_pass', label: 'Password', isSaved: from.has_auth_pass === true, help: 'A note for you, kept encrypted; it is sent nowhere.' }),
-  ];
 }
 
 class Form {
@@ -53,27 +40,28 @@ class Form {
   /** @type {(value?: any) => void} */
   #close = () => {};
 
-  /** @param {{app: App|null, draft: Partial<App>|null, insecure: boolean, save: (body: object) => Promise<App>}} options */
-  constructor({ app, draft, insecure, save }) {
+  /** @param {{app: App|null, draft: Partial<App>|null, context: Context, save: (body: object) => Promise<App>}} options */
+  constructor({ app, draft, context, save }) {
     this.app = app;
-    this.insecure = insecure;
+    this.context = context;
     this.save = save;
     this.isNew = app === null;
-    const from = app ?? draft ?? defaults(PROTOCOLS[0].name);
+    const from = app ?? { ...defaults(draft?.protocol ?? PROTOCOLS[0].name), ...draft };
     this.lastProtocol = protocolNamed(from.protocol ?? '').name;
     this.protocol = h('select', { class: 'field', id: 'field-protocol', name: 'protocol', 'aria-describedby': 'field-protocol-line' },
       PROTOCOLS.map(({ name, label, what }) => h('option', { value: name, text: `${label} – ${what}`, selected: name === this.lastProtocol })));
     this.protocolLine = h('p', { class: 'field-line dim', id: 'field-protocol-line' });
-    this.fields = fieldsOf(from);
-    this.more = h('details', { class: 'form-more' }, h('summary', { text: 'More settings' }), ...this.#roots('site_name', 'display_name', 'server', 'tunnel_port', 'username', 'auth_pass'));
+    this.preview = h('p', { class: 'form-preview', id: 'form-preview' });
+    this.fields = fieldsOf(from, context, { objects: (of) => this.#objects(of), guestChanged: () => this.#explainExpiry() });
+    this.more = h('details', { class: 'form-more' }, h('summary', { text: 'More settings' }));
     this.problem = h('p', { class: 'form-problem bad', role: 'alert' });
-    this.element = this.#layout(draft);
+    this.element = this.#layout(draft, from);
     this.#wire();
     this.#protocolChanged();
     this.#first = this.#snapshot();
   }
 
-  /** @returns {any} a Field, SecretField or Choice */
+  /** @returns {any} the field of that name */
   #field(name) {
     return this.fields.find((field) => field.name === name);
   }
@@ -82,36 +70,112 @@ class Form {
     return names.map((name) => this.#field(name).root);
   }
 
-  #layout(draft) {
+  #row(...names) {
+    return h('div', { class: 'form-row' }, ...this.#roots(...names));
+  }
+
+  #layout(draft, from) {
     const lost = draft && (draft.has_auth_pass || draft.has_db_pass);
-    const form = h('form', { class: 'form', novalidate: true, id: 'app-form' },
-      !this.isNew && h('p', { class: 'form-note', text: this.app?.connection?.exposed ? 'It is connected with what was saved before; changes apply at the next connect.' : 'Changes apply at the next connect.' }),
+    // One that was never saved is left out altogether: a password that nothing reads is no note.
+    const note = from.has_auth_pass ? ['auth_pass'] : [];
+    this.more.append(...this.#roots('allow', 'host_header'), h('div', { class: 'form-row even' }, ...this.#roots('group', 'max_streams')),
+      ...this.#roots('audit', 'record_sql', 'display_name', 'tunnel_port', ...note));
+    return h('form', { class: 'form', novalidate: true, id: 'app-form' },
+      !this.isNew && h('p', { class: 'form-note', text: this.#noteText() }),
       lost && h('p', { class: 'form-note', text: 'Passwords are not copied; enter them again.' }),
+      this.#row('ip', 'port'),
       h('div', { class: 'form-field' }, h('label', { for: 'field-protocol', text: 'Protocol' }), this.protocol, this.protocolLine),
-      ...this.#roots('name'), h('div', { class: 'form-row' }, ...this.#roots('ip', 'port')),
-      ...this.#roots('db_user', 'db_pass', 'db_name', 'db_readonly', 'invisible', 'autoconnect'), this.more, this.problem);
-    return form;
+      h('div', { class: 'form-row even' }, ...this.#roots('name', 'site_name')), this.preview,
+      ...this.#roots('username'), h('div', { class: 'form-row even' }, ...this.#roots('db_user', 'db_pass')), ...this.#roots('db_name'),
+      ...this.#roots('invisible', 'db_readonly', 'autoconnect'),
+      h('div', { class: 'form-row even' }, ...this.#roots('expires', 'server')),
+      ...this.#roots('guest'), this.more, this.problem);
+  }
+
+  #noteText() {
+    return this.app?.connection?.exposed
+      ? 'It is connected with what was saved before. When it ends and who may come apply at once, the rest at the next connect.'
+      : 'Changes apply at the next connect.';
   }
 
   #wire() {
-    this.protocol.addEventListener('change', () => this.#protocolChanged());
-    this.element.addEventListener('submit', (event) => { event.preventDefault(); this.submit(false); });
+    this.protocol.addEventListener('change', () => { this.#touched.add('protocol'); this.#protocolChanged(); });
+    this.element.addEventListener('submit', (event) => { event.preventDefault(); this.submit(this.#connectsFirst()); });
+    this.element.addEventListener('input', () => this.#showSite());
+    this.element.addEventListener('change', () => this.#showSite());
     for (const field of this.fields) {
-      field.input.addEventListener('change', () => { this.#touched.add(field.name); });
-      field.input.addEventListener('blur', () => this.#check(field));
-      field.input.addEventListener('input', () => { if (field instanceof Field && field.isWrong) this.#check(field); });
+      field.input.addEventListener('change', () => { this.#touched.add(field.name); if (field.isWrong) this.#check(field); });
+      field.input.addEventListener('blur', () => { if (field.name === 'ip') this.#takeAddress(); this.#check(field); });
+      field.root.addEventListener('input', () => { if (field.isWrong) this.#check(field); });
     }
+    // What is pasted is understood at once; what is typed, when it is left.
+    const address = this.#field('ip').input;
+    address.addEventListener('paste', () => setTimeout(() => this.#takeAddress()));
+    this.#field('server').loaded.then(() => this.#showSite());
   }
 
   /** Adds the buttons and sets the focus once the dialog is open. */
   open(dialog, close) {
     this.#close = close;
     const button = (label, kind, run) => h('button', { type: 'button', class: `button ${kind}`, text: label, on: { click: run } });
-    this.#buttons = [h('button', { type: 'submit', class: 'button primary', form: 'app-form', text: 'Save' })];
-    if (this.isNew) this.#buttons.unshift(button('Save and connect', '', () => this.submit(true)));
+    const submit = (label) => h('button', { type: 'submit', class: 'button primary', form: 'app-form', text: label });
+    const [save, connect] = ['Save', this.#isLive() ? 'Save and reconnect' : 'Save and connect'];
+    this.#buttons = this.#connectsFirst() ? [button(save, '', () => this.submit(false)), submit(connect)] : [button(connect, '', () => this.submit(true)), submit(save)];
     dialog.append(h('div', { class: 'dialog-foot' }, button('Cancel', 'form-cancel', async () => { if (await this.mayDismiss()) close(); }), ...this.#buttons));
     dialog.classList.add('form-dialog');
-    (this.isNew ? this.protocol : this.#field('name').input).focus();
+    this.#field(this.isNew ? 'ip' : 'name').input.focus();
+  }
+
+  #isLive() {
+    return LIVE.includes(this.app?.conn_status ?? '');
+  }
+
+  /** Whether the first button also connects; what is connected is not cut by accident. */
+  #connectsFirst() {
+    return !this.#isLive();
+  }
+
+  /** Takes what was typed as an address apart into protocol, address, port, user and database. */
+  #takeAddress() {
+    const field = this.#field('ip');
+    const typed = field.text.trim();
+    const address = typed === '' ? null : parseAddress(typed);
+    if (address === null || typeof address === 'string') return;
+    if (problem('ip', address.host, { protocol: this.protocol.value }) !== '') return;
+    const isGuess = !address.protocol && address.port !== null && this.isNew && !this.#touched.has('protocol') && !this.#touched.has('port');
+    const protocol = address.protocol ?? (isGuess ? protocolOfPort(address.port ?? 0) : null);
+    if (protocol && protocol !== this.protocol.value && !this.#isKindOf(protocol)) {
+      this.protocol.value = protocol;
+      this.#protocolChanged();
+    }
+    if (address.port !== null) this.#set('port', String(address.port));
+    if (address.user) this.#set(protocolNamed(this.protocol.value).database ? 'db_user' : 'username', address.user);
+    if (address.password && protocolNamed(this.protocol.value).database) this.#set('db_pass', address.password);
+    if (address.database) this.#set('db_name', address.database);
+    const host = address.host || '127.0.0.1';
+    if (host !== typed) {
+      field.input.value = host;
+      field.setHelp(this.#understood(address));
+    }
+    this.#showSite();
+  }
+
+  /** MySQL and MariaDB have one port: what was chosen of them stays. */
+  #isKindOf(protocol) {
+    return protocol === 'mysql' && this.protocol.value === 'mariadb';
+  }
+
+  #set(name, value) {
+    const field = this.#field(name);
+    field.input.value = value;
+    field.setProblem('');
+    this.#touched.add(name);
+  }
+
+  #understood({ host, rest }) {
+    const { label } = protocolNamed(this.protocol.value);
+    const place = addressOf({ ip: host || '127.0.0.1', port: this.#field('port').text || '?' });
+    return `${label} at ${place}.${rest ? ` All of it is shared, not ${rest.slice(0, 60)} alone.` : ''}`;
   }
 
   #protocolChanged() {
@@ -122,25 +186,56 @@ class Form {
     for (const field of this.fields) {
       field.root.hidden = !isUsed(field.name, name);
       if (field.root.hidden) field.setProblem('');
+      if ('placeholder' in field.input && EXAMPLES[name]?.[field.name]) field.input.placeholder = EXAMPLES[name][field.name];
     }
     const port = this.#field('port');
     if (port.value === '' || port.value === String(before.port)) port.input.value = now.port ?? '';
     port.input.placeholder = now.port === null ? '' : String(now.port);
     if (port.isWrong) this.#check(port);
+    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'Stands on the card, for those who are to sign in.');
     const choice = this.#field('invisible');
-    if (this.isNew && before !== now && !this.#touched.has('invisible')) choice.input.checked = now.database;
-    this.protocolLine.textContent = now.database
-      ? 'Visitors get a web client for it; the database itself is not exposed.'
-      : now.visited === 'browser' ? 'Visitors open it in a browser.' : 'Visitors use a program of their own; it gets a public port.';
+    if (this.isNew && before !== now && !this.#touched.has('invisible')) choice.box.checked = now.database;
+    this.protocolLine.textContent = protocolText(now);
+    this.#showSite();
+  }
+
+  /** Says which address it will get, as it stands in the form. */
+  #showSite() {
+    const { apps, version } = this.context;
+    const values = this.#values();
+    const { address, text } = siteOf(values, endOfSites(values.server, apps, version));
+    const parts = address ? ['Address: ', h('strong', { text: address.replace(/\/$/, '') }), `, ${text}.`] : [text];
+    if (this.preview.textContent !== parts.map((part) => (typeof part === 'string' ? part : part.textContent)).join('')) this.preview.replaceChildren(...parts);
+  }
+
+  #explainExpiry() {
+    // Called once while the fields are made.
+    this.fields && this.#field('expires').explain(this.#field('guest').value.length > 0);
+  }
+
+  /** Names for the picker, asked with the database fields as they stand. */
+  #objects(of) {
+    const { protocol, ip, port, db_user: user, db_pass: pass } = this.#values();
+    const { app } = this;
+    const isSaved = app && pass === '' && [[protocol, app.protocol], [ip || '127.0.0.1', app.ip], [Number(port), app.port], [user, app.db_user ?? '']].every(([now, then]) => now === then);
+    const draft = { protocol, ip: ip || '127.0.0.1', port: Number(port) || protocolNamed(protocol).port, db_user: user || undefined, db_pass: pass || undefined };
+    return this.context.api.guestObjects({ ...(isSaved ? { id: app.id } : draft), ...of });
   }
 
   #check(field) {
-    if (!(field instanceof Field)) return true;
-    const text = field.isCleared ? '' : problem(field.name, field.value, { protocol: this.protocol.value, insecure: this.insecure });
-    field.setProblem(text);
-    return text === '';
+    const { text, isCleared } = field;
+    const context = { protocol: this.protocol.value, insecure: this.context.version.insecure === true };
+    const isShown = isUsed(field.name, this.protocol.value);
+    let wrong = isCleared || !isShown ? '' : field.ownProblem || problem(field.name, text, context);
+    if (wrong && field.name === 'ip') {
+      const parsed = parseAddress(text);
+      if (typeof parsed === 'string') wrong = parsed;
+    }
+    field.setProblem(wrong);
+    return wrong === '';
   }
 
+  /** @returns {any} each field's value by its name */
   #values() {
     /** @type {Record<string, any>} */
     const values = { protocol: this.protocol.value };
@@ -153,7 +248,7 @@ class Form {
   }
 
   #snapshot() {
-    return JSON.stringify([this.#values(), [...this.#cleared()]]);
+    return JSON.stringify([this.protocol.value, this.fields.map((field) => [field.name, field.name === 'guest' || field.name === 'server' ? field.value : field.text, field.box?.checked, field.isCleared])]);
   }
 
   /** Asks before what was typed is lost. */
@@ -167,6 +262,7 @@ class Form {
   async submit(connect) {
     if (this.#isSaving) return;
     this.problem.textContent = '';
+    this.#takeAddress();
     const wrong = this.fields.filter((field) => !this.#check(field));
     if (wrong.length) {
       this.#lead(wrong, wrong.length === 1 ? 'One field needs attention.' : `${wrong.length} fields need attention.`);
@@ -190,8 +286,8 @@ class Form {
 
   /** Shows the server's field errors at their fields, the others above the buttons. */
   #refused(error) {
-    const words = error.fields;
-    const isShown = (name) => this.fields.some((field) => field.name === name && !field.root.hidden);
+    const words = error.status === CONFLICT && !error.fields.name ? { ...error.fields, name: error.message } : error.fields;
+    const isShown = (name) => this.fields.some((field) => field.name === name && !field.root.hidden && field.root.isConnected);
     const wrong = this.fields.filter((field) => field.name in words && isShown(field.name));
     const rest = Object.keys(words).filter((name) => !isShown(name)).map((name) => `${name} ${words[name]}`);
     for (const field of wrong) field.setProblem(sentence(String(words[field.name])));
@@ -206,6 +302,15 @@ class Form {
     wrong[0].input.focus();
     if (!text) announce(wrong[0].line.textContent, 'bad');
   }
+}
+
+/** What a visitor of a protocol gets, and what that means for safety. @param {import('../core/protocols.js').Protocol} protocol */
+function protocolText({ name, database, visited }) {
+  if (database) return 'Visitors get a web client for it; the database itself is not exposed.';
+  if (name === 'https') return 'Visitors open it in a browser. Its TLS certificate is not checked between here and it.';
+  if (visited === 'browser') return 'Visitors open it in a browser.';
+  const protection = name === 'tcp' ? '' : ' Its own login protects it.';
+  return `Anyone who reaches the server can connect to its public port, unless you list networks under More settings.${protection}`;
 }
 
 function sentence(text) {

@@ -1,6 +1,6 @@
-//! A command: how a line is parsed by its table, and how its help is printed from it.
+//! A command: what the table says of it, and how a line is parsed by that.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 use getopts::{Fail, HasArg, Matches, Occur, Options};
 
@@ -9,13 +9,37 @@ use crate::cli::output::print;
 use crate::cli::suggest::nearest;
 use crate::cli::target::redacted;
 
-/// Where the help's second column begins, in characters.
-const HELP_COLUMN: usize = 30;
-/// The width that help is wrapped to, in characters.
-const HELP_WIDTH: usize = 80;
-
 /// Flags that say the opposite of each other, by name: of no command both may be given.
 const CONTRADICTIONS: [(&str, &str); 2] = [("readonly", "readwrite"), ("invisible", "visible")];
+
+/// Options of other database clients, and what they are here; those for host and port are no options.
+const FOREIGN: [(&[&str], &str); 4] = [
+    (&["u", "user"], "db-user"),
+    (&["p", "password", "pass"], "db-pass"),
+    (&["D", "database", "db"], "db-name"),
+    (&["P", "port", "H", "host", "S", "socket"], ""),
+];
+
+/// What a value is, so that a shell can complete it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text of the user's own, which nothing can complete.
+    Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+    /// The URL of a server, known ones among them.
+    Server,
+    /// The ID or the name of an application of `postern start`.
+    Application,
+    /// The name of a connector that is enrolled at this machine's relay.
+    Connector,
+    /// The name of a command.
+    Command,
+}
 
 /// One option.
 #[derive(Debug)]
@@ -26,26 +50,46 @@ pub(crate) struct Flag {
     pub(crate) alias: &'static str,
     /// What stands for the value in the help; empty for a switch.
     pub(crate) value: &'static str,
+    /// What the value is.
+    pub(crate) kind: Kind,
     /// Whether it may be given with several values.
     pub(crate) repeatable: bool,
     /// What it does.
     pub(crate) help: &'static str,
 }
 
-/// One command.
+/// A variable of the environment that a command reads.
+#[derive(Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    /// What it says.
+    pub(crate) help: &'static str,
+}
+
+/// One command. A new one gives what differs from [`Command::EMPTY`].
 #[derive(Debug)]
 pub(crate) struct Command {
     /// The words that call it, without the program's name.
     pub(crate) name: &'static str,
+    /// Other words that call the same in place of the last one.
+    pub(crate) also: &'static [&'static str],
     /// What may follow beside flags, as the help shows it; empty where nothing may.
     pub(crate) operands: &'static str,
     /// How many operands there must and may be.
     pub(crate) operand_count: std::ops::RangeInclusive<usize>,
-    /// What it does, in a line.
+    /// What they are, in their order; the last counts for those after it too.
+    pub(crate) operand_kinds: &'static [Kind],
+    /// What it does in a few words, for the list of the command that it belongs to.
+    pub(crate) brief: &'static str,
+    /// What it does, in a sentence.
     pub(crate) about: &'static str,
     /// Its options, but for `--help`.
     pub(crate) flags: &'static [Flag],
-    /// What else the help says.
+    /// Its subcommands.
+    pub(crate) commands: &'static [&'static Command],
+    /// What else it reads.
+    pub(crate) environment: &'static [Variable],
+    /// What else the help says, in lines of at most 80 characters.
     pub(crate) notes: &'static str,
 }
 
@@ -62,6 +106,21 @@ const HELP: Flag = Flag::switch("help", "show this help")
     .repeatable();
 
 impl Command {
+    /// What a command is where its entry in the table says nothing.
+    pub(crate) const EMPTY: Self = Self {
+        name: "",
+        also: &[],
+        operands: "",
+        operand_count: 0..=0,
+        operand_kinds: &[],
+        brief: "",
+        about: "",
+        flags: &[],
+        commands: &[],
+        environment: &[],
+        notes: "",
+    };
+
     /// Parses the arguments, and does `action` with them unless they ask for the help.
     pub(crate) fn run(
         &self,
@@ -75,33 +134,78 @@ impl Command {
         action(&parsed)
     }
 
-    /// Runs the subcommand that the first argument names: the last word of its name.
+    /// Runs the subcommand that the first word names; without one the help is what is wrong.
     pub(crate) fn run_subcommand(
         &self,
         arguments: &[String],
         subcommands: &[(&Command, Action)],
     ) -> Result<(), Failure> {
-        let Some((word, rest)) = arguments.split_first() else {
-            return Err(Failure::usage_text(&self.help(self.name)));
-        };
-        let mut all = subcommands.iter();
-        if let Some((command, action)) = all.find(|(command, _)| command.last_word() == word) {
-            return command.run(rest, action);
-        }
-        self.run(arguments, |_| {
-            let names = subcommands.iter().map(|(command, _)| command.last_word());
-            let near = nearest(word, names);
-            let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
-            let message = format!(
-                "unknown command {}",
-                quoted(&format!("{} {word}", self.name))
-            );
-            Err(Failure::usage(message).hint(guess + &self.see_help()))
+        self.run_with_subcommands(arguments, subcommands, |_| {
+            Err(Failure::usage_text(&self.help(self.name)))
         })
     }
 
-    fn last_word(&self) -> &'static str {
+    /// The same for a command that does `action` without such a word.
+    pub(crate) fn run_with_subcommands(
+        &self,
+        arguments: &[String],
+        subcommands: &[(&Command, Action)],
+        action: impl FnOnce(&Parsed) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Some(at) = self.first_word(arguments) else {
+            return self.run(arguments, action);
+        };
+        let mut rest = arguments.to_vec();
+        let word = rest.remove(at);
+        let is_meant = |(command, _): &&(&Command, Action)| command.words().any(|own| own == word);
+        match subcommands.iter().find(is_meant) {
+            Some((command, action)) => command.run(&rest, action),
+            None if rest.iter().any(|word| word == "--help" || word == "-h") => {
+                print(&self.help(self.name))
+            }
+            None => Err(self.unknown_subcommand(&word)),
+        }
+    }
+
+    fn unknown_subcommand(&self, word: &str) -> Failure {
+        let names = self.commands.iter().flat_map(|command| command.words());
+        let near = nearest(word, names);
+        let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+        let typed = quoted(&format!("{} {}", self.name, redacted(word)));
+        Failure::usage(format!("unknown command {typed}")).hint(guess + &self.see_help())
+    }
+
+    /// The place of the first argument that is neither a flag nor a flag's value.
+    fn first_word(&self, arguments: &[String]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            let argument = arguments.get(at)?;
+            match argument.strip_prefix('-') {
+                None => return Some(at),
+                Some("-") => return None,
+                Some(_) => at += 1 + usize::from(self.takes_next(argument)),
+            }
+        }
+    }
+
+    /// Whether the argument after this one is its value.
+    fn takes_next(&self, argument: &str) -> bool {
+        let of_subcommands = self.commands.iter().flat_map(|command| command.flags);
+        let name = argument.trim_start_matches('-');
+        let mut flags = self.flags.iter().chain(of_subcommands);
+        flags.any(|flag| !flag.value.is_empty() && [flag.long, flag.alias].contains(&name))
+    }
+
+    /// The word by which it is told from its siblings.
+    pub(crate) fn last_word(&self) -> &'static str {
         self.name.rsplit(' ').next().expect("a split has a part")
+    }
+
+    /// The words that call it among its siblings.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
+        [self.last_word()]
+            .into_iter()
+            .chain(self.also.iter().copied())
     }
 
     /// Takes the arguments apart; flags may stand anywhere.
@@ -119,27 +223,6 @@ impl Command {
         Ok(parsed)
     }
 
-    /// The help, with the name that was typed where the command has several.
-    pub(crate) fn help(&self, name: &str) -> String {
-        let mut text = format!("{}\n\nUsage: postern {name}", self.about);
-        if !self.flags.is_empty() {
-            text.push_str(" [options]");
-        }
-        if !self.operands.is_empty() {
-            text.push(' ');
-            text.push_str(self.operands);
-        }
-        text.push_str("\n\nOptions:\n");
-        for flag in self.all_flags() {
-            text.push_str(&flag.help_lines());
-        }
-        if !self.notes.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "\n{}\n", self.notes.trim_end());
-        }
-        text
-    }
-
     /// Wrong usage of this command.
     pub(crate) fn usage(&self, message: impl AsRef<str>) -> Failure {
         Failure::usage(message).hint(self.see_help())
@@ -152,10 +235,14 @@ impl Command {
 
     /// The second line of a message about this command's line.
     fn see_help(&self) -> String {
-        format!("see 'postern {} --help'", self.name)
+        match self.name {
+            "" => "see 'postern --help'".to_owned(),
+            name => format!("see 'postern {name} --help'"),
+        }
     }
 
-    fn all_flags(&self) -> impl Iterator<Item = &Flag> {
+    /// Every option, and `--help`.
+    pub(super) fn all_flags(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().chain([&HELP])
     }
 
@@ -183,11 +270,20 @@ impl Command {
     fn unknown_option(&self, name: &str) -> Failure {
         let names = self.all_flags().flat_map(|flag| [flag.long, flag.alias]);
         let long_names = names.filter(|name| name.len() > 1);
-        let hint = match nearest(name, long_names).filter(|_| name.len() > 1) {
-            Some(near) => format!("did you mean '--{near}'? {}", self.see_help()),
-            None => self.see_help(),
-        };
+        let near = nearest(name, long_names).filter(|_| name.len() > 1);
+        let near = near.map(|near| format!("did you mean '--{near}'? "));
+        let hint = self.translated(name).or(near).unwrap_or_default() + &self.see_help();
         Failure::usage(format!("unknown option '{}'", hyphened(name))).hint(hint)
+    }
+
+    /// What an option of other database clients is called here.
+    fn translated(&self, name: &str) -> Option<String> {
+        let is_known = |long: &str| self.flags.iter().any(|flag| flag.long == long);
+        let (_, own) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
+        match *own {
+            "" => is_known("db-user").then(|| "give host and port as HOST:PORT; ".to_owned()),
+            own => is_known(own).then(|| format!("it is '--{own}' here; ")),
+        }
     }
 
     /// An option and its alias are one option, which getopts cannot know.
@@ -285,6 +381,7 @@ impl Flag {
             long,
             alias: "",
             value,
+            kind: Kind::Text,
             repeatable: false,
             help,
         }
@@ -293,6 +390,12 @@ impl Flag {
     /// The same with another name.
     pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
         self.alias = alias;
+        self
+    }
+
+    /// The same with a value of that kind.
+    pub(crate) const fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
         self
     }
 
@@ -332,24 +435,8 @@ impl Flag {
         }
     }
 
-    fn help_lines(&self) -> String {
-        let mut lines = String::new();
-        let mut column = self.spelling();
-        for words in wrapped(self.help, HELP_WIDTH - HELP_COLUMN) {
-            if column.chars().count() + 2 > HELP_COLUMN {
-                lines.push_str(&column);
-                lines.push('\n');
-                column.clear();
-            }
-            // Writing to a String cannot fail.
-            let _ = writeln!(lines, "{column:HELP_COLUMN$}{words}");
-            column.clear();
-        }
-        lines
-    }
-
     /// `  -v, --verbose` or `  --db-user, --username NAME`.
-    fn spelling(&self) -> String {
+    pub(super) fn spelling(&self) -> String {
         let mut text = match self.alias {
             "" => format!("  --{}", self.long),
             letter if letter.len() == 1 => format!("  -{letter}, --{}", self.long),
@@ -372,20 +459,6 @@ fn hyphened(name: &str) -> String {
     format!("{hyphens}{}", printable(name))
 }
 
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +477,7 @@ mod tests {
         about: "Tries.",
         flags: &[USER, READONLY, HOST, VERBOSE],
         notes: "Notes.",
+        ..Command::EMPTY
     };
 
     fn parse(line: &str) -> Result<Parsed, Failure> {
@@ -483,19 +557,5 @@ mod tests {
     fn help_wins_over_operands() {
         assert!(parse("a b c --help").unwrap().wants_help());
         assert!(parse("-h").unwrap().wants_help());
-    }
-
-    #[test]
-    fn help_names_every_flag_and_fits_the_width() {
-        let help = COMMAND.help("try");
-        assert!(help.starts_with("Tries.\n\nUsage: postern try [options] [target]\n"));
-        for flag in COMMAND.all_flags() {
-            assert!(help.contains(&flag.spelling()), "{help}");
-        }
-        assert!(
-            help.lines().all(|line| line.chars().count() <= HELP_WIDTH),
-            "{help}"
-        );
-        assert!(help.ends_with("Notes.\n"));
     }
 }

@@ -1,6 +1,6 @@
 //! Every command with its flags: command lines are parsed from this table, and helps are printed from it.
 
-use super::command::{Command, Flag};
+use super::command::{Command, Flag, Kind, Variable};
 
 #[rustfmt::skip]
 pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log what is done to stderr").alias("v").repeatable();
@@ -12,11 +12,37 @@ pub(crate) const ALLOW_HOST: Flag = Flag::valued("allow-host", "HOST[:PORT]",
 #[rustfmt::skip]
 pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
     "also serve the other users of this machine");
+pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
+/// Every protocol of an application, as `Protocol` has them.
+pub(crate) const PROTOCOLS: Kind = Kind::Choice(&[
+    "http", "https", "tcp", "ssh", "rdp", "vnc", "telnet", "mysql", "mariadb",
+]);
+
+/// What commands read from the environment.
+#[rustfmt::skip]
+pub(crate) mod environment {
+    use super::Variable;
+    use crate::cli::args::values::{PASSWORD_VARIABLE, SERVER_VARIABLE, TOKEN_VARIABLE};
+
+    const fn variable(name: &'static str, help: &'static str) -> Variable {
+        Variable { name, help }
+    }
+    pub(crate) const HOME: Variable = variable("POSTERN_HOME", "the per-user directory (default ~/.postern)");
+    pub(crate) const SERVER: Variable = variable(SERVER_VARIABLE, "stands for --server");
+    pub(crate) const TOKEN: Variable = variable(TOKEN_VARIABLE, "stands for --enroll-token, and no other user sees it");
+    pub(crate) const DB_PASS: Variable = variable(PASSWORD_VARIABLE, "stands for --db-pass, and no other user sees it");
+    pub(crate) const CERTIFICATES: Variable = variable("SSL_CERT_FILE",
+        "certificate authorities to trust beside the public ones, in PEM");
+    pub(crate) const PROXY: Variable = variable("HTTPS_PROXY",
+        "the proxy on the way to servers by https and wss; HTTP_PROXY and ALL_PROXY likewise");
+    pub(crate) const NO_PROXY: Variable = variable("NO_PROXY", "hosts that are reached without it, separated by commas");
+    pub(crate) const AUTH: Variable = variable("AUTH", "stands for --auth, as chisel has it");
+}
 
 /// `postern mysql`, and the same under its other name.
 #[rustfmt::skip]
 pub(crate) mod mysql {
-    use super::{Command, Flag};
+    use super::{Command, Flag, Kind, environment as env};
 
     pub(crate) const USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)").alias("username");
     pub(crate) const PASSWORD: Flag = Flag::valued("db-pass", "PASSWORD",
@@ -33,21 +59,25 @@ pub(crate) mod mysql {
     pub(crate) const TLS: Flag = Flag::valued("tls", "MODE",
         "encryption to the database: off, prefer (default: where the server offers it), require, \
          verify-ca (require, and check that the certificate is from the authority in SSL_CERT_FILE), verify (and that \
-         it is the host's; public authorities count too)");
+         it is the host's; public authorities count too)")
+        .kind(Kind::Choice(&["off", "prefer", "require", "verify-ca", "verify"]));
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
         "end statements that run longer (default: no limit)");
     pub(crate) const SHARE: Flag = Flag::switch("share",
         "let others reach the web client through a server: read-only, and with a code");
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
-        "with --share: the server (default: POSTERN_SERVER, else a relay for this machine alone)");
+        "with --share: the server (default: POSTERN_SERVER, else a relay for this machine alone)").kind(Kind::Server);
     pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "with --share: let visitors change the database");
     pub(crate) const VISIBLE: Flag = Flag::switch("visible", "with --share: let visitors in without a code");
     pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, NO_OPEN, VERBOSE};
 
     pub(crate) const COMMAND: Command = Command {
         name: "mysql",
+        also: &["mariadb"],
         operands: "[target]",
         operand_count: 0..=1,
+        brief: "open the web SQL client for a database",
+        environment: &[env::HOME, env::SERVER, env::TOKEN, env::DB_PASS, env::CERTIFICATES],
         about: "Opens a web SQL client for a MySQL or MariaDB database.",
         flags: &[
             USER, PASSWORD, DATABASE, READONLY, INVISIBLE, LISTEN, NO_OPEN, ALLOW_HOST, TLS, QUERY_TIMEOUT,
@@ -65,17 +95,18 @@ Target (default 127.0.0.1:3306):
 
 What neither flags, URL nor POSTERN_DB_PASS say is asked for. Where standard
 input is no terminal, its lines answer: user, password, database.",
+        ..Command::EMPTY
     };
 }
 
 /// `postern start`.
 #[rustfmt::skip]
 pub(crate) mod start {
-    use super::{Command, Flag};
+    use super::{Command, Flag, Kind, environment as env};
 
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
         "the remote server that applications are connected through (default: POSTERN_SERVER, else a relay within \
-         this process, for this machine alone)");
+         this process, for this machine alone)").kind(Kind::Server);
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
         "enrol at the server with this token; other users of this machine can see it in the list of processes: \
          POSTERN_ENROLL_TOKEN is safer");
@@ -91,23 +122,28 @@ pub(crate) mod start {
         name: "start",
         operands: "[port]",
         operand_count: 0..=1,
+        brief: "start the manager and its page (default port 8181)",
+        environment: &[
+            env::HOME, env::SERVER, env::TOKEN, env::CERTIFICATES, env::PROXY, env::NO_PROXY,
+        ],
         about: "Starts the manager: a page on 127.0.0.1 that shares applications through tunnels.",
         flags: &[SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, VERBOSE],
         notes: "The port is 8181 where none is named; 0 takes a free one.",
+        ..Command::EMPTY
     };
 }
 
 /// `postern app` and its subcommands.
 #[rustfmt::skip]
 pub(crate) mod app {
-    use super::{Command, Flag};
+    use super::{Command, Flag, Kind, environment as env};
 
-    pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
+    pub(crate) use super::JSON;
     pub(crate) const NO_WAIT: Flag = Flag::switch("no-wait", "do not wait");
     pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
         "do not ask: trust the key with this fingerprint, and no other");
     pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "what it is called");
-    pub(crate) const SERVER: Flag = Flag::valued("server", "URL", "connect it through this server");
+    pub(crate) const SERVER: Flag = Flag::valued("server", "URL", "connect it through this server").kind(Kind::Server);
     pub(crate) const TUNNEL_PORT: Flag = Flag::valued("tunnel-port", "PORT", "the tunnel server's port");
     pub(crate) const SITE_NAME: Flag = Flag::valued("site-name", "NAME", "wished name of its site");
     pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "what the server calls it");
@@ -127,35 +163,31 @@ pub(crate) mod app {
 
     pub(crate) const GROUP: Command = Command {
         name: "app",
-        operands: "list|add|connect|disconnect|trust|remove",
-        operand_count: 0..=usize::MAX,
+        brief: "the manager's applications, for scripts",
         about: "Lists and changes the applications of 'postern start', for scripts.",
-        flags: &[],
+        commands: &[&LIST, &ADD, &CONNECT, &DISCONNECT, &TRUST, &REMOVE],
+        environment: &[env::HOME],
         notes: "\
-Commands:
-  list                        show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH,
-                              SITE, NAME
-  add PROTOCOL [ADDRESS]      add an application
-  connect ID                  connect it, and wait until it is connected
-  disconnect ID               disconnect it
-  trust ID                    accept the changed host key of its tunnel server
-  remove ID                   disconnect and remove it
 An application is meant by its ID, or by its name where only one has it.
-Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached, 4 refused,
-5 over a limit, 130 the waiting was interrupted.",
+Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached,
+4 refused, 5 over a limit, 130 the waiting was interrupted.",
+        ..Command::EMPTY
     };
     pub(crate) const LIST: Command = Command {
         name: "app list",
-        operands: "",
-        operand_count: 0..=0,
-        about: "Lists the applications, in columns that tabs separate.",
+        brief: "show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH, SITE, NAME",
+        about: "Lists the applications: in aligned columns on a terminal, else in columns that tabs separate.",
         flags: &[JSON],
-        notes: "",
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
     pub(crate) const ADD: Command = Command {
         name: "app add",
         operands: "PROTOCOL [ADDRESS]",
         operand_count: 1..=2,
+        operand_kinds: &[super::PROTOCOLS, Kind::Text],
+        brief: "add an application",
+        environment: &[env::HOME, env::DB_PASS],
         about: "Adds an application and prints its ID.",
         flags: &[
             NAME, SERVER, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, USERNAME, AUTH_PASS, DB_USER,
@@ -164,29 +196,36 @@ Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached, 4 ref
         notes: "\
 PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
 ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1).",
+        ..Command::EMPTY
     };
     pub(crate) const CONNECT: Command = Command {
         name: "app connect",
         operands: "ID",
         operand_count: 1..=1,
+        operand_kinds: &[Kind::Application],
+        brief: "connect it, and wait until it is connected",
+        environment: &[env::HOME],
         about: "Connects an application, waits until it is connected and prints its site's URL.",
         flags: &[JSON, NO_WAIT],
-        notes: "",
+        ..Command::EMPTY
     };
     pub(crate) const DISCONNECT: Command = Command {
         name: "app disconnect",
+        brief: "disconnect it",
         about: "Disconnects an application.",
         flags: &[],
         ..CONNECT
     };
     pub(crate) const TRUST: Command = Command {
         name: "app trust",
+        brief: "accept the changed host key of its tunnel server",
         about: "Shows the changed host key of an application's tunnel server beside the known one, and asks whether to trust it.",
         flags: &[YES],
         ..CONNECT
     };
     pub(crate) const REMOVE: Command = Command {
         name: "app remove",
+        brief: "disconnect and remove it",
         about: "Disconnects an application and removes it.",
         flags: &[],
         ..CONNECT
@@ -196,7 +235,7 @@ ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1)."
 /// `postern relay`.
 #[rustfmt::skip]
 pub(crate) mod relay {
-    use super::{Command, Flag};
+    use super::{Command, Flag, JSON, Kind, environment as env};
 
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
         "where visitors and quick-setup calls come in (default 127.0.0.1:8180)");
@@ -226,7 +265,7 @@ pub(crate) mod relay {
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
         "how long an application may take to begin its answer (default 300)");
     pub(crate) const DATA: Flag = Flag::valued("data", "DIR",
-        "where its state is (default: relay/ in the per-user directory)");
+        "where its state is (default: relay/ in the per-user directory)").kind(Kind::Directory);
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
         "print a hardened unit file for these options, and end");
     pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
@@ -235,69 +274,90 @@ pub(crate) mod relay {
 
     pub(crate) const COMMAND: Command = Command {
         name: "relay",
-        operands: "[list | revoke NAME | allow NAME]",
-        operand_count: 0..=2,
+        brief: "start the remote side: sites, tunnels, quick-setup",
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,
             TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, VERBOSE,
         ],
+        commands: &[&LIST, &REVOKE, &ALLOW],
+        environment: &[env::HOME, env::TOKEN],
         notes: "\
-  relay list                  show NAME, STATUS, ENROLLED, URL, TARGET
-  relay revoke NAME           turn a connector out at once, and renew the enrol
-                              token, which it knows: the new one is printed
-  relay allow NAME            undo that: it comes back with its names and ports
-                              within 30 days, else it may enrol again
-
 Off loopback, and behind a proxy, a new connector needs the enrol token.
 Passwords cross the network in quick-setup: give visitors and connectors a TLS
 server in front, and name it with --public-url.",
+        ..Command::EMPTY
+    };
+    pub(crate) const LIST: Command = Command {
+        name: "relay list",
+        brief: "show NAME, STATUS, ENROLLED, URL, TARGET",
+        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application.",
+        flags: &[DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const REVOKE: Command = Command {
+        name: "relay revoke",
+        operands: "NAME",
+        operand_count: 1..=1,
+        operand_kinds: &[Kind::Connector],
+        brief: "turn a connector out at once, and renew the enrol token, which it knows: the new one is printed",
+        about: "Turns a connector out at once, and renews the enrol token, which it knows: the new one is printed.",
+        flags: &[DATA],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const ALLOW: Command = Command {
+        name: "relay allow",
+        brief: "undo that: it comes back with its names and ports within 30 days, else it may enrol again",
+        about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew.",
+        ..REVOKE
     };
 }
 
 /// `postern plugin` and its subcommands.
 #[rustfmt::skip]
 pub(crate) mod plugin {
-    use super::Command;
+    use super::{Command, JSON, Kind, environment as env};
 
     pub(crate) const GROUP: Command = Command {
         name: "plugin",
-        operands: "add|remove|list",
-        operand_count: 0..=usize::MAX,
+        brief: "make built-in plugins available",
         about: "Makes built-in plugins available, and shows which are.",
-        flags: &[],
-        notes: "\
-Commands:
-  add NAME                    make a plugin available
-  remove NAME                 take it away again
-  list                        show NAME, VERSION, PROTOCOLS, INSTALLED",
+        commands: &[&ADD, &REMOVE, &LIST],
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
     pub(crate) const ADD: Command = Command {
         name: "plugin add",
         operands: "NAME",
         operand_count: 1..=1,
+        operand_kinds: &[Kind::Choice(&["mysql"])],
+        brief: "make a plugin available",
         about: "Makes a plugin available, by its name or one of its protocols.",
-        flags: &[],
-        notes: "",
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
     pub(crate) const REMOVE: Command = Command {
         name: "plugin remove",
+        brief: "take it away again",
         about: "Takes a plugin away, by its name or one of its protocols.",
         ..ADD
     };
     pub(crate) const LIST: Command = Command {
         name: "plugin list",
-        operands: "",
-        operand_count: 0..=0,
+        brief: "show NAME, VERSION, PROTOCOLS, INSTALLED",
         about: "Lists the plugins that were added, with the time of that in UTC.",
-        ..ADD
+        flags: &[JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
 }
 
 /// `postern tunnel-client` and `postern tunnel-server`.
 #[rustfmt::skip]
 pub(crate) mod tunnel {
-    use super::{Command, Flag};
+    use super::{Command, Flag, Kind, environment as env};
     use crate::tunnel::remote::MAX_REMOTES;
 
     pub(crate) const AUTH: Flag = Flag::valued("auth", "USER:PASS",
@@ -322,26 +382,30 @@ pub(crate) mod tunnel {
     pub(crate) const SERVER_AUTH: Flag = Flag::valued("auth", "USER:PASS",
         "a user who may do everything (default: the environment variable AUTH)");
     pub(crate) const AUTHFILE: Flag = Flag::valued("authfile", "FILE",
-        "users and what each may forward, as JSON: {\"user:pass\": [\"^R:0.0.0.0:7000$\"]}");
+        "users and what each may forward, as JSON: {\"user:pass\": [\"^R:0.0.0.0:7000$\"]}").kind(Kind::File);
 
     pub(crate) const CLIENT: Command = Command {
         name: "tunnel-client",
         operands: "URL REMOTE…",
         operand_count: 2..=MAX_REMOTES + 1,
+        brief: "a tunnel alone, as 'chisel client' has it",
+        environment: &[env::HOME, env::AUTH, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
         about: "Keeps a tunnel to a chisel-v3 server, for reverse TCP remotes.",
         flags: &[AUTH, FINGERPRINT, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, HEADER, PROXY, VERBOSE],
         notes: "\
-REMOTE is R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT: the server listens on
-the local side, and visitors come out at the remote side, reached from here.",
+REMOTE is R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT: the server listens
+on the local side, and visitors come out at the remote side, reached from here.",
+        ..Command::EMPTY
     };
     pub(crate) const SERVER: Command = Command {
         name: "tunnel-server",
-        operands: "",
-        operand_count: 0..=0,
+        brief: "a tunnel server alone, as 'chisel server --reverse' has it",
+        environment: &[env::HOME, env::AUTH],
         about: "Serves chisel-v3 clients, for reverse TCP remotes.",
         flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, VERBOSE],
         notes: "\
 Without users anybody may connect and listen on any port of this machine.
 An expression is compared with R:HOST:PORT; an empty one allows everything.",
+        ..Command::EMPTY
     };
 }

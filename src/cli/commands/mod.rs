@@ -1,9 +1,12 @@
 //! The commands, a file or a directory each.
 
 pub(super) mod app;
+pub(super) mod completions;
+pub(super) mod man;
 pub(super) mod mysql;
 pub(super) mod plugin;
 pub(super) mod relay;
 pub(super) mod start;
 pub(super) mod tunnel_client;
 pub(super) mod tunnel_server;
+pub(super) mod version;

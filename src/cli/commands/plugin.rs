@@ -1,8 +1,10 @@
 //! `postern plugin add|remove|list`.
 
 use crate::cli::args::command::Parsed;
+use crate::cli::args::table::JSON;
 use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
-use crate::cli::failure::{Failure, quoted};
+use crate::cli::columns::print_table;
+use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::cli::plugins::{BuiltIn, PLUGINS};
 use crate::plugin::{Error, Installed, Registry};
@@ -30,9 +32,14 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
         .iter()
         .find(|plugin| plugin.name() == typed || plugin.protocols().contains(&typed))
         .ok_or_else(|| unknown(typed))?;
-    let added = registry()?
-        .add(plugin.name(), plugin.protocols())
-        .map_err(failed)?;
+    let added = match registry()?.add(plugin.name(), plugin.protocols()) {
+        Ok(added) => added,
+        // Scripts say it each time, and what they want holds.
+        Err(Error::AlreadyAdded(name)) => {
+            return print(&format!("Plugin {name} is already added\n"));
+        }
+        Err(error) => return Err(failed(error)),
+    };
     print(&format!(
         "Added plugin {} {} (protocols {})\n",
         added.name,
@@ -61,12 +68,20 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
     ))
 }
 
-fn list(_: &Parsed) -> Result<(), Failure> {
+fn list(parsed: &Parsed) -> Result<(), Failure> {
     let plugins = registry()?.list().map_err(failed)?;
+    if parsed.has(&JSON) {
+        return print(&format!("{:#}\n", serde_json::json!(plugins)));
+    }
     if plugins.is_empty() {
         return print("No plugins are added. Run 'postern plugin add mysql' to add one.\n");
     }
-    print(&table(&plugins))
+    let row = |plugin: &Installed| {
+        let protocols = plugin.protocols.join(",");
+        [&plugin.name, &plugin.version, &protocols, &plugin.installed].map(|cell| printable(cell))
+    };
+    let rows: Vec<[String; 4]> = plugins.iter().map(row).collect();
+    print_table(["NAME", "VERSION", "PROTOCOLS", "INSTALLED"], &rows)
 }
 
 fn unknown(typed: &str) -> Failure {
@@ -89,53 +104,4 @@ fn registry() -> Result<Registry, Failure> {
 
 fn failed(error: Error) -> Failure {
     Failure::operation(error.to_string()).hint(error.hint())
-}
-
-/// Columns as wide as their widest cell, two spaces apart.
-fn table(plugins: &[Installed]) -> String {
-    let head = ["NAME", "VERSION", "PROTOCOLS", "INSTALLED"].map(str::to_owned);
-    let row = |plugin: &Installed| {
-        let protocols = plugin.protocols.join(",");
-        [&plugin.name, &plugin.version, &protocols, &plugin.installed].map(Clone::clone)
-    };
-    let rows: Vec<[String; 4]> = std::iter::once(head)
-        .chain(plugins.iter().map(row))
-        .collect();
-    let mut widths = [0; 4];
-    for cells in &rows {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = cell.len().max(*width);
-        }
-    }
-    let line = |cells: &[String; 4]| {
-        let padded = cells
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:width$}"));
-        let joined = padded.collect::<Vec<_>>().join("  ");
-        format!("{}\n", joined.trim_end())
-    };
-    rows.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_aligned() {
-        let plugin = |name: &str, protocols: &[&str]| Installed {
-            name: name.into(),
-            version: "v0.1.0".into(),
-            protocols: protocols.iter().map(|&name| name.into()).collect(),
-            installed: "2026-01-02T03:04:05Z".into(),
-        };
-        let shown = table(&[plugin("mysql", &["mysql", "mariadb"]), plugin("x", &["x"])]);
-        assert_eq!(
-            shown,
-            "NAME   VERSION  PROTOCOLS      INSTALLED\n\
-             mysql  v0.1.0   mysql,mariadb  2026-01-02T03:04:05Z\n\
-             x      v0.1.0   x              2026-01-02T03:04:05Z\n"
-        );
-    }
 }

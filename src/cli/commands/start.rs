@@ -74,6 +74,7 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         home,
         listener,
         run_dir: run_dir.path().to_owned(),
+        applications: manager::Applications::Stored,
         server: settings.server.clone(),
         stand_in,
         own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),

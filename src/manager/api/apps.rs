@@ -10,11 +10,15 @@ use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_input::{AppInput, Invalid};
+use crate::manager::apps::app_store;
 use crate::manager::connection::ConnectionState;
 use crate::manager::quick_setup;
 
 /// Time for a deleted application's connection to end before the application is removed.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
+/// Time for the server to take back the place of a temporary one. Default 500 ms: the program that shared it has 2 s to
+/// end.
+const RELEASE_WAIT: Duration = Duration::from_millis(500);
 
 pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
     let apps = core.apps.list().map_err(failed)?;
@@ -73,39 +77,52 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
 }
 
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
-    let id = id(request);
-    core.apps.find(id).map_err(failed)?;
+    let removed = end_and_remove(core, id(request)).map_err(failed)?;
+    Ok(Response::ok(removed.to_json()))
+}
+
+/// Ends an application's connection, removes it, and has its place at the server taken back.
+pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app_store::Error> {
+    core.apps.find(id)?;
     if let Some(done) = core.connections.disconnect(id) {
         // One that takes longer is ended all the same.
         let _ = done.recv_timeout(DELETE_WAIT);
     }
-    let removed = core.apps.remove(id).map_err(failed)?;
+    let removed = core.apps.remove(id)?;
     // One that began in between; what begins later finds no application.
     core.connections.disconnect(id);
     core.connections.forget(id);
     give_back(core, &removed);
     core.retire_unused_main_tunnels();
     log::info!("application {id}: removed");
-    Ok(Response::ok(removed.to_json()))
+    Ok(removed)
 }
 
-/// An application that was connected once has a place at its server.
+/// An application that was connected once has a place at its server, and one that was given up on the way may have.
 fn give_back(core: &AppState, app: &AppConfig) {
-    if app.last_connected_at.is_none() {
+    if app.last_connected_at.is_none() && !app.temporary {
         return;
     }
     if let (Ok(url), Ok(known)) = (core.server_of(app), core.credentials.with_connector_info()) {
         let known = known.into_iter().find(|(origin, _)| origin == url.origin());
         if let Some((_, known)) = known.filter(|(_, known)| known.accepted) {
-            // Nobody waits for it.
-            drop(quick_setup::release(url, known, app.id.clone()));
+            let done = quick_setup::release(url, known, app.id.clone());
+            if app.temporary {
+                // Its process may end next. A server that does not answer keeps an application that nobody serves.
+                let _ = done.recv_timeout(RELEASE_WAIT);
+            }
         }
     }
 }
 
 fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
     let body: Value = request.json()?;
-    AppInput::parse(&body, core.insecure).map_err(|invalid| wrong(&invalid))
+    parsed(core, &body)
+}
+
+/// The application that a body describes.
+pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError> {
+    AppInput::parse(body, core.insecure).map_err(|invalid| wrong(&invalid))
 }
 
 /// All wrong fields, in the message and by name.

@@ -6,5 +6,6 @@ mod connections;
 mod remotes;
 mod routes;
 mod servers;
+mod shares;
 
 pub(super) use routes::routes;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, remotes, servers};
+use super::{apps, connections, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -42,6 +42,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         })
         .on(Method::Get, "/api/apps", on(apps::list))
         .on(Method::Post, "/api/apps", writing(apps::add))
+        .on(Method::Post, "/api/shares", writing(shares::add))
         .on(Method::Get, "/api/apps/{id}", on(apps::show))
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))

@@ -81,6 +81,9 @@ pub struct AppConfig {
     /// When it was last connected.
     #[serde(default)]
     pub last_connected_at: Option<String>,
+    /// Whether it lasts as long as a command that shares it: it is never stored.
+    #[serde(skip)]
+    pub temporary: bool,
 }
 
 fn yes() -> bool {
@@ -111,6 +114,7 @@ impl AppConfig {
             "created_at": self.created_at,
             "updated_at": self.updated_at,
             "last_connected_at": self.last_connected_at,
+            "temporary": self.temporary,
         });
         let fields = shown.as_object_mut().expect("it was made as an object");
         self.sharing.add_to(fields);

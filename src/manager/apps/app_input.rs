@@ -64,6 +64,15 @@ impl AppInput {
         })
     }
 
+    /// A new application that is never stored, with the identifier that its user wants.
+    pub(crate) fn into_temporary(self, id: &str) -> Result<AppConfig, NoRandom> {
+        Ok(AppConfig {
+            id: id.to_owned(),
+            temporary: true,
+            ..self.into_new()?
+        })
+    }
+
     /// The application in place of `old`.
     pub fn replacing(mut self, old: &AppConfig) -> AppConfig {
         let server = self.app.server.take();
@@ -82,6 +91,7 @@ impl AppInput {
             created_at: old.created_at.clone(),
             updated_at: rfc3339(SystemTime::now()),
             last_connected_at: old.last_connected_at.clone(),
+            temporary: old.temporary,
             ..self.app
         }
     }

@@ -7,6 +7,7 @@ use super::app::AppConfig;
 use super::app_input::AppInput;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile};
+use crate::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// Applications of one user: a page lists them all.
@@ -14,9 +15,12 @@ pub const MAX_APPS: usize = 100;
 const FILE: &str = ".apps";
 const PURPOSE: &str = "postern applications 1";
 
-/// The list on disk. Nothing is kept in memory, as other processes write it too.
+/// The list on disk, of which nothing is kept in memory, as other processes write it too; and the temporary
+/// applications of this process, of which nothing is on disk.
 pub struct AppStore {
-    file: JsonFile<AppList>,
+    /// None where every application is a temporary one.
+    file: Option<JsonFile<AppList>>,
+    temporary: Mutex<Vec<AppConfig>>,
 }
 
 /// Why the list could not be read or changed.
@@ -42,13 +46,25 @@ impl AppStore {
     /// The list in `home`.
     pub fn new(home: DataDir) -> Self {
         Self {
-            file: JsonFile::sealed(home, FILE, PURPOSE),
+            file: Some(JsonFile::sealed(home, FILE, PURPOSE)),
+            temporary: Mutex::default(),
+        }
+    }
+
+    /// A list of which nothing is stored.
+    pub fn in_memory() -> Self {
+        Self {
+            file: None,
+            temporary: Mutex::default(),
         }
     }
 
     /// All applications, in the order they were added.
     pub fn list(&self) -> Result<Vec<AppConfig>, Error> {
-        Ok(self.file.read()?.unwrap_or_default().apps)
+        let stored = self.file.as_ref().map(JsonFile::read).transpose()?;
+        let mut apps = stored.flatten().unwrap_or_default().apps;
+        apps.extend(self.temporary.lock().iter().cloned());
+        Ok(apps)
     }
 
     /// The application with this identifier.
@@ -59,7 +75,16 @@ impl AppStore {
 
     /// Adds an application.
     pub fn add(&self, draft: AppInput) -> Result<AppConfig, Error> {
-        let app = draft.into_new().map_err(|_| Error::NoRandom)?;
+        self.insert(draft.into_new().map_err(|_| Error::NoRandom)?)
+    }
+
+    /// Adds one that is never stored, with this identifier.
+    pub fn add_temporary(&self, draft: AppInput, id: &str) -> Result<AppConfig, Error> {
+        let app = draft.into_temporary(id).map_err(|_| Error::NoRandom)?;
+        self.insert(app)
+    }
+
+    fn insert(&self, app: AppConfig) -> Result<AppConfig, Error> {
         self.change(|apps| {
             if apps.len() >= MAX_APPS {
                 return Err(Error::Full);
@@ -107,7 +132,17 @@ impl AppStore {
         &self,
         change: impl FnOnce(&mut Vec<AppConfig>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.file.update(|list| change(&mut list.apps))
+        let Some(file) = &self.file else {
+            return change(&mut self.temporary.lock());
+        };
+        file.update(|list| {
+            let mut temporary = self.temporary.lock();
+            list.apps.append(&mut temporary);
+            let answer = change(&mut list.apps);
+            let (kept, stored) = list.apps.drain(..).partition(|app| app.temporary);
+            (*temporary, list.apps) = (kept, stored);
+            answer
+        })
     }
 }
 
@@ -188,6 +223,28 @@ mod tests {
             Err(Error::Unknown(_))
         ));
         assert_eq!(store.list().unwrap(), [second]);
+    }
+
+    #[test]
+    fn a_temporary_application_is_in_the_list_and_never_on_disk() {
+        let (dir, store) = store();
+        let stored = store.add(draft("stored")).unwrap();
+        let id = "00112233445566aa";
+        let temporary = store.add_temporary(draft("temporary"), id).unwrap();
+        assert_eq!(store.list().unwrap(), [stored.clone(), temporary]);
+        let changed = store.replace(id, draft("other")).unwrap();
+        assert!(changed.temporary && changed.name == "other");
+        store.connected(id).unwrap();
+        let reader = AppStore::new(DataDir::at(dir.path().join("home")));
+        assert_eq!(reader.list().unwrap(), [stored.clone()]);
+        assert!(store.find(id).unwrap().last_connected_at.is_some());
+        store.remove(id).unwrap();
+        assert_eq!(store.list().unwrap(), [stored]);
+        let memory = AppStore::in_memory();
+        let id = memory.add(draft("one")).unwrap().id;
+        assert_eq!(memory.list().unwrap().len(), 1);
+        memory.remove(&id).unwrap();
+        assert!(memory.list().unwrap().is_empty());
     }
 
     #[test]

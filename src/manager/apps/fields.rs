@@ -21,13 +21,14 @@ const URL_CAP: usize = 2048;
 const HERE: &str = "127.0.0.1";
 
 /// Fields that only the server writes; a client may send back what it was shown.
-const SERVERS_OWN: [&str; 9] = [
+const SERVERS_OWN: [&str; 10] = [
     "id",
     "has_auth_pass",
     "has_db_pass",
     "created_at",
     "updated_at",
     "last_connected_at",
+    "temporary",
     "conn_status",
     "health",
     "connection",
@@ -100,6 +101,7 @@ impl Reader<'_> {
             created_at: String::new(),
             updated_at: String::new(),
             last_connected_at: None,
+            temporary: false,
         };
         let sharing = self.sharing();
         let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));

@@ -106,6 +106,7 @@ impl ConnectionRecord {
     pub(crate) fn step(&self, step: Step) {
         let mut status = self.status();
         status.step = step;
+        status.attempt = 0;
         status.tunnel = None;
         status.pause = None;
         status.health = Health::default();
@@ -116,6 +117,11 @@ impl ConnectionRecord {
         let mut status = self.status();
         status.step = step;
         status.tunnel = Some(tunnel);
+    }
+
+    /// One more quick-setup call is made.
+    pub(super) fn asks(&self) {
+        self.status().attempt += 1;
     }
 
     /// The quick-setup calls pause, or go on.

@@ -32,6 +32,8 @@ pub(crate) struct ConnectResult {
     pub(crate) app_id: String,
     pub(crate) step: Option<u8>,
     pub(crate) step_name: Option<&'static str>,
+    /// Which call of a round it is at, from 1, while the server is asked.
+    pub(crate) attempt: Option<u32>,
     pub(crate) next_retry_ms: Option<u64>,
     /// May hold a code of the owner's own, as `auth_url`.
     pub(crate) local_url: String,

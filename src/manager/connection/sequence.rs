@@ -132,6 +132,9 @@ impl ConnectionWork<'_> {
 
     /// Step 3.
     fn main_tunnel(&self, remote: &RemoteServer) -> Result<(), Ended> {
+        if !self.core.keeps_main_tunnels {
+            return Ok(());
+        }
         self.record.step(Step::MainTunnel);
         let wait = remote.set_up_main_tunnel();
         wait.until_ready(self.record.stopped(), |tunnel| {

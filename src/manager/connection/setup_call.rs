@@ -81,6 +81,7 @@ impl Caller for SetupCalls<'_> {
             Ended::Failed(error) => Failure::Local(error.error),
         })?;
         let body = self.body(&begun.credentials);
+        self.record.asks();
         let (saving, saved) = crossbeam_channel::bounded(1);
         self.saved = Some(saved);
         let (own_port, origin) = (self.app.tunnel_port, self.remote.origin().to_owned());

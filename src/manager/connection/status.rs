@@ -26,6 +26,8 @@ pub(super) struct ConnectionStatus {
     pub(super) is_exposed: bool,
     pub(super) local_url: String,
     pub(super) failure: ShownFailure,
+    /// The calls of this round so far.
+    pub(super) attempt: u32,
     /// A pause of the quick-setup calls.
     pub(super) pause: Option<Wait>,
     /// The tunnel that is awaited or in use.
@@ -78,6 +80,7 @@ impl ConnectionStatus {
             is_exposed: false,
             local_url: String::new(),
             failure: ShownFailure::default(),
+            attempt: 0,
             pause: None,
             tunnel: None,
             health: Health::default(),
@@ -127,6 +130,7 @@ impl ConnectionStatus {
             host_key: self.failure.host_key.clone(),
             step: Some(self.step.number()),
             step_name: Some(self.step.name()),
+            attempt: (self.step == Step::QuickSetup && self.attempt > 0).then_some(self.attempt),
             next_retry_ms: pause.map(|pause| millis_until(pause.until)),
             ..ConnectResult::default()
         };

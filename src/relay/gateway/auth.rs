@@ -66,7 +66,8 @@ pub(super) fn is_sign_in(head: &Head, site: &Site) -> bool {
     }
 }
 
-/// What a cookie is bound to: a site that gets another code is another one.
+/// What a cookie is bound to: a site that gets another code is another one, and so is one that everybody was signed
+/// out of.
 fn realm_of(site: &Site) -> Option<[u8; 32]> {
     let code = site.code.as_ref()?;
     let length = u64::try_from(site.app_id.len()).expect("a length has at most 64 bits");
@@ -74,6 +75,7 @@ fn realm_of(site: &Site) -> Option<[u8; 32]> {
         &length.to_be_bytes(),
         site.app_id.as_bytes(),
         site.name.as_bytes(),
+        &site.epoch.to_be_bytes(),
         code.digest(),
     ]))
 }
@@ -109,6 +111,9 @@ mod tests {
         assert!(!auth.knows(&cookie, &other));
         assert!(!auth.knows(b"", &one) && !auth.knows(b"x", &one));
         assert!(!auth.knows(&cookie, &site("one", "c2")));
+        let mut later = site("one", "c1");
+        later.epoch = 1;
+        assert!(!auth.knows(&cookie, &later));
         assert_eq!(
             auth.enter(&one, Some("app-other"), "c1", FROM),
             Outcome::WrongCode

@@ -70,6 +70,29 @@ pub(super) fn too_busy(full: Full) -> Message<'static> {
     message(503, "Too busy", text, "Wait a moment, then reload.")
 }
 
+pub(super) fn has_ended() -> Message<'static> {
+    message(
+        410,
+        "This site has ended",
+        "It was shared for a time, and that is over.",
+        "Ask the one who shared it to share it for longer.",
+    )
+}
+
+pub(super) fn has_changed() -> Message<'static> {
+    let text = "Who may see this site has changed at this moment.";
+    message(503, "Changed", text, "Reload.")
+}
+
+pub(super) fn not_for_you() -> Message<'static> {
+    message(
+        403,
+        "Not from this address",
+        "This site is shared with some networks only, and your address is in none of them.",
+        "Ask the one who shares it to allow your network.",
+    )
+}
+
 pub(super) fn tunnel_is_down() -> Message<'static> {
     message(
         502,

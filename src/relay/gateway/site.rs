@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::http::auth::Code;
 use crate::http::proxy::ByteStream;
+use crate::net::Cidr;
+use crate::store::expiry::{Clocks, Expiry};
 use crate::tunnel::server::{OpenError, Opener};
 
 /// All sites; asked once a request.
@@ -27,6 +29,14 @@ pub struct Site {
     pub tls: bool,
     /// The code of an invisible site.
     pub code: Option<Code>,
+    /// The networks that visitors may come from; empty lets everybody in.
+    pub allow: Vec<Cidr>,
+    /// When it ends by itself.
+    pub expiry: Option<Expiry>,
+    /// Cookies are good for the site with the number that it had when they were given.
+    pub epoch: u64,
+    /// What was opened for it is to be closed: its terms are others now.
+    pub is_replaced: AtomicBool,
     /// Leads to the application.
     pub open: Open,
     /// What has passed; goes on when the site is made anew.
@@ -43,10 +53,27 @@ impl Site {
             app_id: app_id.into(),
             tls: false,
             code: None,
+            allow: Vec::new(),
+            expiry: None,
+            epoch: 0,
+            is_replaced: AtomicBool::new(false),
             open,
             figures: Arc::default(),
             busy: Arc::default(),
         }
+    }
+}
+
+impl Site {
+    /// Whether its time is over.
+    pub(in crate::relay) fn is_over(&self) -> bool {
+        self.expiry
+            .is_some_and(|expiry| expiry.is_over(Clocks::now()))
+    }
+
+    /// Whether not everybody sees what it answers, or not for ever.
+    pub(super) fn is_private(&self) -> bool {
+        self.code.is_some() || !self.allow.is_empty() || self.expiry.is_some()
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct SiteRules<'a> {
     pub(super) permit: &'a BusyPermit<'a>,
     pub(super) asks_for_websocket: bool,
     pub(super) answer_time: Duration,
-    /// Only its visitor may keep the answer: somebody had to show a code.
+    /// Only its visitor may keep the answer: not everybody sees it, or not for ever.
     pub(super) is_private: bool,
     /// Browsers are to come back by `https` alone, whatever the port (RFC 6797).
     pub(super) is_https: bool,

@@ -14,7 +14,9 @@ use super::gateway_state::GatewayState;
 use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
-use super::replies::{answer, message, target_is_down, too_busy, tunnel_is_down};
+use super::replies::{
+    answer, has_changed, has_ended, message, not_for_you, target_is_down, too_busy, tunnel_is_down,
+};
 use super::request_head::{self, asks_for_websocket, is_repeatable};
 use super::site::{Down, PresentVisitor, Site};
 use super::site_request::{Served, SiteRequest, path};
@@ -124,6 +126,9 @@ impl<'g> VisitorConnection<'g> {
             Ok(site) => site,
             Err(refused) => return self.gateway.say(request, visitor, &refused),
         };
+        if let Some(refused) = self.closed_to(request, &site) {
+            return self.gateway.say(request, visitor, &refused);
+        }
         site.figures.requests.fetch_add(1, Ordering::Relaxed);
         if site.code.is_some() {
             if is_sign_in(request.head, &site) {
@@ -159,6 +164,15 @@ impl<'g> VisitorConnection<'g> {
             let hint = "Check the address. A site has its name from its first connect on.";
             message(404, "Unknown site", why, hint)
         })
+    }
+
+    /// Why nobody sees the site any more, or this visitor never does.
+    fn closed_to(&self, request: &SiteRequest<'_>, site: &Site) -> Option<Message<'static>> {
+        if site.is_over() {
+            return Some(has_ended());
+        }
+        let is_welcome = site.allow.is_empty() || is_within(request.origin.source(), &site.allow);
+        (!is_welcome).then(not_for_you)
     }
 
     /// Another port of this host is another server, to which links must not lead.
@@ -279,6 +293,10 @@ impl<'g> VisitorConnection<'g> {
             return Err(self.gateway.say(request, visitor, &too_busy(Full::Sites)));
         };
         let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
+        // It may have been opened for terms that hold no more: nobody else would close it.
+        if site.is_replaced.load(Ordering::SeqCst) || site.is_over() {
+            return Err(self.gateway.say(request, visitor, &has_changed()));
+        }
         match opened {
             Ok(stream) => Ok((stream, slot)),
             Err(Down::Tunnel) => Err(self.gateway.say(request, visitor, &tunnel_is_down())),
@@ -322,7 +340,7 @@ impl<'g> VisitorConnection<'g> {
             permit,
             asks_for_websocket: asks_for_websocket(head),
             answer_time: config.limits.answer_time,
-            is_private: site.code.is_some(),
+            is_private: site.is_private(),
             is_https: config.secure,
         };
         let timeouts = self.timeouts(visitor);

@@ -196,6 +196,16 @@ impl Mux {
         }
     }
 
+    /// Ends all streams that are open now, and none that is opened later. The connection stays.
+    pub(in crate::tunnel) fn cut_streams(self: &Arc<Self>) {
+        let streams: Vec<Arc<Stream>> = self.streams().values().cloned().collect();
+        for stream in streams {
+            self.update(&stream, StreamState::abort);
+            self.close_channel(stream.channel);
+        }
+        self.flush();
+    }
+
     /// Turns visitors away whose channel the client has not confirmed for too long.
     pub(super) fn turn_away_late(self: &Arc<Self>, now: Instant) {
         let streams: Vec<Arc<Stream>> = self.streams().values().cloned().collect();

@@ -15,6 +15,6 @@ mod users;
 pub use super::mux::{LocalStream, OpenError, PortStats};
 pub use listener::Server;
 pub use opener::Opener;
-pub use policy::{Grant, Policy};
+pub use policy::{Grant, Policy, Visits};
 pub use settings::{CONFIG_WITHIN, LOGIN_WITHIN, Settings, Timeouts};
 pub use users::Users;

@@ -27,6 +27,22 @@ impl Opener {
         self.0.ports.free(holder, port);
     }
 
+    /// Ends what is open now through the connection that `holder` holds this port over; all of it,
+    /// where a client forwards more over that connection.
+    pub fn cut_streams(&self, holder: &str, port: u16) {
+        if let Some(mux) = self.0.ports.holder(holder, port) {
+            mux.cut_streams();
+        }
+    }
+
+    /// Ends the connection that `holder` holds this port over: its client has to ask for it again.
+    pub fn cut(&self, holder: &str, port: u16) {
+        if let Some(mux) = self.0.ports.holder(holder, port) {
+            mux.stop();
+            mux.cut();
+        }
+    }
+
     /// Ends the connections of `holder`: with DISCONNECT, and at once.
     pub fn disconnect(&self, holder: &str) {
         for mux in self.0.clients.connections(holder) {

@@ -1,6 +1,6 @@
 //! What a server lets its clients do.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::tunnel::mux::PortStats;
@@ -16,10 +16,22 @@ pub trait Policy: Send + Sync {
     /// What becomes of a remote that `holder` (as `login` answered) asks for.
     fn grant(&self, holder: &str, remote: &Remote) -> Grant;
 
-    /// Where the visitors of a port that `holder` listens on count. By default nobody looks at it.
-    fn visits(&self, _holder: &str, _remote: &Remote) -> Arc<PortStats> {
-        Arc::default()
+    /// Who may visit a port that `holder` listens on, and where that counts. By default everybody, and
+    /// nobody looks at it.
+    fn visits(&self, _holder: &str, _remote: &Remote) -> Visits {
+        Visits {
+            may_come: Box::new(|_| true),
+            stats: Arc::default(),
+        }
     }
+}
+
+/// The visits of a port.
+pub struct Visits {
+    /// Whether somebody may come from this address; asked at each visit, before a byte is read.
+    pub may_come: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
+    /// Where they count.
+    pub stats: Arc<PortStats>,
 }
 
 /// Where visitors of a remote come in.

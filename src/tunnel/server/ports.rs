@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::permits::StreamPermits;
+use super::policy::Visits;
 use crate::net::Acceptor;
 use crate::net::resolve::resolve;
 use crate::sync::{Mutex, MutexGuard};
-use crate::tunnel::mux::{LocalStream, Mux, OpenError, PortStats};
+use crate::tunnel::mux::{LocalStream, Mux, OpenError};
 use crate::tunnel::remote::Remote;
 
 /// Bytes of a listening thread's stack. Default 64 KiB.
@@ -60,12 +61,12 @@ impl Ports {
         &self,
         remote: &Remote,
         owner: &str,
-        stats: Arc<PortStats>,
+        visits: Visits,
         mux: &Arc<Mux>,
     ) -> io::Result<()> {
         let addresses = resolve(&remote.local_host, remote.local_port)?;
         let address = *addresses.first().expect("a resolved host has an address");
-        self.bind_at(address, remote, (owner, stats), mux)
+        self.bind_at(address, remote, (owner, visits), mux)
     }
 
     /// Listens on `address` for `mux`. A port that its owner's dead connection still holds is
@@ -74,7 +75,7 @@ impl Ports {
         &self,
         address: SocketAddr,
         remote: &Remote,
-        (owner, stats): (&str, Arc<PortStats>),
+        (owner, visits): (&str, Visits),
         mux: &Arc<Mux>,
     ) -> io::Result<()> {
         let key = PortKey::Address(address);
@@ -85,7 +86,7 @@ impl Ports {
             mux: Arc::clone(mux),
             target: Arc::clone(&target),
             owner: owner.to_owned(),
-            stats,
+            visits,
             permits: self.permits.clone(),
         };
         let acceptor = visitors.start(listener)?;
@@ -143,6 +144,14 @@ impl Ports {
             .any(|(key, held)| held.is_of(owner) && key.port() == port)
     }
 
+    /// The connection that `owner` holds this port over, as a number or listening.
+    pub(super) fn holder(&self, owner: &str, port: u16) -> Option<Arc<Mux>> {
+        let held = self.held();
+        let mut all = held.iter();
+        let found = all.find(|(key, held)| held.is_of(owner) && key.port() == port)?;
+        Some(Arc::clone(&found.1.mux))
+    }
+
     /// Takes this port from `owner`.
     pub(super) fn free(&self, owner: &str, port: u16) {
         self.held()
@@ -198,7 +207,7 @@ struct PortListener {
     mux: Arc<Mux>,
     target: Arc<str>,
     owner: String,
-    stats: Arc<PortStats>,
+    visits: Visits,
     permits: StreamPermits,
 }
 
@@ -219,10 +228,14 @@ impl PortListener {
     }
 
     fn serve(&self, visitor: TcpStream, address: IpAddr) {
+        if !(self.visits.may_come)(address) {
+            return log::debug!("a visitor from {address} is turned away: not allowed here");
+        }
         match self.permits.take(&self.owner, address) {
-            Some(permit) => self
-                .mux
-                .serve_visitor(visitor, &self.target, &self.stats, permit),
+            Some(permit) => {
+                self.mux
+                    .serve_visitor(visitor, &self.target, &self.visits.stats, permit)
+            }
             None => log::debug!("a visitor from {address} is turned away: too many visitors"),
         }
     }

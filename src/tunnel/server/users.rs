@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 
-use regex::Regex;
+use regex_lite::Regex;
 use ring::{digest, hmac};
 use zeroize::Zeroizing;
 
@@ -169,7 +169,7 @@ fn read(credentials: &str, allowed: Vec<Pattern>) -> Result<(String, User), Stri
 fn pattern(text: &str) -> Result<Pattern, String> {
     match text {
         "" | "*" => Ok(Pattern::All),
-        _ => regex::RegexBuilder::new(text)
+        _ => regex_lite::RegexBuilder::new(text)
             .size_limit(PATTERN_CAP)
             .build()
             .map(Pattern::Matching)

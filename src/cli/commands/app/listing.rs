@@ -7,15 +7,13 @@ use crate::cli::failure::printable;
 use crate::cli::manager_client::text;
 use crate::manager::protocol::Protocol;
 
-/// A heading and a line an application, as the API shows them, in columns that tabs separate.
-pub(super) fn table(apps: &[Value]) -> String {
-    let heading = "ID\tSTATUS\tPROTOCOL\tADDRESS\tACCESS\tHEALTH\tSITE\tNAME\n".to_owned();
-    std::iter::once(heading)
-        .chain(apps.iter().map(line))
-        .collect()
-}
+/// The heading of [`row`].
+pub(super) const HEADING: [&str; 8] = [
+    "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME",
+];
 
-fn line(app: &Value) -> String {
+/// An application, as the API shows it.
+pub(super) fn row(app: &Value) -> [String; 8] {
     let shown = |pointer: &str| printable(text(app, pointer));
     let (protocol, address) = match app.pointer("/connection/exposed/target") {
         Some(Value::String(target)) => ("/connection/exposed/protocol", printable(target)),
@@ -23,10 +21,17 @@ fn line(app: &Value) -> String {
     };
     let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
     let site = site.unwrap_or_else(|| "-".to_owned());
-    let (access, health) = (access(app), health(app));
     let [id, protocol, name] = ["/id", protocol, "/name"].map(shown);
-    let status = status(app);
-    format!("{id}\t{status}\t{protocol}\t{address}\t{access}\t{health}\t{site}\t{name}\n")
+    [
+        id,
+        status(app),
+        protocol,
+        address,
+        access(app),
+        health(app),
+        site,
+        name,
+    ]
 }
 
 /// Where it is, why in a few words, and when it is tried again.

@@ -15,12 +15,13 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::app::{
     ADD, CONNECT, DISCONNECT, GROUP, JSON, LIST, NO_WAIT, REMOVE, TRUST,
 };
+use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::app_store::AppStore;
-use select::{apps, of_store, running, selected, typed};
+use select::{apps, is_plain_word, of_store, running, selected, typed};
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -37,13 +38,32 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     )
 }
 
+/// Every application for a shell to complete: its name where that is one plain word, else its ID; and what it is.
+pub(crate) fn names() -> Vec<(String, String)> {
+    let found = data_dir().and_then(|home| apps(&home, Manager::find(&home)?.as_ref()));
+    let found = found.unwrap_or_default();
+    let shown = found.iter().map(|app| {
+        let (name, protocol) = (text(app, "/name"), text(app, "/protocol"));
+        if is_plain_word(name) {
+            (name.to_owned(), protocol.to_owned())
+        } else {
+            (text(app, "/id").to_owned(), name.to_owned())
+        }
+    });
+    shown.collect()
+}
+
 fn list(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let apps = apps(&home, Manager::find(&home)?.as_ref())?;
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(apps)));
     }
-    print(&listing::table(&apps))
+    if apps.is_empty() {
+        return print("No applications are there. 'postern app add http 3000' adds one.\n");
+    }
+    let rows: Vec<_> = apps.iter().map(listing::row).collect();
+    print_table(listing::HEADING, &rows)
 }
 
 fn connect(parsed: &Parsed) -> Result<(), Failure> {

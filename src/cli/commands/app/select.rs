@@ -42,11 +42,16 @@ pub(super) fn running(parsed: &Parsed) -> Result<(Manager, String), Failure> {
 /// What the user calls the application, where a shell takes that as one word; else its identifier.
 pub(super) fn typed(parsed: &Parsed, id: &str) -> String {
     let typed = parsed.operand();
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if !typed.is_empty() && !typed.starts_with('-') && typed.bytes().all(is_plain) {
+    if is_plain_word(typed) {
         return typed.to_owned();
     }
     id.to_owned()
+}
+
+/// Whether a shell takes it as one word, and no command as a flag.
+pub(super) fn is_plain_word(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
 }
 
 /// By identifier, or by a name that only one has.

@@ -1,40 +1,40 @@
 //! `postern relay list`, `revoke` and `allow`: by the running relay, or where none runs on its state.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::state_dir::{claim, of_store};
 use crate::cli::api_client::{self, Answer, Call};
+use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::relay::{self, Whereabouts};
 use crate::store::{DataDir, Instance};
 
-const HEADING: &str = "NAME\tSTATUS\tENROLLED\tURL\tTARGET\n";
+const HEADING: [&str; 5] = ["NAME", "STATUS", "ENROLLED", "URL", "TARGET"];
 
 const SEE_NAMES: &str = "'postern relay list' shows their names";
 
 /// Prints a line an application, and one for each connector without any.
-pub(super) fn list(data: &DataDir) -> Result<(), Failure> {
-    let mut lines = HEADING.to_owned();
-    match find(data)? {
-        Some(running) => {
-            let status = ask(&running, "GET", "/api/status")?;
-            for connector in items(&status, "connectors") {
-                lines.push_str(&lines_of_running(connector));
-            }
-            for revoked in items(&status, "revoked") {
-                let enrolled = text(revoked, "enrolled_at");
-                lines.push_str(&line_of_revoked(&text(revoked, "name"), &enrolled));
-            }
-        }
-        None => {
-            for connector in relay::enrolled(data).map_err(|error| of_state(&error))? {
-                lines.push_str(&lines_of_stored(&connector));
-            }
-        }
+pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
+    let connectors = match find(data)? {
+        Some(running) => of_running(&ask(&running, "GET", "/api/status")?),
+        None => relay::enrolled(data)
+            .map_err(|error| of_state(&error))?
+            .iter()
+            .map(of_stored)
+            .collect(),
+    };
+    if as_json {
+        return print(&format!("{:#}\n", Value::from(connectors)));
     }
-    print(&lines)
+    let rows: Vec<_> = connectors.iter().flat_map(rows).collect();
+    if rows.is_empty() {
+        return print(
+            "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.\n",
+        );
+    }
+    print_table(HEADING, &rows)
 }
 
 /// Turns a connector out, and prints the enrol token that holds from then on.
@@ -163,62 +163,70 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
     Err(Failure::operation(printable(&message)).hint_if(hint))
 }
 
-fn lines_of_running(connector: &Value) -> String {
-    let first = |of: &Value| {
-        let status = match of.get("connected").and_then(Value::as_bool) {
-            Some(true) => "connected",
-            _ => "away",
-        };
-        let (name, enrolled) = (text(connector, "name"), text(connector, "enrolled_at"));
-        format!("{name}\t{status}\t{enrolled}")
+/// The connectors in the status of a running relay, the revoked ones too: `name`, `status`, `enrolled_at` and
+/// `applications`, each with `url`, `target` and `status`.
+fn of_running(status: &Value) -> Vec<Value> {
+    let connectors = items(status, "connectors").map(|connector| {
+        let applications = items(connector, "applications").map(with_state);
+        let applications: Vec<Value> = applications.collect();
+        let mut shown = with_state(connector);
+        if let Some(members) = shown.as_object_mut() {
+            members.insert("applications".into(), applications.into());
+        }
+        shown
+    });
+    let revoked = items(status, "revoked").map(|revoked| {
+        json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"], "applications": []})
+    });
+    connectors.chain(revoked).collect()
+}
+
+fn with_state(of: &Value) -> Value {
+    let status = match of.get("connected").and_then(Value::as_bool) {
+        Some(true) => "connected",
+        _ => "away",
     };
-    let line = |of: &Value| {
-        format!(
-            "{}\t{}\t{}\n",
-            first(of),
-            text(of, "url"),
-            text(of, "target")
-        )
-    };
-    let lines: String = items(connector, "applications").map(line).collect();
-    if lines.is_empty() {
-        return format!("{}\t-\t-\n", first(connector));
+    let mut shown = of.clone();
+    if let Some(members) = shown.as_object_mut() {
+        members.insert("status".into(), status.into());
     }
-    lines
+    shown
+}
+
+/// The same of a relay that does not run.
+fn of_stored(connector: &relay::Enrolled) -> Value {
+    let status = connector.is_revoked.then_some("revoked");
+    let applications = connector.applications.iter();
+    let applications: Vec<Value> = applications
+        .map(|(url, target)| json!({"url": url, "target": target, "status": status}))
+        .collect();
+    json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
+        "applications": applications})
 }
 
 fn items<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     of.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
+/// The text of a member, `-` where there is none.
 fn text(of: &Value, name: &str) -> String {
-    printable(of.get(name).and_then(Value::as_str).unwrap_or_default())
+    match of.get(name).and_then(Value::as_str) {
+        None | Some("") => "-".to_owned(),
+        Some(text) => printable(text),
+    }
 }
 
-fn line_of_revoked(name: &str, enrolled: &str) -> String {
-    let enrolled = if enrolled.is_empty() { "-" } else { enrolled };
-    format!("{name}\trevoked\t{enrolled}\t-\t-\n")
-}
-
-fn lines_of_stored(connector: &relay::Enrolled) -> String {
-    if connector.is_revoked {
-        let (name, enrolled) = (&connector.name, &connector.enrolled_at);
-        return line_of_revoked(&printable(name), &printable(enrolled));
+fn rows(connector: &Value) -> Vec<[String; 5]> {
+    let row = |of: &Value| {
+        let status = text(of, "status");
+        let [name, enrolled] = ["name", "enrolled_at"].map(|member| text(connector, member));
+        [name, status, enrolled, text(of, "url"), text(of, "target")]
+    };
+    let rows: Vec<_> = items(connector, "applications").map(row).collect();
+    if rows.is_empty() {
+        return vec![row(connector)];
     }
-    let first = format!(
-        "{}\t-\t{}",
-        printable(&connector.name),
-        printable(&connector.enrolled_at)
-    );
-    let lines: String = connector
-        .applications
-        .iter()
-        .map(|(name, target)| format!("{first}\t{}\t{}\n", printable(name), printable(target)))
-        .collect();
-    if lines.is_empty() {
-        return format!("{first}\t-\t-\n");
-    }
-    lines
+    rows
 }
 
 /// All but the unreserved characters (RFC 3986 §2.3) as `%XX`.

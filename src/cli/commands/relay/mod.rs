@@ -8,9 +8,10 @@ mod unit;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-use crate::cli::args::command::Parsed;
-use crate::cli::args::table::relay::{COMMAND, PRINT_UNIT, VERBOSE};
-use crate::cli::failure::{Failure, quoted};
+use crate::cli::args::command::{Action, Command, Parsed};
+use crate::cli::args::table::JSON;
+use crate::cli::args::table::relay::{ALLOW, COMMAND, LIST, PRINT_UNIT, REVOKE, VERBOSE};
+use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{logging, serve};
@@ -21,28 +22,45 @@ use state_dir::{claim, of_store};
 
 /// Serves until a signal, or looks after connectors.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    COMMAND.run(arguments, run_parsed)
+    let subcommands: &[(&Command, Action)] = &[
+        (&LIST, |parsed| {
+            connectors::list(&settings::data(parsed)?, parsed.has(&JSON))
+        }),
+        (&REVOKE, |parsed| {
+            connectors::revoke(&settings::data(parsed)?, parsed.operand())
+        }),
+        (&ALLOW, |parsed| {
+            connectors::allow(&settings::data(parsed)?, parsed.operand())
+        }),
+    ];
+    COMMAND.run_with_subcommands(arguments, subcommands, run_parsed)
+}
+
+/// The connectors of the relay in the per-user directory, for a shell to complete, and the state of each.
+pub(crate) fn names() -> Vec<(String, String)> {
+    let Ok(home) = serve::data_dir() else {
+        return Vec::new();
+    };
+    let data = crate::store::DataDir::at(home.dir().join(settings::DATA_DIR));
+    let enrolled = relay::enrolled(&data).unwrap_or_default();
+    let shown = enrolled.into_iter().map(|connector| {
+        let state = if connector.is_revoked {
+            "revoked"
+        } else {
+            "enrolled"
+        };
+        (connector.name, state.to_owned())
+    });
+    shown.collect()
 }
 
 fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
-    let words: Vec<&str> = parsed.operands().iter().map(String::as_str).collect();
-    match words.as_slice() {
-        [] if parsed.has(&PRINT_UNIT) => print(&unit::text(&Settings::read(parsed)?, parsed)),
-        [] => {
-            let settings = Settings::read(parsed)?;
-            logging::start_informing(parsed.has(&VERBOSE));
-            run_relay(settings)
-        }
-        ["list"] => connectors::list(&settings::data(parsed)?),
-        ["revoke", name] => connectors::revoke(&settings::data(parsed)?, name),
-        ["allow", name] => connectors::allow(&settings::data(parsed)?, name),
-        [word @ ("revoke" | "allow")] => Err(COMMAND.usage(format!(
-            "'postern relay {word}' needs the NAME of a connector"
-        ))),
-        ["list", extra] | [extra, ..] => {
-            Err(COMMAND.usage(format!("unexpected argument {}", quoted(extra))))
-        }
+    let settings = Settings::read(parsed)?;
+    if parsed.has(&PRINT_UNIT) {
+        return print(&unit::text(&settings, parsed));
     }
+    logging::start_informing(parsed.has(&VERBOSE));
+    run_relay(settings)
 }
 
 fn run_relay(settings: Settings) -> Result<(), Failure> {

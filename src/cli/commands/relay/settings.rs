@@ -26,7 +26,7 @@ const DEFAULT_LISTEN: &str = "127.0.0.1:8180";
 const DEFAULT_TUNNEL_PORT: u16 = 62888;
 const DEFAULT_DOMAIN: &str = "localhost";
 /// The directory within the per-user one.
-const DATA_DIR: &str = "relay";
+pub(super) const DATA_DIR: &str = "relay";
 /// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
 /// Connections that may be chosen: each is a thread, of which a unit's service has 8,192.

@@ -1,0 +1,65 @@
+// The address that an application will get, as far as it can be told before it is connected. No DOM.
+import { hostOf, siteLink } from './links.js';
+import { protocolNamed } from './protocols.js';
+
+/** Longest name of a site, in characters: a label of a host name (RFC 1035, section 2.3.4). */
+const NAME_MAX = 63;
+const NAME_MIN = 3;
+/** Names that relays keep for themselves, also with a number behind: `src/relay/names.rs`. */
+export const RESERVED = ['admin', 'api', 'auth', 'autoconfig', 'autodiscover', 'dns', 'doh', 'enterpriseenrollment', 'enterpriseregistration', 'gateway', 'imap',
+  'isatap', 'ldap', 'localhost', 'login', 'lyncdiscover', 'mail', 'mta-sts', 'ns', 'openpgpkey', 'pop', 'postern', 'proxy', 'relay', 'sip', 'smtp', 'sso',
+  'status', 'tunnel', 'wpad', 'www'];
+
+/** What is wrong with the name of a site; empty where nothing is. @param {string} name */
+export function siteNameProblem(name) {
+  const fits = name.length >= NAME_MIN && name.length <= NAME_MAX && /^[a-z0-9-]+$/.test(name) && !/^-|-$|--/.test(name);
+  if (!fits) return `Use ${NAME_MIN} to ${NAME_MAX} of a-z, 0-9 and -, without - at an end and without --.`;
+  return RESERVED.includes(name.replace(/[0-9]+$/, '')) ? `“${name}” is reserved: programs and people take it for the server’s own. Choose another.` : '';
+}
+
+/** The name that a relay makes of a text, as `src/relay/names.rs` does. @param {string} text @param {string} fallback */
+export function nameFrom(text, fallback) {
+  const name = text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-/, '').slice(0, NAME_MAX).replace(/-$/, '');
+  if (name === '') return fallback;
+  if (siteNameProblem(name) === '') return name;
+  return siteNameProblem(`${name}-${fallback}`) === '' ? `${name}-${fallback}` : fallback;
+}
+
+/**
+ * What is known of the addresses behind a server: the end of its sites' addresses, and whether it was seen or only guessed.
+ * @param {string} server its URL @param {App[]} apps @param {ServerVersion} version
+ * @returns {{scheme: string, end: string, isSeen: boolean, isHere: boolean}|null}
+ */
+export function endOfSites(server, apps, version) {
+  const origin = originOf(server || version.server);
+  if (!origin) return null;
+  const isHere = version.embedded === true && origin === originOf(version.server);
+  for (const { connection } of apps) {
+    const link = originOf(connection?.server) === origin ? siteLink(connection?.site_url) : null;
+    const seen = link?.href && /^(https?:)\/\/[^./]+\.([^/]*[a-z][^/]*)/.exec(link.href);
+    if (seen) return { scheme: seen[1], end: seen[2], isSeen: true, isHere };
+  }
+  const { protocol, port, host } = new URL(origin);
+  return isHere ? { scheme: 'http:', end: `localhost${port && `:${port}`}`, isSeen: true, isHere } : { scheme: protocol, end: host, isSeen: false, isHere };
+}
+
+function originOf(text) {
+  return hostOf(text) === '' ? '' : new URL(String(text)).origin;
+}
+
+/**
+ * The address that the form's values lead to, and a sentence about it.
+ * @param {{name: string, site_name?: string, display_name?: string, protocol: string, ip: string, port: number|string}} values
+ * @param {ReturnType<typeof endOfSites>} ends
+ * @returns {{address: string, text: string}}
+ */
+export function siteOf(values, ends) {
+  if (!ends) return { address: '', text: 'No server is known yet: add one to share this.' };
+  const { visited } = protocolNamed(values.protocol);
+  const host = ends.end.replace(/:[0-9]+$/, '');
+  if (visited === 'client') return { address: '', text: ends.isHere ? 'It gets a port of its own on this computer.' : `It gets a public port at ${host}.` };
+  const { protocol, ip, port } = values;
+  const called = values.display_name || values.name || `${protocol} ${ip || '127.0.0.1'}:${port}`;
+  const name = values.site_name || nameFrom(called, `${protocol}-${port}`);
+  return { address: `${ends.scheme}//${name}.${ends.end}/`, text: ends.isSeen ? 'where that name is free' : 'or as the server decides' };
+}

@@ -1,0 +1,60 @@
+// Until when an application is shared: for ever, for a while from now, or until a point in time.
+import { LENGTHS, distance, expiryOf, localText } from '../core/expiry.js';
+import { OpenSelect } from './field.js';
+
+/** Shown where a guest account needs an end and none is chosen. */
+const GUEST_END = 'The guest account ends after 8 hours.';
+
+/** The chooser; its value is RFC 3339 or null. */
+export class ExpiryField extends OpenSelect {
+  /** @type {string|null} */
+  #before;
+  #beforeText;
+
+  /** @param {string|null|undefined} before what is saved */
+  constructor(before) {
+    const at = before ? Date.parse(before) : NaN;
+    const text = Number.isNaN(at) ? '' : localText(at);
+    super({
+      name: 'expires', label: 'Shared', value: text ? 'until' : '', other: 'until', otherLabel: 'Shared until', otherValue: text, type: 'datetime-local',
+      options: [{ value: '', label: 'for ever' }, ...LENGTHS, { value: 'until', label: 'until …' }],
+    });
+    this.#before = text ? before ?? null : null;
+    this.#beforeText = text;
+    this.input.addEventListener('change', () => { if (this.isOther && this.detail.value === '') this.detail.value = localText(Date.now() + 3_600_000); this.explain(); });
+    this.detail.addEventListener('input', () => this.explain());
+    this.explain();
+  }
+
+  /** Whether nothing was changed: the seconds of what is saved stay. */
+  get #isAsBefore() {
+    return this.isOther && this.#before !== null && this.detail.value === this.#beforeText;
+  }
+
+  /** @override */
+  get text() {
+    return `${this.input.value} ${this.isOther ? this.detail.value : ''}`;
+  }
+
+  /** @override */
+  get value() {
+    return this.#isAsBefore ? this.#before : expiryOf(this.input.value, this.detail.value, Date.now());
+  }
+
+  /** @override */
+  get ownProblem() {
+    const { value } = this;
+    if (value === undefined) return 'Enter a day and a time.';
+    return value !== null && !this.#isAsBefore && Date.parse(value) <= Date.now() ? 'That is in the past: choose a later time.' : '';
+  }
+
+  /** Says below what the choice means. @param {boolean} [hasGuest] whether there is a guest account, which needs an end */
+  explain(hasGuest = false) {
+    const { value } = this;
+    const left = value ? Date.parse(value) - Date.now() : 0;
+    if (value === undefined) this.setHelp('');
+    else if (value === null) this.setHelp(hasGuest ? GUEST_END : 'Until you disconnect it.');
+    else if (left < 0) this.setHelp(`It ended ${distance(left)}: choose a later time to share it again.`);
+    else this.setHelp(this.isOther ? `It ends ${distance(left)}: whoever is there then is sent away.` : 'Counted from when you save. Then it ends, and whoever is there is sent away.');
+  }
+}

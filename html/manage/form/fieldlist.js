@@ -1,0 +1,81 @@
+// The fields of the form with their words.
+import { Field, NetworksField, OpenSelect, SecretField, Switch } from './field.js';
+import { ExpiryField } from './expiryfield.js';
+import { GuestField } from './guest.js';
+import { ServerField } from './serverfield.js';
+
+/** What may stand in the fields of a protocol. @type {Record<string, Record<string, string>>} */
+export const EXAMPLES = {
+  http: { ip: 'http://127.0.0.1:3000 or 3000', name: 'my site', site_name: 'my-site' },
+  https: { ip: 'https://intranet.lan', name: 'intranet', site_name: 'intranet' },
+  mysql: { ip: 'mysql://reader@127.0.0.1/shop', name: 'shop database', site_name: 'shop' },
+  mariadb: { ip: 'mariadb://reader@127.0.0.1/shop', name: 'shop database', site_name: 'shop' },
+  ssh: { ip: 'me@192.168.1.5', name: 'build box', username: 'me' },
+  rdp: { ip: '192.168.1.5', name: 'office desktop', username: 'me' },
+  vnc: { ip: '192.168.1.5:5901', name: 'lab screen', username: 'me' },
+  telnet: { ip: '192.168.1.1', name: 'old switch', username: 'admin' },
+  tcp: { ip: '127.0.0.1:5432', name: 'postgres' },
+};
+
+/** What the application is told of who asks. */
+const HOSTS = [
+  { value: 'visitor', label: 'the visitor’s: the site’s address' },
+  { value: 'target', label: 'the application’s own' },
+  { value: 'other', label: 'another …' },
+];
+
+/**
+ * The fields in their order, filled in.
+ * @param {Record<string, any>} from @param {import('./form.js').Context} context
+ * @param {{objects: (of: object) => Promise<string[]>, guestChanged: () => void}} on
+ * @returns {any[]} each an AnyField
+ */
+export function fieldsOf(from, context, { objects, guestChanged }) {
+  const text = (name, label, help = '', more = {}) => new Field({ name, label, help, value: from[name], ...more });
+  const onOff = (name, label, help, checked) => new Switch({ name, label, help, checked });
+  return [
+    text('ip', 'Address or URL', 'A URL, host:port, or a port alone for this computer.'),
+    text('port', 'Port', '', { narrow: true }),
+    text('name', 'Name', 'Left blank: protocol and address.'),
+    text('site_name', 'Site name', 'First part of its address; optional.'),
+    text('username', 'User name'),
+    text('db_user', 'Database user', 'Best an account that may only read.', { placeholder: 'root' }),
+    new SecretField({ name: 'db_pass', label: 'Database password', isSaved: from.has_db_pass === true, help: 'Kept encrypted on this computer.' }),
+    text('db_name', 'Database', 'Optional: where to begin.'),
+    onOff('invisible', 'Invisible', 'Visitors need a link or code from you before they see anything of the site.', from.invisible === true),
+    onOff('db_readonly', 'Read-Only Mode', 'Statements that write are refused, whatever the account may do.', from.db_readonly !== false),
+    onOff('autoconnect', 'Connect when postern starts', 'And again whenever the server comes back.', from.autoconnect === true),
+    new ExpiryField(from.expires),
+    new ServerField(from.server, context),
+    new GuestField(from.guest, objects, guestChanged),
+    new NetworksField({ name: 'allow', label: 'Only from these networks', help: 'One a line; left blank, from everywhere.', placeholder: '192.0.2.0/24', value: from.allow }),
+    hostField(from.host_header ?? 'visitor'),
+    groupField(from.group, context.apps),
+    text('max_streams', 'Most streams at once', 'Left blank: as many as the tunnel takes.', { narrow: true }),
+    onOff('audit', 'Keep an audit file', 'Who asked what and when, in ~/.postern/audit on this computer.', from.audit === true),
+    onOff('record_sql', 'Record the text of statements', 'In the statement log and the audit file. Passwords are masked, but the texts may hold data of your visitors and of the database.', from.record_sql === true),
+    text('display_name', 'Display name', 'What visitors read at the door, and what the server calls it; optional.'),
+    text('tunnel_port', 'Tunnel port', 'Usually told by the server.', { narrow: true, placeholder: '62888' }),
+    new SecretField({ name: 'auth_pass', label: 'Password', isSaved: from.has_auth_pass === true, saved: 'One was saved earlier. Nothing uses it and nothing shows it again: clear it.' }),
+  ];
+}
+
+function hostField(value) {
+  const isNamed = value !== 'visitor' && value !== 'target';
+  return new OpenSelect({
+    name: 'host_header', label: 'Host name that the application gets', value: isNamed ? 'other' : value, options: HOSTS,
+    other: 'other', otherLabel: 'Host name', otherValue: isNamed ? value : '', placeholder: 'app.lan:8080',
+    help: 'The application’s own where it answers to one name only: a development server, a name-based web server.',
+  });
+}
+
+/** Groups that there are already are offered. */
+function groupField(value, apps) {
+  const groups = [...new Set(apps.map(({ group }) => group).filter((group) => typeof group === 'string' && group !== ''))].sort();
+  const field = new Field({ name: 'group', label: 'Group', help: 'Stands together on the page; optional.', value, placeholder: 'work', list: 'form-groups' });
+  const list = document.createElement('datalist');
+  list.id = 'form-groups';
+  list.append(...groups.map((group) => new Option(String(group), String(group))));
+  field.root.append(list);
+  return field;
+}

@@ -1,0 +1,159 @@
+//! The help of a command, printed from the table.
+
+use std::fmt::Write as _;
+
+use super::command::{Command, Flag, Variable};
+
+/// Where the second column begins, in characters.
+const COLUMN: usize = 30;
+/// The width that help is wrapped to, in characters.
+const WIDTH: usize = 80;
+
+impl Command {
+    /// The help, with the name that was typed where the command has several.
+    pub(crate) fn help(&self, name: &str) -> String {
+        let mut text = String::new();
+        for line in wrapped(self.about, WIDTH) {
+            push_line(&mut text, &line);
+        }
+        push_line(&mut text, "");
+        for (number, line) in self.usage_lines(name).iter().enumerate() {
+            let begin = if number == 0 { "Usage:" } else { "      " };
+            push_line(&mut text, &format!("{begin} {line}"));
+        }
+        if !self.commands.is_empty() {
+            text.push_str("\nCommands:\n");
+            for command in self.commands {
+                text.push_str(&entry(&command.listed(), command.brief));
+            }
+        }
+        text.push_str("\nOptions:\n");
+        for flag in self.all_flags() {
+            text.push_str(&flag.help_lines());
+        }
+        if !self.environment.is_empty() {
+            text.push_str("\nEnvironment:\n");
+            for Variable { name, help } in self.environment {
+                text.push_str(&entry(&format!("  {name}"), help));
+            }
+        }
+        if !self.notes.is_empty() {
+            push_line(&mut text, "");
+            push_line(&mut text, self.notes.trim_end());
+        }
+        text
+    }
+
+    /// Each way to call it.
+    pub(super) fn usage_lines(&self, name: &str) -> Vec<String> {
+        let program = ["postern", name].join(" ");
+        let program = program.trim_end();
+        let mut lines = Vec::new();
+        if self.commands.is_empty() || !self.flags.is_empty() && !name.is_empty() {
+            let flags = if self.flags.is_empty() {
+                ""
+            } else {
+                " [options]"
+            };
+            let operands = match self.operands {
+                "" => String::new(),
+                operands => format!(" {operands}"),
+            };
+            lines.push(format!("{program}{flags}{operands}"));
+        }
+        if !self.commands.is_empty() {
+            lines.push(format!("{program} COMMAND"));
+        }
+        lines
+    }
+
+    /// `  http|https [target]`: its line in the list of commands.
+    fn listed(&self) -> String {
+        let mut text = format!("  {}", self.last_word());
+        for word in self.also {
+            text.push('|');
+            text.push_str(word);
+        }
+        let words: Vec<&str> = self
+            .commands
+            .iter()
+            .map(|command| command.last_word())
+            .collect();
+        let named = match words.as_slice() {
+            [] => self.operands.to_owned(),
+            [first, second, third, _, ..] => format!("{first}|{second}|{third}|…"),
+            few => few.join("|"),
+        };
+        if !named.is_empty() {
+            text.push(' ');
+            text.push_str(&named);
+        }
+        text
+    }
+}
+
+impl Flag {
+    fn help_lines(&self) -> String {
+        entry(&self.spelling(), self.help)
+    }
+}
+
+/// `text` in the second column; beneath the first where that is long.
+fn entry(first: &str, text: &str) -> String {
+    let mut lines = String::new();
+    let mut column = first.to_owned();
+    for words in wrapped(text, WIDTH - COLUMN) {
+        if column.chars().count() + 2 > COLUMN {
+            push_line(&mut lines, &column);
+            column.clear();
+        }
+        push_line(&mut lines, &format!("{column:COLUMN$}{words}"));
+        column.clear();
+    }
+    lines
+}
+
+fn push_line(text: &mut String, line: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{line}");
+}
+
+/// Lines of so many characters at most; a longer word has a line of its own.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::root::every_command;
+    use super::*;
+
+    #[test]
+    fn a_help_names_everything_and_fits_the_width() {
+        for command in every_command() {
+            let help = command.help(command.name);
+            for flag in command.all_flags() {
+                assert!(help.contains(&flag.spelling()), "{help}");
+            }
+            for variable in command.environment {
+                assert!(help.contains(&format!("\n  {} ", variable.name)), "{help}");
+            }
+            for subcommand in command.commands {
+                assert!(help.contains(&subcommand.listed()), "{help}");
+            }
+            for line in help.lines() {
+                assert!(line.chars().count() <= WIDTH, "{}: {line}", command.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The program's own entry in the table, with the order of its commands.
+
+use super::command::{Command, Flag};
+use super::operations;
+use super::table::{app, mysql, plugin, relay, start, tunnel};
+
+/// The program itself: its commands in the order of their help.
+#[rustfmt::skip]
+pub(crate) static ROOT: Command = Command {
+    brief: "share what runs here, and look at databases",
+    about: "Shares web sites, databases and ports of this machine through tunnels, and serves a web SQL client for \
+        MySQL-protocol databases.",
+    flags: &[VERSION],
+    commands: &[
+        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
+        &tunnel::CLIENT, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
+    ],
+    notes: "\
+The manager, a page that shares applications:  postern start
+A database on a page of its own:               postern plugin add mysql
+                                               postern mysql HOST:PORT",
+    ..Command::EMPTY
+};
+const VERSION: Flag = Flag::switch("version", "show the version").alias("V");
+
+/// Every command of the table, the program first, each before its subcommands.
+pub(crate) fn every_command() -> Vec<&'static Command> {
+    fn collect(command: &'static Command, all: &mut Vec<&'static Command>) {
+        all.push(command);
+        for subcommand in command.commands {
+            collect(subcommand, all);
+        }
+    }
+    let mut all = Vec::new();
+    collect(&ROOT, &mut all);
+    all
+}

@@ -1,0 +1,128 @@
+//! The end of what was given for a time. Pure.
+//!
+//! The wall clock can be set, and is then wrong for a while; the monotonic one stands still while the machine sleeps. So
+//! both are looked at, and whichever says first that the time is over is believed.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// The longest that anything is given for: what is longer is this. Default 100 years.
+pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// Both clocks at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clocks {
+    /// The clock that people read, and can set.
+    pub wall: SystemTime,
+    /// The one that nobody can set.
+    pub monotonic: Instant,
+}
+
+impl Clocks {
+    /// As they are.
+    pub fn now() -> Self {
+        Self {
+            wall: SystemTime::now(),
+            monotonic: Instant::now(),
+        }
+    }
+}
+
+/// When something ends, by both clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expiry(Clocks);
+
+impl Expiry {
+    /// At this moment of the wall clock, as it stands `now`: setting it back later does not move the end.
+    pub fn at(wall: SystemTime, now: Clocks) -> Self {
+        let left = wall.duration_since(now.wall).unwrap_or_default();
+        Self(Clocks {
+            wall,
+            monotonic: now.monotonic + left.min(LONGEST),
+        })
+    }
+
+    /// So much later than `now`.
+    pub fn after(left: Duration, now: Clocks) -> Self {
+        Self::at(now.wall + left.min(LONGEST), now)
+    }
+
+    /// The end by the wall clock.
+    pub fn wall(self) -> SystemTime {
+        self.0.wall
+    }
+
+    /// What is left, by the clock that leaves less.
+    pub fn left(self, now: Clocks) -> Duration {
+        let by_wall = self.0.wall.duration_since(now.wall).unwrap_or_default();
+        let by_monotonic = self.0.monotonic.saturating_duration_since(now.monotonic);
+        by_wall.min(by_monotonic)
+    }
+
+    /// Whether it is over.
+    pub fn is_over(self, now: Clocks) -> bool {
+        self.left(now).is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn start() -> Clocks {
+        Clocks::now()
+    }
+
+    /// So much later by the wall clock, and by the other one.
+    fn later(now: Clocks, wall: Duration, monotonic: Duration) -> Clocks {
+        Clocks {
+            wall: now.wall + wall,
+            monotonic: now.monotonic + monotonic,
+        }
+    }
+
+    #[test]
+    fn it_ends_in_time_where_both_clocks_go_alike() {
+        let start = start();
+        let expiry = Expiry::after(HOUR, start);
+        assert!(!expiry.is_over(start));
+        assert_eq!(expiry.left(start), HOUR);
+        let before = later(start, HOUR / 2, HOUR / 2);
+        assert_eq!(expiry.left(before), HOUR / 2);
+        assert!(expiry.is_over(later(start, HOUR, HOUR)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_prolongs_nothing() {
+        let start = start();
+        let expiry = Expiry::after(HOUR, start);
+        let back = Clocks {
+            wall: start.wall - 24 * HOUR,
+            monotonic: start.monotonic + HOUR,
+        };
+        assert!(expiry.is_over(back));
+        let earlier = Clocks {
+            monotonic: start.monotonic + HOUR / 2,
+            ..back
+        };
+        assert_eq!(expiry.left(earlier), HOUR / 2);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_ends_it_and_so_does_a_sleep() {
+        let start = start();
+        let expiry = Expiry::after(HOUR, start);
+        assert!(expiry.is_over(later(start, 2 * HOUR, Duration::ZERO)));
+        assert!(!expiry.is_over(later(start, HOUR / 2, Duration::ZERO)));
+    }
+
+    #[test]
+    fn what_has_passed_is_over_and_what_is_far_away_does_not_overflow() {
+        let start = start();
+        assert!(Expiry::at(start.wall - HOUR, start).is_over(start));
+        assert!(Expiry::at(SystemTime::UNIX_EPOCH, start).is_over(start));
+        let far = Expiry::after(Duration::MAX, start);
+        assert_eq!(far.left(start), LONGEST);
+    }
+}

@@ -1,0 +1,94 @@
+//! What lasts as long as a process: it holds a locked file, which the system lets go of however the process ends, and
+//! another process can wait for that.
+
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+
+use super::atomic::private_file;
+use super::data_dir::DataDir;
+use super::error::Error;
+
+/// A lease that this process holds; it ends with this, or with the process.
+#[derive(Debug)]
+pub struct Lease {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// A lease that another process may hold.
+#[derive(Debug)]
+pub struct LeaseWatch(File);
+
+impl Lease {
+    /// Takes the lease `name` of `home`; none where somebody has it. `name` is letters and digits.
+    pub fn take(home: &DataDir, name: &str) -> Result<Option<Self>, Error> {
+        home.ensure_run()?;
+        let path = path(home, name);
+        let opened = private_file()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
+        let lock = opened.map_err(Error::io("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(Self { path, _lock: lock })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A file that stays says nothing: the lock does.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl LeaseWatch {
+    /// The lease `name` of `home`; none where nobody has it.
+    pub fn of(home: &DataDir, name: &str) -> Result<Option<Self>, Error> {
+        let path = path(home, name);
+        let lock = match File::open(&path) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("open", &path)(error)),
+        };
+        match lock.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => Ok(Some(Self(lock))),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
+        }
+    }
+
+    /// Waits until nobody has it.
+    pub fn wait_for_end(self) {
+        // A file system that knows no such wait ends it at once: better than a lease without end.
+        let _ = self.0.lock_shared();
+    }
+}
+
+fn path(home: &DataDir, name: &str) -> PathBuf {
+    home.dir().join("run").join(format!("lease-{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_one_process_s_and_its_end_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        assert!(LeaseWatch::of(&home, "a").unwrap().is_none());
+        let lease = Lease::take(&home, "a").unwrap().unwrap();
+        assert!(Lease::take(&home, "a").unwrap().is_none());
+        assert!(Lease::take(&home, "b").unwrap().is_some());
+        let watch = LeaseWatch::of(&home, "a").unwrap().unwrap();
+        let waiting = std::thread::spawn(move || watch.wait_for_end());
+        drop(lease);
+        waiting.join().unwrap();
+        assert!(LeaseWatch::of(&home, "a").unwrap().is_none());
+        assert!(Lease::take(&home, "a").unwrap().is_some());
+    }
+}
