@@ -8,6 +8,7 @@ mod connect;
 mod error;
 mod health;
 mod map;
+mod outages;
 mod ports;
 mod probe;
 mod record;
