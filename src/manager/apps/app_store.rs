@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(store.list().unwrap(), [stored.clone(), temporary]);
         let changed = store.replace(id, draft("other")).unwrap();
         assert!(changed.temporary && changed.name == "other");
-        store.connected(id).unwrap();
+        store.connected(id, None).unwrap();
         let reader = AppStore::new(DataDir::at(dir.path().join("home")));
         assert_eq!(reader.list().unwrap(), [stored.clone()]);
         assert!(store.find(id).unwrap().last_connected_at.is_some());
