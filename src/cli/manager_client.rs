@@ -42,6 +42,17 @@ impl Manager {
         }
     }
 
+    /// The one that listens there.
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self { address }
+    }
+
+    /// Keeps the enrol token of a server.
+    pub(crate) fn enroll(&self, server: &str, token: &str) -> Result<(), Failure> {
+        let body = serde_json::json!({"url": server, "enroll_token": token});
+        self.call("POST", "/api/servers", Some(&body)).map(drop)
+    }
+
     /// The `data` of the answer to one call.
     pub(crate) fn call(
         &self,
@@ -69,6 +80,7 @@ impl Manager {
         let message = printable(&message.unwrap_or_default());
         match code {
             Some(200..=299) => Ok(data),
+            Some(404) => Err(Failure::operation(message).of_missing()),
             Some(429) => Err(Failure::operation(message).exit_status(OVER_LIMIT)),
             Some(_) => Err(Failure::operation(message)),
             None => Err(Failure::operation(format!(

@@ -3,14 +3,20 @@
 mod api_client;
 mod args;
 mod browser;
+mod clock;
 mod columns;
 mod commands;
+mod endpoint;
+mod expiry;
 mod failure;
+mod fields;
+mod link;
 mod logging;
 mod manager_client;
 mod output;
 mod plugins;
 mod port_holder;
+mod qr;
 mod serve;
 mod signals;
 mod suggest;
@@ -21,7 +27,7 @@ use std::process::ExitCode;
 
 use args::root::ROOT;
 use commands::{
-    app, completions, man, plugin, relay, start, tunnel_client, tunnel_server, version,
+    app, completions, man, plugin, relay, share, start, tunnel_client, tunnel_server, version,
 };
 use failure::{Failure, quoted};
 use output::print;
@@ -69,9 +75,10 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "man" => man::run(rest),
         "tunnel-client" => tunnel_client::run(rest),
         "tunnel-server" => tunnel_server::run(rest),
-        protocol => match speaking(protocol) {
-            Some(plugin) => run_plugin(plugin, protocol, rest),
-            None => Err(unknown(word)),
+        protocol => match (share::command(protocol), speaking(protocol)) {
+            (Some(command), _) => share::run(command, rest),
+            (None, Some(plugin)) => run_plugin(plugin, protocol, rest),
+            (None, None) => Err(unknown(word)),
         },
     }
 }

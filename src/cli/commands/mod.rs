@@ -6,6 +6,7 @@ pub(super) mod man;
 pub(super) mod mysql;
 pub(super) mod plugin;
 pub(super) mod relay;
+pub(super) mod share;
 pub(super) mod start;
 pub(super) mod tunnel_client;
 pub(super) mod tunnel_server;

@@ -9,14 +9,14 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::outages::{Outages, in_words};
 use super::record::ConnectionRecord;
-use super::result::{ConnectResult, HostKey};
+use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
-pub const MAX_ACTIVE: usize = 20;
+pub const MAX_ACTIVE: usize = 100;
 
 /// All connections of a process.
 #[derive(Default)]
@@ -50,6 +50,8 @@ pub(crate) enum Refused {
     TooMany,
     /// The program ends.
     Ending,
+    /// Its time is over.
+    Expired,
     /// The system has no thread for it.
     NoThread(io::Error),
 }
@@ -313,6 +315,7 @@ impl std::fmt::Display for Refused {
                 )
             }
             Self::Ending => write!(f, "the program is ending"),
+            Self::Expired => f.write_str(EXPIRED),
             Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
         }
     }

@@ -80,6 +80,11 @@ impl Tunnel {
         self.state.cut();
     }
 
+    /// Ends the streams that are open now; the connection stays.
+    pub fn cut_streams(&self) {
+        self.state.cut_streams();
+    }
+
     /// A channel that is closed when the tunnel has ended.
     pub fn ended(&self) -> Receiver<()> {
         self.done.clone()
