@@ -10,6 +10,7 @@ mod enforcement;
 mod error;
 mod health;
 mod map;
+mod outages;
 mod ports;
 mod probe;
 mod record;

@@ -148,6 +148,11 @@ impl ConnectionRecord {
         origin.clone_into(&mut self.status().server);
     }
 
+    /// The remote server's origin; empty before it is known.
+    pub(crate) fn server(&self) -> String {
+        self.status().server.clone()
+    }
+
     /// Whether that is it.
     pub(crate) fn is_through(&self, origin: &str) -> bool {
         self.status().server == origin
@@ -290,7 +295,22 @@ impl ConnectionRecord {
         if self.is_refused() && !self.is_refused_for_credentials() {
             return;
         }
+        self.wake();
+    }
+
+    /// Ends the present pause, unless only a change can help.
+    pub(crate) fn try_now(&self) {
+        if !self.is_refused() {
+            self.wake();
+        }
+    }
+
+    /// As [`ConnectionRecord::retry`]; a tunnel's attempt that is under way and fails is followed by another.
+    fn wake(&self) {
         self.retry();
+        if let Some(tunnel) = &self.status().tunnel {
+            tunnel.wake();
+        }
     }
 
     /// Whether only a change can help.
