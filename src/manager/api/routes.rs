@@ -46,6 +46,16 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/apps/{id}", on(apps::show))
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
+        .on(
+            Method::Post,
+            "/api/apps/{id}/code",
+            writing(apps::renew_code),
+        )
+        .on(
+            Method::Post,
+            "/api/apps/{id}/signout",
+            writing(apps::sign_out),
+        )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
             Method::Post,

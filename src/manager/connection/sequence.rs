@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, select};
 
+use super::enforcement::Enforcement;
 use super::error::{ConnectError, Ended};
 use super::ports::PortReservation;
 use super::probe::Probe;
@@ -34,9 +35,29 @@ pub(super) struct HeldResources {
     tunnel: Option<OpenTunnel>,
     port: Option<PortReservation>,
     web_client: Option<WebClient>,
+    /// What the server has answered last.
+    setup: Option<Setup>,
 }
 
 impl HeldResources {
+    /// What the server has answered.
+    pub(super) fn setup(&self) -> &Setup {
+        let setup = self.setup.as_ref();
+        setup.expect("who serves was set up")
+    }
+
+    /// The server has answered anew.
+    pub(super) fn set_up(&mut self, setup: Setup) {
+        self.setup = Some(setup);
+    }
+
+    /// Visitors of this site are let in as is decided.
+    pub(super) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
+        if let Some(client) = &mut self.web_client {
+            client.admit(enforcement, site_url);
+        }
+    }
+
     /// Gives back all but the web client.
     pub(super) fn leave_port(&mut self) {
         (self.tunnel, self.port) = (None, None);
@@ -59,28 +80,28 @@ impl Drop for OpenTunnel {
 pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a AppState,
     pub(super) record: &'a ConnectionRecord,
-    pub(super) app: &'a AppConfig,
+    /// What the connection is made from; what is changed of it while it runs and holds at once is changed here.
+    pub(super) app: AppConfig,
 }
 
 impl ConnectionWork<'_> {
-    /// Steps 1 to 6.
+    /// Steps 1 to 6, the last of which is to say where visitors go.
     pub(super) fn sequence(
         &self,
         held: &mut HeldResources,
     ) -> Result<(Site, Arc<Tunnel>, HealthWatch), Ended> {
         let url = self
             .core
-            .server_of(self.app)
+            .server_of(&self.app)
             .map_err(|error| ConnectError::new("no-server", error))?;
         self.record.goes_through(url.origin());
-        self.core.listeners.check(self.app)?;
+        self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
         let (ip, port) = self.target(held)?;
         let remote = self.core.servers.of(url.origin())?;
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
-        if let Some(client) = &mut held.web_client {
-            client.admit(&setup);
-        }
+        let enforcement = Enforcement::of(&self.app, &setup)?;
+        held.admit(&enforcement, &setup.app.site_url);
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
@@ -90,7 +111,27 @@ impl ConnectionWork<'_> {
         if !health.first(self.record) {
             return Err(Ended::Stopped);
         }
-        Ok((self.site(setup), tunnel, health))
+        let site = Site {
+            auth_url: enforcement.auth_url,
+            site_url: setup.app.site_url.clone(),
+            app_id: setup.app.app_id.clone(),
+        };
+        held.set_up(setup);
+        Ok((site, tunnel, health))
+    }
+
+    /// One more call for what is shared already.
+    pub(super) fn ask_again(&self, held: &HeldResources) -> Result<Setup, Ended> {
+        let url = self.core.server_of(&self.app);
+        let url = url.map_err(|error| ConnectError::new("no-server", error))?;
+        let remote = self.core.servers.of(url.origin())?;
+        let own = held.web_client.as_ref().map(WebClient::address);
+        let target = own.map_or_else(
+            || (self.app.ip.clone(), self.app.port),
+            |own| (own.ip().to_string(), own.port()),
+        );
+        let (setup, _) = self.call(&url, &remote, (&target.0, target.1))?;
+        Ok(setup)
     }
 
     /// What is exposed: the application, or the web client of a database.
@@ -100,7 +141,7 @@ impl ConnectionWork<'_> {
         }
         let client = match held.web_client.take() {
             Some(running) => running,
-            None => WebClient::start(self.core, self.app, self.record.stopped())?,
+            None => WebClient::start(self.core, &self.app, self.record.stopped())?,
         };
         self.record.offers(client.local_url());
         let address = client.address();
@@ -116,17 +157,27 @@ impl ConnectionWork<'_> {
         target: (&str, u16),
     ) -> Result<(Setup, Connector), Ended> {
         self.record.step(Step::QuickSetup);
+        let answered = self.call(url, remote, target)?;
+        self.record.step(Step::Credentials);
+        Ok(answered)
+    }
+
+    fn call(
+        &self,
+        url: &ServerUrl,
+        remote: &RemoteServer,
+        target: (&str, u16),
+    ) -> Result<(Setup, Connector), Ended> {
         let mut calls = SetupCalls {
             core: self.core,
             url,
             remote,
             record: self.record,
-            app: self.app,
+            app: &self.app,
             target,
             saved: None,
         };
         let setup = calls.run()?;
-        self.record.step(Step::Credentials);
         Ok((setup, calls.saved()?))
     }
 
@@ -188,7 +239,7 @@ impl ConnectionWork<'_> {
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
-                let probe = Probe::of(self.app, may_dial);
+                let probe = Probe::of(&self.app, may_dial);
                 HealthWatch::begin(&self.app.id, probe, missed, false)
             }
         }
@@ -215,16 +266,6 @@ impl ConnectionWork<'_> {
                         .into());
                 }
             }
-        }
-    }
-
-    /// Step 6.
-    fn site(&self, setup: Setup) -> Site {
-        let auth_url = setup.auth_url().filter(|_| self.app.invisible);
-        Site {
-            auth_url: auth_url.unwrap_or_default(),
-            site_url: setup.app.site_url,
-            app_id: setup.app.app_id,
         }
     }
 }
