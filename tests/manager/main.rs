@@ -22,3 +22,4 @@ mod servers;
 mod start;
 mod stop;
 mod streams;
+mod visitors;

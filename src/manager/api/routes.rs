@@ -56,6 +56,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             "/api/apps/{id}/signout",
             writing(apps::sign_out),
         )
+        .on(
+            Method::Get,
+            "/api/apps/{id}/statements",
+            on(connections::statements),
+        )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
             Method::Post,
