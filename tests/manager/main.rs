@@ -24,3 +24,4 @@ mod servers;
 mod start;
 mod stop;
 mod streams;
+mod visitors;

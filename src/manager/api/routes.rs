@@ -68,6 +68,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             "/api/apps/{id}/requests",
             on(connections::requests),
         )
+        .on(
+            Method::Get,
+            "/api/apps/{id}/statements",
+            on(connections::statements),
+        )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
             Method::Post,

@@ -149,7 +149,7 @@ impl ConnectionWork<'_> {
         }
         let client = match held.web_client.take() {
             Some(running) => running,
-            None => WebClient::start(self.core, &self.app, self.record.stopped())?,
+            None => WebClient::start(self.core, &self.app, self.record)?,
         };
         self.record.offers(client.local_url());
         let address = client.address();
