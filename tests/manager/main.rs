@@ -24,4 +24,5 @@ mod servers;
 mod start;
 mod stop;
 mod streams;
+mod terms;
 mod visitors;

@@ -218,6 +218,7 @@ impl ConnectionWork<'_> {
                 self.app.id
             );
         }
+        self.record.is_noted();
     }
 
     /// The URL of the server that it stays with from now on, where it names none: the relay on this machine only stands
