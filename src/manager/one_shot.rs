@@ -250,6 +250,7 @@ impl SharedSite {
             checks_code: options.invisible,
             visable: "",
             reset: !credentials.accepted,
+            ..Body::default()
         };
         body.to_json()
     }

@@ -11,9 +11,8 @@ use zeroize::Zeroizing;
 
 use super::app_state::AppState;
 use super::apps::app::AppConfig;
-use super::connection::{ConnectError, Ended};
+use super::connection::{ConnectError, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
-use super::quick_setup::Setup;
 use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
 
 /// Bytes of the stack of the thread that starts one: the driver's TLS.
@@ -21,7 +20,7 @@ const STACK: usize = 512 * 1024;
 
 /// Starts at once: twice the connections, as one that nobody waits for any more lasts until the database answers or its
 /// time is over.
-const MAX_STARTS: usize = 40;
+const MAX_STARTS: usize = 2 * MAX_ACTIVE;
 
 /// Starts under way.
 static STARTS: LazyLock<Permits> = LazyLock::new(Permits::default);
@@ -30,6 +29,8 @@ static STARTS: LazyLock<Permits> = LazyLock::new(Permits::default);
 pub(crate) struct WebClient {
     served: Option<Box<dyn Served>>,
     is_invisible: bool,
+    /// The code that lets visitors in, and the number that goes with it.
+    admitted: Option<(Zeroizing<String>, u64)>,
     /// The site's name that it is served under.
     host: Option<String>,
     /// After what it is of: it goes when nobody listens any more.
@@ -66,6 +67,7 @@ impl WebClient {
             Some(Ok((served, registered))) => Ok(Self {
                 served: Some(served),
                 is_invisible: app.invisible,
+                admitted: None,
                 host: None,
                 _registered: registered,
             }),
@@ -92,24 +94,26 @@ impl WebClient {
         served.expect("it is taken by the drop alone")
     }
 
-    /// Lets the visitors in who come by the site's name, in invisible mode with the site's code; by an earlier name, or
-    /// with an earlier code, nobody any more.
-    pub(crate) fn admit(&mut self, setup: &Setup) {
+    /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
+    /// earlier code, or with what was signed out, nobody any more.
+    pub(crate) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
         let before = self.host.take();
+        let code = enforcement.code.as_ref().filter(|_| self.is_invisible);
+        let admitted = code.map(|code| (code.clone(), enforcement.generation));
         let served = self.served();
-        if self.is_invisible && !setup.api_key.code.is_empty() {
-            served.set_code(&setup.api_key.code);
+        if let Some(code) = code.filter(|_| self.admitted != admitted) {
+            served.set_code(code);
         }
-        let host = site_host(&setup.app.site_url);
+        let host = site_host(site_url);
         if let Some(before) = before {
             served.disallow_host(&before);
         }
-        let is_https = setup.app.site_url.starts_with("https:");
+        let is_https = site_url.starts_with("https:");
         let allowed = host.as_ref().map(|host| served.allow_host(host, is_https));
         if let Some(Err(error)) = allowed {
             log::warn!("the web client is not served under the site's name: {error}");
         }
-        self.host = host;
+        (self.host, self.admitted) = (host, admitted);
     }
 }
 

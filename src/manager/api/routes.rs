@@ -51,6 +51,16 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             "/api/apps/{id}/requests",
             on(connections::requests),
         )
+        .on(
+            Method::Post,
+            "/api/apps/{id}/code",
+            writing(apps::renew_code),
+        )
+        .on(
+            Method::Post,
+            "/api/apps/{id}/signout",
+            writing(apps::sign_out),
+        )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
             Method::Post,

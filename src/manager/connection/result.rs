@@ -12,6 +12,10 @@ use crate::manager::visits::Visitors;
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 
+/// What is said of an application whose time is over, and what to do.
+pub(super) const EXPIRED: &str = "the time that it was shared for is over";
+pub(crate) const EXTEND: &str = "extend it: give it another end, or none";
+
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
 ///
 /// It has no `Debug`: two of its URLs hold codes. The default is that of an application without a connection.
@@ -62,6 +66,14 @@ pub(crate) struct Exposed {
     pub(crate) invisible: bool,
     /// Of a database, whether its web client refuses what could write.
     pub(crate) db_readonly: Option<bool>,
+    /// By which name the application is asked.
+    pub(crate) host_header: String,
+    /// Where visitors may come from; empty for everywhere.
+    pub(crate) allow: Vec<String>,
+    /// When it ends by itself, RFC 3339.
+    pub(crate) expires: Option<String>,
+    /// What a guest account of the database may read.
+    pub(crate) guest: Vec<String>,
 }
 
 impl Exposed {
@@ -72,6 +84,14 @@ impl Exposed {
             protocol: app.protocol,
             invisible: app.invisible,
             db_readonly: app.protocol.is_database().then_some(app.db_readonly),
+            host_header: app.sharing.host_header.clone(),
+            allow: app.sharing.allow.clone(),
+            expires: app.sharing.expires.clone(),
+            guest: if app.protocol.is_database() {
+                app.sharing.guest.clone()
+            } else {
+                Vec::new()
+            },
         }
     }
 }
@@ -98,6 +118,16 @@ impl From<HostKeyChange> for HostKey {
 }
 
 impl ConnectResult {
+    /// That of an application whose time is over.
+    pub(crate) fn expired() -> Self {
+        Self {
+            error: EXPIRED.to_owned(),
+            error_class: Some("expired"),
+            hint: EXTEND,
+            ..Self::default()
+        }
+    }
+
     /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its figures.
     pub(super) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
         if snapshot.status != Status::Connected

@@ -44,6 +44,8 @@ pub(super) enum WatchEnd {
     Stopped,
     /// The tunnel has ended.
     TunnelEnded,
+    /// The application was changed, or what the server did not hear of is to be told again.
+    Changed,
 }
 
 impl HealthWatch {
@@ -81,8 +83,16 @@ impl HealthWatch {
         true
     }
 
-    /// Until the connection is to end.
-    pub(super) fn run(&mut self, record: &ConnectionRecord, ended: &Receiver<()>) -> WatchEnd {
+    /// Until the connection is to end, or there is something else to do: at `owed` at the latest.
+    pub(super) fn run(
+        &mut self,
+        record: &ConnectionRecord,
+        ended: &Receiver<()>,
+        owed: Option<Instant>,
+    ) -> WatchEnd {
+        let owed = owed.map_or_else(never, |owed| {
+            after(owed.saturating_duration_since(Instant::now()))
+        });
         loop {
             let answer = self.answer.clone().unwrap_or_else(never);
             let due = self.due.map_or_else(never, |due| {
@@ -91,9 +101,16 @@ impl HealthWatch {
             select! {
                 recv(record.stopped()) -> _ => return WatchEnd::Stopped,
                 recv(ended) -> _ => return WatchEnd::TunnelEnded,
+                recv(record.changes()) -> _ => return WatchEnd::Changed,
+                recv(owed) -> _ => return WatchEnd::Changed,
                 recv(answer) -> answer => self.heard(record, answer.ok()),
                 recv(due) -> _ => self.ask(),
-                recv(record.retries()) -> _ => self.hasten(record, HealthState::Failing),
+                recv(record.retries()) -> _ => {
+                    self.hasten(record, HealthState::Failing);
+                    if record.is_owing() {
+                        return WatchEnd::Changed;
+                    }
+                }
                 recv(self.missed) -> missed => match missed {
                     Ok(()) => self.hasten(record, HealthState::Ok),
                     Err(_) => self.missed = never(),

@@ -136,6 +136,14 @@ impl TunnelState {
         self.cancel.cancel();
     }
 
+    /// Ends the streams that are open now.
+    pub(super) fn cut_streams(&self) {
+        let mux = self.connection.lock().mux.clone();
+        if let Some(mux) = mux {
+            mux.cut_streams();
+        }
+    }
+
     /// Ends the connection at once.
     pub(super) fn cut(&self) {
         let mux = self.connection.lock().mux.clone();
