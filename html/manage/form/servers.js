@@ -1,11 +1,10 @@
 // The dialog behind the pill of the top bar: the servers in use, each with its main tunnel.
 import { fill, h } from '../../common/dom.js';
-import { formatMs } from '../../common/figures.js';
 import { openDialog } from '../../common/dialog.js';
 import { HOST_KEY_CHANGED, fingerprints, isHostKey } from '../board/hostkey.js';
 import { noTunnel, placeOf } from '../board/tunnels.js';
 import { hostOf } from '../core/links.js';
-import { failureClass, formatWait } from '../core/status.js';
+import { failureClass, formatWait, latencyText } from '../core/status.js';
 
 const STATUSES = ['connected', 'connecting', 'failed'];
 
@@ -57,7 +56,7 @@ function statusOf({ status }) {
 
 function figures(tunnel) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = tunnel;
-  return [statusOf(tunnel), Number.isFinite(latency) && formatMs(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait)}`].filter(Boolean).join(' · ');
+  return [statusOf(tunnel), statusOf(tunnel) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait)}`].filter(Boolean).join(' · ');
 }
 
 function entry(tunnel, place, facts, actions) {

@@ -10,3 +10,6 @@ mod hostile;
 mod keyboard;
 mod looks;
 mod outage;
+mod sharerow;
+mod table;
+mod truth;
