@@ -207,6 +207,11 @@ fn the_server_keeps_to_its_description() {
     check("POST", &of(each[0]), each[0], None);
     check("GET", &of(each[1]), each[1], None);
     check("GET", apps, apps, None);
+    let requests = "/api/apps/{id}/requests";
+    for query in ["", "?after=1", "?after=x"] {
+        check("GET", &format!("{}{query}", of(requests)), requests, None);
+    }
+    check("GET", "/api/apps/none/requests", requests, None);
     check("GET", "/api/tunnel", "/api/tunnel", None);
     check("GET", "/api/listeners", "/api/listeners", None);
     let servers = "/api/servers";

@@ -54,6 +54,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
         .on(
+            Method::Get,
+            "/api/apps/{id}/requests",
+            on(connections::requests),
+        )
+        .on(
             Method::Post,
             "/api/apps/{id}/code",
             writing(apps::renew_code),
@@ -62,11 +67,6 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             Method::Post,
             "/api/apps/{id}/signout",
             writing(apps::sign_out),
-        )
-        .on(
-            Method::Get,
-            "/api/apps/{id}/requests",
-            on(connections::requests),
         )
         .on(
             Method::Get,
