@@ -2,16 +2,20 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::apps::app::AppConfig;
-use super::apps::app_store::AppStore;
+use super::apps::app_store::{self, AppStore};
 use super::connection::{Connections, PortReservations};
+use super::expiry::Expiries;
 use super::own_listeners::OwnListeners;
 use super::remote::Servers;
 use super::server_choice::ServerChoice;
 use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
+use crate::store::expiry::Clocks;
 use crate::store::{CredentialStore, DataDir};
+use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::registry::Registry;
 
@@ -27,6 +31,9 @@ pub(crate) struct AppState {
     pub(crate) tunnels: Arc<Registry>,
     pub(crate) servers: Servers,
     pub(crate) connections: Arc<Connections>,
+    pub(crate) expiries: Expiries,
+    /// Ends what is over.
+    pub(crate) lookout: Lookout,
     pub(crate) ports: PortReservations,
     pub(crate) plugins: plugin::Registry,
     pub(crate) web_clients: &'static dyn WebClients,
@@ -64,6 +71,30 @@ impl AppState {
             || apps
                 .iter()
                 .any(|app| servers.of(app).is_ok_and(|server| leads_there(&server)))
+    }
+
+    /// Sees to it that the application ends in time, where it has an end.
+    pub(crate) fn end_in_time(self: &Arc<Self>, app: &AppConfig) {
+        if self.expiries.of(app).is_some() {
+            let of_thread = Arc::downgrade(self);
+            self.lookout
+                .begin("expiry", move || of_thread.upgrade()?.end_what_is_over());
+        }
+    }
+
+    /// Ends what is over; the time until something else is.
+    fn end_what_is_over(&self) -> Option<Duration> {
+        let (over, left) = self.expiries.take_over(Clocks::now());
+        for (id, expires) in over {
+            match self.apps.lapse(&id, &expires) {
+                Ok(None) | Err(app_store::Error::Unknown(_)) => continue,
+                Ok(Some(app)) => log::info!("application '{}': its time is over", app.name),
+                // It ends all the same.
+                Err(error) => log::warn!("application {id}: its end is not noted: {error}"),
+            }
+            self.connections.disconnect(&id);
+        }
+        left
     }
 
     /// Ends the main tunnels of servers that no application is connected through, or is to be.

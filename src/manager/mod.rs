@@ -15,12 +15,15 @@ pub mod quick_setup;
 mod api;
 mod app_state;
 mod connection;
+mod expiry;
+mod gateway;
 mod local_api;
 mod own_listeners;
 mod remote;
 mod server_choice;
 pub mod server_store;
 mod server_url;
+mod visits;
 mod web_client;
 
 use std::io;
@@ -33,11 +36,13 @@ use zeroize::Zeroizing;
 
 use self::app_state::AppState;
 use self::connection::{Ended, PortReservations};
+use self::expiry::Expiries;
 use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, WebClients};
 use crate::store::{CredentialStore, Credentials, DataDir};
+use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
 pub use connection::MAX_ACTIVE;
@@ -162,6 +167,8 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         tunnels,
         servers: Servers::new(environment),
         connections,
+        expiries: Expiries::default(),
+        lookout: Lookout::default(),
         ports: PortReservations::default(),
         web_clients: options.web_clients,
         run_dir: options.run_dir,
@@ -195,7 +202,12 @@ fn begin(core: &Arc<AppState>) {
         log::warn!("no application is connected at the start: {error}");
         Vec::new()
     });
-    for app in apps.into_iter().filter(|app| app.autoconnect) {
+    web_client::sweep(core, &apps);
+    for app in apps {
+        core.end_in_time(&app);
+        if !app.autoconnect || core.expiries.is_over(&app) {
+            continue;
+        }
         let id = app.id.clone();
         if let Err(refused) = connection::begin(core, app) {
             log::warn!("application {id} is not connected at the start: {refused}");

@@ -17,7 +17,7 @@ mod allocator;
 mod api;
 mod connector_auth;
 mod log_limiter;
-mod names;
+pub(crate) mod names;
 mod offline;
 mod operator;
 mod policy;

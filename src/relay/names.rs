@@ -1,4 +1,4 @@
-//! Names of sites. Pure.
+//! Names of sites: what can be one, and which are reserved. Pure.
 
 /// Bytes of a name: a label of a host name has at most 63 (RFC 1035 §2.3.4).
 const LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
@@ -41,7 +41,7 @@ const RESERVED: &[&str] = &[
 const MAX_SUFFIX: u32 = 10_000;
 
 /// What is wrong with a name that somebody wishes for.
-pub(super) fn check(name: &str) -> Result<(), &'static str> {
+pub(crate) fn check(name: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !LENGTH.contains(&name.len()) || !name.bytes().all(legal) {
         return Err("3 to 63 of a-z, 0-9 and hyphens");
@@ -49,15 +49,20 @@ pub(super) fn check(name: &str) -> Result<(), &'static str> {
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         return Err("no hyphen at its ends, and no two together");
     }
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    if RESERVED.contains(&stem) {
+    if is_reserved(name) {
         return Err("this name is reserved");
     }
     Ok(())
 }
 
-/// The nearest name to a free text; `fallback` where nothing of the text can stand in one.
-pub(super) fn derived(text: &str, fallback: &str) -> String {
+/// Whether nobody gets this name.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    RESERVED.contains(&stem)
+}
+
+/// What of a free text can stand in a name; it may be none all the same.
+pub(crate) fn label(text: &str) -> String {
     let mut name = String::new();
     for character in text.chars().flat_map(char::to_lowercase) {
         match character {
@@ -67,9 +72,14 @@ pub(super) fn derived(text: &str, fallback: &str) -> String {
         }
     }
     name.truncate(*LENGTH.end());
-    let name = name.trim_matches('-');
-    match check(name) {
-        Ok(()) => name.to_owned(),
+    name.trim_matches('-').to_owned()
+}
+
+/// The nearest name to a free text; `fallback` where nothing of the text can stand in one.
+pub(super) fn derived(text: &str, fallback: &str) -> String {
+    let name = label(text);
+    match check(&name) {
+        Ok(()) => name,
         Err(_) if name.is_empty() => fallback.to_owned(),
         Err(_) => {
             let longer = format!("{name}-{fallback}");

@@ -14,9 +14,20 @@ use crate::sync::Mutex;
 pub(crate) struct Auth {
     code: Zeroizing<String>,
     /// A second code, for visitors who come through a tunnel.
-    guest_code: Mutex<Option<Code>>,
+    guest: Mutex<GuestCode>,
     hosts: HostPolicy,
-    sign_in: SignIn,
+    /// Each for the owner, or for those who came by a guests' code.
+    sign_in: SignIn<u64>,
+}
+
+/// What the owner's own sign-in is good for.
+const OWNER: u64 = 0;
+
+#[derive(Default)]
+struct GuestCode {
+    code: Option<Code>,
+    /// How often one was set: who came in by an earlier one is signed in no more.
+    number: u64,
 }
 
 impl Auth {
@@ -25,7 +36,7 @@ impl Auth {
     pub(crate) fn new(port: u16, hosts: HostPolicy) -> Self {
         Self {
             code: Zeroizing::new(random::token()),
-            guest_code: Mutex::default(),
+            guest: Mutex::default(),
             hosts,
             sign_in: SignIn::new(&format!("postern_{port}"), Lifetime::FromLastUse),
         }
@@ -36,16 +47,23 @@ impl Auth {
         &self.code
     }
 
-    /// Also lets visitors in who have this code, and none any more who has an earlier one.
+    /// Also lets visitors in who have this code, and none any more who has an earlier one, or came in by it.
     pub(crate) fn set_guest_code(&self, code: &str) {
-        *self.guest_code.lock() = Some(code).filter(|code| !code.is_empty()).map(Code::new);
+        let mut guest = self.guest.lock();
+        guest.code = Some(code).filter(|code| !code.is_empty()).map(Code::new);
+        guest.number += 1;
     }
 
     /// The session cookie of a request, where it belongs to somebody who has signed in.
     pub(crate) fn visitor(&self, request: &Request) -> Option<String> {
         let mut cookies = request.cookies(self.sign_in.cookie(self.is_secure(request)));
         let now = Instant::now();
-        let known = cookies.find(|cookie| self.sign_in.knows(cookie.as_bytes(), (), now));
+        let guests = self.guest.lock().number;
+        let knows = |cookie: &[u8], who| self.sign_in.knows(cookie, who, now);
+        let known = cookies.find(|cookie| {
+            let cookie = cookie.as_bytes();
+            knows(cookie, OWNER) || (guests != OWNER && knows(cookie, guests))
+        });
         known.map(str::to_owned)
     }
 
@@ -58,14 +76,19 @@ impl Auth {
 
     /// Tries a code. `is_secure` as [`is_secure`](Self::is_secure) says it.
     pub(crate) fn enter(&self, code: &str, source: IpAddr, is_secure: bool) -> Outcome {
-        let is_guests = self
-            .guest_code
-            .lock()
-            .as_ref()
-            .is_some_and(|guests| guests.is(code));
-        let is_right = Code::new(&self.code).is(code) || is_guests;
-        self.sign_in
-            .enter(is_right, (), (source, is_secure), Instant::now())
+        let guests = {
+            let guest = self.guest.lock();
+            let is_right = guest.code.as_ref().is_some_and(|guests| guests.is(code));
+            is_right.then_some(guest.number)
+        };
+        let is_owner = Code::new(&self.code).is(code);
+        let who = if is_owner { Some(OWNER) } else { guests };
+        self.sign_in.enter(
+            who.is_some(),
+            who.unwrap_or(OWNER),
+            (source, is_secure),
+            Instant::now(),
+        )
     }
 }
 

@@ -60,6 +60,7 @@ fn body(credentials: &Credentials) -> Zeroizing<Vec<u8>> {
         checks_code: false,
         visable: "",
         reset: !credentials.accepted,
+        ..Body::default()
     };
     body.to_json()
 }

@@ -65,7 +65,7 @@ pub(crate) mod mysql {
          it is the host's; public authorities count too)")
         .kind(Kind::Choice(&["off", "prefer", "require", "verify-ca", "verify"]));
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
-        "end statements that run longer (default: no limit)");
+        "end statements that run longer (default: no limit; 60 with --share)");
     pub(crate) const SHARE: Flag = Flag::switch("share",
         "let others reach the web client through a server: read-only, and with a code");
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",

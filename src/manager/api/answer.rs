@@ -15,6 +15,7 @@ pub(super) fn failed(error: app_store::Error) -> ApiError {
     let status = match &error {
         app_store::Error::Unknown(_) => 404,
         app_store::Error::Full => 429,
+        app_store::Error::NameTaken(_) => 409,
         _ => 500,
     };
     ApiError::new(status, error.to_string())

@@ -11,7 +11,7 @@ use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_input::{AppInput, Invalid};
 use crate::manager::apps::app_store;
-use crate::manager::connection::ConnectionState;
+use crate::manager::connection::{ConnectResult, ConnectionState};
 use crate::manager::quick_setup;
 
 /// Time for a deleted application's connection to end before the application is removed.
@@ -28,7 +28,8 @@ pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
 
 fn with_connection(core: &AppState, app: &AppConfig) -> Value {
     let mut shown = app.to_json();
-    let result = core.connections.result_beside(app);
+    let is_over = || core.expiries.is_over(app).then(ConnectResult::expired);
+    let result = core.connections.result_beside(app).or_else(is_over);
     if let Some(members) = shown.as_object_mut() {
         if app.server.is_none() && !core.choice.is_named() {
             members.insert("server".into(), json!(app.used_server));
@@ -49,6 +50,7 @@ fn with_connection(core: &AppState, app: &AppConfig) -> Value {
 
 pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
     let added = core.apps.add(input(core, request)?).map_err(failed)?;
+    core.end_in_time(&added);
     log::info!("application {}: added", added.id);
     Ok(Response::json(
         201,
@@ -71,9 +73,34 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
     }
     let app = core.apps.replace(id(request), input).map_err(failed)?;
     log::info!("application {}: changed", app.id);
+    core.end_in_time(&app);
     core.connections.application_has_changed(&app.id);
     core.retire_unused_main_tunnels();
     Ok(Response::ok(with_connection(core, &app)))
+}
+
+/// Another code for an invisible one: nobody comes in with the old one, nor stays.
+pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
+    let app = core.apps.find(id(request)).map_err(failed)?;
+    if !app.invisible {
+        let why = "everybody sees this application, so it has no code";
+        return Err(ApiError::conflict(why).with("hint", "make it invisible first"));
+    }
+    let app = core.apps.renew_code(&app.id).map_err(failed)?;
+    log::info!("application {}: it has another code", app.id);
+    Ok(now_holds(core, &app))
+}
+
+/// Ends every visitor's sign-in, and what they have open.
+pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
+    let app = core.apps.sign_out(id(request)).map_err(failed)?;
+    log::info!("application {}: everybody is signed out", app.id);
+    Ok(now_holds(core, &app))
+}
+
+fn now_holds(core: &AppState, app: &AppConfig) -> Response {
+    core.connections.application_has_changed(&app.id);
+    Response::ok(with_connection(core, app))
 }
 
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
@@ -92,6 +119,7 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
     // One that began in between; what begins later finds no application.
     core.connections.disconnect(id);
     core.connections.forget(id);
+    core.expiries.forget(id);
     give_back(core, &removed);
     core.retire_unused_main_tunnels();
     log::info!("application {id}: removed");
@@ -126,7 +154,7 @@ pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError
 }
 
 /// All wrong fields, in the message and by name.
-fn wrong(invalid: &Invalid) -> ApiError {
+pub(super) fn wrong(invalid: &Invalid) -> ApiError {
     let fields: Map<String, Value> = invalid
         .fields()
         .map(|(name, why)| (name.to_owned(), Value::from(why)))

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::answer::{Answer, failed, id};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
-use crate::manager::connection::{self, ConnectionState, Refused};
+use crate::manager::connection::{self, ConnectResult, ConnectionState, EXTEND, Refused};
 
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
@@ -17,6 +17,9 @@ pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
             &json!({"code": 200, "status": status, "data": {"status": status}}),
         )),
         Err(refused @ Refused::TooMany) => Err(ApiError::too_many(refused.to_string())),
+        Err(refused @ Refused::Expired) => {
+            Err(ApiError::conflict(refused.to_string()).with("hint", EXTEND))
+        }
         Err(refused) => Err(ApiError::new(503, refused.to_string())),
     }
 }
@@ -35,7 +38,11 @@ pub(super) fn disconnect(core: &Arc<AppState>, request: &Request) -> Answer {
 pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     let result = match core.apps.find(id) {
-        Ok(app) => core.connections.result_beside(&app).unwrap_or_default(),
+        Ok(app) => {
+            let is_over = || core.expiries.is_over(&app).then(ConnectResult::expired);
+            let result = core.connections.result_beside(&app);
+            result.or_else(is_over).unwrap_or_default()
+        }
         // An application that was removed elsewhere may still be connected.
         Err(error) => core.connections.result(id).ok_or_else(|| failed(error))?,
     };
@@ -53,4 +60,22 @@ pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
         .result(id)
         .map_or(ConnectionState::Idle, |result| result.status);
     Ok(Response::ok(json!({"status": status})))
+}
+
+/// The requests of an application's visitors after number `after`, as far as they are kept.
+pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    let after = match request.query("after").map(str::parse) {
+        None => 0,
+        Some(Ok(after)) => after,
+        Some(Err(_)) => return Err(ApiError::new(400, "after must be a whole number")),
+    };
+    let (last, requests) = match core.connections.find(id) {
+        Some(connection) => connection.visits().after(after),
+        None => {
+            core.apps.find(id).map_err(failed)?;
+            (0, Vec::new())
+        }
+    };
+    Ok(Response::ok(json!({"last": last, "requests": requests})))
 }

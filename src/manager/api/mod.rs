@@ -3,6 +3,7 @@
 mod answer;
 mod apps;
 mod connections;
+mod guest;
 mod remotes;
 mod routes;
 mod servers;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, remotes, servers, shares};
+use super::{apps, connections, guest, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -46,6 +46,21 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/apps/{id}", on(apps::show))
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
+        .on(
+            Method::Post,
+            "/api/apps/{id}/code",
+            writing(apps::renew_code),
+        )
+        .on(
+            Method::Post,
+            "/api/apps/{id}/signout",
+            writing(apps::sign_out),
+        )
+        .on(
+            Method::Get,
+            "/api/apps/{id}/requests",
+            on(connections::requests),
+        )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
             Method::Post,
@@ -54,6 +69,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         )
         .on(Method::Get, "/api/status/{id}", on(connections::status))
         .on(Method::Post, "/api/retry/{id}", on(connections::retry))
+        .on(
+            Method::Post,
+            "/api/guest/objects",
+            writing(guest::objects),
+        )
         .on(Method::Post, "/api/trust", writing(remotes::trust))
         .on(Method::Post, "/api/reset", writing(remotes::reset))
         .on(Method::Get, "/api/tunnel", on(remotes::tunnels))

@@ -69,6 +69,12 @@ pub struct AppConfig {
     /// The code of an invisible one, made at its first need; stable until it is renewed.
     #[serde(default)]
     pub code: Option<Zeroizing<String>>,
+    /// The end that has come, of those that it was given: it is over until it is given another.
+    #[serde(default)]
+    pub lapsed: Option<String>,
+    /// What its site is called where its name cannot be; drawn when it was added.
+    #[serde(default)]
+    pub site_words: Option<String>,
     /// How often everybody was signed out: another number ends all sign-ins and open streams.
     #[serde(default)]
     pub signed_out: u64,
@@ -139,6 +145,8 @@ impl AppConfig {
             used_server: None,
             sharing: self.sharing.in_force(),
             code: None,
+            lapsed: None,
+            site_words: None,
             signed_out: 0,
             created_at: String::new(),
             updated_at: String::new(),
@@ -151,6 +159,31 @@ impl AppConfig {
             kept.sharing.guest.clear();
         }
         kept
+    }
+
+    /// This one, with what of `saved` holds for a running connection at once.
+    pub fn with_terms_of(&self, saved: &Self) -> Self {
+        let mut terms = self.clone();
+        terms.sharing.expires.clone_from(&saved.sharing.expires);
+        terms.sharing.allow.clone_from(&saved.sharing.allow);
+        (terms.code, terms.signed_out) = (saved.code.clone(), saved.signed_out);
+        terms
+    }
+
+    /// Whether what of it holds at once is the same.
+    pub fn has_terms_of(&self, other: &Self) -> bool {
+        self.admits_as(other) && self.sharing.expires == other.sharing.expires
+    }
+
+    /// Whether the same visitors get in, and those who are in stay.
+    pub fn admits_as(&self, other: &Self) -> bool {
+        let terms = |app: &Self| (app.sharing.allow.clone(), app.code.clone(), app.signed_out);
+        terms(self) == terms(other)
+    }
+
+    /// Whether the end that it was given has come.
+    pub fn has_lapsed(&self) -> bool {
+        self.lapsed.is_some() && self.lapsed == self.sharing.expires
     }
 
     /// `host:port`, with brackets around an IPv6 address.

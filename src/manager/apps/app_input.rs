@@ -3,13 +3,14 @@
 use std::time::SystemTime;
 
 use ring::rand::{SecureRandom, SystemRandom};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::app::AppConfig;
 use super::fields;
 pub use super::reader::Invalid;
 use super::reader::Secret;
 use super::sharing::{Sharing, SharingInput};
+use super::site_words;
 use crate::store::time::rfc3339;
 
 /// A checked application that has no identifier yet.
@@ -18,6 +19,8 @@ pub struct AppInput {
     sharing: SharingInput,
     auth_pass: Secret,
     db_pass: Secret,
+    /// Whether it was given a name.
+    is_named: bool,
     /// Whether it is to go to the default server, whatever it was connected through before.
     moves: bool,
 }
@@ -38,8 +41,14 @@ impl AppInput {
             sharing: read.sharing,
             auth_pass: read.auth_pass,
             db_pass: read.db_pass,
+            is_named: names_it(fields),
             moves: fields.get("server").is_some_and(Value::is_null),
         })
+    }
+
+    /// Whether it was given a name; else it has one by its address, which may be another's too.
+    pub(super) fn is_named(&self) -> bool {
+        self.is_named
     }
 
     /// The same, which stays with the server that it was connected through where it names none.
@@ -56,6 +65,7 @@ impl AppInput {
         Ok(AppConfig {
             id: new_id()?,
             sharing: self.sharing.over(Sharing::default()),
+            site_words: Some(site_words::draw()),
             auth_pass: self.auth_pass.over(None),
             db_pass: self.db_pass.over(None),
             created_at: now.clone(),
@@ -99,6 +109,8 @@ impl AppInput {
             db_pass: self.db_pass.over(old.db_pass.clone()),
             sharing: self.sharing.over(old.sharing.clone()),
             code: old.code.clone(),
+            lapsed: old.lapsed.clone(),
+            site_words: old.site_words.clone(),
             signed_out: old.signed_out,
             created_at: old.created_at.clone(),
             updated_at: rfc3339(SystemTime::now()),
@@ -107,6 +119,11 @@ impl AppInput {
             ..self.app
         }
     }
+}
+
+fn names_it(fields: &Map<String, Value>) -> bool {
+    let name = fields.get("name").and_then(Value::as_str);
+    name.is_some_and(|name| !name.trim().is_empty())
 }
 
 fn new_id() -> Result<String, NoRandom> {

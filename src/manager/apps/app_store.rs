@@ -5,13 +5,15 @@ use std::time::SystemTime;
 
 use super::app::AppConfig;
 use super::app_input::AppInput;
+use super::fields::default_name;
 use crate::store::time::rfc3339;
-use crate::store::{self, DataDir, JsonFile};
+use crate::store::{self, DataDir, JsonFile, random};
 use crate::sync::Mutex;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 /// Applications of one user: a page lists them all.
-pub const MAX_APPS: usize = 100;
+pub const MAX_APPS: usize = 500;
 const FILE: &str = ".apps";
 const PURPOSE: &str = "postern applications 1";
 
@@ -31,6 +33,8 @@ pub enum Error {
     Store(store::Error),
     /// There are [`MAX_APPS`] already.
     Full,
+    /// Another application has this name.
+    NameTaken(String),
     /// No application has this identifier.
     Unknown(String),
     /// The system gives no random bytes.
@@ -75,20 +79,23 @@ impl AppStore {
 
     /// Adds an application.
     pub fn add(&self, draft: AppInput) -> Result<AppConfig, Error> {
-        self.insert(draft.into_new().map_err(|_| Error::NoRandom)?)
+        let is_named = draft.is_named();
+        self.insert(draft.into_new().map_err(|_| Error::NoRandom)?, is_named)
     }
 
     /// Adds one that is never stored, with this identifier.
     pub fn add_temporary(&self, draft: AppInput, id: &str) -> Result<AppConfig, Error> {
+        let is_named = draft.is_named();
         let app = draft.into_temporary(id).map_err(|_| Error::NoRandom)?;
-        self.insert(app)
+        self.insert(app, is_named)
     }
 
-    fn insert(&self, app: AppConfig) -> Result<AppConfig, Error> {
+    fn insert(&self, app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {
         self.change(|apps| {
             if apps.len() >= MAX_APPS {
                 return Err(Error::Full);
             }
+            let app = named_alone(apps, app, is_named)?;
             apps.push(app.clone());
             Ok(app)
         })
@@ -97,9 +104,17 @@ impl AppStore {
     /// Puts an application in the place of another.
     pub fn replace(&self, id: &str, draft: AppInput) -> Result<AppConfig, Error> {
         self.change(|apps| {
-            let place = place(apps, id)?;
-            *place = draft.replacing(place);
-            Ok(place.clone())
+            let is_named = draft.is_named();
+            let old = place(apps, id)?.clone();
+            let new = draft.replacing(&old);
+            // What an earlier version let two have stays as it is until it is changed.
+            let new = if new.name == old.name {
+                new
+            } else {
+                named_alone(apps, new, is_named)?
+            };
+            *place(apps, id)? = new.clone();
+            Ok(new)
         })
     }
 
@@ -124,6 +139,51 @@ impl AppStore {
                 app.used_server = Some(through.to_owned());
             }
             Ok(())
+        })
+    }
+
+    /// The application, with a code where it needs one.
+    pub fn with_code(&self, app: AppConfig) -> Result<AppConfig, Error> {
+        if !app.invisible || app.code.is_some() {
+            return Ok(app);
+        }
+        self.change(|apps| {
+            let place = place(apps, &app.id)?;
+            place.code.get_or_insert_with(new_code);
+            Ok(AppConfig {
+                code: place.code.clone(),
+                ..app
+            })
+        })
+    }
+
+    /// Puts another code in the place of an application's.
+    pub fn renew_code(&self, id: &str) -> Result<AppConfig, Error> {
+        self.change(|apps| {
+            let place = place(apps, id)?;
+            place.code = Some(new_code());
+            Ok(place.clone())
+        })
+    }
+
+    /// Whoever has signed in to an application is signed in no more.
+    pub fn sign_out(&self, id: &str) -> Result<AppConfig, Error> {
+        self.change(|apps| {
+            let place = place(apps, id)?;
+            place.signed_out += 1;
+            Ok(place.clone())
+        })
+    }
+
+    /// Notes that this end of an application has come; the application, where it is still the end that it was given.
+    pub fn lapse(&self, id: &str, expires: &str) -> Result<Option<AppConfig>, Error> {
+        self.change(|apps| {
+            let place = place(apps, id)?;
+            if place.sharing.expires.as_deref() != Some(expires) {
+                return Ok(None);
+            }
+            place.lapsed.clone_from(&place.sharing.expires);
+            Ok(Some(place.clone()))
         })
     }
 
@@ -152,6 +212,29 @@ fn place<'a>(apps: &'a mut [AppConfig], id: &str) -> Result<&'a mut AppConfig, E
         .ok_or_else(|| unknown(id))
 }
 
+/// The application under a name that no other one has: one that was given is refused, another gets a number.
+fn named_alone(apps: &[AppConfig], app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {
+    let is_taken = |name: &String| {
+        let mut others = apps.iter().filter(|other| other.id != app.id);
+        others.any(|other| other.name == *name)
+    };
+    if !is_taken(&app.name) {
+        return Ok(app);
+    }
+    if is_named {
+        return Err(Error::NameTaken(app.name));
+    }
+    let mut numbered = (2..).map(|number| default_name(&app, number));
+    let name = numbered.find(|name| !is_taken(name));
+    let name = name.expect("there are more numbers than applications");
+    Ok(AppConfig { name, ..app })
+}
+
+/// 160 random bits.
+fn new_code() -> Zeroizing<String> {
+    Zeroizing::new(random::token())
+}
+
 fn unknown(id: &str) -> Error {
     Error::Unknown(id.chars().take(40).collect())
 }
@@ -162,6 +245,7 @@ impl Error {
         match self {
             Self::Store(error) => Some(error.hint()),
             Self::Full => Some("remove one that is not needed"),
+            Self::NameTaken(_) => Some("choose another name"),
             Self::Unknown(_) => Some("'postern app list' shows what is there"),
             Self::NoRandom => None,
         }
@@ -173,6 +257,7 @@ impl fmt::Display for Error {
         match self {
             Self::Store(error) => write!(f, "{error}"),
             Self::Full => write!(f, "there are {MAX_APPS} applications already, the limit"),
+            Self::NameTaken(name) => write!(f, "another application is called '{name}'"),
             Self::Unknown(id) => write!(f, "there is no application {id:?}"),
             Self::NoRandom => write!(f, "the system gives no random bytes"),
         }
@@ -234,7 +319,7 @@ mod tests {
         assert_eq!(store.list().unwrap(), [stored.clone(), temporary]);
         let changed = store.replace(id, draft("other")).unwrap();
         assert!(changed.temporary && changed.name == "other");
-        store.connected(id).unwrap();
+        store.connected(id, None).unwrap();
         let reader = AppStore::new(DataDir::at(dir.path().join("home")));
         assert_eq!(reader.list().unwrap(), [stored.clone()]);
         assert!(store.find(id).unwrap().last_connected_at.is_some());
@@ -248,10 +333,76 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_bounded() {
+    fn a_name_is_one_applications_alone() {
         let (_dir, store) = store();
+        let [first, second] = ["one", "two"].map(|name| store.add(draft(name)).unwrap());
+        let taken = store.add(draft("one")).unwrap_err();
+        assert_eq!(taken.to_string(), "another application is called 'one'");
+        let taken = store.replace(&second.id, draft("one"));
+        assert!(matches!(taken, Err(Error::NameTaken(_))));
+        assert_eq!(store.replace(&first.id, draft("one")).unwrap().name, "one");
+        let names = [(); 3].map(|()| store.add(draft("")).unwrap().name);
+        assert_eq!(
+            names,
+            [
+                "http 127.0.0.1:80",
+                "http 127.0.0.1:80 (2)",
+                "http 127.0.0.1:80 (3)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_code_stays_until_it_is_renewed() {
+        let (_dir, store) = store();
+        let mut body = json!({"protocol": "http", "invisible": true, "name": "n"});
+        let added = store.add(AppInput::parse(&body, true).unwrap()).unwrap();
+        let code = store.with_code(added.clone()).unwrap().code.unwrap();
+        assert_eq!(code.len(), 40, "160 bits");
+        let again = store.with_code(store.find(&added.id).unwrap()).unwrap();
+        assert_eq!(again.code.as_ref(), Some(&code));
+        body["display_name"] = json!("d");
+        let changed = store.replace(&added.id, AppInput::parse(&body, true).unwrap());
+        assert_eq!(changed.unwrap().code.as_ref(), Some(&code));
+        assert_ne!(
+            store.renew_code(&added.id).unwrap().code.as_ref(),
+            Some(&code)
+        );
+        assert_eq!(store.sign_out(&added.id).unwrap().signed_out, 1);
+        let open = store.add(draft("open")).unwrap();
+        assert_eq!(store.with_code(open).unwrap().code, None);
+    }
+
+    #[test]
+    fn an_end_lapses_where_it_is_the_end() {
+        let (_dir, store) = store();
+        let expires = "2030-01-01T00:00:00Z";
+        let body = json!({"protocol": "http", "expires": expires});
+        let added = store.add(AppInput::parse(&body, true).unwrap()).unwrap();
+        assert_eq!(
+            store.lapse(&added.id, "2029-01-01T00:00:00Z").unwrap(),
+            None
+        );
+        assert!(
+            store
+                .lapse(&added.id, expires)
+                .unwrap()
+                .unwrap()
+                .has_lapsed()
+        );
+        assert!(store.find(&added.id).unwrap().has_lapsed());
+        let body = json!({"protocol": "http", "expires": "2031-01-01T00:00:00Z"});
+        let later = store.replace(&added.id, AppInput::parse(&body, true).unwrap());
+        assert!(!later.unwrap().has_lapsed());
+    }
+
+    #[test]
+    fn the_list_is_bounded() {
+        let store = AppStore::in_memory();
         for number in 0..MAX_APPS {
-            store.add(draft(&number.to_string())).unwrap();
+            store
+                .add_temporary(draft(&number.to_string()), &number.to_string())
+                .unwrap();
         }
         assert!(matches!(store.add(draft("more")), Err(Error::Full)));
         assert_eq!(store.list().unwrap().len(), MAX_APPS);

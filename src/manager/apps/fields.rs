@@ -10,6 +10,7 @@ use super::reader::{Invalid, Reader, Secret};
 use super::sharing::{Sharing, SharingInput};
 use super::sharing_fields::SHARING_FIELDS;
 use crate::manager::server_url::ServerUrl;
+use crate::relay::names;
 
 /// Characters of a name: it stands on a card.
 const NAME_CAP: usize = 100;
@@ -97,6 +98,8 @@ impl Reader<'_> {
             autoconnect: self.flag("autoconnect", false),
             sharing: Sharing::default(),
             code: None,
+            lapsed: None,
+            site_words: None,
             signed_out: 0,
             created_at: String::new(),
             updated_at: String::new(),
@@ -182,13 +185,11 @@ impl Reader<'_> {
 
     fn site_name(&mut self) -> Option<String> {
         let name = self.text("site_name", TEXT_CAP)?;
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_label = (3..=63).contains(&name.len())
-            && name.bytes().all(plain)
-            && !name.starts_with('-')
-            && !name.ends_with('-')
-            && !name.contains("--");
-        if !is_label {
+        if names::is_reserved(&name) {
+            let why = "is reserved, as are www, admin, mail and others that programs or people \
+                       would believe: choose another";
+            self.wrong("site_name", why);
+        } else if names::check(&name).is_err() {
             self.wrong(
                 "site_name",
                 "must have 3 to 63 of a-z, 0-9 and -, without - at an end and without --",
@@ -200,8 +201,24 @@ impl Reader<'_> {
 
 fn named(mut app: AppConfig) -> AppConfig {
     if app.name.is_empty() {
-        let name = format!("{} {}", app.protocol.name(), authority(&app.ip, app.port));
-        app.name = name.chars().take(NAME_CAP).collect();
+        app.name = default_name(&app, 1);
     }
     app
+}
+
+/// What an application is called that was given no name: by its address, and of several with one address by a number.
+pub(super) fn default_name(app: &AppConfig, number: usize) -> String {
+    let name = format!("{} {}", app.protocol.name(), authority(&app.ip, app.port));
+    let suffix = match number {
+        1 => String::new(),
+        number => format!(" ({number})"),
+    };
+    let room = NAME_CAP - suffix.len();
+    name.chars().take(room).collect::<String>() + &suffix
+}
+
+/// Whether it is called by its address.
+pub(super) fn is_default_name(app: &AppConfig, called: &str) -> bool {
+    let numbered = called.rsplit_once(" (").map_or(called, |(name, _)| name);
+    numbered == default_name(app, 1) || called == default_name(app, 1)
 }

@@ -8,3 +8,6 @@ pub mod protocol;
 mod reader;
 pub mod sharing;
 mod sharing_fields;
+mod site_words;
+
+pub use site_words::site_wish;

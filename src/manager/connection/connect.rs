@@ -23,6 +23,7 @@ use super::sequence::{ConnectionWork, HeldResources};
 use super::state::ConnectionState;
 use super::status::{Awaited, Site};
 use super::step::Step;
+use super::terms::Applied;
 use super::watch::{HealthWatch, WatchEnd};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
@@ -40,6 +41,10 @@ const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
+    core.end_in_time(&app);
+    if core.expiries.is_over(&app) {
+        return Err(Refused::Expired);
+    }
     let (of_thread, of_work) = (Arc::clone(core), app.clone());
     core.connections.connect(&app, |new| {
         let NewConnection {
@@ -100,8 +105,8 @@ fn round(
     rounds: &mut Rounds,
 ) -> Option<ConnectError> {
     let mut held = HeldResources::default();
+    let app = app.clone();
     let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
-    log::debug!("application {}: giving back what it held", app.id);
     drop(held);
     match ended {
         Err(Ended::Failed(error)) => Some(error),
@@ -151,15 +156,24 @@ impl Drop for Contained<'_> {
 
 impl ConnectionWork<'_> {
     /// Ends with the stop signal, or with a step that fails.
-    fn keep_connected(&self, held: &mut HeldResources, rounds: &mut Rounds) -> Result<(), Ended> {
-        self.record.is_made_from(self.app);
+    fn keep_connected(
+        mut self,
+        held: &mut HeldResources,
+        rounds: &mut Rounds,
+    ) -> Result<(), Ended> {
         self.still_wanted()?;
+        self.app = self
+            .core
+            .apps
+            .with_code(self.app)
+            .map_err(|error| ConnectError::local(error.to_string()))?;
+        self.record.is_made_from(&self.app);
         loop {
             let begun = Instant::now();
             let (site, tunnel, mut health) = self.sequence(held)?;
             self.completed(site);
             rounds.reset();
-            self.serve(&tunnel, &mut health)?;
+            self.serve(held, &tunnel, &mut health)?;
             log::warn!(
                 "application {}: turned away; the server is asked again",
                 self.app.id
@@ -174,6 +188,7 @@ impl ConnectionWork<'_> {
     fn completed(&self, site: Site) {
         log::info!("application {}: connected", self.app.id);
         self.core.connections.note_connected(&self.app.id);
+        self.record.has_terms(&self.app, site.auth_url.clone());
         self.record.completed(site);
         let through = self.stays_with();
         if let Err(error) = self.core.apps.connected(&self.app.id, through.as_deref()) {
@@ -187,7 +202,7 @@ impl ConnectionWork<'_> {
     /// The URL of the server that it stays with from now on, where it names none: the relay on this machine only stands
     /// in for one.
     fn stays_with(&self) -> Option<String> {
-        let server = self.core.server_of(self.app).ok()?;
+        let server = self.core.server_of(&self.app).ok()?;
         let is_its_own = self.record.is_through(server.origin());
         let stays = self.app.server.is_none() && is_its_own;
         let through =
@@ -201,12 +216,27 @@ impl ConnectionWork<'_> {
         through
     }
 
-    /// Step 8; also ends when the server takes the tunnel no more. What else happens to it, it mends by itself.
-    fn serve(&self, tunnel: &Tunnel, health: &mut HealthWatch) -> Result<(), Ended> {
-        match health.run(self.record, &tunnel.ended()) {
-            WatchEnd::Stopped => Err(Ended::Stopped),
-            // Both may be true at once, as at the program's end.
-            WatchEnd::TunnelEnded => self.still_wanted(),
+    /// Step 8; also ends when the server takes the tunnel no more, or has assigned something else. What else happens to
+    /// it, it mends by itself.
+    fn serve(
+        &mut self,
+        held: &mut HeldResources,
+        tunnel: &Tunnel,
+        health: &mut HealthWatch,
+    ) -> Result<(), Ended> {
+        // What was changed while it was connected is looked at first.
+        let (mut pauses, mut owed) = (rounds::pauses(), Some(Instant::now()));
+        loop {
+            match health.run(self.record, &tunnel.ended(), owed) {
+                WatchEnd::Stopped => return Err(Ended::Stopped),
+                // Both may be true at once, as at the program's end.
+                WatchEnd::TunnelEnded => return self.still_wanted(),
+                WatchEnd::Changed => match self.apply(held, tunnel, &mut pauses)? {
+                    Applied::Done => owed = None,
+                    Applied::Owed(again) => owed = Some(again),
+                    Applied::Elsewhere => return self.still_wanted(),
+                },
+            }
         }
     }
 
@@ -220,12 +250,14 @@ impl ConnectionWork<'_> {
         }
     }
 
-    /// One that was removed while its connection began has none, nor a record that says so for ever.
+    /// One that was removed or ended while its connection began has none, nor a record that says so for ever.
     fn still_wanted(&self) -> Result<(), Ended> {
-        match self.core.apps.find(&self.app.id) {
+        let stored = self.core.apps.find(&self.app.id);
+        let is_over = |app: &AppConfig| self.core.expiries.is_over(app);
+        match stored {
             _ if self.record.is_stopped() => Err(Ended::Stopped),
-            Ok(_) => Ok(()),
-            Err(app_store::Error::Unknown(_)) => {
+            Ok(app) if !is_over(&app) => Ok(()),
+            Ok(_) | Err(app_store::Error::Unknown(_)) => {
                 self.core.connections.disconnect(&self.app.id);
                 Err(Ended::Stopped)
             }

@@ -8,14 +8,14 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::record::ConnectionRecord;
-use super::result::{ConnectResult, HostKey};
+use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
-pub const MAX_ACTIVE: usize = 20;
+pub const MAX_ACTIVE: usize = 100;
 
 /// All connections of a process.
 #[derive(Default)]
@@ -47,6 +47,8 @@ pub(crate) enum Refused {
     TooMany,
     /// The program ends.
     Ending,
+    /// Its time is over.
+    Expired,
     /// The system has no thread for it.
     NoThread(io::Error),
 }
@@ -258,6 +260,7 @@ impl std::fmt::Display for Refused {
                 )
             }
             Self::Ending => write!(f, "the program is ending"),
+            Self::Expired => f.write_str(EXPIRED),
             Self::NoThread(error) => write!(f, "no thread for the connection: {error}"),
         }
     }

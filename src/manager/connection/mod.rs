@@ -2,9 +2,11 @@
 //!
 //! [`state`] is the table of states, [`map`] has all connections, [`record`] is one of them as others see it. The rest
 //! is the work of its thread: [`connect`] makes round after round, [`rounds`] says when the next one begins, [`sequence`]
-//! is one connect sequence with its [`setup_call`], and [`watch`] asks whether what is exposed answers ([`probe`]).
+//! is one connect sequence with its [`setup_call`] and what holds by the answer ([`enforcement`]), [`watch`] asks
+//! whether what is exposed answers ([`probe`]), and [`terms`] makes hold what is changed meanwhile.
 
 mod connect;
+mod enforcement;
 mod error;
 mod health;
 mod map;
@@ -18,12 +20,14 @@ mod setup_call;
 mod state;
 mod status;
 mod step;
+mod terms;
 mod watch;
 
 pub(crate) use connect::begin;
+pub(crate) use enforcement::Enforcement;
 pub(crate) use error::{ConnectError, Ended};
 pub use map::MAX_ACTIVE;
 pub(crate) use map::{Connections, Refused};
 pub(crate) use ports::PortReservations;
-pub(crate) use result::{HostKey, class_name, latency_ms, millis_until};
+pub(crate) use result::{ConnectResult, EXTEND, HostKey, class_name, latency_ms, millis_until};
 pub(crate) use state::ConnectionState;

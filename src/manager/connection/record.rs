@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::error::{self, ConnectError};
-use super::health::{Health, HealthState};
+use super::health::{Answer, Health, HealthState};
 use super::result::{ConnectResult, HostKey, class_name};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
+use crate::manager::visits::Visits;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Tunnel;
 
@@ -21,8 +22,11 @@ pub(crate) struct ConnectionRecord {
     status: Mutex<ConnectionStatus>,
     stopped: Receiver<()>,
     retry: (Sender<()>, Receiver<()>),
+    change: (Sender<()>, Receiver<()>),
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
+    /// Who was here, by the application's gateway.
+    visits: Arc<Visits>,
 }
 
 impl ConnectionRecord {
@@ -33,8 +37,15 @@ impl ConnectionRecord {
             status: Mutex::new(ConnectionStatus::new(app, step, stop)),
             stopped,
             retry: crossbeam_channel::bounded(1),
+            change: crossbeam_channel::bounded(1),
             done,
+            visits: Arc::default(),
         })
+    }
+
+    /// Who was here.
+    pub(crate) fn visits(&self) -> Arc<Visits> {
+        Arc::clone(&self.visits)
     }
 
     /// The stop signal: closed when it is given.
@@ -52,6 +63,11 @@ impl ConnectionRecord {
         &self.retry.1
     }
 
+    /// Gets a message when the application was changed.
+    pub(crate) fn changes(&self) -> &Receiver<()> {
+        &self.change.1
+    }
+
     /// Closed when the connection's thread has ended.
     pub(crate) fn done(&self) -> &Receiver<()> {
         &self.done
@@ -66,7 +82,9 @@ impl ConnectionRecord {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
-        status.result(snapshot.as_ref())
+        let has_gateway = status.made_from.protocol.has_gateway();
+        let visitors = has_gateway.then(|| self.visits.visitors());
+        status.result(snapshot.as_ref(), visitors)
     }
 
     /// The same beside what is saved of the application now.
@@ -79,7 +97,40 @@ impl ConnectionRecord {
 
     /// From now on it is made from this.
     pub(super) fn is_made_from(&self, app: &AppConfig) {
-        self.status().made_from = app.clone();
+        let mut status = self.status();
+        status.made_from = app.clone();
+        status.ends_at.clone_from(&app.sharing.expires);
+    }
+
+    /// Whether what holds at once of this is what holds.
+    pub(super) fn has_terms_of(&self, app: &AppConfig) -> bool {
+        self.status().made_from.has_terms_of(app)
+    }
+
+    /// From now on that holds, and this link carries the code.
+    pub(super) fn has_terms(&self, app: &AppConfig, auth_url: String) {
+        let mut status = self.status();
+        status.made_from = status.made_from.with_terms_of(app);
+        status.site.auth_url = auth_url;
+    }
+
+    /// This end ends it then, whatever the server was told.
+    pub(super) fn ends_at(&self, expires: Option<&str>) {
+        self.status().ends_at = expires.map(str::to_owned);
+    }
+
+    /// The server has not heard of a change: when it is told again, and why it has not.
+    pub(super) fn owes(&self, owed: Option<(Instant, String)>) {
+        self.status().pause = owed.map(|(until, reason)| Wait {
+            attempt: 0,
+            until,
+            reason: format!("a change is not in force at the server yet: {reason}"),
+        });
+    }
+
+    /// Whether it has not.
+    pub(super) fn is_owing(&self) -> bool {
+        self.status().pause.is_some()
     }
 
     /// Whether the application answers.
@@ -88,7 +139,7 @@ impl ConnectionRecord {
     }
 
     /// The application has answered, or why it has not; true where that is news.
-    pub(super) fn answered(&self, answer: Result<(), String>) -> bool {
+    pub(super) fn answered(&self, answer: Answer) -> bool {
         self.status().health.take(answer)
     }
 
@@ -267,8 +318,10 @@ impl ConnectionRecord {
         }
     }
 
-    /// Its application was changed: what has failed is tried with that.
+    /// Its application was changed: what has failed is tried with that, and what runs follows.
     pub(crate) fn application_has_changed(&self) {
+        // One message is enough.
+        let _ = self.change.0.try_send(());
         if self.status().awaited.is_some() {
             self.retry();
         }

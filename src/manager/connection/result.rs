@@ -8,8 +8,13 @@ use super::health::Health;
 use super::state::ConnectionState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
+use crate::manager::visits::Visitors;
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
+
+/// What is said of an application whose time is over, and what to do.
+pub(super) const EXPIRED: &str = "the time that it was shared for is over";
+pub(crate) const EXTEND: &str = "extend it: give it another end, or none";
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
 ///
@@ -48,6 +53,8 @@ pub(crate) struct ConnectResult {
     pub(crate) pending_changes: bool,
     /// Whether the application answers; none while it is not connected.
     pub(crate) health: Option<Health>,
+    /// Who is there; none while nothing is exposed.
+    pub(crate) visitors: Option<Visitors>,
 }
 
 /// What a connection exposes and how it is protected: what it was made from, whatever was saved since.
@@ -59,6 +66,14 @@ pub(crate) struct Exposed {
     pub(crate) invisible: bool,
     /// Of a database, whether its web client refuses what could write.
     pub(crate) db_readonly: Option<bool>,
+    /// By which name the application is asked.
+    pub(crate) host_header: String,
+    /// Where visitors may come from; empty for everywhere.
+    pub(crate) allow: Vec<String>,
+    /// When it ends by itself, RFC 3339.
+    pub(crate) expires: Option<String>,
+    /// What a guest account of the database may read.
+    pub(crate) guest: Vec<String>,
 }
 
 impl Exposed {
@@ -69,6 +84,14 @@ impl Exposed {
             protocol: app.protocol,
             invisible: app.invisible,
             db_readonly: app.protocol.is_database().then_some(app.db_readonly),
+            host_header: app.sharing.host_header.clone(),
+            allow: app.sharing.allow.clone(),
+            expires: app.sharing.expires.clone(),
+            guest: if app.protocol.is_database() {
+                app.sharing.guest.clone()
+            } else {
+                Vec::new()
+            },
         }
     }
 }
@@ -95,6 +118,16 @@ impl From<HostKeyChange> for HostKey {
 }
 
 impl ConnectResult {
+    /// That of an application whose time is over.
+    pub(crate) fn expired() -> Self {
+        Self {
+            error: EXPIRED.to_owned(),
+            error_class: Some("expired"),
+            hint: EXTEND,
+            ..Self::default()
+        }
+    }
+
     /// Adds what the tunnel has to say: why it is not up, and of one `in_use` its figures.
     pub(super) fn add_tunnel(&mut self, snapshot: &Snapshot, in_use: bool) {
         if snapshot.status != Status::Connected
@@ -111,6 +144,14 @@ impl ConnectResult {
             self.bytes_out = snapshot.sent;
             self.reconnects = snapshot.reconnects;
             self.since = snapshot.since.map(rfc3339);
+            // Of what speaks HTTP its gateway knows better.
+            if self.exposed.is_some() && self.visitors.is_none() {
+                self.visitors = Some(Visitors {
+                    now: snapshot.streams,
+                    last_at: snapshot.last_opened.map(rfc3339),
+                    requests: snapshot.opened,
+                });
+            }
         }
     }
 }

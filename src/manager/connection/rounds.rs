@@ -33,7 +33,7 @@ pub(super) struct Rounds {
 impl Rounds {
     pub(super) fn new() -> Self {
         Self {
-            pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
+            pauses: pauses(),
             told: String::new(),
         }
     }
@@ -55,6 +55,11 @@ impl Rounds {
         error.clone_into(&mut self.told);
         is_told
     }
+}
+
+/// The pauses between tries of which there is no last.
+pub(super) fn pauses() -> Pauses {
+    Pauses::new(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
 /// Whether the application is tried again by itself, as it is stored now.

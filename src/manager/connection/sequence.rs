@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, select};
 
+use super::enforcement::Enforcement;
 use super::error::{ConnectError, Ended};
 use super::ports::PortReservation;
 use super::probe::Probe;
@@ -13,8 +14,11 @@ use super::setup_call::SetupCalls;
 use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
+use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::protocol::Protocol;
+use crate::manager::gateway::{self, Door, Naming, SiteGateway, SiteNames};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
@@ -22,6 +26,8 @@ use crate::manager::web_client::WebClient;
 use crate::tunnel::client::{Status, Tunnel};
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
+use crate::tunnel::target::MayDial;
+use crate::tunnel::ws::Tls;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
@@ -34,9 +40,29 @@ pub(super) struct HeldResources {
     tunnel: Option<OpenTunnel>,
     port: Option<PortReservation>,
     web_client: Option<WebClient>,
+    /// What the server has answered last.
+    setup: Option<Setup>,
 }
 
 impl HeldResources {
+    /// What the server has answered.
+    pub(super) fn setup(&self) -> &Setup {
+        let setup = self.setup.as_ref();
+        setup.expect("who serves was set up")
+    }
+
+    /// The server has answered anew.
+    pub(super) fn set_up(&mut self, setup: Setup) {
+        self.setup = Some(setup);
+    }
+
+    /// Visitors of this site are let in as is decided.
+    pub(super) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
+        if let Some(client) = &mut self.web_client {
+            client.admit(enforcement, site_url);
+        }
+    }
+
     /// Gives back all but the web client.
     pub(super) fn leave_port(&mut self) {
         (self.tunnel, self.port) = (None, None);
@@ -59,38 +85,60 @@ impl Drop for OpenTunnel {
 pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a AppState,
     pub(super) record: &'a ConnectionRecord,
-    pub(super) app: &'a AppConfig,
+    /// What the connection is made from; what is changed of it while it runs and holds at once is changed here.
+    pub(super) app: AppConfig,
 }
 
 impl ConnectionWork<'_> {
-    /// Steps 1 to 6.
+    /// Steps 1 to 6, the last of which is to say where visitors go.
     pub(super) fn sequence(
         &self,
         held: &mut HeldResources,
     ) -> Result<(Site, Arc<Tunnel>, HealthWatch), Ended> {
         let url = self
             .core
-            .server_of(self.app)
+            .server_of(&self.app)
             .map_err(|error| ConnectError::new("no-server", error))?;
         self.record.goes_through(url.origin());
-        self.core.listeners.check(self.app)?;
+        self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
         let (ip, port) = self.target(held)?;
         let remote = self.core.servers.of(url.origin())?;
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
-        if let Some(client) = &mut held.web_client {
-            client.admit(&setup);
-        }
+        let enforcement = Enforcement::of(&self.app, &setup)?;
+        held.admit(&enforcement, &setup.app.site_url);
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
-        let tunnel = self.open_tunnel(held, url.origin(), &connector, &setup, (ip, port), tell)?;
-        let mut health = self.ask(held, missed, was_there);
+        let names = Arc::new(SiteNames::new(self.naming(&setup)));
+        let through = (&setup, &names);
+        let tunnel = self.open_tunnel(held, url.origin(), &connector, through, (ip, port), tell)?;
+        let mut health = self.ask(held, names, missed, was_there);
         self.await_tunnel(&tunnel)?;
         if !health.first(self.record) {
             return Err(Ended::Stopped);
         }
-        Ok((self.site(setup), tunnel, health))
+        let site = Site {
+            auth_url: enforcement.auth_url,
+            site_url: setup.app.site_url.clone(),
+            app_id: setup.app.app_id.clone(),
+        };
+        held.set_up(setup);
+        Ok((site, tunnel, health))
+    }
+
+    /// One more call for what is shared already.
+    pub(super) fn ask_again(&self, held: &HeldResources) -> Result<Setup, Ended> {
+        let url = self.core.server_of(&self.app);
+        let url = url.map_err(|error| ConnectError::new("no-server", error))?;
+        let remote = self.core.servers.of(url.origin())?;
+        let own = held.web_client.as_ref().map(WebClient::address);
+        let target = own.map_or_else(
+            || (self.app.ip.clone(), self.app.port),
+            |own| (own.ip().to_string(), own.port()),
+        );
+        let (setup, _) = self.call(&url, &remote, (&target.0, target.1))?;
+        Ok(setup)
     }
 
     /// What is exposed: the application, or the web client of a database.
@@ -100,7 +148,7 @@ impl ConnectionWork<'_> {
         }
         let client = match held.web_client.take() {
             Some(running) => running,
-            None => WebClient::start(self.core, self.app, self.record.stopped())?,
+            None => WebClient::start(self.core, &self.app, self.record.stopped())?,
         };
         self.record.offers(client.local_url());
         let address = client.address();
@@ -116,17 +164,27 @@ impl ConnectionWork<'_> {
         target: (&str, u16),
     ) -> Result<(Setup, Connector), Ended> {
         self.record.step(Step::QuickSetup);
+        let answered = self.call(url, remote, target)?;
+        self.record.step(Step::Credentials);
+        Ok(answered)
+    }
+
+    fn call(
+        &self,
+        url: &ServerUrl,
+        remote: &RemoteServer,
+        target: (&str, u16),
+    ) -> Result<(Setup, Connector), Ended> {
         let mut calls = SetupCalls {
             core: self.core,
             url,
             remote,
             record: self.record,
-            app: self.app,
+            app: &self.app,
             target,
             saved: None,
         };
         let setup = calls.run()?;
-        self.record.step(Step::Credentials);
         Ok((setup, calls.saved()?))
     }
 
@@ -148,7 +206,7 @@ impl ConnectionWork<'_> {
         held: &mut HeldResources,
         origin: &str,
         connector: &Connector,
-        setup: &Setup,
+        (setup, names): (&Setup, &Arc<SiteNames>),
         (ip, port): (String, u16),
         missed: Sender<()>,
     ) -> Result<Arc<Tunnel>, Ended> {
@@ -166,10 +224,15 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
-        settings.target_missed = Some(missed);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
-        settings.may_dial = Some(self.core.listeners.may_dial(own));
+        let may_dial = self.core.listeners.may_dial(own);
+        if self.app.protocol.has_gateway() {
+            let gateway = self.gateway(setup, names, &may_dial, missed.clone());
+            settings.serve = Some(gateway::serve(gateway));
+        }
+        settings.target_missed = Some(missed);
+        settings.may_dial = Some(may_dial);
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
@@ -180,15 +243,60 @@ impl ConnectionWork<'_> {
         Ok(tunnel)
     }
 
+    /// By which name the application is asked.
+    fn naming(&self, setup: &Setup) -> Naming {
+        let app = &self.app;
+        let is_tls = app.protocol == Protocol::Https;
+        let host_header = &app.sharing.host_header;
+        Naming::new(
+            host_header,
+            (&app.ip, app.port),
+            is_tls,
+            &setup.app.site_url,
+        )
+    }
+
+    /// What stands between the tunnel and an application that speaks HTTP.
+    fn gateway(
+        &self,
+        setup: &Setup,
+        names: &Arc<SiteNames>,
+        may_dial: &MayDial,
+        missed: Sender<()>,
+    ) -> SiteGateway {
+        let (app, site_url) = (&self.app, &setup.app.site_url);
+        let is_tls = app.protocol == Protocol::Https;
+        let code = &setup.api_key.code;
+        let is_asked_here = app.invisible && !setup.is_of_relay() && !code.is_empty();
+        SiteGateway {
+            target: (app.ip.clone(), app.port),
+            names: Arc::clone(names),
+            // Whose certificate it is nobody can say, as the form does.
+            tls: is_tls.then(Tls::unverified),
+            door: is_asked_here
+                .then(|| Door::new(&app.name, setup.app_id(), Code::new(code), site_url)),
+            is_server_ours: setup.is_of_relay(),
+            visits: self.record.visits(),
+            may_dial: Some(Arc::clone(may_dial)),
+            missed,
+        }
+    }
+
     /// Begins to ask whether the application answers. A web client that was just started has signed in.
-    fn ask(&self, held: &HeldResources, missed: Receiver<()>, was_there: bool) -> HealthWatch {
+    fn ask(
+        &self,
+        held: &HeldResources,
+        names: Arc<SiteNames>,
+        missed: Receiver<()>,
+        was_there: bool,
+    ) -> HealthWatch {
         match held.web_client.as_ref().map(WebClient::sign_in) {
             Some((sign_in, missed)) => {
                 HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
-                let probe = Probe::of(self.app, may_dial);
+                let probe = Probe::of(&self.app, names, may_dial);
                 HealthWatch::begin(&self.app.id, probe, missed, false)
             }
         }
@@ -215,16 +323,6 @@ impl ConnectionWork<'_> {
                         .into());
                 }
             }
-        }
-    }
-
-    /// Step 6.
-    fn site(&self, setup: Setup) -> Site {
-        let auth_url = setup.auth_url().filter(|_| self.app.invisible);
-        Site {
-            auth_url: auth_url.unwrap_or_default(),
-            site_url: setup.app.site_url,
-            app_id: setup.app.app_id,
         }
     }
 }

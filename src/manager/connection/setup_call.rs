@@ -5,12 +5,16 @@ use zeroize::Zeroizing;
 
 use super::error::{ConnectError, Ended};
 use super::record::ConnectionRecord;
+use crate::http::auth::sha256;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::sharing::VISITORS_HOST;
+use crate::manager::apps::site_wish;
 use crate::manager::quick_setup::{self, Body, Caller, Failure, PreparedCall, Setup, Wait};
 use crate::manager::remote::{CallAnswer, Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
-use crate::store::Credentials;
+use crate::store::expiry::{Clocks, Expiry};
+use crate::store::{Credentials, random};
 
 /// The calls that ask for one application's setup.
 pub(super) struct SetupCalls<'a> {
@@ -54,6 +58,8 @@ impl SetupCalls<'_> {
         // Told to the server that it was given for, and to no other.
         let servers = self.core.choice.now().ok();
         let token = servers.and_then(|servers| servers.token(self.url.origin()));
+        let site_name = site_wish(app).unwrap_or_default();
+        let code = app.code.as_ref().filter(|_| app.invisible);
         let body = Body {
             protocol: app.protocol.exposed(),
             ip: self.target.0,
@@ -63,9 +69,15 @@ impl SetupCalls<'_> {
             client_app_id: &app.id,
             enroll_token: token.as_deref().map(String::as_str),
             display_name: app.display_name.as_deref().unwrap_or(&app.name),
-            site_name: app.site_name.as_deref().unwrap_or_default(),
+            site_name: &site_name,
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
+            code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),
+            expires_in: self.core.expiries.of(app).map(seconds_left),
+            allow: &app.sharing.allow,
+            host_header: Some(app.sharing.host_header.as_str())
+                .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST),
+            generation: app.signed_out,
             visable: "",
             reset: !credentials.accepted,
         };
@@ -104,6 +116,13 @@ impl Caller for SetupCalls<'_> {
     fn waiting(&mut self, wait: Option<Wait>) {
         self.record.pauses(wait);
     }
+}
+
+/// Whole seconds, never less than are left nor none.
+fn seconds_left(end: Expiry) -> u64 {
+    let left = end.left(Clocks::now());
+    let left = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+    left.max(1)
 }
 
 /// What a failed call is classed as: an answer of 401 and a refused tunnel are one thing to the user.

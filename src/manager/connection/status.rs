@@ -11,12 +11,15 @@ use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
+use crate::manager::visits::Visitors;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 
 /// All that changes of a connection.
 pub(super) struct ConnectionStatus {
     /// What it is made from, whatever is saved meanwhile.
     pub(super) made_from: AppConfig,
+    /// When this end ends it: RFC 3339.
+    pub(super) ends_at: Option<String>,
     state: ConnectionState,
     pub(super) step: Step,
     /// The remote server's origin, once it is known.
@@ -73,6 +76,7 @@ impl ConnectionStatus {
     pub(super) fn new(app: &AppConfig, step: Step, stop: Sender<()>) -> Self {
         Self {
             made_from: app.clone(),
+            ends_at: app.sharing.expires.clone(),
             state: ConnectionState::Connecting,
             step,
             server: String::new(),
@@ -114,7 +118,18 @@ impl ConnectionStatus {
         Some(snapshot)
     }
 
-    pub(super) fn result(&self, snapshot: Option<&Snapshot>) -> ConnectResult {
+    /// When it ends, by the end that does so first: texts of one form are in the order of time.
+    fn ends(&self) -> Option<&String> {
+        let ends = [&self.ends_at, &self.made_from.sharing.expires];
+        ends.into_iter().flatten().min()
+    }
+
+    /// `visitors` are those that its gateway knows.
+    pub(super) fn result(
+        &self,
+        snapshot: Option<&Snapshot>,
+        visitors: Option<Visitors>,
+    ) -> ConnectResult {
         let pause = self.pause.as_ref();
         let mut result = ConnectResult {
             status: self.state,
@@ -142,7 +157,11 @@ impl ConnectionStatus {
             result.error_class = Some("quick-setup");
         }
         if self.is_exposed && self.state.is_active() {
-            result.exposed = Some(Exposed::of(&self.made_from));
+            result.exposed = Some(Exposed {
+                expires: self.ends().cloned(),
+                ..Exposed::of(&self.made_from)
+            });
+            result.visitors = visitors;
         }
         if self.state == ConnectionState::Connected {
             result.health = Some(self.health.clone());

@@ -59,6 +59,8 @@ pub struct App {
     pub site_url: String,
     /// What the application's tunnel is to bind.
     pub resource: Resource,
+    /// What of the call the server sees to, by the names of the fields; none from a server that is no relay of ours.
+    pub in_force: Option<Vec<String>>,
 }
 
 /// The remote end of an application's tunnel.
@@ -82,19 +84,46 @@ pub struct ApiKey {
 }
 
 impl Setup {
-    /// `{nhp_server}/auth?app_id={app_id}&code={code}`; `None` where the server gave no code.
+    /// `{nhp_server}/auth?app_id={app_id}&code={code}` with the server's own code; `None` where it gave none.
     pub fn auth_url(&self) -> Option<String> {
-        let key = &self.api_key;
-        if key.nhp_server.is_empty() || key.code.is_empty() {
+        self.auth_url_with(&self.api_key.code)
+    }
+
+    /// The same with this code; `None` where there is none, or the server does not say where it is shown.
+    pub fn auth_url_with(&self, code: &str) -> Option<String> {
+        let server = &self.api_key.nhp_server;
+        if server.is_empty() || code.is_empty() {
             return None;
         }
-        let app_id = match key.app_id.as_str() {
+        let (server, code) = (web_base(server)?, percent::encode(code));
+        let app_id = percent::encode(self.app_id());
+        Some(format!("{server}/auth?app_id={app_id}&code={code}"))
+    }
+
+    /// The same where this end asks for a code that the server knows nothing of: below the site's own address.
+    pub fn own_auth_url(&self, code: &str) -> Option<String> {
+        let site = web_base(&self.app.site_url).filter(|_| !self.app.site_url.is_empty())?;
+        let (app_id, code) = (percent::encode(self.app_id()), percent::encode(code));
+        Some(format!("{site}/.postern/auth?app_id={app_id}&code={code}"))
+    }
+
+    /// What the server calls the application where a code is shown.
+    pub fn app_id(&self) -> &str {
+        match self.api_key.app_id.as_str() {
             "" => &self.app.app_id,
             given => given,
-        };
-        let (server, code) = (web_base(&key.nhp_server)?, percent::encode(&key.code));
-        let app_id = percent::encode(app_id);
-        Some(format!("{server}/auth?app_id={app_id}&code={code}"))
+        }
+    }
+
+    /// Whether a relay of ours has answered: it says what it sees to.
+    pub fn is_of_relay(&self) -> bool {
+        self.app.in_force.is_some()
+    }
+
+    /// Whether the server says that it sees to this field of the call.
+    pub fn has_in_force(&self, field: &str) -> bool {
+        let in_force = self.app.in_force.as_deref().unwrap_or_default();
+        in_force.iter().any(|in_force| in_force == field)
     }
 }
 
@@ -142,6 +171,14 @@ impl fmt::Debug for ApiKey {
             .field("code", &"***")
             .field("app_id", &self.app_id)
             .finish()
+    }
+}
+
+#[cfg(test)]
+impl Setup {
+    /// As a server of the public network has answered it.
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        read(body).ok()
     }
 }
 
@@ -283,6 +320,8 @@ struct RawApp {
     site_url: String,
     #[serde(alias = "Resource")]
     resource: RawResource,
+    #[serde(default)]
+    in_force: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -359,6 +398,7 @@ impl RawApp {
                 ip: self.resource.ip,
                 port: port("app.resource.port", self.resource.port)?,
             },
+            in_force: self.in_force,
         })
     }
 }

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::store::to_json;
 
 /// The JSON body of a quick-setup call.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub struct Body<'a> {
     /// The application's protocol; `http` for the web client of a database.
     pub protocol: &'a str,
@@ -34,6 +34,21 @@ pub struct Body<'a> {
     /// Whether the application asks visitors for the code itself; a relay then need not ask too.
     #[serde(skip_serializing_if = "is_false")]
     pub checks_code: bool,
+    /// The SHA-256, in hexadecimal digits, of the code that was made here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_sha256: Option<String>,
+    /// Seconds after which the application ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_in: Option<u64>,
+    /// The networks that visitors may come from; empty lets everybody in.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub allow: &'a [String],
+    /// The Host that the application gets, where it is not the visitor's: this end sees to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_header: Option<&'a str>,
+    /// Another number than before ends all sign-ins and open streams.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub generation: u64,
     /// Always empty: some servers read a field of this spelling.
     pub visable: &'a str,
     /// Whether the server may take these credentials as new.
@@ -42,6 +57,10 @@ pub struct Body<'a> {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Body<'_> {
@@ -84,16 +103,26 @@ mod tests {
             checks_code: false,
             visable: "",
             reset: false,
+            ..Body::default()
         };
         let expected = "{\"protocol\":\"http\",\"ip\":\"127.0.0.1\",\"port\":80,\
             \"connector_name\":\"postern_0\",\"password\":\"hush\",\"client_app_id\":\"00ff\",\
             \"display_name\":\"\",\"site_name\":\"shop\",\"invisible\":true,\"visable\":\"\",\
             \"reset\":false}";
         assert_eq!(String::from_utf8_lossy(&body.to_json()), expected);
+        let allow = ["::1".to_owned()];
         let with_token = Body {
             enroll_token: Some("t"),
+            code_sha256: Some("00ff".into()),
+            expires_in: Some(9),
+            allow: &allow,
+            host_header: Some("target"),
+            generation: 2,
             ..body
         };
+        let terms = "\"code_sha256\":\"00ff\",\"expires_in\":9,\"allow\":[\"::1\"],\
+            \"host_header\":\"target\",\"generation\":2";
+        assert!(String::from_utf8_lossy(&with_token.to_json()).contains(terms));
         assert!(String::from_utf8_lossy(&with_token.to_json()).contains("\"enroll_token\":\"t\""));
         assert!(!format!("{with_token:?}").contains("hush"));
     }

@@ -21,7 +21,7 @@ pub const ATTEMPTS: u32 = 5;
 const STACK: usize = 512 * 1024;
 
 /// Calls alive at once, those included that nobody waits for any more: three times the connections that there can be.
-const MAX_CALLS: usize = 64;
+const MAX_CALLS: usize = 300;
 
 /// Calls alive.
 static CALLS: LazyLock<Permits> = LazyLock::new(Permits::default);

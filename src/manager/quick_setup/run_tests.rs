@@ -43,6 +43,7 @@ impl Fake {
             checks_code: false,
             visable: "",
             reset: true,
+            ..Body::default()
         };
         body.to_json()
     }

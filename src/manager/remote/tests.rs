@@ -19,6 +19,7 @@ pub(super) fn setup(username: &str) -> Setup {
         app: App {
             app_id: String::new(),
             site_url: String::new(),
+            in_force: None,
             resource: Resource {
                 ip: String::new(),
                 port: 2,

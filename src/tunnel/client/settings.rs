@@ -11,7 +11,7 @@ use super::timing::{Retries, Timeouts};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::ssh;
-use crate::tunnel::target::MayDial;
+use crate::tunnel::target::{MayDial, Serve};
 use crate::tunnel::ws::{DialOptions, Endpoint};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
@@ -51,6 +51,8 @@ pub struct Settings {
     /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
     /// is refused.
     pub may_dial: Option<MayDial>,
+    /// What serves the streams in this process, where they are not to be connected to the target.
+    pub(crate) serve: Option<Serve>,
     /// What the protocol offers and allows.
     pub ssh: ssh::Config,
     /// Called each time that the tunnel is connected, on its own thread: it must not block.
@@ -75,6 +77,7 @@ impl Settings {
             retries: Retries::default(),
             target_missed: None,
             may_dial: None,
+            serve: None,
             ssh: ssh::Config::default(),
             on_connected: None,
         }

@@ -45,6 +45,10 @@ pub struct Snapshot {
     pub received: u64,
     /// Streams that are open.
     pub streams: u64,
+    /// Streams that were opened since the tunnel was made.
+    pub opened: u64,
+    /// When the last of them was.
+    pub last_opened: Option<SystemTime>,
     /// Connections after the first.
     pub reconnects: u64,
 }
@@ -107,6 +111,7 @@ impl TunnelState {
     pub(super) fn snapshot(&self) -> Snapshot {
         let traffic = &self.traffic;
         let micros = traffic.latency_micros.load(Ordering::Relaxed);
+        let last_opened = traffic.last_opened.load(Ordering::Relaxed);
         let connection = self.connection.lock();
         Snapshot {
             status: connection.status,
@@ -118,6 +123,9 @@ impl TunnelState {
             sent: traffic.sent.load(Ordering::Relaxed),
             received: traffic.received.load(Ordering::Relaxed),
             streams: traffic.streams.load(Ordering::Relaxed),
+            opened: traffic.opened.load(Ordering::Relaxed),
+            last_opened: (last_opened > 0)
+                .then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(last_opened)),
             reconnects: self.connections.load(Ordering::Relaxed).saturating_sub(1),
         }
     }
@@ -126,6 +134,14 @@ impl TunnelState {
     pub(super) fn begin_stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.cancel.cancel();
+    }
+
+    /// Ends the streams that are open now.
+    pub(super) fn cut_streams(&self) {
+        let mux = self.connection.lock().mux.clone();
+        if let Some(mux) = mux {
+            mux.cut_streams();
+        }
     }
 
     /// Ends the connection at once.

@@ -65,6 +65,11 @@ impl Tunnel {
         let _ = self.retry.try_send(());
     }
 
+    /// Ends the streams that are open now; the connection stays.
+    pub fn cut_streams(&self) {
+        self.state.cut_streams();
+    }
+
     /// A channel that is closed when the tunnel has ended.
     pub fn ended(&self) -> Receiver<()> {
         self.done.clone()

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
@@ -18,13 +19,16 @@ use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
 use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
-use crate::sqlweb::{self, Options, Target, TlsMode, WebClient};
+use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use settings::Settings;
 use share::ShareRequest;
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
+
+/// How long a statement may run where the web client is shared and nothing is said.
+const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(crate) struct MySql;
@@ -51,11 +55,14 @@ impl Plugin for MySql {
         logging::start(parsed.has(&VERBOSE));
         let watch = SignalWatch::start()?;
         let opens = !parsed.has(&NO_OPEN);
-        let share = settings.share.take();
+        let mut share = settings.share.take();
         let mut options = settings.ask()?;
-        print(&connecting(&options))?;
+        options.is_shared = share.is_some();
+        options.guest = share.as_mut().and_then(|share| share.guest.take());
+        tell(&connecting(&options), share.as_ref())?;
         // After the questions, where most of the signals that end a start come.
-        let run_dir = serve::run_dir(DataDir::locate().ok().as_ref(), &watch)?;
+        options.home = DataDir::locate().ok();
+        let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
         options.run_dir = run_dir.path().to_owned();
         let shared = share.map(|request| Share {
             request: request.of(&options.target),
@@ -69,30 +76,55 @@ impl Plugin for MySql {
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
-        let options = Options {
-            target: Target::Tcp {
-                host: database.host,
-                port: database.port,
-            },
-            user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
-            password: database.password,
-            database: database.name,
-            readonly: database.readonly,
-            invisible: database.invisible,
-            listen: None,
-            allow_hosts: Vec::new(),
-            tls: TlsMode::default(),
-            query_timeout: None,
-            check_other_users: database.check_other_users,
-            run_dir: database.run_dir,
-        };
-        match sqlweb::start_with(options, &*database.bind) {
+        let bind = database.bind.clone();
+        match sqlweb::start_with(options(database), &*bind) {
             Ok(running) => Ok(Box::new(Client(Arc::new(running)))),
             Err(error) => Err(NotServed {
-                message: printable(&error.to_string()),
+                message: printable(&described(&error)),
                 is_denied: error.is_denied(),
             }),
         }
+    }
+
+    fn objects(&self, database: Database, within: &[String]) -> Result<Vec<String>, String> {
+        let found = sqlweb::objects(options(database), within);
+        found.map_err(|error| printable(&described(&error)))
+    }
+
+    fn sweep(&self, database: Database) {
+        sqlweb::sweep(options(database));
+    }
+}
+
+/// What a web client for a database of somebody's application is started with.
+fn options(database: Database) -> Options {
+    Options {
+        target: Target::Tcp {
+            host: database.host,
+            port: database.port,
+        },
+        user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
+        password: database.password,
+        database: database.name,
+        readonly: database.readonly,
+        invisible: database.invisible,
+        listen: None,
+        allow_hosts: Vec::new(),
+        tls: TlsMode::default(),
+        is_shared: true,
+        query_timeout: Some(SHARED_QUERY_TIMEOUT),
+        guest: database.guest,
+        home: Some(database.home),
+        check_other_users: database.check_other_users,
+        run_dir: database.run_dir,
+    }
+}
+
+/// The error, and of one that somebody else can mend, what to do.
+fn described(error: &StartError) -> String {
+    match error {
+        StartError::Guest { hint, .. } => format!("{error}; {hint}"),
+        _ => error.to_string(),
     }
 }
 
@@ -120,6 +152,10 @@ impl Served for Client {
 
     fn disallow_host(&self, host: &str) {
         self.0.hosts().disallow(host);
+    }
+
+    fn believe_origins(&self, is_ours: bool) {
+        self.0.believe_origins(is_ours);
     }
 
     fn sign_in(&self) -> SignIn {
@@ -176,7 +212,8 @@ fn run_client(
     let stopped = watch.running();
     let running = Arc::new(running);
     let mut alone = None;
-    let ended = announce(&running, readonly, share.as_ref()).and_then(|()| {
+    let text = announcement(&running, readonly, share.is_some());
+    let ended = tell(&text, share.as_ref().map(|share| &share.request)).and_then(|()| {
         if opens {
             browser::open(&running.url);
         }
@@ -200,16 +237,14 @@ fn run_client(
     ended
 }
 
-/// Where the client is on this machine: with `--json` that is not the output.
-fn announce(running: &WebClient, readonly: bool, share: Option<&Share>) -> Result<(), Failure> {
-    let text = announcement(running, readonly, share.is_some());
-    match share {
-        Some(share) if share.request.teller.is_json() => {
-            let _ = std::io::stderr().lock().write_all(text.as_bytes());
-            Ok(())
-        }
-        _ => print(&text),
+/// What is about the client on this machine: with `--json` that is not the output.
+fn tell(text: &str, share: Option<&ShareRequest>) -> Result<(), Failure> {
+    if share.is_some_and(|share| share.teller.is_json()) {
+        // A failing stderr leaves nowhere to say so.
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        return Ok(());
     }
+    print(text)
 }
 
 /// The local link is called so where there is another one.

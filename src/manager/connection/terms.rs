@@ -1,0 +1,110 @@
+//! What is changed while a connection runs and needs no new one: its end, its code, who may come, and signing everybody
+//! out. This end follows at once; the server is told by one more quick-setup call, again and again until it has heard.
+
+use std::time::{Duration, Instant};
+
+use super::enforcement::Enforcement;
+use super::error::{ConnectError, Ended};
+use super::sequence::{ConnectionWork, HeldResources};
+use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::app_store;
+use crate::manager::quick_setup::Setup;
+use crate::tunnel::client::{Pauses, Tunnel};
+
+/// What came of a change.
+pub(super) enum Applied {
+    /// It holds, or there was none.
+    Done,
+    /// The server has not heard of it: it is told again at this moment.
+    Owed(Instant),
+    /// The server has assigned something else: only another sequence helps.
+    Elsewhere,
+}
+
+impl ConnectionWork<'_> {
+    /// Makes hold what is stored now, as far as that needs no new connection.
+    pub(super) fn apply(
+        &mut self,
+        held: &mut HeldResources,
+        tunnel: &Tunnel,
+        pauses: &mut Pauses,
+    ) -> Result<Applied, Ended> {
+        // One that was removed is ended by who removed it.
+        if let Ok(saved) = self.core.apps.find(&self.app.id) {
+            let wanted = self.core.apps.with_code(self.app.with_terms_of(&saved));
+            self.follow(held, tunnel, wanted.map_err(local)?)?;
+        }
+        if self.record.has_terms_of(&self.app) {
+            self.record.owes(None);
+            return Ok(Applied::Done);
+        }
+        match self.tell(held) {
+            Ok(applied) => {
+                pauses.reset();
+                self.record.owes(None);
+                Ok(applied)
+            }
+            Err(Ended::Failed(error)) if !error.is_refusal => Ok(self.owe(&error, pauses.next())),
+            Err(ended) => {
+                // Nobody sees to what is wanted: it must not go on as it is.
+                self.record.turned_away();
+                Err(ended)
+            }
+        }
+    }
+
+    /// This end does as is wanted, whatever the server does.
+    fn follow(
+        &mut self,
+        held: &mut HeldResources,
+        tunnel: &Tunnel,
+        wanted: AppConfig,
+    ) -> Result<(), Ended> {
+        let admits_as_before = wanted.admits_as(&self.app);
+        self.app = wanted;
+        self.record.ends_at(self.app.sharing.expires.as_deref());
+        if !admits_as_before {
+            let setup = held.setup();
+            let at_home = Enforcement::at_home(&self.app, setup)?;
+            let site_url = setup.app.site_url.clone();
+            held.admit(&at_home, &site_url);
+            tunnel.cut_streams();
+        }
+        Ok(())
+    }
+
+    /// The server does, too; one that is no relay of ours has nothing to do with it.
+    fn tell(&self, held: &mut HeldResources) -> Result<Applied, Ended> {
+        if held.setup().is_of_relay() {
+            let setup = self.ask_again(held)?;
+            let is_same = is_same_place(held.setup(), &setup);
+            held.set_up(setup);
+            if !is_same {
+                return Ok(Applied::Elsewhere);
+            }
+        }
+        let enforcement = Enforcement::of(&self.app, held.setup())?;
+        self.record.has_terms(&self.app, enforcement.auth_url);
+        Ok(Applied::Done)
+    }
+
+    fn owe(&self, error: &ConnectError, pause: Duration) -> Applied {
+        let again = Instant::now() + pause;
+        let why = error.in_one_line();
+        log::warn!(
+            "application '{}': a change is not in force at the server: {why}",
+            self.app.name
+        );
+        self.record.owes(Some((again, why)));
+        Applied::Owed(again)
+    }
+}
+
+/// Whether visitors find the application where they did.
+fn is_same_place(before: &Setup, now: &Setup) -> bool {
+    before.app.resource.port == now.app.resource.port && before.app.site_url == now.app.site_url
+}
+
+fn local(error: app_store::Error) -> ConnectError {
+    ConnectError::local(error.to_string())
+}

@@ -1,0 +1,143 @@
+//! Applications that end by themselves: when each does, by both clocks.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use super::apps::app::AppConfig;
+use crate::store::expiry::{Clocks, Expiry};
+use crate::store::time::parse_rfc3339;
+use crate::sync::Mutex;
+
+/// The ends that this process knows. One that it has seen stays where it is, also when the wall clock is set back.
+#[derive(Default)]
+pub(crate) struct Expiries(Mutex<HashMap<String, KnownEnd>>);
+
+struct KnownEnd {
+    /// As it is stored: another one is another end.
+    expires: String,
+    expiry: Expiry,
+    is_told: bool,
+}
+
+impl Expiries {
+    /// When an application ends; none where it does not by itself.
+    pub(crate) fn of(&self, app: &AppConfig) -> Option<Expiry> {
+        self.at(app, Clocks::now())
+    }
+
+    /// Whether its time is over. It was, too, where an earlier process saw its end.
+    pub(crate) fn is_over(&self, app: &AppConfig) -> bool {
+        let now = Clocks::now();
+        app.has_lapsed() || self.at(app, now).is_some_and(|end| end.is_over(now))
+    }
+
+    fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
+        let mut known = self.0.lock();
+        let Some(expires) = &app.sharing.expires else {
+            known.remove(&app.id);
+            return None;
+        };
+        if let Some(end) = known.get(&app.id).filter(|end| end.expires == *expires) {
+            return Some(end.expiry);
+        }
+        // What cannot be read is no reason to go on for ever.
+        let wall = parse_rfc3339(expires).unwrap_or(SystemTime::UNIX_EPOCH);
+        let end = KnownEnd {
+            expires: expires.clone(),
+            expiry: Expiry::at(wall, now),
+            is_told: app.has_lapsed(),
+        };
+        let expiry = end.expiry;
+        known.insert(app.id.clone(), end);
+        Some(expiry)
+    }
+
+    /// Forgets an application that was removed.
+    pub(crate) fn forget(&self, id: &str) {
+        self.0.lock().remove(id);
+    }
+
+    /// The applications whose time is over now, each told once, with the end that it had; and the time until another
+    /// one's is.
+    pub(crate) fn take_over(&self, now: Clocks) -> (Vec<(String, String)>, Option<Duration>) {
+        let mut known = self.0.lock();
+        let waiting = known.iter_mut().filter(|(_, end)| !end.is_told);
+        let (mut over, mut left) = (Vec::new(), None::<Duration>);
+        for (id, end) in waiting {
+            let rest = end.expiry.left(now);
+            if rest.is_zero() {
+                end.is_told = true;
+                over.push((id.clone(), end.expires.clone()));
+            } else {
+                left = Some(left.map_or(rest, |left| left.min(rest)));
+            }
+        }
+        (over, left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::apps::app_input::AppInput;
+    use crate::store::time::rfc3339;
+    use serde_json::json;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn ending(wall: SystemTime) -> AppConfig {
+        let body = json!({"protocol": "http", "expires": rfc3339(wall)});
+        let app = AppInput::parse(&body, true).unwrap().into_new();
+        app.unwrap_or_else(|_| panic!("no random bytes"))
+    }
+
+    #[test]
+    fn an_end_that_was_seen_is_not_moved_by_the_wall_clock() {
+        let (expiries, start) = (Expiries::default(), Clocks::now());
+        let app = ending(start.wall + HOUR);
+        let end = expiries.at(&app, start).unwrap();
+        let back = Clocks {
+            wall: start.wall - 10 * HOUR,
+            monotonic: start.monotonic + HOUR,
+        };
+        assert_eq!(expiries.at(&app, back), Some(end));
+        assert_eq!(expiries.take_over(start).0, []);
+        let (over, left) = expiries.take_over(back);
+        assert_eq!((over.len(), left), (1, None));
+        assert_eq!(expiries.take_over(back).0, [], "it is told once");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_ends_it_and_another_end_prolongs_it() {
+        let (expiries, start) = (Expiries::default(), Clocks::now());
+        let mut app = ending(start.wall + HOUR);
+        expiries.at(&app, start);
+        let forward = Clocks {
+            wall: start.wall + 2 * HOUR,
+            ..start
+        };
+        let id = app.id.clone();
+        assert_eq!(
+            expiries.take_over(forward).0.first().map(|over| &over.0),
+            Some(&id)
+        );
+        app.sharing.expires = Some(rfc3339(start.wall + 4 * HOUR));
+        assert!(!expiries.at(&app, forward).unwrap().is_over(forward));
+        let (over, left) = expiries.take_over(forward);
+        assert!(over.is_empty() && left > Some(HOUR));
+    }
+
+    /// Whatever the clock says to the next process.
+    #[test]
+    fn what_has_lapsed_stays_over_until_it_is_prolonged() {
+        let expiries = Expiries::default();
+        let mut app = ending(SystemTime::now() + HOUR);
+        assert!(!expiries.is_over(&app));
+        app.lapsed.clone_from(&app.sharing.expires);
+        assert!(expiries.is_over(&app));
+        app.sharing.expires = Some(rfc3339(SystemTime::now() + 2 * HOUR));
+        assert!(!expiries.is_over(&app));
+        app.sharing.expires = None;
+        assert!(!expiries.is_over(&app));
+    }
+}
