@@ -69,11 +69,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         )
         .on(Method::Get, "/api/status/{id}", on(connections::status))
         .on(Method::Post, "/api/retry/{id}", on(connections::retry))
-        .on(
-            Method::Post,
-            "/api/guest/objects",
-            writing(guest::objects),
-        )
+        .on(Method::Post, "/api/guest/objects", writing(guest::objects))
         .on(Method::Post, "/api/trust", writing(remotes::trust))
         .on(Method::Post, "/api/reset", writing(remotes::reset))
         .on(Method::Get, "/api/tunnel", on(remotes::tunnels))
