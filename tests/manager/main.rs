@@ -21,6 +21,7 @@ mod quick_setup;
 mod reset;
 mod returning;
 mod servers;
+mod share_command;
 mod start;
 mod stop;
 mod streams;
