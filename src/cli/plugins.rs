@@ -21,6 +21,21 @@ impl WebClients for BuiltIns {
     ) -> Option<Result<Box<dyn Served>, NotServed>> {
         speaking(protocol).map(|plugin| plugin.serve(database))
     }
+
+    fn objects(
+        &self,
+        protocol: &str,
+        database: Database,
+        within: &[String],
+    ) -> Option<Result<Vec<String>, String>> {
+        speaking(protocol).map(|plugin| plugin.objects(database, within))
+    }
+
+    fn sweep(&self, protocol: &str, database: Database) {
+        if let Some(plugin) = speaking(protocol) {
+            plugin.sweep(database);
+        }
+    }
 }
 
 /// The plugin that speaks a protocol.

@@ -10,7 +10,7 @@
 //! Nothing here knows how a tunnel or a database works.
 
 pub mod apps;
-pub mod one_shot;
+pub mod diagnosis;
 pub mod quick_setup;
 
 mod api;
@@ -203,6 +203,7 @@ fn begin(core: &Arc<AppState>) {
         log::warn!("no application is connected at the start: {error}");
         Vec::new()
     });
+    web_client::sweep(core, &apps);
     for app in apps {
         core.end_in_time(&app);
         if !app.autoconnect || core.expiries.is_over(&app) {

@@ -5,6 +5,7 @@ use crate::sync::Permits;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::LazyLock;
+use std::time::SystemTime;
 
 use crossbeam_channel::{Receiver, Sender, select};
 use zeroize::Zeroizing;
@@ -13,7 +14,8 @@ use super::app_state::AppState;
 use super::apps::app::AppConfig;
 use super::connection::{ConnectError, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
-use crate::plugin::{Bind, Database, NotServed, Served, SignIn};
+use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served, SignIn};
+use crate::store::time::parse_rfc3339;
 
 /// Bytes of the stack of the thread that starts one: the driver's TLS.
 const STACK: usize = 512 * 1024;
@@ -137,7 +139,7 @@ fn started(core: &AppState, app: &AppConfig, stopped: &Receiver<()>) -> Result<O
     let (clients, protocol, database) = (
         core.web_clients,
         app.protocol.name(),
-        database(core, app, bind(core, &bound)),
+        database(core, app, guest(app)?, bind(core, &bound)),
     );
     let spawned = std::thread::Builder::new()
         .name("web-client".into())
@@ -179,7 +181,7 @@ fn bind(core: &AppState, bound: &Arc<Mutex<Option<Registered>>>) -> Bind {
     })
 }
 
-fn database(core: &AppState, app: &AppConfig, bind: Bind) -> Database {
+fn database(core: &AppState, app: &AppConfig, guest: Option<Guest>, bind: Bind) -> Database {
     Database {
         host: app.ip.clone(),
         port: app.port,
@@ -193,7 +195,65 @@ fn database(core: &AppState, app: &AppConfig, bind: Bind) -> Database {
         invisible: app.invisible,
         check_other_users: core.check_other_users,
         run_dir: core.run_dir.clone(),
+        guest,
+        home: core.home.clone(),
         bind,
+    }
+}
+
+/// The temporary account that visitors work as; none where none is asked for.
+fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
+    let grants: Result<Vec<Grant>, _> = app
+        .sharing
+        .guest
+        .iter()
+        .map(|text| Grant::parse(text))
+        .collect();
+    let grants = grants.map_err(|wrong| ConnectError::new("plugin", format!("guest: {wrong}")))?;
+    let said = app.sharing.expires.as_deref().and_then(parse_rfc3339);
+    let expires = said.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE);
+    Ok((!grants.is_empty()).then_some(Guest { grants, expires }))
+}
+
+/// What a guest of the application's database could be let read: databases, tables of one, columns of a table.
+pub(super) fn objects(
+    core: &AppState,
+    app: &AppConfig,
+    within: &[String],
+) -> Result<Vec<String>, String> {
+    let protocol = app.protocol.name();
+    let bind: Bind = Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()));
+    let asked = core
+        .web_clients
+        .objects(protocol, database(core, app, None, bind), within);
+    asked.unwrap_or_else(|| Err(format!("unsupported protocol '{protocol}'")))
+}
+
+/// Drops guests' accounts that an earlier process was killed with, on the databases of all applications.
+pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
+    let of_databases: Vec<AppConfig> = apps
+        .iter()
+        .filter(|app| app.protocol.is_database())
+        .cloned()
+        .collect();
+    if of_databases.is_empty() {
+        return;
+    }
+    let core = Arc::clone(core);
+    let sweeping = move || {
+        for app in of_databases {
+            let bind: Bind = Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()));
+            let protocol = app.protocol.name();
+            core.web_clients
+                .sweep(protocol, database(&core, &app, None, bind));
+        }
+    };
+    let spawned = std::thread::Builder::new()
+        .name("web-client".into())
+        .stack_size(STACK)
+        .spawn(sweeping);
+    if let Err(error) = spawned {
+        log::warn!("no thread to look for guests' accounts that were left: {error}");
     }
 }
 

@@ -3,16 +3,21 @@
 //! Which plugins exist is one table, `cli::plugins::PLUGINS`: a plugin's command line
 //! belongs to the room above this one.
 
+mod grant;
 mod registry;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
+use crate::store::DataDir;
+
+pub use grant::{Grant, InvalidGrant};
 pub use registry::{Error, Installed, Registry};
 
 /// A part of this program that is run by the name of a protocol.
@@ -34,6 +39,13 @@ pub trait Plugin: Sync {
 
     /// Serves a web client for a database within this process. Blocks while it connects; the error is for the person.
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed>;
+
+    /// The names of its databases, of the tables of one, or of the columns of a table, as far as a guest may be let read
+    /// them. Blocks; the error is for the person.
+    fn objects(&self, database: Database, within: &[String]) -> Result<Vec<String>, String>;
+
+    /// Drops the temporary accounts there that processes were killed with. Blocks.
+    fn sweep(&self, database: Database);
 }
 
 /// Finds the plugin for a protocol and lets it serve.
@@ -44,6 +56,17 @@ pub trait WebClients: Send + Sync {
         protocol: &str,
         database: Database,
     ) -> Option<Result<Box<dyn Served>, NotServed>>;
+
+    /// As [`Plugin::objects`].
+    fn objects(
+        &self,
+        protocol: &str,
+        database: Database,
+        within: &[String],
+    ) -> Option<Result<Vec<String>, String>>;
+
+    /// As [`Plugin::sweep`].
+    fn sweep(&self, protocol: &str, database: Database);
 }
 
 /// Why a database is not served.
@@ -76,10 +99,26 @@ pub struct Database {
     pub invisible: bool,
     /// Whether connections of the machine's other users are refused.
     pub check_other_users: bool,
+    /// The temporary account on the database server that visitors are to work as; without one it is [`Self::user`].
+    pub guest: Option<Guest>,
+    /// The per-user directory, where such accounts are recorded.
+    pub home: DataDir,
     /// A directory of ours, mode 0700, for the private socket.
     pub run_dir: PathBuf,
     /// How it listens on an address.
     pub bind: Bind,
+}
+
+/// How long a guest's account lives where nothing is said.
+pub const GUESTS_LIFE: Duration = Duration::from_secs(8 * 3600);
+
+/// A temporary account that may read what is listed and nothing else.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// What it may read; never empty.
+    pub grants: Vec<Grant>,
+    /// When it ends.
+    pub expires: SystemTime,
 }
 
 /// Signs in to a database as its web client does, and out again. Blocks; the error is for the person.
@@ -101,6 +140,9 @@ pub trait Served: Send {
 
     /// No longer serve it.
     fn disallow_host(&self, host: &str);
+
+    /// Whether visitors come from a relay of ours, which says truly where they come from. Before it is said none does.
+    fn believe_origins(&self, is_ours: bool);
 
     /// Tries whether the database still lets the web client in.
     fn sign_in(&self) -> SignIn;

@@ -324,12 +324,12 @@ pub(crate) fn identifier(name: &str) -> String {
 }
 
 /// A text as SQL has it whatever the session's mode says of quotes and backslashes: by its bytes.
-fn literal(value: &str) -> String {
+pub(crate) fn literal(value: &str) -> String {
     let digits: String = value.bytes().map(|b| format!("{b:02X}")).collect();
     format!("_utf8mb4 X'{digits}'")
 }
 
-fn text(row: &Row, i: usize) -> Option<String> {
+pub(crate) fn text(row: &Row, i: usize) -> Option<String> {
     match row.as_ref(i) {
         Some(Cell::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
         _ => None,

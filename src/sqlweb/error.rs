@@ -6,7 +6,8 @@ use mysql::MySqlError;
 
 use super::catch_panic::Panicked;
 use super::limits::{
-    MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER, ROWS_IN_FLIGHT,
+    CONNECTIONS_OF_ONE, MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER,
+    ROWS_IN_FLIGHT,
 };
 
 /// A failure on the database's side of a request.
@@ -43,6 +44,8 @@ pub(crate) enum DbError {
     Statement(MySqlError),
     /// All connections that this program may hold are in use.
     Busy,
+    /// All that one visitor may hold are.
+    VisitorBusy,
     /// The large rows that are being sent leave no room for one more. The statement was stopped, or read to its end.
     NoRoom,
     /// The same of a statement that may have written; it was read to its end.
@@ -84,7 +87,7 @@ impl StopCause {
             Self::Cancelled => "the statement was cancelled",
             Self::ClientLeft => "the statement was stopped because its client left",
             Self::TimedOut => {
-                "the statement was stopped: it ran longer than --query-timeout allows"
+                "the statement was stopped: it ran longer than is allowed here, 60 s where it is shared and --query-timeout otherwise"
             }
             Self::ShuttingDown => "the statement was stopped because postern is ending",
         }
@@ -95,7 +98,9 @@ impl StopCause {
         match self {
             Self::Cancelled => "since it was cancelled",
             Self::ClientLeft => "since its client left",
-            Self::TimedOut => "since it ran longer than --query-timeout allows",
+            Self::TimedOut => {
+                "since it ran longer than is allowed here (--query-timeout, 60 s where it is shared)"
+            }
             Self::ShuttingDown => "since postern is ending",
         }
     }
@@ -144,6 +149,10 @@ impl fmt::Display for DbError {
                 f,
                 "all {} database connections are in use; close a query tab or wait for a statement to end",
                 MAX_CONNECTIONS
+            ),
+            Self::VisitorBusy => write!(
+                f,
+                "you use {CONNECTIONS_OF_ONE} database connections, the most for one visitor; close a query tab or wait for a statement to end"
             ),
             Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
             Self::NoRoom => write!(f, "{}; read them faster, or select fewer at once", no_room()),
@@ -215,7 +224,7 @@ impl DbError {
             | Self::Request(_)
             | Self::Stopped(StopCause::Cancelled | StopCause::ClientLeft) => 400,
             Self::ReadOnly(..) | Self::Changed(_) | Self::Shared(_) => 403,
-            Self::Busy => 429,
+            Self::Busy | Self::VisitorBusy => 429,
             Self::NoRoom => 503,
             Self::Stopped(StopCause::TimedOut) => 504,
             Self::Stopped(StopCause::ShuttingDown) => 502,

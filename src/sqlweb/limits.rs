@@ -3,6 +3,13 @@
 /// Database connections that may exist at once, without the short ones that only send `KILL QUERY`.
 pub(crate) const MAX_CONNECTIONS: usize = 32;
 
+/// The most of them that one visitor of a shared web client may hold.
+pub(crate) const CONNECTIONS_OF_ONE: usize = 8;
+
+/// Requests that one visitor of a shared web client may have at work on the database's side, those that wait for their
+/// session's turn included.
+pub(crate) const REQUESTS_OF_ONE: usize = 3 * CONNECTIONS_OF_ONE;
+
 /// Largest packet taken from or sent to the server, in bytes; a row is held whole, and once more while it is taken
 /// apart, so this bounds what one row may cost.
 pub(crate) const MAX_PACKET: usize = 256 << 20;

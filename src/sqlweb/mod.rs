@@ -18,6 +18,7 @@ mod catalogue;
 mod catch_panic;
 mod conn;
 mod error;
+mod guest;
 mod hints;
 mod limits;
 mod options;
@@ -25,8 +26,9 @@ mod output;
 mod query;
 mod results;
 mod service;
+mod visitors;
 mod web_client;
 
 pub use options::{Options, Target, TlsMode};
-pub(crate) use web_client::start_with;
 pub use web_client::{FIRST_PORT, LAST_PORT, StartError, WebClient, start};
+pub(crate) use web_client::{objects, start_with, sweep};

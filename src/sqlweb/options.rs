@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::net::authority::authority;
+use crate::plugin::Guest;
+use crate::store::DataDir;
 use zeroize::Zeroizing;
 
 /// Everything the web client needs to know before it starts.
@@ -28,12 +30,40 @@ pub struct Options {
     pub allow_hosts: Vec<String>,
     /// How the connection to the database is encrypted.
     pub tls: TlsMode,
+    /// Whether it is for others than its owner: each visitor has a share then.
+    pub is_shared: bool,
     /// How long one statement may run; `None` is without limit.
     pub query_timeout: Option<Duration>,
     /// Whether connections of the machine's other users are refused.
     pub check_other_users: bool,
     /// A directory of ours, mode 0700, for the private socket.
     pub run_dir: PathBuf,
+    /// The temporary account that everything is done as, made by the account above; needs [`Self::home`].
+    pub guest: Option<Guest>,
+    /// The per-user directory, where temporary accounts are recorded.
+    pub home: Option<DataDir>,
+}
+
+impl Options {
+    /// The same for a temporary account, beginning in `database`.
+    pub(super) fn as_guest(
+        &self,
+        user: &str,
+        password: Zeroizing<String>,
+        database: Option<String>,
+    ) -> Self {
+        Self {
+            target: self.target.clone(),
+            user: user.to_owned(),
+            password,
+            database,
+            allow_hosts: self.allow_hosts.clone(),
+            run_dir: self.run_dir.clone(),
+            guest: None,
+            home: None,
+            ..*self
+        }
+    }
 }
 
 /// Where the database server is.

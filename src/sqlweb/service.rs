@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::api::{api_error, checkout_error};
 use super::auth::Auth;
@@ -14,8 +14,11 @@ use super::conn::{
 };
 use super::error::{DbError, StopCause};
 use super::gate::Calls;
+use super::guest::Guest;
+use super::limits::REQUESTS_OF_ONE;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
+use super::visitors::{Use, Visitors};
 use crate::http::{ApiError, CancelToken, Request, Response};
 use crate::sync::Permits;
 
@@ -39,6 +42,9 @@ pub(crate) struct Service {
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
+    pub(crate) visitors: Visitors,
+    /// The temporary account that everything is done as.
+    guest: Option<Arc<Guest>>,
     /// Whether a thread asks whether the server takes writes.
     is_asking: AtomicBool,
 }
@@ -49,6 +55,8 @@ impl Service {
         options: Arc<Options>,
         connector: Arc<Connector>,
         access: Option<Auth>,
+        guest: Option<Arc<Guest>>,
+        visitors: Visitors,
     ) -> Service {
         Service {
             sessions: SessionPool::new(connector.clone(), options.readonly),
@@ -58,6 +66,8 @@ impl Service {
             rows: RowBudget::default(),
             tickets: Tickets::default(),
             access,
+            guest,
+            visitors,
             threads: Permits::default(),
             is_asking: AtomicBool::new(false),
         }
@@ -87,7 +97,7 @@ impl Service {
         let asking = move || {
             let client = CancelToken::default();
             // Whatever takes a connection without a session has its server asked.
-            if let Err(error) = service.with_spare_conn(&client, |_| Ok(())) {
+            if let Err(error) = service.with_spare_conn(&client, None, |_| Ok(())) {
                 log::debug!(
                     "whether the server takes writes is not known: {}",
                     error.message
@@ -112,12 +122,26 @@ impl Service {
         visitor.unwrap_or_default()
     }
 
+    /// What the sender of a request uses, where that is counted.
+    pub(crate) fn use_of(&self, request: &Request) -> Option<Use> {
+        let source = self.visitors.source(request);
+        self.visitors.use_of(&source, &self.visitor(request))
+    }
+
     /// Does slow work for `request` on a thread of its own, which ends with the answer. The workers stay free.
     pub(crate) fn spawn(
         self: &Arc<Self>,
         request: Request,
         work: impl FnOnce(Request) + Send + 'static,
     ) {
+        let uses = self.use_of(&request);
+        let of_visitor = uses.map(|uses| uses.requests.take(REQUESTS_OF_ONE));
+        if matches!(of_visitor, Some(None)) {
+            let busy = ApiError::too_many(format!(
+                "{REQUESTS_OF_ONE} requests of yours are at work already; wait for one to end"
+            ));
+            return request.respond(Response::error(&busy));
+        }
         let Some(permit) = self.threads.take(MAX_THREADS) else {
             let busy = ApiError::too_many(format!(
                 "{MAX_THREADS} requests are at work already; wait for one to end"
@@ -128,7 +152,7 @@ impl Service {
             .name("sql".into())
             .stack_size(STACK)
             .spawn(move || {
-                let _permit = permit;
+                let _permits = (permit, of_visitor);
                 work(request);
             });
         if let Err(error) = spawned {
@@ -140,6 +164,7 @@ impl Service {
     pub(crate) fn with_spare_conn<T>(
         &self,
         client: &CancelToken,
+        uses: Option<&Use>,
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
         let nobody = Owner::default();
@@ -151,6 +176,7 @@ impl Service {
             database: None,
             enters: None,
             running: &entry.running,
+            of_visitor: uses.map(|uses| &uses.connections),
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(checkout_error)?;
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
@@ -165,6 +191,31 @@ impl Service {
         outcome.map_err(|error| api_error(&error))
     }
 
+    /// Whether the time of the temporary account is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.guest.as_ref().is_some_and(|guest| guest.is_over())
+    }
+
+    /// Begins to drop the temporary account, where there is one; the channel closes when that is done.
+    pub(crate) fn begin_end_of_guest(&self) -> Option<Receiver<()>> {
+        let guest = self.guest.clone()?;
+        let (done, is_done) = crossbeam_channel::bounded(0);
+        let spawned = std::thread::Builder::new()
+            .name("db-guest".into())
+            .stack_size(STACK)
+            .spawn(move || {
+                let _done: Sender<()> = done;
+                guest.end();
+            });
+        match spawned {
+            Ok(_) => Some(is_done),
+            Err(error) => {
+                log::warn!("no thread to drop the guest's account: {error}");
+                None
+            }
+        }
+    }
+
     /// Ends all statements and connections.
     pub(crate) fn shut_down(self: &Arc<Self>) {
         for running in self.running.filter(|_, _| true) {
@@ -175,6 +226,10 @@ impl Service {
 
     /// Ends everything that has lasted too long.
     fn round(self: &Arc<Self>) {
+        if self.guest.as_ref().is_some_and(|guest| guest.is_due()) {
+            self.shut_down();
+            drop(self.begin_end_of_guest());
+        }
         if let Some(limit) = self.options.query_timeout {
             for running in self.running.filter(|_, running| running.age() > limit) {
                 stop_in_background(running, StopCause::TimedOut, self.connector.clone());

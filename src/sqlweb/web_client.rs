@@ -13,9 +13,11 @@ use super::auth::Auth;
 use super::conn::{Connector, readonly};
 use super::error::DbError;
 use super::gate::Calls;
+use super::guest::{self, Guest};
 use super::hints::hint;
 use super::options::Options;
 use super::service::{self, Service};
+use super::visitors::Visitors;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
@@ -30,6 +32,9 @@ const WORKERS: usize = 2;
 /// Time that statements which were told to stop have for it after the HTTP side has ended, so that none goes on in a
 /// server that obeys. With the time that the HTTP side takes it stays below 2 s.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// Time at the end for what is left of dropping a guest's account; the next start does it otherwise.
+const GUEST_TIMEOUT: Duration = Duration::from_millis(600);
 
 /// A web client that is being served.
 pub struct WebClient {
@@ -57,6 +62,13 @@ pub enum StartError {
         /// Whether the account was refused.
         is_denied: bool,
     },
+    /// The temporary account cannot be had.
+    Guest {
+        /// What happened.
+        message: String,
+        /// What to try.
+        hint: String,
+    },
     /// The address to listen on cannot be had.
     Listen(String),
     /// The system refused a thread or a socket.
@@ -66,7 +78,9 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Database { message, .. } => write!(f, "plugin error: {message}"),
+            Self::Database { message, .. } | Self::Guest { message, .. } => {
+                write!(f, "plugin error: {message}")
+            }
             Self::Listen(message) | Self::System(message) => write!(f, "plugin error: {message}"),
         }
     }
@@ -76,9 +90,10 @@ impl std::error::Error for StartError {}
 
 impl StartError {
     /// What to try, where there is something to try.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Database { hint, .. } => *hint,
+            Self::Guest { hint, .. } => Some(hint),
             Self::Listen(_) => Some("name another address with --listen HOST:PORT"),
             Self::System(_) => None,
         }
@@ -107,6 +122,18 @@ impl From<DbError> for StartError {
     }
 }
 
+impl From<guest::Failure> for StartError {
+    fn from(failure: guest::Failure) -> Self {
+        match failure {
+            guest::Failure::Db(error) => error.into(),
+            guest::Failure::No(no) => Self::Guest {
+                message: no.to_string(),
+                hint: no.hint,
+            },
+        }
+    }
+}
+
 /// Connects to the database and serves the web client.
 pub fn start(options: Options) -> Result<WebClient, StartError> {
     start_with(options, &|address| TcpListener::bind(address))
@@ -117,6 +144,59 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClien
     let options = Arc::new(options);
     let connector = Arc::new(Connector::new(options.clone()));
     meet_server(&connector, options.readonly)?;
+    let (options, connector, guest) = as_guest(options, connector)?;
+    let started = serve(options, connector, guest.clone(), bind);
+    if let (Err(_), Some(guest)) = (&started, guest) {
+        guest.end();
+    }
+    started
+}
+
+/// The names of the databases that can be lent, of the tables of one, or of the columns of a table.
+pub(crate) fn objects(options: Options, within: &[String]) -> Result<Vec<String>, StartError> {
+    let connector = Arc::new(Connector::new(Arc::new(options)));
+    let mut conn = connector.connect()?;
+    Ok(guest::objects(&mut conn.driver, within)?)
+}
+
+/// Drops guests' accounts that were left on the database server.
+pub(crate) fn sweep(options: Options) {
+    let options = Arc::new(options);
+    if let Some(home) = &options.home {
+        guest::sweep_left(&Arc::new(Connector::new(options.clone())), &options, home);
+    }
+}
+
+type Account = (Arc<Options>, Arc<Connector>, Option<Arc<Guest>>);
+
+/// What everything is done with: a temporary account where one is asked for. Sweeps what earlier ones have left.
+fn as_guest(options: Arc<Options>, connector: Arc<Connector>) -> Result<Account, StartError> {
+    let Some(home) = &options.home else {
+        return match options.guest {
+            None => Ok((options, connector, None)),
+            Some(_) => Err(StartError::System(
+                "a temporary account needs a per-user directory for its record".into(),
+            )),
+        };
+    };
+    let Some(wanted) = &options.guest else {
+        guest::sweep_left(&connector, &options, home);
+        return Ok((options, connector, None));
+    };
+    let (guest, of_guest) = guest::begin(&connector, &options, wanted, home)?;
+    let options = Arc::new(of_guest);
+    let connector = Arc::new(Connector::new(options.clone()));
+    let guest = Arc::new(guest);
+    meet_server(&connector, options.readonly).inspect_err(|_| guest.end())?;
+    Ok((options, connector, Some(guest)))
+}
+
+fn serve(
+    options: Arc<Options>,
+    connector: Arc<Connector>,
+    guest: Option<Arc<Guest>>,
+    bind: Binding<'_>,
+) -> Result<WebClient, StartError> {
     let listener = listen(options.listen, bind)?;
     let addr = listener.local_addr().map_err(system)?;
     let hosts = host_policy(&options, addr)?;
@@ -131,7 +211,8 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClien
         workers: WORKERS,
         limits: Limits::default(),
     };
-    let service = Arc::new(Service::new(options, connector, access));
+    let visitors = Visitors::new(addr.port(), hosts.clone(), options.is_shared);
+    let service = Arc::new(Service::new(options, connector, access, guest, visitors));
     let server = Server::start(config, Arc::new(Routes::new(&service))).map_err(system)?;
     let watcher = watcher(&service)?;
     let url = format!("http://{}/", shown(addr));
@@ -183,6 +264,12 @@ impl WebClient {
         self.service.connector.missed()
     }
 
+    /// Whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
+    /// from.
+    pub fn believe_origins(&self, is_ours: bool) {
+        self.service.visitors.believe(is_ours);
+    }
+
     /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code
     /// of [`auth_url`](Self::auth_url) stays.
     pub fn set_guest_code(&self, code: &str) {
@@ -193,6 +280,8 @@ impl WebClient {
 
     /// Stops accepting, ends what runs, and returns when that is done: within 2 s.
     pub fn stop(mut self) {
+        // At the same time, as all has to end within 2 s.
+        let guest = self.service.begin_end_of_guest();
         self.service.shut_down();
         if let Some(server) = self.server.take() {
             server.stop();
@@ -203,6 +292,10 @@ impl WebClient {
             let _ = thread.join();
         }
         self.service.sessions.close_all();
+        if let Some(guest) = guest {
+            // Who comes first: its end, or the end of the time.
+            let _ = guest.recv_timeout(GUEST_TIMEOUT);
+        }
     }
 }
 

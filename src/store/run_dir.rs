@@ -1,6 +1,6 @@
 //! A private directory for one process's sockets.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -55,6 +55,12 @@ impl RunDir {
                 Err(Error::io("lock", &path)(error))
             }
         }
+    }
+
+    /// Whether a living process has the run directory `dir`.
+    pub fn is_held(dir: &Path) -> bool {
+        let is_locked = |lock: File| matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+        is_own_directory(dir) && File::open(dir.join(LOCK)).is_ok_and(is_locked)
     }
 
     /// The path of the directory.

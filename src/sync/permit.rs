@@ -8,6 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct Permits(Arc<AtomicUsize>);
 
 impl Permits {
+    /// How many are out.
+    pub(crate) fn out(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
     /// One more, unless `most` are out.
     pub(crate) fn take(&self, most: usize) -> Option<Permit> {
         let step = |out: usize| (out < most).then_some(out + 1);
@@ -22,6 +27,13 @@ impl Permits {
 #[derive(Debug)]
 #[must_use = "it counts until it is dropped"]
 pub(crate) struct Permit(Arc<AtomicUsize>);
+
+impl Permit {
+    /// Whether it is one of these.
+    pub(crate) fn is_of(&self, permits: &Permits) -> bool {
+        Arc::ptr_eq(&self.0, &permits.0)
+    }
+}
 
 impl Drop for Permit {
     fn drop(&mut self) {

@@ -187,6 +187,11 @@ fn the_server_keeps_to_its_description() {
         check("DELETE", &format!("{servers}{query}"), servers, None);
     }
     check("DELETE", &format!("{servers}?url={encoded}"), servers, None);
+    let objects = "/api/guest/objects";
+    let nobody = json!({"protocol": "mysql", "ip": "127.0.0.1", "port": free_port()});
+    for body in [json!({"id": "none"}), json!({"id": id}), json!([]), nobody] {
+        check("POST", objects, objects, Some(body));
+    }
     check("GET", "/api/plugins", "/api/plugins", None);
     check("GET", "/api/version", "/api/version", None);
     check(

@@ -10,6 +10,7 @@ mod api;
 mod app_command;
 mod connect;
 mod database;
+mod guest;
 mod health;
 mod home_gateway;
 mod hostile;

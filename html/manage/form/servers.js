@@ -1,11 +1,10 @@
 // The dialog behind the pill of the top bar: the servers that are known, each with its main tunnel.
 import { fill, h, icon } from '../../common/dom.js';
-import { formatMs } from '../../common/figures.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { notify } from '../../common/announce.js';
 import { HOST_KEY_CHANGED, fingerprints, isHostKey } from '../board/hostkey.js';
 import { hostOf } from '../core/links.js';
-import { failureClass, formatWait } from '../core/status.js';
+import { failureClass, formatWait, latencyText } from '../core/status.js';
 import { openServerForm } from './serverform.js';
 
 const STATUSES = ['connected', 'connecting', 'failed'];
@@ -181,7 +180,7 @@ function statusOf({ status = '' }) {
 function figures(server) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = server.main_tunnel ?? {};
   const word = { idle: 'not in use' }[statusOf(server)] ?? statusOf(server);
-  return [word, Number.isFinite(latency) && formatMs(latency ?? 0), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && 'enrol token saved'].filter(Boolean).join(' · ');
+  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && 'enrol token saved'].filter(Boolean).join(' · ');
 }
 
 /** @param {Server} server */

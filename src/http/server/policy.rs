@@ -88,6 +88,11 @@ impl HostPolicy {
         }
     }
 
+    /// Whether a `Host` is this machine's own name of a server on `port`, and none that was allowed besides.
+    pub fn is_own(&self, host: &str, port: u16) -> bool {
+        Name::parse(host.as_bytes()).is_some_and(|name| name.is_loopback(port))
+    }
+
     /// Whether a `Host` names one that visitors use with `https`.
     pub fn is_https(&self, host: &str) -> bool {
         let https = self.https.read();

@@ -154,7 +154,7 @@ pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError
 }
 
 /// All wrong fields, in the message and by name.
-fn wrong(invalid: &Invalid) -> ApiError {
+pub(super) fn wrong(invalid: &Invalid) -> ApiError {
     let fields: Map<String, Value> = invalid
         .fields()
         .map(|(name, why)| (name.to_owned(), Value::from(why)))

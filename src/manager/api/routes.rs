@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, listeners, remotes, servers, shares};
+use super::{apps, connections, guest, listeners, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -37,6 +37,13 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             assets::page(request, "manage/index.html")
         })
         .on(Method::Get, "/assets/*", assets::asset)
+        .on(Method::Get, "/docs", |request| {
+            assets::page(request, "docs/index.html")
+        })
+        .on(Method::Get, "/docs/{page}", |request| {
+            let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
+            assets::page(request, &name)
+        })
         .on(Method::Get, "/api/openapi.json", |request| {
             request.respond(Response::new(200, "application/json", OPENAPI));
         })
@@ -69,6 +76,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         )
         .on(Method::Get, "/api/status/{id}", on(connections::status))
         .on(Method::Post, "/api/retry/{id}", on(connections::retry))
+        .on(Method::Post, "/api/guest/objects", writing(guest::objects))
         .on(Method::Post, "/api/trust", writing(remotes::trust))
         .on(Method::Post, "/api/reset", writing(remotes::reset))
         .on(Method::Get, "/api/tunnel", on(remotes::tunnels))

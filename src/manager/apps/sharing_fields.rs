@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::sharing::{Given, SharingInput, TARGETS_HOST, VISITORS_HOST};
 use crate::net::Cidr;
 use crate::net::authority::{is_host, port, split};
+use crate::plugin::Grant;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
 /// Their names.
@@ -132,14 +133,13 @@ fn network(text: &str) -> Result<String, String> {
 }
 
 fn grant(text: &str) -> Result<String, String> {
-    let is_plain = !text.is_empty()
-        && text.chars().count() <= GRANT_CAP
-        && !text.chars().any(char::is_control);
-    if is_plain {
-        Ok(text.to_owned())
-    } else {
-        Err("must hold grants such as 'shop.*' or 'shop.customers(id,name)'".to_owned())
+    if text.chars().count() > GRANT_CAP || text.chars().any(char::is_control) {
+        return Err(format!(
+            "must hold grants of at most {GRANT_CAP} characters, without control characters"
+        ));
     }
+    let grant = Grant::parse(text).map_err(|wrong| wrong.to_string())?;
+    Ok(grant.to_string())
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> 
     Job {
         sql: fields.required("sql"),
         reader,
+        uses: service.use_of(request),
         db: fields.optional("db"),
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {

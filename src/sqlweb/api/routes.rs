@@ -68,6 +68,7 @@ impl Handler for Routes {
         log_request(&request);
         match &self.service.access {
             Some(access) if !may_pass(access, &request) => turn_away(request),
+            _ if self.service.is_over() && request.path().starts_with("/api/") => over(request),
             _ => self.router.handle(request),
         }
     }
@@ -105,6 +106,13 @@ fn turn_away(request: Request) {
     request.respond(response);
 }
 
+fn over(request: Request) {
+    let over = ApiError::forbidden(
+        "the time of this access is over, and its account on the database server is gone; ask its owner for more time",
+    );
+    request.respond(Response::error(&over));
+}
+
 /// The sign-in page, and the exchange of a code: from the link (`?code=`), the page's form, or JSON.
 fn auth(service: &Arc<Service>, request: Request) {
     let Some(access) = &service.access else {
@@ -116,7 +124,8 @@ fn auth(service: &Arc<Service>, request: Request) {
     let Some(code) = code_of(&request, by_script) else {
         return assets::page(request, "sql/signin.html");
     };
-    match access.enter(&code, request.peer(), access.is_secure(&request)) {
+    let source = service.visitors.source(&request).counted_as(request.peer());
+    match access.enter(&code, source, access.is_secure(&request)) {
         Outcome::SignedIn(cookie) => {
             let response = if by_script {
                 Response::ok(json!({"signed_in": true}))
@@ -229,11 +238,12 @@ fn catalogue_answer<const N: usize>(
     }
     let shared = service.clone();
     service.spawn(request, move |request| {
-        let client = request.client().clone();
-        let response = match shared.with_spare_conn(&client, |conn| ask(conn, &named)) {
-            Ok(data) => Response::ok(data),
-            Err(error) => Response::error(&found_status(error)),
-        };
+        let (client, uses) = (request.client().clone(), shared.use_of(&request));
+        let response =
+            match shared.with_spare_conn(&client, uses.as_ref(), |conn| ask(conn, &named)) {
+                Ok(data) => Response::ok(data),
+                Err(error) => Response::error(&found_status(error)),
+            };
         request.respond(response);
     });
 }

@@ -32,7 +32,7 @@ struct AbandonedConn {
     next: Instant,
     /// When it was last listed; at first, when it was given up.
     seen: Instant,
-    _permit: Option<Permit>,
+    _permits: [Option<Permit>; 2],
 }
 
 impl AbandonedConn {
@@ -50,7 +50,7 @@ impl AbandonedConn {
 
 impl AbandonedConns {
     /// Adds one; the next round looks for it.
-    pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permit: Option<Permit>) {
+    pub(super) fn add(&self, id: u64, server: Option<Arc<str>>, permits: [Option<Permit>; 2]) {
         let now = Instant::now();
         self.all.lock().push(AbandonedConn {
             id,
@@ -58,7 +58,7 @@ impl AbandonedConns {
             since: now,
             next: now,
             seen: now,
-            _permit: permit,
+            _permits: permits,
         });
     }
 

@@ -98,6 +98,14 @@ impl Connector {
         Ok(conn)
     }
 
+    /// The same for work on the server's accounts, each answer within `time`.
+    pub(crate) fn administer(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
+        let mut conn = self.connect_with(None, time)?;
+        conn.socket.set_read_timeout(Some(time));
+        self.question.ask(&mut conn)?;
+        Ok(conn)
+    }
+
     /// Shuts down those that are not. The answer to a short question may be without end.
     pub(crate) fn end_overdue_controls(&self) {
         let now = Instant::now();
@@ -116,7 +124,8 @@ impl Connector {
     pub(crate) fn give_up(&self, conn: DbConn) {
         conn.socket.shut_down();
         drop((conn.driver, conn.socket));
-        self.abandoned.add(conn.id, conn.server, conn.permit);
+        let permits = [conn.permit, conn.of_visitor];
+        self.abandoned.add(conn.id, conn.server, permits);
     }
 
     fn permit(&self) -> Result<Permit, DbError> {
@@ -181,6 +190,7 @@ impl Connector {
             has_tls,
             told: LastTold::default(),
             permit,
+            of_visitor: None,
         })
     }
 

@@ -46,6 +46,8 @@ pub(crate) struct DbConn {
     pub(super) told: LastTold,
     /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
     pub(super) permit: Option<Permit>,
+    /// Its permit among those of the visitor whose session has it, or whose statement runs on it.
+    pub(super) of_visitor: Option<Permit>,
 }
 
 /// A server's name for itself.

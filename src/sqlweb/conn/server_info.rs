@@ -101,7 +101,7 @@ const MAX_ROLES: usize = 32;
 
 /// The account's grants and those of every role that it may take, one text a line; empty when the server refuses to
 /// tell them. With whether the connection was left in a role.
-fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, bool), DbError> {
+pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, bool), DbError> {
     let mut all = show_grants(conn)?;
     let roles: Vec<String> = all.iter().filter_map(|g| granted_role(g)).collect();
     if roles.is_empty() {
@@ -180,7 +180,7 @@ fn grant_writes(grant: &str) -> bool {
 
 /// The text with everything in backquotes, and column lists such as that of `SELECT (a, b)`, turned into spaces byte by
 /// byte, so that no name is taken for a word.
-fn masked(grant: &str) -> String {
+pub(crate) fn masked(grant: &str) -> String {
     let (mut quoted, mut depth) = (false, 0usize);
     let mut mask = |byte: u8| {
         match byte {

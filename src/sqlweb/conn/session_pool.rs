@@ -13,7 +13,8 @@ use super::running::RunningStatement;
 use super::socket_handle::Peeked;
 use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sqlweb::limits::CONNECTIONS_OF_ONE;
+use crate::sync::{Condvar, Mutex, MutexGuard, Permit, Permits};
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
@@ -150,6 +151,8 @@ pub(crate) struct CheckoutRequest<'a> {
     pub(crate) enters: Option<&'a str>,
     /// The statement, which holds the connection from the first word on it.
     pub(crate) running: &'a RunningStatement,
+    /// The connections of the visitor, where they are counted.
+    pub(crate) of_visitor: Option<&'a Permits>,
 }
 
 impl SessionPool {
@@ -225,6 +228,7 @@ impl SessionPool {
     }
 
     fn spare(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
+        let mut permit = self.of_visitor(wanted)?;
         loop {
             let idle = {
                 let mut state = self.lock();
@@ -235,15 +239,37 @@ impl SessionPool {
             let mut lease = Lease::new(self, None);
             let Some(mut idle) = idle else {
                 lease.take(self.fresh()?, wanted);
+                lease.conn().of_visitor = permit;
                 return Ok(lease);
             };
             wanted.running.hold(&idle.conn.socket);
             // In read-only mode it was made as new when it came back.
             if idle.is_alive() && (self.stateless || self.renew(&mut idle.conn).is_ok()) {
                 lease.take(idle.conn, wanted);
+                lease.conn().of_visitor = permit.take();
                 return Ok(lease);
             }
         }
+    }
+
+    /// One more connection of the visitor's; at the cap an idle one of their own, with nothing at stake, gives way.
+    fn of_visitor(&self, wanted: &CheckoutRequest<'_>) -> Result<Option<Permit>, DbError> {
+        let Some(permits) = wanted.of_visitor else {
+            return Ok(None);
+        };
+        for _ in 0..MAX_EVICTIONS {
+            if let Some(permit) = permits.take(CONNECTIONS_OF_ONE) {
+                return Ok(Some(permit));
+            }
+            let is_theirs = |conn: &DbConn| {
+                let permit = conn.of_visitor.as_ref();
+                permit.is_some_and(|permit| permit.is_of(permits))
+            };
+            if !self.evict_session(is_theirs) {
+                break;
+            }
+        }
+        Err(DbError::VisitorBusy)
     }
 
     /// A connection as new; where sessions hold nothing it was made so when it came back.
@@ -273,8 +299,17 @@ impl SessionPool {
             drop(spare);
             return true;
         }
+        drop(state);
+        self.evict_session(|_| true)
+    }
+
+    /// Closes the connection of the session that was idle for longest, of those that have nothing at stake and `may` go.
+    fn evict_session(&self, may: impl Fn(&DbConn) -> bool) -> bool {
+        let mut state = self.lock();
         let idle_since = |(owner, slot): (&Owner, &SessionSlot)| match slot {
-            SessionSlot::Idle(idle) if !idle.conn.has_state => Some((idle.since, owner.clone())),
+            SessionSlot::Idle(idle) if !idle.conn.has_state && may(&idle.conn) => {
+                Some((idle.since, owner.clone()))
+            }
             _ => None,
         };
         let idle = state.sessions.iter().filter_map(idle_since);
@@ -307,7 +342,9 @@ impl SessionPool {
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
             }
         }
+        let permit = self.of_visitor(wanted)?;
         lease.take(self.fresh()?, wanted);
+        lease.conn().of_visitor = permit;
         let Some(was_in) = lease.database.take() else {
             return Ok(lease);
         };
@@ -385,7 +422,11 @@ impl PoolState {
             if self.spares.len() >= SPARES {
                 return conn;
             }
-            let spare = conn.map(|conn| IdleConn::now(conn, database));
+            let spare = conn.map(|mut conn| {
+                // Nobody's from here on.
+                conn.of_visitor = None;
+                IdleConn::now(conn, database)
+            });
             self.spares.extend(spare);
             return None;
         };

@@ -72,6 +72,7 @@ pub(crate) fn execute(
         database: job.db.as_deref(),
         enters: classified.as_ref().ok().and_then(Classified::enters),
         running: &entry.running,
+        of_visitor: job.uses.as_ref().map(|uses| &uses.connections),
     };
     let mut lease = service
         .sessions

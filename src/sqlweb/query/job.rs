@@ -1,6 +1,8 @@
 //! One statement as a request asks for it.
 
 use crate::sqlweb::conn::Owner;
+use crate::sqlweb::visitors::Use;
+
 /// One statement as a request has it.
 pub(crate) struct Job {
     /// The text.
@@ -13,4 +15,6 @@ pub(crate) struct Job {
     pub(crate) owner: Owner,
     /// Who reads its rows: the visitor, or else where the request came from.
     pub(crate) reader: String,
+    /// What they use, where that is counted.
+    pub(crate) uses: Option<Use>,
 }

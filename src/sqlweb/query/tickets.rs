@@ -86,6 +86,7 @@ mod tests {
         Export {
             job: Job {
                 reader: String::new(),
+                uses: None,
                 sql: "x".repeat(sql),
                 db: None,
                 query_id: None,

@@ -76,7 +76,7 @@ fn every_state_is_accessible_in_every_look() {
     ] {
         board.wait_status(id, status);
     }
-    let auth = format!("{} [data-url=auth]", card(&ids[3]));
+    let auth = format!("{} [data-open]", card(&ids[3]));
     let auth = board
         .page
         .eval(&format!("document.querySelector('{auth}').href"));
@@ -153,9 +153,14 @@ fn a_database_shows_how_it_is_protected_and_where_it_is_here() {
     };
     board.wait_status(&id, "connected");
     assert_eq!(board.page.texts(".badge"), ["Invisible", "Read-Only"]);
-    board
-        .page
-        .wait_for("/^http:\\/\\/(127|localhost)/.test(eyes.first('[data-url=local]')?.href)");
+    board.page.click("[data-more]");
+    let here = "Open here, past the tunnel";
+    board.page.wait_for(&format!(
+        "eyes.first('.menu').innerText.includes({})",
+        json!(here)
+    ));
+    look(&board, "database-menu");
+    board.page.press("Escape");
     look(&board, "database");
 }
 

@@ -11,4 +11,7 @@ mod keyboard;
 mod looks;
 mod outage;
 mod servers;
+mod sharerow;
 mod sharing;
+mod table;
+mod truth;

@@ -4,9 +4,11 @@ mod prompt;
 mod settings;
 mod share;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
@@ -17,13 +19,16 @@ use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
 use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
-use crate::sqlweb::{self, Options, Target, TlsMode, WebClient};
+use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use settings::Settings;
-use share::{ShareRequest, Sharing};
+use share::ShareRequest;
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
+
+/// How long a statement may run where the web client is shared and nothing is said.
+const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(crate) struct MySql;
@@ -52,13 +57,14 @@ impl Plugin for MySql {
         let opens = !parsed.has(&NO_OPEN);
         let share = settings.share.take();
         let mut options = settings.ask()?;
+        options.is_shared = share.is_some();
         print(&connecting(&options))?;
         // After the questions, where most of the signals that end a start come.
-        let run_dir = serve::run_dir(DataDir::locate().ok().as_ref(), &watch)?;
+        options.home = DataDir::locate().ok();
+        let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
         options.run_dir = run_dir.path().to_owned();
         let shared = share.map(|request| Share {
-            request,
-            name: format!("mysql {}", options.target),
+            request: request.of(&options.target),
             run_dir: run_dir.path().to_owned(),
         });
         let (readonly, running) = (options.readonly, sqlweb::start(options));
@@ -69,35 +75,60 @@ impl Plugin for MySql {
     }
 
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
-        let options = Options {
-            target: Target::Tcp {
-                host: database.host,
-                port: database.port,
-            },
-            user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
-            password: database.password,
-            database: database.name,
-            readonly: database.readonly,
-            invisible: database.invisible,
-            listen: None,
-            allow_hosts: Vec::new(),
-            tls: TlsMode::default(),
-            query_timeout: None,
-            check_other_users: database.check_other_users,
-            run_dir: database.run_dir,
-        };
-        match sqlweb::start_with(options, &*database.bind) {
-            Ok(running) => Ok(Box::new(Client(running))),
+        let bind = database.bind.clone();
+        match sqlweb::start_with(options(database), &*bind) {
+            Ok(running) => Ok(Box::new(Client(Arc::new(running)))),
             Err(error) => Err(NotServed {
-                message: printable(&error.to_string()),
+                message: printable(&described(&error)),
                 is_denied: error.is_denied(),
             }),
         }
     }
+
+    fn objects(&self, database: Database, within: &[String]) -> Result<Vec<String>, String> {
+        let found = sqlweb::objects(options(database), within);
+        found.map_err(|error| printable(&described(&error)))
+    }
+
+    fn sweep(&self, database: Database) {
+        sqlweb::sweep(options(database));
+    }
+}
+
+/// What a web client for a database of somebody's application is started with.
+fn options(database: Database) -> Options {
+    Options {
+        target: Target::Tcp {
+            host: database.host,
+            port: database.port,
+        },
+        user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
+        password: database.password,
+        database: database.name,
+        readonly: database.readonly,
+        invisible: database.invisible,
+        listen: None,
+        allow_hosts: Vec::new(),
+        tls: TlsMode::default(),
+        is_shared: true,
+        query_timeout: Some(SHARED_QUERY_TIMEOUT),
+        guest: database.guest,
+        home: Some(database.home),
+        check_other_users: database.check_other_users,
+        run_dir: database.run_dir,
+    }
+}
+
+/// The error, and of one that somebody else can mend, what to do.
+fn described(error: &StartError) -> String {
+    match error {
+        StartError::Guest { hint, .. } => format!("{error}; {hint}"),
+        _ => error.to_string(),
+    }
 }
 
 /// A web client for an application.
-struct Client(WebClient);
+struct Client(Arc<WebClient>);
 
 impl Served for Client {
     fn address(&self) -> SocketAddr {
@@ -122,6 +153,10 @@ impl Served for Client {
         self.0.hosts().disallow(host);
     }
 
+    fn believe_origins(&self, is_ours: bool) {
+        self.0.believe_origins(is_ours);
+    }
+
     fn sign_in(&self) -> SignIn {
         let sign_in = self.0.sign_in();
         Arc::new(move || sign_in().map_err(|error| printable(&error)))
@@ -131,8 +166,11 @@ impl Served for Client {
         self.0.missed()
     }
 
+    /// Unless somebody else has it too, who stops it.
     fn stop(self: Box<Self>) {
-        self.0.stop();
+        if let Some(client) = Arc::into_inner(self.0) {
+            client.stop();
+        }
     }
 }
 
@@ -158,8 +196,6 @@ fn connecting(options: &Options) -> String {
 /// What `--share` asks for.
 struct Share {
     request: ShareRequest,
-    /// What the server is told that it is.
-    name: String,
     run_dir: PathBuf,
 }
 
@@ -173,57 +209,42 @@ fn run_client(
 ) -> Result<(), Failure> {
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
-    let mut sharing = None;
-    let ended = print(&announcement(&running, readonly, share.is_some())).and_then(|()| {
+    let running = Arc::new(running);
+    let mut alone = None;
+    let ended = announce(&running, readonly, share.as_ref()).and_then(|()| {
         if opens {
             browser::open(&running.url);
         }
-        if let Some(share) = share {
-            sharing = begin(share, &running, &stopped)?;
-            if sharing.is_none() {
-                return Ok(());
-            }
-        }
-        // An error means that nobody can send any more; ending is right then too.
-        let _ = stopped.recv();
-        Ok(())
+        let Some(share) = share else {
+            // An error means that nobody can send any more; ending is right then too.
+            let _ = stopped.recv();
+            return Ok(());
+        };
+        let home = serve::data_dir()?;
+        share.request.warn();
+        let shared = share.request.run(&home, &running, &share.run_dir, &stopped);
+        alone = shared.0;
+        shared.1
     });
     serve::stop_in_time(move || {
-        if let Some(sharing) = sharing {
-            sharing.stop();
+        if let Some(alone) = alone {
+            alone.stop();
         }
-        running.stop();
+        Box::new(Client(running)).stop();
     });
     ended
 }
 
-/// Shares the client and says where. None where the signal came first.
-fn begin(
-    share: Share,
-    running: &WebClient,
-    stopped: &Receiver<()>,
-) -> Result<Option<Sharing>, Failure> {
-    let home = serve::data_dir()?;
-    share.request.warn();
-    let (target, run_dir) = (running.address(), &share.run_dir);
-    let Some(sharing) = share
-        .request
-        .begin(home, target, share.name, run_dir, stopped)?
-    else {
-        return Ok(None);
-    };
-    let shared = &sharing.shared;
-    running.set_guest_code(&shared.code);
-    if let Some(Err(error)) = shared
-        .host()
-        .map(|host| allow(running, &host, shared.is_https()))
-    {
-        log::warn!("the web client is not served under the site's name: {error}");
+/// Where the client is on this machine: with `--json` that is not the output.
+fn announce(running: &WebClient, readonly: bool, share: Option<&Share>) -> Result<(), Failure> {
+    let text = announcement(running, readonly, share.is_some());
+    match share {
+        Some(share) if share.request.teller.is_json() => {
+            let _ = std::io::stderr().lock().write_all(text.as_bytes());
+            Ok(())
+        }
+        _ => print(&text),
     }
-    let auth = shared.auth_url.as_deref();
-    let auth = auth.map_or(String::new(), |url| format!("Auth URL: {url}\n"));
-    print(&format!("Site URL: {}\n{auth}", shared.site_url))?;
-    Ok(Some(sharing))
 }
 
 /// The local link is called so where there is another one.

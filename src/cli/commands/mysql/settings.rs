@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use super::SHARED_QUERY_TIMEOUT;
 use super::prompt::{self, Credentials, Given, Stdin};
 use super::share::ShareRequest;
 use crate::cli::args::command::Parsed;
@@ -71,7 +72,8 @@ impl Settings {
             query_timeout: parsed
                 .value(&QUERY_TIMEOUT)
                 .map(|text| seconds(&text))
-                .transpose()?,
+                .transpose()?
+                .or(share.as_ref().map(|_| SHARED_QUERY_TIMEOUT)),
             check_other_users: !parsed.has(&ALLOW_OTHER_USERS),
             share,
         })
@@ -114,9 +116,12 @@ impl Settings {
             listen: self.listen,
             allow_hosts: self.allow_hosts,
             tls: self.tls,
+            is_shared: false,
             query_timeout: self.query_timeout,
             check_other_users: self.check_other_users,
             run_dir: PathBuf::new(),
+            guest: None,
+            home: None,
         }
     }
 }

@@ -1,0 +1,70 @@
+//! What a guest's account could be let read, for who picks from a list.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::answer::{Answer, failed};
+use super::apps::wrong;
+use crate::http::{ApiError, Request, Response};
+use crate::manager::app_state::AppState;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::app_input::AppInput;
+use crate::manager::web_client;
+
+/// Characters of a name: MySQL and MariaDB take 64.
+const NAME_CAP: usize = 64;
+
+/// Asks the database of an application, or of a draft of one, for names.
+pub(super) fn objects(core: &Arc<AppState>, request: &Request) -> Answer {
+    let mut body: Map<String, Value> = request.json()?;
+    let within = within(&mut body)?;
+    let app = application(core, body)?;
+    if !app.protocol.is_database() {
+        return Err(ApiError::bad_request("the application is no database"));
+    }
+    let names = web_client::objects(core, &app, &within);
+    let names = names.map_err(|error| ApiError::new(502, error))?;
+    Ok(Response::ok(names))
+}
+
+/// The database, and the table of it, whose names are asked for.
+fn within(body: &mut Map<String, Value>) -> Result<Vec<String>, ApiError> {
+    let mut within = Vec::new();
+    for field in ["database", "table"] {
+        match body.remove(field) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(name)) if (1..=NAME_CAP).contains(&name.chars().count()) => {
+                within.push(name);
+            }
+            Some(_) => {
+                let why = format!("'{field}' must be a text of 1 to {NAME_CAP} characters");
+                return Err(ApiError::bad_request(why));
+            }
+        }
+    }
+    Ok(within)
+}
+
+/// The stored one, changed by what else is there.
+fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfig, ApiError> {
+    let id = body.remove("id");
+    let stored = match id.as_ref().map(Value::as_str) {
+        None => None,
+        Some(Some(id)) => Some(core.apps.find(id).map_err(failed)?),
+        Some(None) => return Err(ApiError::bad_request("'id' must be a text")),
+    };
+    match stored {
+        Some(stored) if body.is_empty() => Ok(stored),
+        stored => {
+            let input = AppInput::parse(&Value::Object(body), core.insecure);
+            let input = input.map_err(|invalid| wrong(&invalid))?;
+            match stored {
+                Some(stored) => Ok(input.replacing(&stored)),
+                None => input
+                    .into_new()
+                    .map_err(|_| ApiError::internal("the system gives no random bytes")),
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What a guest may read, as a person writes it: `shop.*`, `shop.customers`, `shop.customers(id,name)`.
+//!
+//! A name that has one of `` .*,()` `` or a blank in it stands in backquotes, with those inside doubled.
+
+use std::fmt;
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Databases that are the server's own: accounts, passwords and everybody's statements are in them.
+const OF_THE_SERVER: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
+
+/// Characters of a name: MySQL and MariaDB take 64.
+const LONGEST_NAME: usize = 64;
+
+/// What ends a name that has no backquotes.
+const SPECIAL: [char; 6] = ['.', '*', ',', '(', ')', '`'];
+
+/// One thing that a guest may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The database.
+    pub database: String,
+    /// The table or view; all of the database where there is none.
+    pub table: Option<String>,
+    /// Its columns; all of them where this is empty.
+    pub columns: Vec<String>,
+}
+
+/// Why a text is no grant. `Display` says what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidGrant(String);
+
+impl fmt::Display for InvalidGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidGrant {}
+
+impl Grant {
+    /// Reads one grant; the error says what is wrong and shows the three forms.
+    pub fn parse(text: &str) -> Result<Self, InvalidGrant> {
+        let mut reader = Reader(text.chars().peekable());
+        let read = reader.grant().and_then(|grant| grant.checked());
+        read.map_err(|why| {
+            InvalidGrant(format!(
+                "'{text}': {why}; write DATABASE.*, DATABASE.TABLE or DATABASE.TABLE(COLUMN,COLUMN), odd names in `backquotes`"
+            ))
+        })
+    }
+
+    /// Whether a database is not one of the server's own.
+    pub fn can_be_lent(database: &str) -> bool {
+        let is_own = |own: &&str| own.eq_ignore_ascii_case(database);
+        !OF_THE_SERVER.iter().any(|own| is_own(&own))
+    }
+
+    fn checked(self) -> Result<Self, String> {
+        if !Self::can_be_lent(&self.database) {
+            let own = self.database.to_lowercase();
+            return Err(format!("{own} is the server's own and is not lent"));
+        }
+        let mut names = std::iter::once(&self.database)
+            .chain(&self.table)
+            .chain(&self.columns);
+        match names.find(|name| !is_name(name)) {
+            Some(name) if name.is_empty() => Err("a name is empty".into()),
+            Some(_) => Err(format!(
+                "a name has at most {LONGEST_NAME} characters, none of them a control character, and no blank at its end"
+            )),
+            None => Ok(self),
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.chars().count())
+        && !name.chars().any(char::is_control)
+        && !name.ends_with(' ')
+}
+
+/// As it is written, with backquotes where they are needed.
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let database = written(&self.database);
+        let Some(table) = &self.table else {
+            return write!(f, "{database}.*");
+        };
+        write!(f, "{database}.{}", written(table))?;
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        let columns: Vec<String> = self.columns.iter().map(|name| written(name)).collect();
+        write!(f, "({})", columns.join(","))
+    }
+}
+
+fn written(name: &str) -> String {
+    if name.contains(|c: char| SPECIAL.contains(&c) || c.is_whitespace()) {
+        format!("`{}`", name.replace('`', "``"))
+    } else {
+        name.to_owned()
+    }
+}
+
+struct Reader<'a>(Peekable<Chars<'a>>);
+
+impl Reader<'_> {
+    fn grant(&mut self) -> Result<Grant, String> {
+        let database = self.name("a database")?;
+        self.expect('.')?;
+        if self.takes('*') {
+            self.end()?;
+            return Ok(Grant {
+                database,
+                table: None,
+                columns: Vec::new(),
+            });
+        }
+        let table = Some(self.name("a table, or *,")?);
+        let columns = if self.takes('(') {
+            self.columns()?
+        } else {
+            Vec::new()
+        };
+        self.end()?;
+        Ok(Grant {
+            database,
+            table,
+            columns,
+        })
+    }
+
+    fn columns(&mut self) -> Result<Vec<String>, String> {
+        let mut columns: Vec<String> = Vec::new();
+        loop {
+            let column = self.name("a column")?;
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+            if !self.takes(',') {
+                self.expect(')')?;
+                return Ok(columns);
+            }
+        }
+    }
+
+    /// A name with the blanks around it; `what` is expected there.
+    fn name(&mut self, what: &str) -> Result<String, String> {
+        self.blanks();
+        if self.0.next_if_eq(&'`').is_some() {
+            return self.quoted();
+        }
+        let mut name = String::new();
+        while let Some(c) = self
+            .0
+            .next_if(|c| !SPECIAL.contains(c) && !c.is_whitespace())
+        {
+            name.push(c);
+        }
+        if name.is_empty() {
+            return Err(format!("{what} is missing"));
+        }
+        Ok(name)
+    }
+
+    fn quoted(&mut self) -> Result<String, String> {
+        let mut name = String::new();
+        while let Some(c) = self.0.next() {
+            if c == '`' && self.0.next_if_eq(&'`').is_none() {
+                return Ok(name);
+            }
+            name.push(c);
+        }
+        Err("a backquote is not closed".into())
+    }
+
+    fn takes(&mut self, wanted: char) -> bool {
+        self.blanks();
+        self.0.next_if_eq(&wanted).is_some()
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), String> {
+        if self.takes(wanted) {
+            return Ok(());
+        }
+        Err(match self.0.peek() {
+            Some(found) => format!("'{wanted}' is expected where '{found}' stands"),
+            None => format!("'{wanted}' is missing"),
+        })
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.blanks();
+        match self.0.next() {
+            None => Ok(()),
+            Some(more) => Err(format!("nothing is expected where '{more}' stands")),
+        }
+    }
+
+    fn blanks(&mut self) {
+        while self.0.next_if(|c| c.is_whitespace()).is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (String, Option<String>, Vec<String>) {
+        let grant = Grant::parse(text).unwrap();
+        assert_eq!(Grant::parse(&grant.to_string()).unwrap(), grant, "{text}");
+        (grant.database, grant.table, grant.columns)
+    }
+
+    #[test]
+    fn the_three_forms_and_odd_names() {
+        let table = |name: &str| Some(name.to_owned());
+        assert_eq!(read("shop.*"), ("shop".into(), None, vec![]));
+        assert_eq!(
+            read(" shop . customers "),
+            ("shop".into(), table("customers"), vec![])
+        );
+        assert_eq!(
+            read("shop.customers(id, name,id)"),
+            (
+                "shop".into(),
+                table("customers"),
+                vec!["id".into(), "name".into()]
+            )
+        );
+        assert_eq!(
+            read("`a.b`.`c``d(e)`(`f,g`,`*`,h_%)"),
+            (
+                "a.b".into(),
+                table("c`d(e)"),
+                vec!["f,g".into(), "*".into(), "h_%".into()]
+            )
+        );
+        assert_eq!(
+            read("my-db.t'; DROP".split(';').next().unwrap()),
+            ("my-db".into(), table("t'"), vec![])
+        );
+        assert_eq!(read("`*`.`*`").1, table("*"), "a table of that name");
+    }
+
+    #[test]
+    fn what_is_none_says_why() {
+        for (text, why) in [
+            ("", "a database is missing"),
+            ("shop", "'.' is missing"),
+            ("*.*", "a database is missing"),
+            ("shop.", "a table, or *, is missing"),
+            ("shop.*(id)", "nothing is expected where '('"),
+            ("shop.t()", "a column is missing"),
+            ("shop.t(a", "')' is missing"),
+            ("shop.t(a b)", "')' is expected where 'b' stands"),
+            ("shop.t,shop.u", "nothing is expected where ','"),
+            ("`shop.t", "not closed"),
+            ("``.t", "a name is empty"),
+            ("shop.`a\nb`", "control character"),
+            ("MySQL.user", "mysql is the server's own"),
+            ("sys.*", "the server's own"),
+        ] {
+            let error = Grant::parse(text).unwrap_err().to_string();
+            assert!(
+                error.contains(why) && error.contains("DATABASE.*"),
+                "{text}: {error}"
+            );
+        }
+        let long = format!("{}.t", "d".repeat(65));
+        assert!(Grant::parse(&long).is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! The name and the password of a guest's account.
+
+use std::time::{Duration, SystemTime};
+
+use zeroize::Zeroizing;
+
+use crate::store::random;
+
+/// How the names of all of them begin.
+pub(super) const PREFIX: &str = "postern_";
+
+/// Digits of the expiry in a name, in seconds since 1970: enough until the year 2286.
+const EXPIRY_DIGITS: usize = 10;
+
+/// Random characters of a name, 64 bits: with all the rest it has 32, the most that MySQL takes.
+const TAIL: usize = 13;
+
+/// Without vowels, so that no password has a word of a dictionary in it.
+const LOWER: &[u8] = b"bcdfghjkmnpqrstvwxz";
+
+/// What a name is made of: upper and lower case count as one on some systems.
+const OF_NAMES: &[u8] = b"abcdefghjkmnpqrstvwxyz0123456789";
+
+/// An account as the server has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) name: String,
+    pub(super) host: String,
+}
+
+impl Account {
+    /// `'NAME'@'HOST'`.
+    pub(super) fn quoted(&self) -> String {
+        format!("{}@{}", text(&self.name), text(&self.host))
+    }
+}
+
+/// A text in quotes, whatever the session's mode says of backslashes: those that have one are not made here.
+fn text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `postern_` + when it ends + something random.
+pub(super) fn new_name(expires: SystemTime) -> String {
+    let seconds = expires
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let tail: String = drawn::<TAIL>(OF_NAMES);
+    format!("{PREFIX}{seconds:0EXPIRY_DIGITS$}_{tail}")
+}
+
+/// When the account of that name ends; none where the name is not of our making.
+pub(super) fn expiry(name: &str) -> Option<SystemTime> {
+    let (digits, tail) = name.strip_prefix(PREFIX)?.split_once('_')?;
+    let is_ours = digits.len() == EXPIRY_DIGITS
+        && tail.len() == TAIL
+        && tail.bytes().all(|byte| OF_NAMES.contains(&byte));
+    let seconds = digits.parse().ok().filter(|_| is_ours)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// 48 characters, more than 190 random bits: letters of both cases, digits and marks, so that it passes the usual
+/// policies; none of them means anything in SQL.
+pub(super) fn new_password() -> Zeroizing<String> {
+    let lower = Zeroizing::new(drawn::<20>(LOWER));
+    let upper = Zeroizing::new(drawn::<20>(LOWER).to_uppercase());
+    let digits = Zeroizing::new(drawn::<6>(b"0123456789"));
+    Zeroizing::new(format!("{}-{}.{}", *upper, *digits, *lower))
+}
+
+/// Characters of `alphabet`, each as likely as a byte allows.
+fn drawn<const N: usize>(alphabet: &[u8]) -> String {
+    let one = |byte: u8| {
+        let at = usize::from(byte).checked_rem(alphabet.len());
+        let found = at.and_then(|at| alphabet.get(at));
+        char::from(*found.expect("the alphabet is not empty"))
+    };
+    random::bytes::<N>().into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_when_it_ends_and_fits() {
+        let expires = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let name = new_name(expires);
+        assert_eq!(name.len(), 32, "{name}");
+        assert!(name.starts_with("postern_1800000000_"));
+        assert_eq!(expiry(&name), Some(expires));
+        assert_ne!(name, new_name(expires));
+        assert_eq!(new_name(SystemTime::UNIX_EPOCH).len(), 32);
+        for other in [
+            "postern",
+            "postern_1800000000",
+            "postern_1800000000_x",
+            "postern_app",
+            "postern_18000000_0123456789012",
+            "postern_1800000000_012345678901!",
+        ] {
+            assert_eq!(expiry(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_password_has_some_of_each_kind() {
+        let password = new_password();
+        let has = |is: fn(&char) -> bool| password.chars().filter(is).count() >= 2;
+        assert_eq!(password.len(), 48);
+        assert!(has(char::is_ascii_lowercase) && has(char::is_ascii_uppercase));
+        assert!(has(char::is_ascii_digit) && has(char::is_ascii_punctuation));
+        assert!(!password.contains(['\'', '"', '\\', '`']));
+        assert_ne!(*password, *new_password());
+    }
+
+    #[test]
+    fn an_account_is_quoted() {
+        let account = Account {
+            name: "postern_1".into(),
+            host: "it's".into(),
+        };
+        assert_eq!(account.quoted(), "'postern_1'@'it''s'");
+    }
+}

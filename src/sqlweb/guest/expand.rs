@@ -1,0 +1,207 @@
+//! What of a list of grants is there: databases are expanded to their tables, and names are those of the server.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mysql::Conn;
+
+use super::NoGuest;
+use crate::plugin::Grant;
+use crate::sqlweb::catalogue::{literal, text};
+use crate::sqlweb::conn::rows;
+use crate::sqlweb::error::DbError;
+
+/// Tables and views that one guest's account may read: each is a statement at the start.
+const MOST_TABLES: usize = 2000;
+
+/// What a guest may read: by database and table its columns, all where there are none.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Readable(BTreeMap<(String, String), Option<BTreeSet<String>>>);
+
+impl Readable {
+    pub(super) fn add(&mut self, database: &str, table: &str, columns: Option<Vec<String>>) {
+        let key = (database.to_owned(), table.to_owned());
+        let Some(columns) = columns else {
+            self.0.insert(key, None);
+            return;
+        };
+        // What may be read whole stays so.
+        if let Some(known) = self.0.entry(key).or_insert_with(|| Some(BTreeSet::new())) {
+            known.extend(columns);
+        }
+    }
+
+    pub(super) fn tables(
+        &self,
+    ) -> impl Iterator<Item = (&(String, String), Option<&BTreeSet<String>>)> {
+        self.0.iter().map(|(key, columns)| (key, columns.as_ref()))
+    }
+
+    pub(super) fn has_database(&self, database: &str) -> bool {
+        self.0.keys().any(|(known, _)| known == database)
+    }
+
+    /// The only database that it is about.
+    pub(super) fn only_database(&self) -> Option<&str> {
+        let (first, _) = self.0.keys().next()?;
+        let is_first = |(database, _): &(String, String)| database == first;
+        self.0.keys().all(is_first).then_some(first)
+    }
+
+    pub(super) fn has_column(&self, database: &str, table: &str, column: &str) -> bool {
+        let key = (database.to_owned(), table.to_owned());
+        self.0.get(&key).is_some_and(|columns| {
+            columns
+                .as_ref()
+                .is_none_or(|columns| columns.contains(column))
+        })
+    }
+}
+
+/// Looks up every grant; the first inner error says which is of nothing that is there.
+pub(super) fn expand(
+    conn: &mut Conn,
+    grants: &[Grant],
+) -> Result<Result<Readable, NoGuest>, DbError> {
+    let folds = folds_names(conn)?;
+    let mut readable = Readable::default();
+    for grant in grants {
+        let tables: Vec<(String, String)> = tables(conn, &grant.database, folds)?
+            .into_iter()
+            .filter(|(_, table)| {
+                grant
+                    .table
+                    .as_ref()
+                    .is_none_or(|named| is(named, table, folds))
+            })
+            .collect();
+        if tables.is_empty() {
+            return Ok(Err(not_there(&grant.to_string())));
+        }
+        for (database, table) in tables {
+            let columns = match columns_of(conn, grant, (&database, &table))? {
+                Ok(columns) => columns,
+                Err(missing) => return Ok(Err(missing)),
+            };
+            readable.add(&database, &table, columns);
+        }
+    }
+    if readable.0.len() > MOST_TABLES {
+        return Ok(Err(NoGuest::new(
+            format!(
+                "the list comes to {} tables, and {MOST_TABLES} are the most",
+                readable.0.len()
+            ),
+            "list fewer databases, or name the tables",
+        )));
+    }
+    Ok(Ok(readable))
+}
+
+fn not_there(what: &str) -> NoGuest {
+    NoGuest::new(
+        format!("'{what}': there is no such thing that the account may see"),
+        "check the names, in capital and small letters; a database without tables cannot be lent",
+    )
+}
+
+/// The columns as the server calls them: their names are the same in capital and small letters.
+fn columns_of(
+    conn: &mut Conn,
+    grant: &Grant,
+    (database, table): (&str, &str),
+) -> Result<Result<Option<Vec<String>>, NoGuest>, DbError> {
+    if grant.columns.is_empty() {
+        return Ok(Ok(None));
+    }
+    let there = columns(conn, database, table)?;
+    let found = |named: &String| {
+        let same = |there: &&String| there.to_lowercase() == named.to_lowercase();
+        there.iter().find(same).cloned().ok_or_else(|| {
+            let only = Grant {
+                columns: vec![named.clone()],
+                ..grant.clone()
+            };
+            not_there(&only.to_string())
+        })
+    };
+    let all: Result<Vec<String>, NoGuest> = grant.columns.iter().map(found).collect();
+    Ok(all.map(Some))
+}
+
+/// Whether the server takes table names for the same in capital and small letters.
+fn folds_names(conn: &mut Conn) -> Result<bool, DbError> {
+    let answer = rows(conn, "SELECT @@lower_case_table_names <> 0")?;
+    Ok(answer.first().and_then(|row| text(row, 0)).as_deref() == Some("1"))
+}
+
+fn is(named: &str, there: &str, folds: bool) -> bool {
+    named == there || folds && named.to_lowercase() == there.to_lowercase()
+}
+
+/// The database's tables and views with its own name. Sequences hold no data to read.
+fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<(String, String)>, DbError> {
+    let listed = rows(
+        conn,
+        &format!(
+            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} \
+             AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') ORDER BY TABLE_NAME",
+            literal(database)
+        ),
+    )?;
+    let pair = |row: &mysql::Row| Some((text(row, 0)?, text(row, 1)?));
+    let all = listed.iter().filter_map(pair);
+    Ok(all
+        .filter(|(there, _)| is(database, there, folds))
+        .collect())
+}
+
+fn columns(conn: &mut Conn, database: &str, table: &str) -> Result<Vec<String>, DbError> {
+    let listed = rows(
+        conn,
+        &format!(
+            "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} \
+             ORDER BY ORDINAL_POSITION",
+            literal(database),
+            literal(table)
+        ),
+    )?;
+    Ok(listed.iter().filter_map(|row| text(row, 0)).collect())
+}
+
+/// For who picks from a list: the databases that can be lent, the tables of one, the columns of a table.
+pub(crate) fn objects(conn: &mut Conn, within: &[String]) -> Result<Vec<String>, DbError> {
+    match within {
+        [database, table, ..] => columns(conn, database, table),
+        [database] => {
+            let folds = folds_names(conn)?;
+            let all = tables(conn, database, folds)?;
+            Ok(all.into_iter().map(|(_, table)| table).collect())
+        }
+        [] => {
+            let listed = rows(conn, "SHOW DATABASES")?;
+            let names = listed.iter().filter_map(|row| text(row, 0));
+            Ok(names.filter(|name| Grant::can_be_lent(name)).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_read_whole_stays_so_and_columns_add_up() {
+        let mut readable = Readable::default();
+        readable.add("d", "t", Some(vec!["a".into()]));
+        readable.add("d", "t", Some(vec!["b".into()]));
+        assert!(readable.has_column("d", "t", "a") && readable.has_column("d", "t", "b"));
+        assert!(!readable.has_column("d", "t", "c") && !readable.has_column("d", "u", "a"));
+        readable.add("d", "t", None);
+        readable.add("d", "t", Some(vec!["a".into()]));
+        assert!(readable.has_column("d", "t", "c"));
+        assert_eq!(readable.only_database(), Some("d"));
+        readable.add("e", "t", None);
+        assert_eq!(readable.only_database(), None);
+        assert!(readable.has_database("e") && !readable.has_database("f"));
+    }
+}

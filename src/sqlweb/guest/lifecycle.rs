@@ -1,0 +1,326 @@
+//! How a guest's account is made, and how it ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use mysql::Conn;
+use zeroize::Zeroizing;
+
+use super::account::{self, Account};
+use super::expand::{Readable, expand};
+use super::records::{self, Records};
+use super::sweep::{self, forget};
+use super::{NoGuest, proof, statements};
+use crate::plugin;
+use crate::sqlweb::conn::{Connector, dialect_of, run_silently};
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::options::Options;
+use crate::store::DataDir;
+
+/// Longest wait for each answer while the account is made.
+const TIME_TO_MAKE: Duration = Duration::from_secs(20);
+
+/// The same while it ends: the program has 2 s for its end.
+const TIME_TO_END: Duration = Duration::from_millis(1200);
+
+/// Passwords that are tried, where the server's policy refuses one.
+const PASSWORDS: usize = 3;
+
+/// `ER_NOT_VALID_PASSWORD`.
+const NOT_VALID_PASSWORD: u16 = 1819;
+
+/// An account that is in use.
+pub(crate) struct Guest {
+    account: Account,
+    owner: Arc<Connector>,
+    home: DataDir,
+    expires: SystemTime,
+    /// The same by the monotonic clock: whichever comes first.
+    until: Instant,
+    has_ended: AtomicBool,
+}
+
+/// Why there is none: it cannot be, or the database failed.
+pub(crate) enum Failure {
+    /// It cannot be.
+    No(NoGuest),
+    /// The database.
+    Db(DbError),
+}
+
+impl From<NoGuest> for Failure {
+    fn from(no: NoGuest) -> Self {
+        Self::No(no)
+    }
+}
+
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Self {
+        Self::Db(error)
+    }
+}
+
+/// Makes the account that `wanted` says, and proves it; with the options of a web client that runs as it.
+pub(crate) fn begin(
+    owner: &Arc<Connector>,
+    options: &Options,
+    wanted: &plugin::Guest,
+    home: &DataDir,
+) -> Result<(Guest, Options), Failure> {
+    let mut conn = owner.administer(TIME_TO_MAKE)?;
+    let making = Making {
+        options,
+        wanted,
+        records: Records::of(home),
+        server: options.target.to_string(),
+    };
+    making.sweep(&mut conn.driver)?;
+    let (account, password, readable) = making.make(&mut conn.driver)?;
+    let guest = Guest::new(account, owner, home, wanted.expires);
+    let options = options.as_guest(&guest.account.name, password, database(options, &readable));
+    match prove(&guest, options, &readable) {
+        Ok(options) => Ok((guest, options)),
+        Err(failure) => {
+            guest.end();
+            Err(failure)
+        }
+    }
+}
+
+/// The database to begin with: the owner's where the guest may see it.
+fn database(options: &Options, readable: &Readable) -> Option<String> {
+    let own = options.database.as_deref();
+    let own = own.filter(|own| readable.has_database(own));
+    own.or_else(|| readable.only_database()).map(str::to_owned)
+}
+
+/// Signs in as the guest; answers the options again.
+fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options, Failure> {
+    let options = Arc::new(options);
+    let connector = Arc::new(Connector::new(options.clone()));
+    let mut conn = connector.administer(TIME_TO_MAKE).map_err(|error| {
+        NoGuest::new(
+            format!("it was made, but the server does not let it in, so it was dropped: {error}"),
+            "something between here and the server may know its accounts only; share without a guest's account",
+        )
+    })?;
+    let version = proof::first(&mut conn.driver, "SELECT VERSION()")?.unwrap_or_default();
+    let is_mariadb = dialect_of(&version).mariadb;
+    let more = proof::more_than_listed(&mut conn.driver, &guest.account, readable, is_mariadb)?;
+    drop((conn, connector));
+    match more {
+        Some(more) => Err(sees_more(&more).into()),
+        None => Ok(Arc::into_inner(options).expect("the connector and its connection are gone")),
+    }
+}
+
+fn sees_more(more: &str) -> NoGuest {
+    NoGuest::new(
+        format!("it would see more than was listed, so there is none: {more}"),
+        "have an administrator take it away (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the anonymous user's rows in mysql.db), or list it too",
+    )
+}
+
+/// What an account is made with.
+struct Making<'a> {
+    options: &'a Options,
+    wanted: &'a plugin::Guest,
+    records: Records,
+    server: String,
+}
+
+impl Making<'_> {
+    fn sweep(&self, conn: &mut Conn) -> Result<(), DbError> {
+        records::are_held_by(&self.options.run_dir);
+        sweep::sweep_recorded(conn, &self.server, &self.records)?;
+        sweep::sweep_by_name(conn, &self.records)
+    }
+
+    /// An account that may read what is listed; nothing is left of one that cannot be finished.
+    fn make(&self, conn: &mut Conn) -> Result<(Account, Zeroizing<String>, Readable), Failure> {
+        if self.wanted.expires <= SystemTime::now() {
+            return Err(NoGuest::new("its time is over already", "give it another end").into());
+        }
+        let readable = expand(conn, &self.wanted.grants)??;
+        if let Some(open) = proof::open_to_all(conn)? {
+            return Err(sees_more(&format!("the database {open} is open to every account")).into());
+        }
+        let host = own_host(conn)?;
+        let refused = |error| self.refused(error, &host, &readable);
+        let (account, password) = self.create(conn, &host).map_err(|failure| match failure {
+            Failure::Db(error) => refused(error),
+            no @ Failure::No(_) => no,
+        })?;
+        for grant in statements::grants(&account, &readable) {
+            if let Err(error) = run_silently(conn, &grant) {
+                self.drop_unfinished(conn, &account);
+                return Err(refused(error));
+            }
+        }
+        Ok((account, password, readable))
+    }
+
+    fn create(&self, conn: &mut Conn, host: &str) -> Result<(Account, Zeroizing<String>), Failure> {
+        let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();
+        let mut tries = 1..=PASSWORDS;
+        loop {
+            let account = Account {
+                name: account::new_name(self.wanted.expires),
+                host: host.to_owned(),
+            };
+            let password = account::new_password();
+            self.note(&account)?;
+            let create = Zeroizing::new(statements::create(
+                &account,
+                &password,
+                self.wanted.expires,
+                &dialect_of(&version),
+            ));
+            match run_silently(conn, &create) {
+                Ok(()) => return Ok((account, password)),
+                Err(DbError::Statement(mut error)) => {
+                    forget(&self.records, &account);
+                    // A server may show what it did not take.
+                    error.message = error.message.replace(password.as_str(), "…");
+                    let again = error.code == NOT_VALID_PASSWORD && tries.next().is_some();
+                    if !again || tries.is_empty() {
+                        return Err(DbError::Statement(error).into());
+                    }
+                }
+                // It may have been made.
+                Err(error) => {
+                    records::leave(&account);
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    fn note(&self, account: &Account) -> Result<(), NoGuest> {
+        let noted = self
+            .records
+            .note(&self.server, account, &self.options.run_dir);
+        noted.map_err(|error| {
+            NoGuest::new(
+                format!(
+                    "nothing was made, as it cannot be noted that it has to be dropped: {error}"
+                ),
+                "see that the per-user directory can be written",
+            )
+        })
+    }
+
+    fn drop_unfinished(&self, conn: &mut Conn, account: &Account) {
+        match sweep::end(conn, account) {
+            Ok(()) => forget(&self.records, account),
+            Err(error) => {
+                records::leave(account);
+                log::warn!("{}: {error}", stays(account));
+            }
+        }
+    }
+
+    /// Why the server made none, with what somebody who may can run.
+    fn refused(&self, error: DbError, host: &str, readable: &Readable) -> Failure {
+        let DbError::Statement(error) = error else {
+            return error.into();
+        };
+        let told = statements::for_an_administrator(host, readable);
+        NoGuest::new(
+            format!(
+                "the server does not let '{}' make one: {}",
+                self.options.user, error.message
+            ),
+            format!(
+                "have an administrator run, with a password of their own, and share with that account: {told}"
+            ),
+        )
+        .into()
+    }
+}
+
+/// The host part by which the server knows this machine's connections: no other machine may use the account.
+fn own_host(conn: &mut Conn) -> Result<String, Failure> {
+    let user = proof::first(conn, "SELECT USER()")?.unwrap_or_default();
+    let host = user.rsplit_once('@').map(|(_, host)| host.to_owned());
+    let is_plain = |host: &String| {
+        !host.is_empty()
+            && !host.contains(['\'', '\\', '"', '`', '%'])
+            && !host.contains(char::is_control)
+    };
+    host.filter(is_plain).ok_or_else(|| {
+        NoGuest::new(
+            "the server does not say where this connection comes from",
+            "share without a guest's account",
+        )
+        .into()
+    })
+}
+
+fn stays(account: &Account) -> String {
+    format!(
+        "the guest's account {} is not dropped yet; the next start for this database does it",
+        account.quoted()
+    )
+}
+
+impl Guest {
+    fn new(account: Account, owner: &Arc<Connector>, home: &DataDir, expires: SystemTime) -> Self {
+        let left = expires.duration_since(SystemTime::now());
+        Self {
+            account,
+            owner: owner.clone(),
+            home: home.clone(),
+            expires,
+            until: Instant::now() + left.unwrap_or_default(),
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether its time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_ended.load(Ordering::SeqCst)
+            || SystemTime::now() >= self.expires
+            || Instant::now() >= self.until
+    }
+
+    /// Whether it has to be ended now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_over() && !self.has_ended.load(Ordering::SeqCst)
+    }
+
+    /// Locks it, ends its connections, drops it, once; within some seconds. What fails is done by the next start.
+    pub(crate) fn end(&self) {
+        if self.has_ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let ended = self
+            .owner
+            .administer(TIME_TO_END)
+            .and_then(|mut conn| sweep::end(&mut conn.driver, &self.account));
+        match ended {
+            Ok(()) => forget(&Records::of(&self.home), &self.account),
+            Err(error) => {
+                records::leave(&self.account);
+                log::warn!("{}: {error}", stays(&self.account));
+            }
+        }
+    }
+}
+
+/// Drops what was left on the database of `options` by processes that were killed, where something is recorded.
+pub(crate) fn sweep_left(owner: &Arc<Connector>, options: &Options, home: &DataDir) {
+    let (records, server) = (Records::of(home), options.target.to_string());
+    records::are_held_by(&options.run_dir);
+    match records.left_on(&server) {
+        Ok(left) if left.is_empty() => return,
+        _ => {}
+    }
+    let swept = owner
+        .administer(TIME_TO_MAKE)
+        .and_then(|mut conn| sweep::sweep_recorded(&mut conn.driver, &server, &records));
+    if let Err(error) = swept {
+        log::warn!("guests' accounts that were left on {server} are not dropped yet: {error}");
+    }
+}

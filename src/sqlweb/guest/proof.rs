@@ -1,0 +1,158 @@
+//! The proof that a guest's account can read what was listed and nothing else: it signs in and looks around.
+//!
+//! A server may give every account more than it was granted: by mandatory roles (MySQL), by `PUBLIC` (MariaDB), by the
+//! rows of the anonymous user. None of that can be taken away from one account, so such a guest is refused.
+
+use mysql::Conn;
+
+use super::account::Account;
+use super::expand::Readable;
+use crate::sqlweb::catalogue::{identifier, text};
+use crate::sqlweb::conn::{grants, masked, rows};
+use crate::sqlweb::error::DbError;
+
+/// Databases that every account sees; what is in them is the account's own, or public.
+const FOR_EVERYBODY: [&str; 2] = ["information_schema", "performance_schema"];
+
+/// Databases that installations have made open to everybody.
+const OFTEN_OPEN: [&str; 2] = ["test", "test_postern"];
+
+/// `ER_DBACCESS_DENIED_ERROR`: said before it is looked whether there is such a database.
+const DENIED: u16 = 1044;
+
+/// What the account can do or see beyond what was listed; none where there is nothing. The connection is of no use after
+/// that: it may be in other roles.
+pub(super) fn more_than_listed(
+    conn: &mut Conn,
+    account: &Account,
+    readable: &Readable,
+    is_mariadb: bool,
+) -> Result<Option<String>, DbError> {
+    let signed_in = first(conn, "SELECT CURRENT_USER()")?.unwrap_or_default();
+    if signed_in != format!("{}@{}", account.name, account.host) {
+        return Ok(Some(format!(
+            "the server takes it for the account '{signed_in}'"
+        )));
+    }
+    let (all, in_a_role) = grants(conn, is_mariadb)?;
+    if all.is_empty() || in_a_role && is_mariadb {
+        return Ok(Some(
+            "the server does not tell its rights, or has given it a role".into(),
+        ));
+    }
+    if let Some(more) = all.iter().find(|grant| !only_reads(grant)) {
+        return Ok(Some(format!("the server gives every account this: {more}")));
+    }
+    if let Some(seen) = seen(conn, readable)? {
+        return Ok(Some(format!("it also sees {seen}")));
+    }
+    for name in OFTEN_OPEN {
+        if !readable.has_database(name) && is_open(conn, name)? {
+            return Ok(Some(format!(
+                "the database {name} is open to every account"
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a line of `SHOW GRANTS` is no more than `SELECT` on single tables. That of a role says nothing of itself: what
+/// it may comes in lines of its own.
+fn only_reads(grant: &str) -> bool {
+    let grant = masked(grant);
+    let Some((privileges, object)) = grant
+        .strip_prefix("GRANT ")
+        .and_then(|rest| rest.split_once(" ON "))
+    else {
+        return !grant.contains(" WITH ADMIN OPTION");
+    };
+    let object = object.split(" TO ").next().unwrap_or_default();
+    let is_of_a_table = !object.contains('*');
+    let mut privileges = privileges.split(',').map(str::trim);
+    let allowed = |privilege: &str| privilege == "USAGE" || privilege == "SELECT" && is_of_a_table;
+    privileges.all(allowed) && !grant.contains(" WITH GRANT OPTION")
+}
+
+/// The first database, column or routine that the account sees and that was not listed.
+fn seen(conn: &mut Conn, readable: &Readable) -> Result<Option<String>, DbError> {
+    let own = |name: &str| {
+        FOR_EVERYBODY
+            .iter()
+            .any(|own| own.eq_ignore_ascii_case(name))
+    };
+    for row in rows(conn, "SHOW DATABASES")? {
+        let name = text(&row, 0).unwrap_or_default();
+        if !own(&name) && !readable.has_database(&name) {
+            return Ok(Some(format!("the database {name}")));
+        }
+    }
+    let columns = "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS \
+                   WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema')";
+    for row in rows(conn, columns)? {
+        let of = |at| text(&row, at).unwrap_or_default();
+        let (database, table, column) = (of(0), of(1), of(2));
+        if !own(&database) && !readable.has_column(&database, &table, &column) {
+            return Ok(Some(format!("the column {database}.{table}.{column}")));
+        }
+    }
+    // MySQL shows the names of its own routines to everybody.
+    let routines = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME FROM information_schema.ROUTINES \
+                    WHERE ROUTINE_SCHEMA NOT IN ('sys', 'mysql')";
+    let found = rows(conn, routines)?;
+    Ok(found.first().map(|row| {
+        let of = |at| text(row, at).unwrap_or_default();
+        format!("the routine {}.{}", of(0), of(1))
+    }))
+}
+
+/// A database that is not there yet may be open too.
+fn is_open(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
+    match rows(conn, &format!("USE {}", identifier(database))) {
+        Err(DbError::Statement(error)) => Ok(error.code != DENIED),
+        answer => answer.map(|_| true),
+    }
+}
+
+/// The database that the anonymous user's rows open to every account, asked by whoever may read them.
+pub(super) fn open_to_all(conn: &mut Conn) -> Result<Option<String>, DbError> {
+    match first(conn, "SELECT Db FROM mysql.db WHERE User = '' LIMIT 1") {
+        Err(error) if error.leaves_connection_usable() => Ok(None),
+        found => found,
+    }
+}
+
+pub(super) fn first(conn: &mut Conn, sql: &str) -> Result<Option<String>, DbError> {
+    Ok(rows(conn, sql)?.first().and_then(|row| text(row, 0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_select_on_tables_is_no_more_than_listed() {
+        for grant in [
+            "GRANT USAGE ON *.* TO `g`@`h`",
+            "GRANT USAGE ON *.* TO `g`@`h` IDENTIFIED BY PASSWORD '*00'",
+            "GRANT SELECT ON `a.*`.`b ON *.*` TO `g`@`h`",
+            "GRANT SELECT (`id`, `INSERT`) ON `shop`.`c` TO `g`@`h`",
+            "GRANT `role`@`%` TO `g`@`h`",
+        ] {
+            assert!(only_reads(grant), "{grant}");
+        }
+        for grant in [
+            "GRANT SELECT ON *.* TO `g`@`h`",
+            "GRANT SELECT ON `shop`.* TO PUBLIC",
+            "GRANT SELECT, SHOW VIEW ON `shop`.`v` TO `g`@`h`",
+            "GRANT SELECT, UPDATE (`a`) ON `shop`.`v` TO `g`@`h`",
+            "GRANT EXECUTE ON FUNCTION `shop`.`f` TO PUBLIC",
+            "GRANT SELECT ON `shop`.`v` TO `g`@`h` WITH GRANT OPTION",
+            "GRANT PROXY ON ''@'' TO 'g'@'h'",
+            "GRANT `role` TO `g`@`h` WITH ADMIN OPTION",
+            "GRANT SHOW DATABASES ON *.* TO `g`@`h`",
+            "GRANT AUDIT_ABORT_EXEMPT ON *.* TO `g`@`h`",
+        ] {
+            assert!(!only_reads(grant), "{grant}");
+        }
+    }
+}

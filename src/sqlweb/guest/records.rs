@@ -1,0 +1,155 @@
+//! The records of guests' accounts: one is written before its account is made and goes when that is dropped, so that
+//! whatever ends in between can be cleaned up by the next start.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::account::Account;
+use crate::store::{DataDir, Error, JsonFile, RunDir};
+use crate::sync::Mutex;
+
+/// Where they are; there is no secret in it.
+const FILE: &str = "guests.json";
+
+/// Bytes of the file: some thousand records.
+const CAP: u64 = 1024 * 1024;
+
+/// Accounts of this process that are in use.
+static IN_USE: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+
+#[derive(Default, Serialize, Deserialize)]
+struct Document {
+    accounts: Vec<Record>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Record {
+    /// The database server as it is reached, `host:port` or a socket's path.
+    server: String,
+    name: String,
+    host: String,
+    /// The run directory of the process that made it, which is locked while that lives.
+    holder: PathBuf,
+}
+
+/// The file of one user.
+pub(super) struct Records(JsonFile<Document>);
+
+impl Records {
+    pub(super) fn of(home: &DataDir) -> Self {
+        let consequence = "; temporary accounts whose names begin with 'postern_' may be left on database servers";
+        let file = JsonFile::new(home.clone(), FILE, CAP);
+        Self(file.with_consequence(consequence))
+    }
+
+    /// Notes that the account is about to be made by the process with the run directory `holder`.
+    pub(super) fn note(&self, server: &str, account: &Account, holder: &Path) -> Result<(), Error> {
+        self.0.update(|document: &mut Document| {
+            document.accounts.push(Record {
+                server: server.to_owned(),
+                name: account.name.clone(),
+                host: account.host.clone(),
+                holder: holder.to_owned(),
+            });
+            Ok::<(), Error>(())
+        })?;
+        in_use(|names| names.insert(account.name.clone()));
+        Ok(())
+    }
+
+    /// The account is gone.
+    pub(super) fn forget(&self, account: &Account) -> Result<(), Error> {
+        in_use(|names| names.remove(&account.name));
+        self.0.update(|document: &mut Document| {
+            document
+                .accounts
+                .retain(|record| (&record.name, &record.host) != (&account.name, &account.host));
+            Ok(())
+        })
+    }
+
+    /// The accounts on that server that nobody uses any more.
+    pub(super) fn left_on(&self, server: &str) -> Result<Vec<Account>, Error> {
+        let all = self.0.read()?.unwrap_or_default().accounts;
+        let left = all
+            .into_iter()
+            .filter(|record| record.server == server && record.is_left());
+        Ok(left
+            .map(|Record { name, host, .. }| Account { name, host })
+            .collect())
+    }
+
+    /// The names of all accounts that somebody uses.
+    pub(super) fn in_use(&self) -> Result<HashSet<String>, Error> {
+        let all = self.0.read()?.unwrap_or_default().accounts;
+        let used = all.into_iter().filter(|record| !record.is_left());
+        Ok(used.map(|record| record.name).collect())
+    }
+}
+
+impl Record {
+    /// Of this process it is known which are in use.
+    fn is_left(&self) -> bool {
+        !RunDir::is_held(&self.holder)
+            || self.is_of_this_process() && !in_use(|names| names.contains(&self.name))
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        let own = OWN.lock();
+        own.as_ref() == Some(&self.holder)
+    }
+}
+
+/// This process's run directory.
+static OWN: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Accounts that have this holder are this process's.
+pub(super) fn are_held_by(holder: &Path) {
+    *OWN.lock() = Some(holder.to_owned());
+}
+
+/// It is no longer in use, though it may be there.
+pub(super) fn leave(account: &Account) {
+    in_use(|names| names.remove(&account.name));
+}
+
+fn in_use<T>(on: impl FnOnce(&mut HashSet<String>) -> T) -> T {
+    on(IN_USE.lock().get_or_insert_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_left_when_its_process_is_gone_or_has_let_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path());
+        let records = Records::of(&home);
+        let run = RunDir::create(Some(&home)).unwrap();
+        let account = |name: &str| Account {
+            name: name.into(),
+            host: "h".into(),
+        };
+        let (used, dead) = (account("g-used"), account("g-dead"));
+        records.note("a:1", &used, run.path()).unwrap();
+        records
+            .note("a:1", &dead, &dir.path().join("gone"))
+            .unwrap();
+        assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
+        assert_eq!(records.left_on("a:2").unwrap(), []);
+        assert_eq!(records.in_use().unwrap(), [used.name.clone()].into());
+        are_held_by(run.path());
+        assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
+        leave(&used);
+        assert_eq!(
+            records.left_on("a:1").unwrap(),
+            [used.clone(), dead.clone()]
+        );
+        records.forget(&dead).unwrap();
+        records.forget(&used).unwrap();
+        assert_eq!(records.left_on("a:1").unwrap(), []);
+    }
+}

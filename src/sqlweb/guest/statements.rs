@@ -1,0 +1,120 @@
+//! The statements that make a guest's account.
+
+use std::time::{Duration, SystemTime};
+
+use super::account::Account;
+use super::expand::Readable;
+use crate::sqlweb::catalogue::identifier;
+use crate::sqlweb::gate::Dialect;
+
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Makes the account with the password, which has no quote in it. Where the server knows it, the password ends after
+/// whole days of the account's life: a belt, should nobody come back to drop it.
+pub(super) fn create(
+    account: &Account,
+    password: &str,
+    expires: SystemTime,
+    dialect: &Dialect,
+) -> String {
+    let created = format!(
+        "CREATE USER {} IDENTIFIED BY '{password}'",
+        account.quoted()
+    );
+    let first_with_expiry = if dialect.mariadb {
+        (10, 4, 3)
+    } else {
+        (5, 7, 6)
+    };
+    if dialect.version < first_with_expiry {
+        return created;
+    }
+    let left = expires
+        .duration_since(SystemTime::now())
+        .unwrap_or_default();
+    let days = left.as_secs().div_ceil(A_DAY.as_secs()).clamp(1, 65_535);
+    format!("{created} PASSWORD EXPIRE INTERVAL {days} DAY")
+}
+
+/// Lets the account read, a statement a table. A database's name has no wildcards in those.
+pub(super) fn grants<'a>(
+    account: &'a Account,
+    readable: &'a Readable,
+) -> impl Iterator<Item = String> + 'a {
+    readable.tables().map(|((database, table), columns)| {
+        let columns = match columns {
+            None => String::new(),
+            Some(columns) => {
+                let names: Vec<String> = columns.iter().map(|name| identifier(name)).collect();
+                format!(" ({})", names.join(", "))
+            }
+        };
+        format!(
+            "GRANT SELECT{columns} ON {}.{} TO {}",
+            identifier(database),
+            identifier(table),
+            account.quoted()
+        )
+    })
+}
+
+/// What an administrator may run instead, with a name and a password of his own.
+pub(super) fn for_an_administrator(host: &str, readable: &Readable) -> String {
+    let account = Account {
+        name: "guest".into(),
+        host: host.to_owned(),
+    };
+    let created = format!("CREATE USER {} IDENTIFIED BY '…'", account.quoted());
+    let all: Vec<String> = std::iter::once(created)
+        .chain(grants(&account, readable))
+        .collect();
+    all.join("; ") + ";"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account() -> Account {
+        Account {
+            name: "g".into(),
+            host: "127.0.0.1".into(),
+        }
+    }
+
+    #[test]
+    fn names_cannot_leave_their_quotes_and_wildcards_mean_nothing() {
+        let mut readable = Readable::default();
+        readable.add("a_%", "t", None);
+        readable.add(
+            "x`y",
+            "t`; DROP TABLE u; -- ",
+            Some(vec!["c`)".into(), "d".into()]),
+        );
+        let all: Vec<String> = grants(&account(), &readable).collect();
+        assert_eq!(
+            all,
+            [
+                "GRANT SELECT ON `a_%`.`t` TO 'g'@'127.0.0.1'",
+                "GRANT SELECT (`c``)`, `d`) ON `x``y`.`t``; DROP TABLE u; -- ` TO 'g'@'127.0.0.1'",
+            ]
+        );
+        let told = for_an_administrator("%", &readable);
+        assert!(told.starts_with("CREATE USER 'guest'@'%' IDENTIFIED BY '…'; GRANT SELECT ON"));
+    }
+
+    #[test]
+    fn the_password_expires_where_the_server_knows_how() {
+        let soon = SystemTime::now() + Duration::from_secs(60);
+        let made = |dialect: &Dialect, expires| create(&account(), "p", expires, dialect);
+        let modern = made(&Dialect::mysql((9, 7, 0)), soon);
+        assert!(
+            modern.ends_with(" PASSWORD EXPIRE INTERVAL 1 DAY"),
+            "{modern}"
+        );
+        let later = made(&Dialect::mariadb((11, 8, 0)), soon + 2 * A_DAY);
+        assert!(later.ends_with(" INTERVAL 3 DAY"), "{later}");
+        let old = made(&Dialect::mariadb((10, 3, 0)), soon);
+        assert_eq!(old, "CREATE USER 'g'@'127.0.0.1' IDENTIFIED BY 'p'");
+    }
+}

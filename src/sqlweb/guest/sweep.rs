@@ -1,0 +1,184 @@
+//! Guests' accounts that nobody uses any more: dropped by the records of processes that were killed, and by name those
+//! that have ended long ago, whoever made them.
+
+use std::time::{Duration, SystemTime};
+
+use mysql::Conn;
+
+use super::account::{self, Account, PREFIX};
+use super::records::Records;
+use crate::sqlweb::catalogue::{literal, text};
+use crate::sqlweb::conn::{masked, rows, run_silently};
+use crate::sqlweb::error::DbError;
+
+/// How long after its end an account of another machine is left alone: clocks differ.
+const GRACE: Duration = Duration::from_secs(600);
+
+/// `ER_NO_SUCH_THREAD`.
+const NO_SUCH_THREAD: u16 = 1094;
+
+/// Locks the account, ends its connections, and drops it.
+pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<(), DbError> {
+    let quoted = account.quoted();
+    // Old servers cannot lock, and the account may never have been made.
+    tolerated(run_silently(
+        conn,
+        &format!("ALTER USER {quoted} ACCOUNT LOCK"),
+    ))?;
+    end_connections(conn, &account.name)?;
+    run_silently(conn, &format!("DROP USER IF EXISTS {quoted}"))
+}
+
+/// Those that this account may see and end: others' statements come to their end by themselves.
+fn end_connections(conn: &mut Conn, name: &str) -> Result<(), DbError> {
+    let ask = |table: &str| format!("SELECT ID FROM {table} WHERE USER = {}", literal(name));
+    let listed = match rows(conn, &ask("information_schema.PROCESSLIST")) {
+        Err(DbError::Statement(_)) => rows(conn, &ask("performance_schema.processlist")),
+        listed => listed,
+    };
+    let listed = match listed {
+        Err(DbError::Statement(_)) => Vec::new(),
+        listed => listed?,
+    };
+    for id in listed.iter().filter_map(|row| text(row, 0)) {
+        if id.bytes().all(|byte| byte.is_ascii_digit()) {
+            match run_silently(conn, &format!("KILL {id}")) {
+                Err(DbError::Statement(error)) if error.code != NO_SUCH_THREAD => {
+                    log::debug!("a guest's connection goes on: {}", error.message);
+                }
+                killed => tolerated(killed)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Passes over what the server refuses.
+fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
+    match outcome {
+        Err(DbError::Statement(_)) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Drops every account that was left on the server called `server`. What cannot be dropped is tried again at the next
+/// start.
+pub(super) fn sweep_recorded(
+    conn: &mut Conn,
+    server: &str,
+    records: &Records,
+) -> Result<(), DbError> {
+    let left = match records.left_on(server) {
+        Ok(left) => left,
+        Err(error) => {
+            log::warn!("guests' accounts that were left are not looked for: {error}");
+            return Ok(());
+        }
+    };
+    for account in left {
+        match end(conn, &account) {
+            Ok(()) => {
+                log::info!(
+                    "dropped the guest's account {}, which was left",
+                    account.name
+                );
+                forget(records, &account);
+            }
+            Err(DbError::Statement(error)) => log::warn!(
+                "the guest's account {} was left on {server} and cannot be dropped: {}",
+                account.name,
+                error.message
+            ),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn forget(records: &Records, account: &Account) {
+    if let Err(error) = records.forget(account) {
+        log::warn!(
+            "the record of the guest's account {} stays: {error}",
+            account.name
+        );
+    }
+}
+
+/// Drops accounts that have ended by their names and may do nothing but read, where this account may look at the list.
+pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), DbError> {
+    let listed = format!(
+        "SELECT User, Host, UNIX_TIMESTAMP() FROM mysql.user WHERE LEFT(User, {}) = '{PREFIX}'",
+        PREFIX.len()
+    );
+    let listed = match rows(conn, &listed) {
+        Err(error) if error.leaves_connection_usable() => return Ok(()),
+        listed => listed?,
+    };
+    let used = records.in_use().unwrap_or_default();
+    for row in listed {
+        let of = |at| text(&row, at).unwrap_or_default();
+        let (account, now) = (
+            Account {
+                name: of(0),
+                host: of(1),
+            },
+            of(2).parse().unwrap_or(0),
+        );
+        let is_over = account::expiry(&account.name).is_some_and(|at| has_ended(at, now));
+        if is_over && !used.contains(&account.name) && only_reads(conn, &account)? {
+            match end(conn, &account) {
+                Ok(()) => log::info!(
+                    "dropped the guest's account {}, which had ended",
+                    account.name
+                ),
+                error => tolerated(error)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// By the server's clock, in seconds since 1970, and by ours.
+fn has_ended(at: SystemTime, server_now: u64) -> bool {
+    let server_now = SystemTime::UNIX_EPOCH + Duration::from_secs(server_now);
+    [server_now, SystemTime::now()]
+        .iter()
+        .all(|now| *now > at + GRACE)
+}
+
+fn only_reads(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
+    let shown = match rows(conn, &format!("SHOW GRANTS FOR {}", account.quoted())) {
+        Err(error) if error.leaves_connection_usable() => return Ok(false),
+        shown => shown?,
+    };
+    let is_reading = |grant: String| {
+        let grant = masked(&grant);
+        let rest = grant.strip_prefix("GRANT ").unwrap_or_default();
+        let privileges = rest.split(" ON ").next().unwrap_or_default();
+        matches!(privileges.trim(), "USAGE" | "SELECT")
+    };
+    let mut shown = shown.iter().filter_map(|row| text(row, 0));
+    Ok(shown.all(is_reading))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_counts_by_both_clocks_and_after_a_while() {
+        let now = SystemTime::now();
+        let seconds = |time: SystemTime| {
+            let since = time.duration_since(SystemTime::UNIX_EPOCH);
+            since.unwrap().as_secs()
+        };
+        let hour = Duration::from_secs(3600);
+        assert!(has_ended(now - hour, seconds(now)));
+        assert!(
+            !has_ended(now - hour, seconds(now - hour)),
+            "the server's clock"
+        );
+        assert!(!has_ended(now - Duration::from_secs(60), seconds(now)));
+        assert!(!has_ended(now + hour, seconds(now + 2 * hour)), "ours");
+    }
+}

@@ -1,0 +1,108 @@
+//! Who a request comes from, as far as that can be believed, and what each visitor of a shared web client may use.
+//!
+//! Visitors come through a tunnel, so that their connections all come from this machine. A relay of ours writes where a
+//! request has come from, whatever the visitor wrote; of others nothing is believed, and their visitors count together.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::http::{self, HostPolicy, Request};
+use crate::sync::{Mutex, Permits};
+
+/// Visitors whose use is remembered; those that use nothing are forgotten first.
+const MAX_REMEMBERED: usize = 1024;
+
+/// Where requests come from.
+pub(crate) struct Visitors {
+    /// The port that the web client listens on.
+    port: u16,
+    hosts: HostPolicy,
+    /// Whether what is said of where a request came from is a relay's of ours.
+    believes: AtomicBool,
+    /// None where nothing is shared, so that nothing is counted.
+    uses: Option<Mutex<HashMap<String, Use>>>,
+}
+
+/// Who sent a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Somebody at this machine, by its own name.
+    Here,
+    /// A visitor, with the address where it is believed.
+    Visitor(Option<IpAddr>),
+}
+
+/// What one visitor uses at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Use {
+    /// Connections to the database.
+    pub(crate) connections: Permits,
+    /// Requests that are at work.
+    pub(crate) requests: Permits,
+}
+
+impl Visitors {
+    /// Those of a web client at `port`; counted where it `is_shared`.
+    pub(crate) fn new(port: u16, hosts: HostPolicy, is_shared: bool) -> Self {
+        Self {
+            port,
+            hosts,
+            believes: AtomicBool::new(false),
+            uses: is_shared.then(Mutex::default),
+        }
+    }
+
+    /// Whether requests under other names than this machine's come from a relay of ours.
+    pub(crate) fn believe(&self, is_ours: bool) {
+        self.believes.store(is_ours, Ordering::SeqCst);
+    }
+
+    /// Who sent a request.
+    pub(crate) fn source(&self, request: &Request) -> Source {
+        if !request.peer().is_loopback() {
+            return Source::Visitor(Some(request.peer()));
+        }
+        if self.hosts.is_own(request.host(), self.port) {
+            return Source::Here;
+        }
+        let told = || {
+            let mut lines = request.header_values("x-forwarded-for");
+            let first = lines.next()?.split(',').next()?;
+            // A relay writes one line.
+            first.trim().parse().ok().filter(|_| lines.next().is_none())
+        };
+        let believes = self.believes.load(Ordering::SeqCst);
+        Source::Visitor(believes.then(told).flatten())
+    }
+
+    /// What the sender of a request uses, who has signed in with `cookie` or with none; none where nothing is counted.
+    pub(crate) fn use_of(&self, source: &Source, cookie: &str) -> Option<Use> {
+        let key = match source {
+            Source::Here => "here".to_owned(),
+            Source::Visitor(Some(address)) => http::source(*address).to_string(),
+            Source::Visitor(None) => format!("={cookie}"),
+        };
+        let mut uses = self.uses.as_ref()?.lock();
+        if uses.len() >= MAX_REMEMBERED && !uses.contains_key(&key) {
+            uses.retain(|_, used| !used.is_idle());
+        }
+        Some(uses.entry(key).or_default().clone())
+    }
+}
+
+impl Use {
+    fn is_idle(&self) -> bool {
+        self.connections.out() == 0 && self.requests.out() == 0
+    }
+}
+
+impl Source {
+    /// By what wrong codes are counted: all visitors that nothing is known of together, with whoever is here.
+    pub(crate) fn counted_as(&self, peer: IpAddr) -> IpAddr {
+        match self {
+            Self::Visitor(Some(address)) => *address,
+            Self::Here | Self::Visitor(None) => peer,
+        }
+    }
+}
