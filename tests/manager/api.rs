@@ -207,7 +207,13 @@ fn the_server_keeps_to_its_description() {
     check("POST", &of(each[0]), each[0], None);
     check("GET", &of(each[1]), each[1], None);
     check("GET", apps, apps, None);
+    let requests = "/api/apps/{id}/requests";
+    for query in ["", "?after=1", "?after=x"] {
+        check("GET", &format!("{}{query}", of(requests)), requests, None);
+    }
+    check("GET", "/api/apps/none/requests", requests, None);
     check("GET", "/api/tunnel", "/api/tunnel", None);
+    check("GET", "/api/listeners", "/api/listeners", None);
     let servers = "/api/servers";
     let known = json!({"url": far.quick.url(), "label": "far", "default": true});
     let spare = json!({"url": "https://a.example"});
@@ -224,6 +230,15 @@ fn the_server_keeps_to_its_description() {
         check("DELETE", &format!("{servers}{query}"), servers, None);
     }
     check("DELETE", &format!("{servers}?url={encoded}"), servers, None);
+    let statements = "/api/apps/{id}/statements";
+    check("GET", &of(statements), statements, None);
+    check(
+        "GET",
+        &format!("{}?after=x", of(statements)),
+        statements,
+        None,
+    );
+    check("GET", "/api/apps/none/statements", statements, None);
     let objects = "/api/guest/objects";
     let nobody = json!({"protocol": "mysql", "ip": "127.0.0.1", "port": free_port()});
     for body in [json!({"id": "none"}), json!({"id": id}), json!([]), nobody] {

@@ -300,7 +300,7 @@ fn a_silent_application_is_unknown_and_then_failing() {
     let result = manager.connected(&id);
     assert_eq!(
         result["health"],
-        json!({"state": "unknown", "error": null, "since": null})
+        json!({"state": "unknown", "error": null, "hint": null, "since": null})
     );
     let health = wait_health(&manager, &id, "failing");
     assert_eq!(
