@@ -14,6 +14,7 @@ mod guest;
 mod health;
 mod home_gateway;
 mod hostile;
+mod listeners;
 mod main_tunnel;
 mod many;
 mod quick_setup;

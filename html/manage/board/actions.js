@@ -133,6 +133,11 @@ export class Actions {
     });
   }
 
+  /** For dialogs that ask the server themselves. */
+  get api() {
+    return this.#api;
+  }
+
   /** What the form needs of the page. */
   #context() {
     return { api: this.#api, apps: this.#store.apps ?? [], version: this.#store.version };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, guest, remotes, servers, shares};
+use super::{apps, connections, guest, listeners, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -76,6 +76,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/servers", on(servers::list))
         .on(Method::Post, "/api/servers", writing(servers::put))
         .on(Method::Delete, "/api/servers", writing(servers::remove))
+        .on(Method::Get, "/api/listeners", writing(listeners::list))
         .on(Method::Get, "/api/plugins", on(plugins))
         .on(Method::Get, "/api/version", on(version))
 }
