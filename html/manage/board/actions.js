@@ -2,7 +2,6 @@
 import { copyText } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
-import { copyOf } from '../core/fields.js';
 import { hostOf, openedLink } from '../core/links.js';
 import { healthError } from '../core/status.js';
 import { confirmReset } from './reset.js';
@@ -167,7 +166,7 @@ export class Actions {
 
   /** Begins a new application from one that is there. @param {App} app */
   duplicate(app) {
-    return this.add(copyOf(app));
+    return withPart('fields', ({ copyOf }) => this.add(copyOf(app)));
   }
 
   /** Deletes after asking. @param {App} app */

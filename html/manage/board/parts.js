@@ -3,6 +3,7 @@ import { notify } from '../../common/announce.js';
 
 const PARTS = {
   form: () => import('../form/form.js'),
+  fields: () => import('../core/fields.js'),
   servers: () => import('../form/servers.js'),
   qr: () => import('./qrview.js'),
   extend: () => import('./extend.js'),
