@@ -124,9 +124,9 @@ fn fail(
 ) -> Option<Awaited> {
     let pause = rounds::comes_back(core, app).then(|| rounds.pause());
     if rounds.is_told(&error.error) {
-        log::debug!("application {}: {}", app.id, error.in_one_line());
+        log::debug!("application '{}': {}", app.name, error.in_one_line());
     } else {
-        log::warn!("application {}: {}", app.id, error.in_one_line());
+        log::warn!("application '{}': {}", app.name, error.in_one_line());
     }
     record.failed(error, pause)
 }
@@ -175,8 +175,8 @@ impl ConnectionWork<'_> {
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
             log::warn!(
-                "application {}: turned away; the server is asked again",
-                self.app.id
+                "application '{}': turned away; the server is asked again",
+                self.app.name
             );
             self.record.turned_away();
             held.leave_port();
@@ -186,15 +186,15 @@ impl ConnectionWork<'_> {
 
     /// Step 7.
     fn completed(&self, site: Site) {
-        log::info!("application {}: connected", self.app.id);
+        log::info!("application '{}': connected", self.app.name);
         self.core.connections.note_connected(&self.app.id);
         self.record.has_terms(&self.app, site.auth_url.clone());
         self.record.completed(site);
         let through = self.stays_with();
         if let Err(error) = self.core.apps.connected(&self.app.id, through.as_deref()) {
             log::warn!(
-                "application {}: the time of the connection is not noted: {error}",
-                self.app.id
+                "application '{}': the time of the connection is not noted: {error}",
+                self.app.name
             );
         }
     }
