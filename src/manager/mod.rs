@@ -15,6 +15,7 @@ pub mod quick_setup;
 
 mod api;
 mod app_state;
+mod audit;
 mod connection;
 mod expiry;
 mod local_api;
@@ -177,6 +178,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,
+        audit: Arc::new(AuditFiles::new(audited)),
         keeps_main_tunnels: options.applications == Applications::Stored,
     };
     (Arc::new(core), options.listener)

@@ -8,6 +8,7 @@
 //! [`Fingerprint`].
 
 mod atomic;
+mod audit;
 mod credentials;
 mod data_dir;
 mod error;
@@ -24,6 +25,7 @@ pub mod time;
 mod zeroizing_json;
 
 pub use atomic::write_atomic;
+pub use audit::AuditFiles;
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
 pub use error::Error;
