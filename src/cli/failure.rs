@@ -16,6 +16,8 @@ pub(crate) const UNREACHABLE: u8 = 3;
 pub(crate) const REFUSED: u8 = 4;
 /// Where a limit is reached.
 pub(crate) const OVER_LIMIT: u8 = 5;
+/// The exit status of a command that Ctrl-C ended, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The end of a command that did not do what was asked.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(crate) struct Failure {
     status: u8,
     message: String,
     hint: Option<String>,
+    /// Whether what was asked for is not there.
+    is_of_missing: bool,
 }
 
 impl Failure {
@@ -37,6 +41,7 @@ impl Failure {
             status: 1,
             message: message.into(),
             hint: None,
+            is_of_missing: false,
         }
     }
 
@@ -88,6 +93,40 @@ impl Failure {
     pub(crate) fn exit_status(mut self, status: u8) -> Self {
         self.status = status;
         self
+    }
+
+    /// Says of which of several things it is told.
+    #[must_use]
+    pub(crate) fn about(mut self, name: &str) -> Self {
+        let message = self
+            .message
+            .strip_prefix("postern: ")
+            .unwrap_or(&self.message);
+        self.message = format!("postern: {}: {message}", printable(name));
+        self
+    }
+
+    /// What happened, without the program's name.
+    pub(crate) fn message(&self) -> String {
+        let message = self.message.strip_prefix("postern: ");
+        message.unwrap_or(&self.message).to_owned()
+    }
+
+    /// Whether Ctrl-C is the reason.
+    pub(crate) fn is_interruption(&self) -> bool {
+        self.status == INTERRUPTED
+    }
+
+    /// The reason is that what was asked for is not there.
+    #[must_use]
+    pub(crate) fn of_missing(mut self) -> Self {
+        self.is_of_missing = true;
+        self
+    }
+
+    /// Whether that is the reason.
+    pub(crate) fn is_of_missing(&self) -> bool {
+        self.is_of_missing
     }
 
     /// Prints the lines and gives the exit status. A failing stderr leaves nowhere to say so.

@@ -3,14 +3,20 @@
 mod api_client;
 mod args;
 mod browser;
+mod clock;
 mod columns;
 mod commands;
+mod endpoint;
+mod expiry;
 mod failure;
+mod fields;
+mod link;
 mod logging;
 mod manager_client;
 mod output;
 mod plugins;
 mod port_holder;
+mod qr;
 mod serve;
 mod signals;
 mod suggest;
@@ -21,7 +27,8 @@ use std::process::ExitCode;
 
 use args::root::ROOT;
 use commands::{
-    app, completions, man, plugin, relay, start, tunnel_client, tunnel_server, version,
+    app, completions, docs, doctor, logs, man, plugin, relay, server, service, share, start,
+    status, tunnel_client, tunnel_server, version,
 };
 use failure::{Failure, quoted};
 use output::print;
@@ -63,15 +70,22 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "plugin" => plugin::run(rest),
         "start" => start::run(rest),
         "app" => app::run(rest),
+        "status" => status::run(rest),
+        "logs" => logs::run(rest),
+        "server" => server::run(rest),
+        "doctor" => doctor::run(rest),
+        "docs" => docs::run(rest),
+        "service" => service::run(rest),
         "relay" => relay::run(rest),
         "completions" => completions::run(rest),
         completions::NAMES => completions::names(rest),
         "man" => man::run(rest),
         "tunnel-client" => tunnel_client::run(rest),
         "tunnel-server" => tunnel_server::run(rest),
-        protocol => match speaking(protocol) {
-            Some(plugin) => run_plugin(plugin, protocol, rest),
-            None => Err(unknown(word)),
+        protocol => match (share::command(protocol), speaking(protocol)) {
+            (Some(command), _) => share::run(command, rest),
+            (None, Some(plugin)) => run_plugin(plugin, protocol, rest),
+            (None, None) => Err(unknown(word)),
         },
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn parse(text: Option<&str>) -> Result<Address, Failure> {
     let Some(text) = text else {
         return Ok(plain(local(DEFAULT_PORT)));
     };
-    address(text).map_err(|reason| {
+    read(text).map_err(|reason| {
         let shown = quoted(&redacted(text));
         Failure::usage(format!("target {shown} is malformed: {reason}")).hint(HINT)
     })
@@ -98,7 +98,8 @@ fn mask_after_colon(text: &str, is_secret: impl Fn(&str) -> bool) -> String {
 /// Why a target is malformed; never holds the user's text.
 type Reason = &'static str;
 
-fn address(text: &str) -> Result<Address, Reason> {
+/// As [`parse`], with the bare reason, which never holds the user's text.
+pub(super) fn read(text: &str) -> Result<Address, Reason> {
     if text.is_empty() {
         return Err("it is empty");
     }

@@ -6,7 +6,8 @@ use mysql::MySqlError;
 
 use super::catch_panic::Panicked;
 use super::limits::{
-    CONNECTIONS_OF_ONE, MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER, ROWS_IN_FLIGHT,
+    CONNECTIONS_OF_ONE, MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER,
+    ROWS_IN_FLIGHT,
 };
 
 /// A failure on the database's side of a request.
@@ -97,7 +98,9 @@ impl StopCause {
         match self {
             Self::Cancelled => "since it was cancelled",
             Self::ClientLeft => "since its client left",
-            Self::TimedOut => "since it ran longer than is allowed here (--query-timeout, 60 s where it is shared)",
+            Self::TimedOut => {
+                "since it ran longer than is allowed here (--query-timeout, 60 s where it is shared)"
+            }
             Self::ShuttingDown => "since postern is ending",
         }
     }

@@ -31,5 +31,5 @@ mod visitors;
 mod web_client;
 
 pub use options::{Options, Target, TlsMode};
-pub(crate) use web_client::{objects, start_with, sweep};
 pub use web_client::{FIRST_PORT, LAST_PORT, StartError, WebClient, start};
+pub(crate) use web_client::{objects, start_with, sweep};

@@ -15,9 +15,9 @@ use super::conn::{
 use super::error::{DbError, StopCause};
 use super::gate::Calls;
 use super::guest::Guest;
+use super::limits::REQUESTS_OF_ONE;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
-use super::limits::REQUESTS_OF_ONE;
 use super::visitors::{Use, Visitors};
 use crate::http::{ApiError, CancelToken, Request, Response};
 use crate::sync::Permits;

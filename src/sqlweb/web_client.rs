@@ -78,7 +78,9 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Database { message, .. } | Self::Guest { message, .. } => write!(f, "plugin error: {message}"),
+            Self::Database { message, .. } | Self::Guest { message, .. } => {
+                write!(f, "plugin error: {message}")
+            }
             Self::Listen(message) | Self::System(message) => write!(f, "plugin error: {message}"),
         }
     }

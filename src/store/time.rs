@@ -67,7 +67,7 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// Days from 1970-01-01 to a day of the calendar; the inverse of [`civil`].
-fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
+pub(crate) fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
     // Days of a common year before its months.
     const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
     let index = usize::try_from(month.checked_sub(1)?).ok()?;

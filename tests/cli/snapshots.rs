@@ -8,17 +8,31 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 39] = [
     "",
+    "http",
+    "https",
+    "tcp",
+    "ssh",
+    "rdp",
+    "vnc",
+    "telnet",
     "mysql",
     "mariadb",
     "start",
     "app",
     "app list",
     "app add",
+    "app edit",
+    "app show",
     "app connect",
     "app disconnect",
+    "app code",
+    "app qr",
+    "app signout",
     "app trust",
+    "app export",
+    "app import",
     "app remove",
     "relay",
     "relay list",

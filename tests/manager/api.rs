@@ -170,6 +170,7 @@ fn the_server_keeps_to_its_description() {
     check("GET", &of(each[1]), each[1], None);
     check("GET", apps, apps, None);
     check("GET", "/api/tunnel", "/api/tunnel", None);
+    check("GET", "/api/listeners", "/api/listeners", None);
     let servers = "/api/servers";
     let known = json!({"url": far.quick.url(), "label": "far", "default": true});
     let spare = json!({"url": "https://a.example"});

@@ -10,7 +10,11 @@ use crate::cli::suggest::nearest;
 use crate::cli::target::redacted;
 
 /// Flags that say the opposite of each other, by name: of no command both may be given.
-const CONTRADICTIONS: [(&str, &str); 2] = [("readonly", "readwrite"), ("invisible", "visible")];
+const CONTRADICTIONS: [(&str, &str); 3] = [
+    ("readonly", "readwrite"),
+    ("invisible", "visible"),
+    ("for", "until"),
+];
 
 /// Options of other database clients, and what they are here; those for host and port are no options.
 const FOREIGN: [(&[&str], &str); 4] = [
@@ -37,6 +41,8 @@ pub(crate) enum Kind {
     Application,
     /// The name of a connector that is enrolled at this machine's relay.
     Connector,
+    /// A page of the manual.
+    Topic,
     /// The name of a command.
     Command,
 }
@@ -339,18 +345,23 @@ impl Parsed {
 
     /// Whether the flag was given, by either name.
     pub(crate) fn has(&self, flag: &Flag) -> bool {
-        flag.names().any(|name| self.matches.opt_present(name))
+        self.names(flag).any(|name| self.matches.opt_present(name))
     }
 
     /// The flag's value.
     pub(crate) fn value(&self, flag: &Flag) -> Option<String> {
-        flag.names().find_map(|name| self.matches.opt_str(name))
+        self.names(flag).find_map(|name| self.matches.opt_str(name))
     }
 
     /// Every value of a repeatable flag.
     pub(crate) fn values(&self, flag: &Flag) -> Vec<String> {
         let of_name = |name| self.matches.opt_strs(name);
-        flag.names().flat_map(of_name).collect()
+        self.names(flag).flat_map(of_name).collect()
+    }
+
+    /// Of a flag that the command does not have there is none.
+    fn names(&self, flag: &Flag) -> impl Iterator<Item = &'static str> {
+        flag.names().filter(|name| self.matches.opt_defined(name))
     }
 
     /// The first operand of a command whose table asks for one.

@@ -1,8 +1,8 @@
 //! The program's own entry in the table, with the order of its commands.
 
 use super::command::{Command, Flag};
-use super::operations;
-use super::table::{app, mysql, plugin, relay, start, tunnel};
+use super::table::{mysql, plugin, relay, start, tunnel};
+use super::{app, operations, share};
 
 /// The program itself: its commands in the order of their help.
 #[rustfmt::skip]
@@ -12,10 +12,14 @@ pub(crate) static ROOT: Command = Command {
         MySQL-protocol databases.",
     flags: &[VERSION],
     commands: &[
-        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
-        &tunnel::CLIENT, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
+        &share::HTTP, &share::HTTPS, &share::TCP, &share::SSH, &share::RDP, &share::VNC, &share::TELNET,
+        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS, &operations::DOCTOR,
+        &operations::server::GROUP, &operations::service::GROUP, &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
+        &tunnel::CLIENT, &operations::DOCS, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION,
+        &operations::HELP,
     ],
     notes: "\
+A web site, until Ctrl-C:                      postern http 3000
 The manager, a page that shares applications:  postern start
 A database on a page of its own:               postern plugin add mysql
                                                postern mysql HOST:PORT",

@@ -43,6 +43,9 @@ pub(crate) mod environment {
 #[rustfmt::skip]
 pub(crate) mod mysql {
     use super::{Command, Flag, Kind, environment as env};
+    use crate::cli::args::flags::{
+        ALLOW, AUDIT, ENROLL_TOKEN, FOR, GUEST, JSON, NAME, QR, RECORD_SQL, SITE_NAME, UNTIL,
+    };
 
     pub(crate) const USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)").alias("username");
     pub(crate) const PASSWORD: Flag = Flag::valued("db-pass", "PASSWORD",
@@ -71,6 +74,12 @@ pub(crate) mod mysql {
     pub(crate) const VISIBLE: Flag = Flag::switch("visible", "with --share: let visitors in without a code");
     pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, NO_OPEN, VERBOSE};
 
+    /// Flags that mean nothing without `--share`.
+    pub(crate) const OF_SHARING: [&Flag; 14] = [
+        &SERVER, &ENROLL_TOKEN, &READWRITE, &VISIBLE, &NAME, &SITE_NAME, &FOR, &UNTIL, &ALLOW, &GUEST, &AUDIT,
+        &RECORD_SQL, &QR, &JSON,
+    ];
+
     pub(crate) const COMMAND: Command = Command {
         name: "mysql",
         also: &["mariadb"],
@@ -81,7 +90,8 @@ pub(crate) mod mysql {
         about: "Opens a web SQL client for a MySQL or MariaDB database.",
         flags: &[
             USER, PASSWORD, DATABASE, READONLY, INVISIBLE, LISTEN, NO_OPEN, ALLOW_HOST, TLS, QUERY_TIMEOUT,
-            ALLOW_OTHER_USERS, SHARE, SERVER, READWRITE, VISIBLE, VERBOSE,
+            ALLOW_OTHER_USERS, SHARE, SERVER, ENROLL_TOKEN, READWRITE, VISIBLE, NAME, SITE_NAME, FOR, UNTIL, ALLOW, GUEST,
+            AUDIT, RECORD_SQL, QR, JSON, VERBOSE,
         ],
         notes: "\
 Target (default 127.0.0.1:3306):
@@ -130,105 +140,6 @@ pub(crate) mod start {
         flags: &[SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, VERBOSE],
         notes: "The port is 8181 where none is named; 0 takes a free one.",
         ..Command::EMPTY
-    };
-}
-
-/// `postern app` and its subcommands.
-#[rustfmt::skip]
-pub(crate) mod app {
-    use super::{Command, Flag, Kind, environment as env};
-
-    pub(crate) use super::JSON;
-    pub(crate) const NO_WAIT: Flag = Flag::switch("no-wait", "do not wait");
-    pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
-        "do not ask: trust the key with this fingerprint, and no other");
-    pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "what it is called");
-    pub(crate) const SERVER: Flag = Flag::valued("server", "URL", "connect it through this server").kind(Kind::Server);
-    pub(crate) const TUNNEL_PORT: Flag = Flag::valued("tunnel-port", "PORT", "the tunnel server's port");
-    pub(crate) const SITE_NAME: Flag = Flag::valued("site-name", "NAME", "wished name of its site");
-    pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "what the server calls it");
-    pub(crate) const USERNAME: Flag = Flag::valued("app-username", "NAME", "a user name to keep with it");
-    pub(crate) const AUTH_PASS: Flag = Flag::valued("app-pass", "PASSWORD",
-        "its password; other users of this machine can see it in the list of processes");
-    pub(crate) const DB_USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)");
-    pub(crate) const DB_PASS: Flag = Flag::valued("db-pass", "PASSWORD",
-        "its password; other users of this machine can see it in the list of processes: POSTERN_DB_PASS is safer");
-    pub(crate) const DB_NAME: Flag = Flag::valued("db-name", "NAME", "database to begin with");
-    pub(crate) const INVISIBLE: Flag = Flag::switch("invisible", "visitors need a code (default for databases)");
-    pub(crate) const VISIBLE: Flag = Flag::switch("visible", "visitors need no code (default for all others)");
-    pub(crate) const READONLY: Flag = Flag::switch("readonly",
-        "refuse every statement that could write (default for databases)");
-    pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "let statements write");
-    pub(crate) const AUTOCONNECT: Flag = Flag::switch("autoconnect", "connect it whenever 'postern start' starts");
-
-    pub(crate) const GROUP: Command = Command {
-        name: "app",
-        brief: "the manager's applications, for scripts",
-        about: "Lists and changes the applications of 'postern start', for scripts.",
-        commands: &[&LIST, &ADD, &CONNECT, &DISCONNECT, &TRUST, &REMOVE],
-        environment: &[env::HOME],
-        notes: "\
-An application is meant by its ID, or by its name where only one has it.
-Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached,
-4 refused, 5 over a limit, 130 the waiting was interrupted.",
-        ..Command::EMPTY
-    };
-    pub(crate) const LIST: Command = Command {
-        name: "app list",
-        brief: "show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH, SITE, NAME",
-        about: "Lists the applications: in aligned columns on a terminal, else in columns that tabs separate.",
-        flags: &[JSON],
-        environment: &[env::HOME],
-        ..Command::EMPTY
-    };
-    pub(crate) const ADD: Command = Command {
-        name: "app add",
-        operands: "PROTOCOL [ADDRESS]",
-        operand_count: 1..=2,
-        operand_kinds: &[super::PROTOCOLS, Kind::Text],
-        brief: "add an application",
-        environment: &[env::HOME, env::DB_PASS],
-        about: "Adds an application and prints its ID.",
-        flags: &[
-            NAME, SERVER, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, USERNAME, AUTH_PASS, DB_USER,
-            DB_PASS, DB_NAME, READONLY, READWRITE, AUTOCONNECT, JSON,
-        ],
-        notes: "\
-PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
-ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port of 127.0.0.1).",
-        ..Command::EMPTY
-    };
-    pub(crate) const CONNECT: Command = Command {
-        name: "app connect",
-        operands: "ID",
-        operand_count: 1..=1,
-        operand_kinds: &[Kind::Application],
-        brief: "connect it, and wait until it is connected",
-        environment: &[env::HOME],
-        about: "Connects an application, waits until it is connected and prints its site's URL.",
-        flags: &[JSON, NO_WAIT],
-        ..Command::EMPTY
-    };
-    pub(crate) const DISCONNECT: Command = Command {
-        name: "app disconnect",
-        brief: "disconnect it",
-        about: "Disconnects an application.",
-        flags: &[],
-        ..CONNECT
-    };
-    pub(crate) const TRUST: Command = Command {
-        name: "app trust",
-        brief: "accept the changed host key of its tunnel server",
-        about: "Shows the changed host key of an application's tunnel server beside the known one, and asks whether to trust it.",
-        flags: &[YES],
-        ..CONNECT
-    };
-    pub(crate) const REMOVE: Command = Command {
-        name: "app remove",
-        brief: "disconnect and remove it",
-        about: "Disconnects an application and removes it.",
-        flags: &[],
-        ..CONNECT
     };
 }
 

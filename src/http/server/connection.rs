@@ -478,7 +478,7 @@ fn refused(refusal: Refusal) -> Response {
 }
 
 /// An answer of our own as it goes out; without its body where the client asked by HEAD.
-fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
+pub(crate) fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
     let response = response.header("Date", now());
     let (head, body) = response.into_parts();
     let mut bytes = head.serialise();

@@ -35,4 +35,6 @@ mod worker_rules;
 pub(super) use backend::{Backend, Opened, PendingResponse};
 pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
+pub(crate) use connection::response_bytes;
 pub(super) use listener::{Listener, ListenerConfig};
+pub(crate) use proc_net::{ListeningSocket, listening};

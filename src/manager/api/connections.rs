@@ -79,3 +79,21 @@ pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
         .map_or(ConnectionState::Idle, |result| result.status);
     Ok(Response::ok(json!({"status": status})))
 }
+
+/// The requests of an application's visitors after number `after`, as far as they are kept.
+pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    let after = match request.query("after").map(str::parse) {
+        None => 0,
+        Some(Ok(after)) => after,
+        Some(Err(_)) => return Err(ApiError::new(400, "after must be a whole number")),
+    };
+    let (last, requests) = match core.connections.find(id) {
+        Some(connection) => connection.visits().after(after),
+        None => {
+            core.apps.find(id).map_err(failed)?;
+            (0, Vec::new())
+        }
+    };
+    Ok(Response::ok(json!({"last": last, "requests": requests})))
+}

@@ -74,6 +74,18 @@ impl AppInput {
         })
     }
 
+    /// What tells it from other applications that are shared by one word: the same for the same target and name.
+    pub fn identity(&self) -> String {
+        let app = &self.app;
+        let server = app.server.as_deref().unwrap_or_default();
+        format!(
+            "{} {} {} {server}",
+            app.protocol.name(),
+            app.address(),
+            app.name
+        )
+    }
+
     /// A new application that is never stored, with the identifier that its user wants.
     pub(crate) fn into_temporary(self, id: &str) -> Result<AppConfig, NoRandom> {
         Ok(AppConfig {

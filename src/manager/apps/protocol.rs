@@ -68,9 +68,15 @@ impl Protocol {
         matches!(self, Http | Https) || self.is_database()
     }
 
-    /// The protocol that the remote server is told: of a database it sees the web client.
+    /// Whether a gateway of ours stands between the tunnel and the application.
+    pub fn has_gateway(self) -> bool {
+        matches!(self, Http | Https)
+    }
+
+    /// The protocol that the remote server is told: of a database it sees the web client, and TLS to an application is
+    /// done here.
     pub fn exposed(self) -> &'static str {
-        if self.is_database() {
+        if self.is_visited_by_http() {
             Http.name()
         } else {
             self.name()

@@ -25,13 +25,33 @@ pub(crate) struct Health {
     pub(crate) state: HealthState,
     /// Why it fails, in words for the user.
     pub(crate) error: Option<String>,
+    /// What to set; none where `error` says it.
+    pub(crate) hint: Option<&'static str>,
     /// Since when it is as it is: RFC 3339.
     pub(crate) since: Option<String>,
 }
 
+/// Why an application is of no use to visitors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failing {
+    /// What happened.
+    pub(super) error: String,
+    /// What to set; none where that says it.
+    pub(super) hint: Option<&'static str>,
+}
+
+impl From<String> for Failing {
+    fn from(error: String) -> Self {
+        Self { error, hint: None }
+    }
+}
+
+/// What came of a question.
+pub(super) type Answer = Result<(), Failing>;
+
 impl Health {
     /// Takes an answer; true where the state is another now.
-    pub(super) fn take(&mut self, answer: Result<(), String>) -> bool {
+    pub(super) fn take(&mut self, answer: Answer) -> bool {
         let state = match answer {
             Ok(()) => HealthState::Ok,
             Err(_) => HealthState::Failing,
@@ -40,7 +60,9 @@ impl Health {
         if is_new {
             self.since = Some(rfc3339(SystemTime::now()));
         }
-        (self.state, self.error) = (state, answer.err());
+        let failing = answer.err();
+        self.hint = failing.as_ref().and_then(|failing| failing.hint);
+        (self.state, self.error) = (state, failing.map(|failing| failing.error));
         is_new
     }
 }
@@ -52,9 +74,9 @@ mod tests {
     #[test]
     fn a_state_has_the_time_of_its_beginning() {
         let mut health = Health::default();
-        assert!(health.take(Err("a".into())));
+        assert!(health.take(Err("a".to_owned().into())));
         let since = health.since.clone();
-        assert!(since.is_some() && !health.take(Err("b".into())));
+        assert!(since.is_some() && !health.take(Err("b".to_owned().into())));
         assert_eq!(
             (health.error.as_deref(), &health.since),
             (Some("b"), &since)

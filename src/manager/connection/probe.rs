@@ -2,12 +2,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::Connection;
 
+use super::health::{Answer, Failing};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
+use crate::manager::gateway::{Naming, SiteNames};
 use crate::net::authority::authority;
 use crate::plugin::SignIn;
 use crate::tunnel::target::{self, MayDial};
@@ -22,38 +25,142 @@ const HTTP: &[u8] = b"HTTP/";
 /// What a TLS server says to who speaks no TLS: an alert (RFC 8446 §5.1).
 const TLS: &[u8] = b"\x15\x03";
 
+/// Bytes of an answer's head that are read where it says where to go.
+const HEAD: usize = 8 * 1024;
+/// What is said by what does not serve the name that it is asked by (RFC 9110 section 15.5): Django says 400, Vite 403, a
+/// web server with other names 404 or 421.
+const REFUSES_NAME: [u16; 4] = [400, 403, 404, 421];
+/// What to set where an application does not know the name of its site.
+const HINT: &str =
+    "set its Host header to 'target' (--host target), or to the name that it knows (--host NAME)";
+
 /// Who is asked, and how. Nobody else ever is.
 #[derive(Clone)]
 pub(super) enum Probe {
     /// A database: by its web client's own sign-in.
     Database(SignIn),
     /// Anything else: by one connection to it, and where HTTP is spoken, `HEAD /`.
-    Target(Protocol, String, u16, Option<MayDial>),
+    Target(TargetProbe),
+}
+
+/// An application with its own address.
+#[derive(Clone)]
+pub(super) struct TargetProbe {
+    protocol: Protocol,
+    host: String,
+    port: u16,
+    may_dial: Option<MayDial>,
+    /// Of one that speaks HTTP, by which name visitors ask for it.
+    names: Option<Arc<SiteNames>>,
+}
+
+/// What an application in HTTP answered.
+#[derive(Debug, PartialEq, Eq)]
+struct HeadAnswer {
+    /// None where that is not of three digits.
+    status: Option<u16>,
+    location: Option<Vec<u8>>,
+}
+
+/// Asks an application once, without a password.
+pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
+    let target = TargetProbe {
+        protocol: app.protocol,
+        host: app.ip.clone(),
+        port: app.port,
+        may_dial: None,
+        names: None,
+    };
+    Probe::Target(target).ask().map_err(|failing| failing.error)
 }
 
 impl Probe {
     /// That of an application with its own address.
-    pub(super) fn of(app: &AppConfig, may_dial: MayDial) -> Self {
-        Self::Target(app.protocol, app.ip.clone(), app.port, Some(may_dial))
+    pub(super) fn of(app: &AppConfig, names: Arc<SiteNames>, may_dial: MayDial) -> Self {
+        Self::Target(TargetProbe {
+            protocol: app.protocol,
+            host: app.ip.clone(),
+            port: app.port,
+            may_dial: Some(may_dial),
+            names: Some(names),
+        })
     }
 
-    /// Asks, and waits for the answer: for [`ANSWER_WITHIN`], or the sign-in's own time.
-    pub(super) fn ask(&self) -> Result<(), String> {
-        let (protocol, host, port, may_dial) = match self {
-            Self::Database(sign_in) => return sign_in(),
-            Self::Target(protocol, host, port, may_dial) => {
-                (*protocol, host, *port, may_dial.as_ref())
-            }
-        };
+    /// Asks, and waits for the answer: for [`ANSWER_WITHIN`] a question, or the sign-in's own time.
+    pub(super) fn ask(&self) -> Answer {
+        match self {
+            Self::Database(sign_in) => Ok(sign_in()?),
+            Self::Target(target) => match target.protocol {
+                Protocol::Http | Protocol::Https => target.ask_http(),
+                _ => Ok(target.connect().map(drop)?),
+            },
+        }
+    }
+}
+
+impl TargetProbe {
+    fn name(&self) -> String {
+        authority(&self.host, self.port)
+    }
+
+    fn connect(&self) -> Result<Timed, String> {
         let deadline = Instant::now() + ANSWER_WITHIN;
-        let name = authority(host, port);
-        let socket = target::connect(host, port, ANSWER_WITHIN, may_dial, || false)
-            .map_err(|error| refusal(&name, &error))?;
-        let timed = Timed { socket, deadline };
-        match protocol {
-            Protocol::Http => head(timed, &name),
-            Protocol::Https => head_by_tls(timed, host, &name),
+        let may_dial = self.may_dial.as_ref();
+        let socket = target::connect(&self.host, self.port, ANSWER_WITHIN, may_dial, || false);
+        let socket = socket.map_err(|error| refusal(&self.name(), &error))?;
+        Ok(Timed { socket, deadline })
+    }
+
+    /// As visitors ask.
+    fn ask_http(&self) -> Answer {
+        let naming = self.names.as_ref().map(|names| &names.naming);
+        let own = self.name();
+        let host = naming.and_then(Naming::asked_host).unwrap_or(&own);
+        let tls_name = naming
+            .and_then(Naming::asked_tls_name)
+            .unwrap_or(&self.host);
+        let answer = self.head(host, tls_name)?;
+        match &self.names {
+            Some(names) if names.naming.is_visitors() => self.judge(names, host, answer),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether visitors who ask by the site's name are well served with such an answer; none is one of TLS alone.
+    fn judge(&self, names: &SiteNames, host: &str, answer: Option<HeadAnswer>) -> Answer {
+        let own = self.name();
+        let failing = |error| {
+            let hint = Some(HINT);
+            Err(Failing { error, hint })
+        };
+        let status = answer.as_ref().and_then(|answer| answer.status);
+        let link = answer.as_ref().and_then(|answer| answer.location.as_ref());
+        if link.is_some_and(|link| names.naming.is_own(link)) || names.has_named_itself() {
+            let error = format!("{own} sends visitors on to its own address, where they are not");
+            return failing(error);
+        }
+        let is_refused = answer.is_none() || status.is_some_and(|s| REFUSES_NAME.contains(&s));
+        if !is_refused {
+            return Ok(());
+        }
+        let by_own = self.head(&own, &self.host).ok().flatten();
+        match (by_own.and_then(|answer| answer.status), status) {
+            (Some(by_own @ ..400), Some(status)) => failing(format!(
+                "{own} answers {status} to visitors, who ask for {host}, and {by_own} to its own name"
+            )),
+            (Some(..400), None) => failing(format!(
+                "{own} refuses TLS to visitors, who ask for {host}, and not to its own name"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer to `HEAD /`; none where TLS was refused by an alert.
+    fn head(&self, host: &str, tls_name: &str) -> Result<Option<HeadAnswer>, String> {
+        let timed = self.connect()?;
+        match self.protocol {
+            Protocol::Https => head_by_tls(timed, (host, tls_name), &self.name()),
+            _ => head(timed, host, &self.name()).map(Some),
         }
     }
 }
@@ -94,21 +201,25 @@ impl Write for Timed {
 }
 
 /// The same inside TLS; the certificate is not verified, as it is not for visitors.
-fn head_by_tls(mut timed: Timed, host: &str, name: &str) -> Result<(), String> {
-    let mut tls = match Tls::unverified().connection(host) {
+fn head_by_tls(
+    mut timed: Timed,
+    (host, tls_name): (&str, &str),
+    name: &str,
+) -> Result<Option<HeadAnswer>, String> {
+    let mut tls = match Tls::unverified().connection(tls_name) {
         Ok(Connection::Client(tls)) => tls,
         Ok(Connection::Server(_)) => return Err(format!("{name}: no TLS client")),
         Err(error) => return Err(format!("{name}: {error}")),
     };
     while tls.is_handshaking() {
         if let Err(error) = tls.complete_io(&mut timed) {
-            return no_handshake(name, &error);
+            return no_handshake(name, &error).map(|()| None);
         }
     }
-    head(rustls::Stream::new(&mut tls, &mut timed), name)
+    head(rustls::Stream::new(&mut tls, &mut timed), host, name).map(Some)
 }
 
-/// An alert is an answer: it may be the name that it misses, which visitors bring.
+/// An alert is an answer: it may be the name that it misses.
 fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
     let of_tls = error.get_ref();
     match of_tls.and_then(|error| error.downcast_ref()) {
@@ -120,18 +231,18 @@ fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
 }
 
 /// Any answer in HTTP will do.
-fn head(mut stream: impl Read + Write, name: &str) -> Result<(), String> {
+fn head(mut stream: impl Read + Write, host: &str, name: &str) -> Result<HeadAnswer, String> {
     let request = format!(
-        "HEAD / HTTP/1.1\r\nHost: {name}\r\nUser-Agent: postern/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        "HEAD / HTTP/1.1\r\nHost: {host}\r\nUser-Agent: postern/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         env!("CARGO_PKG_VERSION")
     );
     // One that speaks first, and closes, is read all the same.
     let sent = stream
         .write_all(request.as_bytes())
         .and_then(|()| stream.flush());
-    let (said, read) = first_words(stream);
+    let (said, read) = first_words(&mut stream);
     match said.as_slice() {
-        said if said.starts_with(HTTP) => Ok(()),
+        said if said.starts_with(HTTP) => Ok(HeadAnswer::of(said.to_vec(), stream)),
         [] => match sent.and(read) {
             Err(error) => Err(refusal(name, &error)),
             Ok(()) => Err(format!("{name} closed the connection without an answer")),
@@ -146,8 +257,52 @@ fn head(mut stream: impl Read + Write, name: &str) -> Result<(), String> {
     }
 }
 
+impl HeadAnswer {
+    /// One that begins so; only where it leads elsewhere more of it is read.
+    fn of(mut said: Vec<u8>, mut rest: impl Read) -> Self {
+        let status = read_more(&mut said, &mut rest, |said| status(said).is_some())
+            .then(|| status(&said))
+            .flatten();
+        let mut location = None;
+        if status.is_some_and(|status| (300..400).contains(&status)) {
+            let is_whole = |said: &[u8]| said.windows(4).any(|end| end == b"\r\n\r\n");
+            read_more(&mut said, &mut rest, is_whole);
+            location = header(&said, b"location");
+        }
+        Self { status, location }
+    }
+}
+
+/// Reads on until that is enough; false where it ends before.
+fn read_more(said: &mut Vec<u8>, rest: &mut impl Read, is_enough: impl Fn(&[u8]) -> bool) -> bool {
+    while !is_enough(said) {
+        let mut buffer = [0; 512];
+        match rest.read(&mut buffer) {
+            Ok(count) if count > 0 && said.len() < HEAD => said.extend(buffer.iter().take(count)),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The status in `HTTP/1.1 200 OK`.
+fn status(said: &[u8]) -> Option<u16> {
+    let line = std::str::from_utf8(said.get(..12)?).ok()?;
+    line.split_once(' ')?.1.parse().ok()
+}
+
+fn header(head: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    lines.find_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let (named, value) = line.split_at_checked(colon)?;
+        let value = value.strip_prefix(b":")?.trim_ascii();
+        named.eq_ignore_ascii_case(name).then(|| value.to_vec())
+    })
+}
+
 /// As much as tells what is spoken, and how the reading ended.
-fn first_words(mut stream: impl Read) -> (Vec<u8>, io::Result<()>) {
+fn first_words(stream: &mut impl Read) -> (Vec<u8>, io::Result<()>) {
     let mut said = Vec::new();
     while said.len() < SHOWN && is_needed(&said) {
         let mut buffer = [0; SHOWN];
@@ -212,6 +367,17 @@ mod tests {
 
     use super::*;
 
+    fn ask(protocol: Protocol, port: u16) -> Result<(), String> {
+        let probe = Probe::Target(TargetProbe {
+            protocol,
+            host: "127.0.0.1".into(),
+            port,
+            may_dial: None,
+            names: None,
+        });
+        probe.ask().map_err(|failing| failing.error)
+    }
+
     /// The answer about something that says this to whoever comes, and its address.
     fn about(protocol: Protocol, said: &'static [u8]) -> (Result<(), String>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -224,7 +390,7 @@ mod tests {
             let _ = socket.shutdown(std::net::Shutdown::Write);
             let _ = socket.read(&mut [0; 1024]);
         });
-        let answer = Probe::Target(protocol, "127.0.0.1".into(), port, None).ask();
+        let answer = ask(protocol, port);
         target.join().unwrap();
         (answer, name)
     }
@@ -277,7 +443,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         drop(listener);
         for protocol in [Protocol::Http, Protocol::Https, Protocol::Tcp] {
-            let answer = Probe::Target(protocol, "127.0.0.1".into(), port, None).ask();
+            let answer = ask(protocol, port);
             assert_eq!(answer, Err(format!("127.0.0.1:{port} refuses connections")));
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::error::{self, ConnectError};
-use super::health::{Health, HealthState};
+use super::health::{Answer, Health, HealthState};
 use super::result::{ConnectResult, HostKey, class_name};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
@@ -14,6 +14,7 @@ use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
 use crate::plugin::StatementLog;
+use crate::manager::visits::Visits;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Tunnel;
 
@@ -27,6 +28,8 @@ pub(crate) struct ConnectionRecord {
     statements: Arc<StatementLog>,
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
+    /// Who was here, by the application's gateway.
+    visits: Arc<Visits>,
 }
 
 impl ConnectionRecord {
@@ -40,7 +43,13 @@ impl ConnectionRecord {
             change: crossbeam_channel::bounded(1),
             statements: Arc::new(StatementLog::new(app.sharing.record_sql)),
             done,
+            visits: Arc::default(),
         })
+    }
+
+    /// Who was here.
+    pub(crate) fn visits(&self) -> Arc<Visits> {
+        Arc::clone(&self.visits)
     }
 
     /// The stop signal: closed when it is given.
@@ -82,7 +91,9 @@ impl ConnectionRecord {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
-        status.result(snapshot.as_ref())
+        let has_gateway = status.made_from.protocol.has_gateway();
+        let visitors = has_gateway.then(|| self.visits.visitors());
+        status.result(snapshot.as_ref(), visitors)
     }
 
     /// The same beside what is saved of the application now.
@@ -137,13 +148,18 @@ impl ConnectionRecord {
     }
 
     /// The application has answered, or why it has not; true where that is news.
-    pub(super) fn answered(&self, answer: Result<(), String>) -> bool {
+    pub(super) fn answered(&self, answer: Answer) -> bool {
         self.status().health.take(answer)
     }
 
     /// The remote server, by its origin.
     pub(crate) fn goes_through(&self, origin: &str) {
         origin.clone_into(&mut self.status().server);
+    }
+
+    /// The remote server's origin; empty before it is known.
+    pub(crate) fn server(&self) -> String {
+        self.status().server.clone()
     }
 
     /// Whether that is it.
@@ -288,7 +304,22 @@ impl ConnectionRecord {
         if self.is_refused() && !self.is_refused_for_credentials() {
             return;
         }
+        self.wake();
+    }
+
+    /// Ends the present pause, unless only a change can help.
+    pub(crate) fn try_now(&self) {
+        if !self.is_refused() {
+            self.wake();
+        }
+    }
+
+    /// As [`ConnectionRecord::retry`]; a tunnel's attempt that is under way and fails is followed by another.
+    fn wake(&self) {
         self.retry();
+        if let Some(tunnel) = &self.status().tunnel {
+            tunnel.wake();
+        }
     }
 
     /// Whether only a change can help.

@@ -8,6 +8,7 @@ use super::health::Health;
 use super::state::ConnectionState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
+use crate::manager::visits::Visitors;
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 
@@ -52,6 +53,8 @@ pub(crate) struct ConnectResult {
     pub(crate) pending_changes: bool,
     /// Whether the application answers; none while it is not connected.
     pub(crate) health: Option<Health>,
+    /// Who is there; none while nothing is exposed.
+    pub(crate) visitors: Option<Visitors>,
 }
 
 /// What a connection exposes and how it is protected: what it was made from, whatever was saved since.
@@ -141,6 +144,14 @@ impl ConnectResult {
             self.bytes_out = snapshot.sent;
             self.reconnects = snapshot.reconnects;
             self.since = snapshot.since.map(rfc3339);
+            // Of what speaks HTTP its gateway knows better.
+            if self.exposed.is_some() && self.visitors.is_none() {
+                self.visitors = Some(Visitors {
+                    now: snapshot.streams,
+                    last_at: snapshot.last_opened.map(rfc3339),
+                    requests: snapshot.opened,
+                });
+            }
         }
     }
 }

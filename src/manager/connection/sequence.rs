@@ -1,6 +1,7 @@
 //! One connect sequence: from the call to the remote server to the tunnel that is up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, select};
@@ -14,15 +15,20 @@ use super::setup_call::SetupCalls;
 use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
+use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::protocol::Protocol;
+use crate::manager::gateway::{self, Door, Naming, SiteGateway, SiteNames};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
-use crate::tunnel::client::{Status, Tunnel};
+use crate::tunnel::client::{Settings, Status, Tunnel};
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
+use crate::tunnel::target::MayDial;
+use crate::tunnel::ws::Tls;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
@@ -105,8 +111,10 @@ impl ConnectionWork<'_> {
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
-        let tunnel = self.open_tunnel(held, url.origin(), &connector, &setup, (ip, port), tell)?;
-        let mut health = self.ask(held, missed, was_there);
+        let names = Arc::new(SiteNames::new(self.naming(&setup)));
+        let through = (&setup, &names);
+        let tunnel = self.open_tunnel(held, url.origin(), &connector, through, (ip, port), tell)?;
+        let mut health = self.ask(held, names, missed, was_there);
         self.await_tunnel(&tunnel)?;
         if !health.first(self.record) {
             return Err(Ended::Stopped);
@@ -199,7 +207,7 @@ impl ConnectionWork<'_> {
         held: &mut HeldResources,
         origin: &str,
         connector: &Connector,
-        setup: &Setup,
+        (setup, names): (&Setup, &Arc<SiteNames>),
         (ip, port): (String, u16),
         missed: Sender<()>,
     ) -> Result<Arc<Tunnel>, Ended> {
@@ -217,10 +225,16 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
-        settings.target_missed = Some(missed);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
-        settings.may_dial = Some(self.core.listeners.may_dial(own));
+        let may_dial = self.core.listeners.may_dial(own);
+        if self.app.protocol.has_gateway() {
+            let gateway = self.gateway(setup, names, &may_dial, missed.clone());
+            settings.serve = Some(gateway::serve(gateway));
+        }
+        settings.target_missed = Some(missed);
+        settings.may_dial = Some(may_dial);
+        self.watch_failures(&mut settings, origin);
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
@@ -231,15 +245,91 @@ impl ConnectionWork<'_> {
         Ok(tunnel)
     }
 
+    /// Of its tunnel alone it is told where the main tunnel stands; else that is told, once for all. One that is up shows
+    /// that the server is there.
+    fn watch_failures(&self, settings: &mut Settings, origin: &str) {
+        let is_told = Arc::new(AtomicBool::new(false));
+        let (was_told, name, server) = (
+            Arc::clone(&is_told),
+            self.app.name.clone(),
+            origin.to_owned(),
+        );
+        let tunnels = Arc::clone(&self.core.tunnels);
+        settings.on_failed = Some(Box::new(move |failure, was_connected| {
+            // After a loss the main tunnel's may not be noticed yet.
+            let is_its_own = !was_connected && tunnels.is_main_connected(&server);
+            if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
+                log::warn!("'{name}': {failure}; it is tried again");
+            }
+        }));
+        let (name, server) = (self.app.name.clone(), origin.to_owned());
+        let (tunnels, connections) = (
+            Arc::clone(&self.core.tunnels),
+            Arc::clone(&self.core.connections),
+        );
+        settings.on_connected = Some(Box::new(move || {
+            if was_told.swap(false, Ordering::Relaxed) {
+                log::warn!("'{name}': connected again");
+            }
+            tunnels.wake_main(&server);
+            connections.server_answers(&server);
+        }));
+    }
+
+    /// By which name the application is asked.
+    fn naming(&self, setup: &Setup) -> Naming {
+        let app = &self.app;
+        let is_tls = app.protocol == Protocol::Https;
+        let host_header = &app.sharing.host_header;
+        Naming::new(
+            host_header,
+            (&app.ip, app.port),
+            is_tls,
+            &setup.app.site_url,
+        )
+    }
+
+    /// What stands between the tunnel and an application that speaks HTTP.
+    fn gateway(
+        &self,
+        setup: &Setup,
+        names: &Arc<SiteNames>,
+        may_dial: &MayDial,
+        missed: Sender<()>,
+    ) -> SiteGateway {
+        let (app, site_url) = (&self.app, &setup.app.site_url);
+        let is_tls = app.protocol == Protocol::Https;
+        let code = &setup.api_key.code;
+        let is_asked_here = app.invisible && !setup.is_of_relay() && !code.is_empty();
+        SiteGateway {
+            target: (app.ip.clone(), app.port),
+            names: Arc::clone(names),
+            // Whose certificate it is nobody can say, as the form does.
+            tls: is_tls.then(Tls::unverified),
+            door: is_asked_here
+                .then(|| Door::new(&app.name, setup.app_id(), Code::new(code), site_url)),
+            is_server_ours: setup.is_of_relay(),
+            visits: self.record.visits(),
+            may_dial: Some(Arc::clone(may_dial)),
+            missed,
+        }
+    }
+
     /// Begins to ask whether the application answers. A web client that was just started has signed in.
-    fn ask(&self, held: &HeldResources, missed: Receiver<()>, was_there: bool) -> HealthWatch {
+    fn ask(
+        &self,
+        held: &HeldResources,
+        names: Arc<SiteNames>,
+        missed: Receiver<()>,
+        was_there: bool,
+    ) -> HealthWatch {
         match held.web_client.as_ref().map(WebClient::sign_in) {
             Some((sign_in, missed)) => {
                 HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
-                let probe = Probe::of(&self.app, may_dial);
+                let probe = Probe::of(&self.app, names, may_dial);
                 HealthWatch::begin(&self.app.id, probe, missed, false)
             }
         }

@@ -11,6 +11,7 @@ use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
+use crate::manager::visits::Visitors;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 
 /// All that changes of a connection.
@@ -123,7 +124,12 @@ impl ConnectionStatus {
         ends.into_iter().flatten().min()
     }
 
-    pub(super) fn result(&self, snapshot: Option<&Snapshot>) -> ConnectResult {
+    /// `visitors` are those that its gateway knows.
+    pub(super) fn result(
+        &self,
+        snapshot: Option<&Snapshot>,
+        visitors: Option<Visitors>,
+    ) -> ConnectResult {
         let pause = self.pause.as_ref();
         let mut result = ConnectResult {
             status: self.state,
@@ -155,6 +161,7 @@ impl ConnectionStatus {
                 expires: self.ends().cloned(),
                 ..Exposed::of(&self.made_from)
             });
+            result.visitors = visitors;
         }
         if self.state == ConnectionState::Connected {
             result.health = Some(self.health.clone());

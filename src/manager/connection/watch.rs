@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 
-use super::health::HealthState;
+use super::health::{Answer, HealthState};
 use super::probe::Probe;
 use super::record::ConnectionRecord;
 
@@ -32,7 +32,7 @@ pub(super) struct HealthWatch {
     /// A visit found nobody.
     missed: Receiver<()>,
     /// The question under way.
-    answer: Option<Receiver<Result<(), String>>>,
+    answer: Option<Receiver<Answer>>,
     asked: Instant,
     /// When it is asked again.
     due: Option<Instant>,
@@ -129,7 +129,7 @@ impl HealthWatch {
 
     fn ask(&mut self) {
         (self.asked, self.due) = (Instant::now(), None);
-        let (tell, answer): (Sender<Result<(), String>>, _) = bounded(1);
+        let (tell, answer): (Sender<Answer>, _) = bounded(1);
         let probe = self.probe.clone();
         // On a thread of its own, as a name's resolution cannot be interrupted; it ends with the answer.
         let spawned = std::thread::Builder::new()
@@ -149,7 +149,7 @@ impl HealthWatch {
     }
 
     /// The question is over. There is no answer where its thread broke off: it is asked again.
-    fn heard(&mut self, record: &ConnectionRecord, answer: Option<Result<(), String>>) {
+    fn heard(&mut self, record: &ConnectionRecord, answer: Option<Answer>) {
         self.answer = None;
         let Some(answer) = answer else {
             log::warn!("application {}: a question broke off", self.id);
@@ -160,7 +160,7 @@ impl HealthWatch {
         let error = answer.as_ref().err().cloned();
         if record.answered(answer) {
             match error {
-                Some(error) => log::warn!("application {}: {error}", self.id),
+                Some(failing) => log::warn!("application {}: {}", self.id, failing.error),
                 None => log::debug!("application {}: it answers", self.id),
             }
         }
@@ -181,7 +181,7 @@ mod tests {
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
         let record = ConnectionRecord::new(&app, Step::QuickSetup, bounded(0).1);
-        record.answered(Err("it failed before".into()));
+        record.answered(Err("it failed before".to_owned().into()));
         let breaks_off = Probe::Database(Arc::new(|| panic!("as a fault of the driver would")));
         let mut watch = HealthWatch::begin("x", breaks_off, never(), false);
         let answer = watch.answer.clone().unwrap().recv();

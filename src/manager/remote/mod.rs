@@ -44,6 +44,5 @@ mod view;
 pub(crate) use command::CallAnswer;
 pub(crate) use connector::Connector;
 pub use credentials::DEFAULT_TUNNEL_PORT;
-pub(crate) use credentials::ServerCredentials;
 pub(crate) use environment::Environment;
 pub(crate) use server::{MainTunnelWait, RemoteServer, Servers, awaited};

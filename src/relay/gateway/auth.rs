@@ -52,7 +52,7 @@ impl SiteAuth {
 }
 
 /// Whether a request is for the site's sign-in.
-pub(super) fn is_sign_in(head: &Head, site: &Site) -> bool {
+pub(crate) fn is_sign_in(head: &Head, site: &Site) -> bool {
     let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
     let names_site = |query: &str| {
         let fields = form_fields(query).unwrap_or_default();

@@ -14,14 +14,14 @@ const FOR_CACHES_SUFFIX: &str = "cdn-cache-control";
 const SHARED: [&str; 4] = ["public", "private", "s-maxage", "proxy-revalidate"];
 
 /// Whether a line speaks to caches alone.
-pub(super) fn is_for_caches(name: &str) -> bool {
+pub(crate) fn is_for_caches(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     FOR_CACHES.contains(&name.as_str()) || name.ends_with(FOR_CACHES_SUFFIX)
 }
 
 /// The value of `Cache-Control` that keeps caches in front out, else says what these values say
 /// (RFC 9111 section 5.2.2).
-pub(super) fn private<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+pub(crate) fn private<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = b"private".to_vec();
     for directive in values.flat_map(directives) {
         let name = directive.split(|b| *b == b'=').next();

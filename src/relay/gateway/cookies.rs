@@ -1,7 +1,7 @@
 //! Cookies: ours is kept from applications, and theirs from other sites. Bytes in, bytes out.
 
 /// Our cookie, of visitors who come by `http`, and by `https`.
-pub(super) const OURS: [&str; 2] = ["postern-visitor", "__Host-postern-visitor"];
+pub(crate) const OURS: [&str; 2] = ["postern-visitor", "__Host-postern-visitor"];
 
 /// Every value of the cookie `name` in a `Cookie` header: a page of another site below the same
 /// domain can put one of its own in front.
@@ -12,7 +12,7 @@ pub(super) fn all<'a>(header: &'a [u8], name: &'a str) -> impl Iterator<Item = &
 
 /// A `Cookie` header without those of these names, the others byte for byte; `None` when nothing is
 /// left.
-pub(super) fn without(header: &[u8], names: &[&str]) -> Option<Vec<u8>> {
+pub(crate) fn without(header: &[u8], names: &[&str]) -> Option<Vec<u8>> {
     let is_ours = |pair: &&[u8]| names.iter().any(|name| value(pair, name).is_some());
     if !header.split(|b| *b == b';').any(|pair| is_ours(&pair)) {
         return Some(header.to_vec());
@@ -27,7 +27,7 @@ pub(super) fn without(header: &[u8], names: &[&str]) -> Option<Vec<u8>> {
 
 /// A `Set-Cookie` header of an application without its `Domain`: a site's cookie is for that site
 /// alone. `None` when it would set one of `ours`.
-pub(super) fn confined(header: &[u8], ours: &[&str]) -> Option<Vec<u8>> {
+pub(crate) fn confined(header: &[u8], ours: &[&str]) -> Option<Vec<u8>> {
     let pair = header.split(|b| *b == b';').next()?.trim_ascii();
     // A cookie without a name is sent back as its value alone.
     let nameless = pair.strip_prefix(b"=").unwrap_or_default();

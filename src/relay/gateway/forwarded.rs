@@ -10,13 +10,13 @@ use crate::http::h1::head::Headers;
 use crate::net::{Cidr, is_within};
 
 /// The header that proxies add the address to that they have a request from.
-pub(in crate::relay) const FORWARDED_FOR: &str = "x-forwarded-for";
+pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Addresses of a chain that are passed on. Default 16: more proxies than anybody has in a row.
 const MAX_CHAIN: usize = 16;
 
 /// Where a request came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     /// The visitor, then the proxies on the way here; never empty.
     chain: Vec<IpAddr>,
     secure: bool,
@@ -25,18 +25,18 @@ pub(super) struct Origin {
 }
 
 /// What holds where no header says otherwise.
-pub(super) struct ForwardDefaults<'a> {
-    pub(super) trusted: &'a [Cidr],
-    pub(super) secure: bool,
+pub(crate) struct ForwardDefaults<'a> {
+    pub(crate) trusted: &'a [Cidr],
+    pub(crate) secure: bool,
     /// The port that visitors use.
-    pub(super) port: u16,
+    pub(crate) port: u16,
 }
 
 impl Origin {
     /// Reads what `peer` may say about it. Many proxies pass `X-Forwarded-Host` and `-Port` on as
     /// visitors send them, and applications make links of them: so neither is believed where it
     /// names anything but the site that `host` names, and the port that visitors use.
-    pub(super) fn read(
+    pub(crate) fn read(
         headers: &Headers,
         peer: IpAddr,
         host: &str,

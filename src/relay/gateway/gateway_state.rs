@@ -7,11 +7,11 @@ use super::auth::SiteAuth;
 use super::config::GatewayConfig;
 use super::pages::Pages;
 use super::permits::Permits;
-use super::site::Sites;
+use super::site::{Site, Sites};
 use crate::tunnel::ws::Tls;
 
 /// What all visitors' connections of a gateway use.
-pub(super) struct GatewayState {
+pub(crate) struct GatewayState {
     pub(super) config: GatewayConfig,
     pub(super) sites: Arc<dyn Sites>,
     pub(super) auth: SiteAuth,
@@ -19,4 +19,38 @@ pub(super) struct GatewayState {
     pub(super) permits: Permits,
     pub(super) log: AccessLog,
     pub(super) tls: Tls,
+}
+
+impl GatewayState {
+    /// What a gateway to these sites begins with.
+    pub(super) fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> GatewayState {
+        GatewayState {
+            auth: SiteAuth::new(),
+            pages: Pages::load(),
+            permits: Permits::default(),
+            log: AccessLog::default(),
+            // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
+            tls: Tls::unverified(),
+            config,
+            sites,
+        }
+    }
+
+    /// For one that knows its site otherwise, and only asks for codes.
+    pub(crate) fn without_sites(config: GatewayConfig) -> GatewayState {
+        GatewayState::new(config, Arc::new(NoSites))
+    }
+
+    /// Whether visitors come by `https`.
+    pub(crate) fn is_https(&self) -> bool {
+        self.config.secure
+    }
+}
+
+struct NoSites;
+
+impl Sites for NoSites {
+    fn find(&self, _: &str) -> Option<Arc<Site>> {
+        None
+    }
 }

@@ -24,9 +24,9 @@
 
 mod access_log;
 mod auth;
-mod caching;
+pub(crate) mod caching;
 mod config;
-mod cookies;
+pub(crate) mod cookies;
 pub(super) mod forwarded;
 mod gateway_state;
 mod host;
@@ -50,3 +50,15 @@ pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use service::Gateway;
 pub use site::{Down, Open, Site, Sites, Stats, through};
+
+// For the gateway at a connector, which passes requests on as this one does.
+pub(crate) use auth::is_sign_in;
+pub(crate) use forwarded::{FORWARDED_FOR, ForwardDefaults, Origin};
+pub(crate) use gateway_state::GatewayState;
+pub(crate) use pages::{Message, Pages};
+pub(crate) use protocol::name_protocol;
+pub(crate) use replies::{answer, message, target_is_down};
+pub(crate) use request_head::{asks_for_websocket, end as end_head, is_repeatable};
+pub(crate) use site_request::{Served, SiteRequest, path};
+pub(crate) use site_rules::is_order_to_proxy;
+pub(crate) use stream::TlsStream;

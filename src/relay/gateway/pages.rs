@@ -14,7 +14,7 @@ use crate::http::{ApiError, Response, assets};
 const STYLE: [&str; 2] = ["common/tokens.css", "gateway/gateway.css"];
 
 /// The pages, ready but for what differs.
-pub(super) struct Pages {
+pub(crate) struct Pages {
     signin: String,
     message: String,
     /// Nothing but this style, and forms to the site itself.
@@ -23,17 +23,17 @@ pub(super) struct Pages {
 
 /// What is said of a site in place of its own answer.
 #[derive(Debug, Clone)]
-pub(super) struct Message<'a> {
-    pub(super) status: u16,
-    pub(super) title: &'a str,
-    pub(super) text: &'a str,
+pub(crate) struct Message<'a> {
+    pub(crate) status: u16,
+    pub(crate) title: &'a str,
+    pub(crate) text: &'a str,
     /// What to try.
-    pub(super) hint: &'a str,
+    pub(crate) hint: &'a str,
 }
 
 impl Pages {
     /// Puts the embedded files together.
-    pub(super) fn load() -> Pages {
+    pub(crate) fn load() -> Pages {
         let style: String = STYLE.iter().map(|name| text(name)).collect();
         let hash = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
         let page = |name| text(name).replace("{{style}}", &style);
@@ -71,7 +71,7 @@ impl Pages {
     }
 
     /// A page that says why there is nothing else.
-    pub(super) fn message(&self, head: &Head, site: &str, message: &Message<'_>) -> Response {
+    pub(crate) fn message(&self, head: &Head, site: &str, message: &Message<'_>) -> Response {
         if wants_json(head) {
             let text = format!("{}: {}", message.title, message.text);
             return private(Response::error(&ApiError::new(message.status, text)));

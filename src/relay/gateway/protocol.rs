@@ -16,7 +16,7 @@ const KNOWN: [(&[u8], &str); 8] = [
 ];
 
 /// What is said of an answer that does not begin as HTTP does.
-pub(super) fn name_protocol(input: &[u8]) -> &'static str {
+pub(crate) fn name_protocol(input: &[u8]) -> &'static str {
     // A packet of MySQL's protocol: three bytes of length, number 0, version 10 or an error.
     if let [_, _, 0, 0, 10 | 0xff, ..] = input {
         return "it speaks MySQL's protocol: share it as mysql";

@@ -33,7 +33,7 @@ impl GatewayState {
     }
 }
 
-pub(super) fn answer(
+pub(crate) fn answer(
     head: &Head,
     visitor: &mut dyn ClientConnection,
     page: Response,
@@ -47,7 +47,7 @@ pub(super) fn answer(
     }
 }
 
-pub(super) fn message<'a>(
+pub(crate) fn message<'a>(
     status: u16,
     title: &'a str,
     text: &'a str,
@@ -102,7 +102,7 @@ pub(super) fn tunnel_is_down() -> Message<'static> {
     )
 }
 
-pub(super) fn target_is_down(why: &str) -> Message<'_> {
+pub(crate) fn target_is_down(why: &str) -> Message<'_> {
     message(
         502,
         "The application does not answer",

@@ -80,20 +80,25 @@ pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, loop_id: &str) -> 
     }
     origin.write(&mut out);
     write_line(&mut out, CDN_LOOP, loop_id.as_bytes());
+    end(head, &mut out);
+    out
+}
+
+/// What ends every head for an application: how the body is framed, and whether a WebSocket is asked for.
+pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
     match head.framing {
-        Framing::Chunked => write_line(&mut out, "Transfer-Encoding", b"chunked"),
+        Framing::Chunked => write_line(out, "Transfer-Encoding", b"chunked"),
         Framing::Length(0) if head.headers.all("content-length").next().is_none() => {}
         Framing::Length(length) => {
-            write_line(&mut out, "Content-Length", length.to_string().as_bytes())
+            write_line(out, "Content-Length", length.to_string().as_bytes());
         }
         Framing::UntilClose => {}
     }
     if asks_for_websocket(head) {
-        write_line(&mut out, "Connection", b"Upgrade");
-        write_line(&mut out, "Upgrade", b"websocket");
+        write_line(out, "Connection", b"Upgrade");
+        write_line(out, "Upgrade", b"websocket");
     }
     out.extend_from_slice(b"\r\n");
-    out
 }
 
 /// Whether the request has passed through the gateway of this name already.
@@ -107,7 +112,7 @@ pub(super) fn comes_back(head: &Head, loop_id: &str) -> bool {
 
 /// Whether this is the opening handshake of a WebSocket (RFC 6455 section 4.1). No other protocol
 /// is upgraded to.
-pub(super) fn asks_for_websocket(head: &Head) -> bool {
+pub(crate) fn asks_for_websocket(head: &Head) -> bool {
     head.method == "GET"
         && head.version == Version::Http11
         && head.framing == Framing::Length(0)
@@ -117,7 +122,7 @@ pub(super) fn asks_for_websocket(head: &Head) -> bool {
 
 /// Whether sending it twice does what sending it once does (RFC 9110 section 9.2.2), and it can
 /// be sent twice.
-pub(super) fn is_repeatable(head: &Head) -> bool {
+pub(crate) fn is_repeatable(head: &Head) -> bool {
     let idempotent = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
     idempotent.contains(&head.method.as_str())
         && head.framing == Framing::Length(0)

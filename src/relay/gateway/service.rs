@@ -4,17 +4,12 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use super::access_log::AccessLog;
-use super::auth::SiteAuth;
 use super::config::GatewayConfig;
 use super::gateway_state::GatewayState;
-use super::pages::Pages;
-use super::permits::Permits;
 use super::site::Sites;
 use super::visitor_connection::VisitorConnection;
 use crate::http::server::connection_handler::{self, ConnectionHandler};
 use crate::net::is_within;
-use crate::tunnel::ws::Tls;
 
 /// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
 pub struct Gateway {
@@ -24,17 +19,9 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway to these sites.
     pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
-        let state = GatewayState {
-            auth: SiteAuth::new(),
-            pages: Pages::load(),
-            permits: Permits::default(),
-            log: AccessLog::default(),
-            // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
-            tls: Tls::unverified(),
-            config,
-            sites,
-        };
-        Gateway { state }
+        Gateway {
+            state: GatewayState::new(config, sites),
+        }
     }
 }
 

@@ -23,7 +23,7 @@ const MAX_FORM: usize = 16 * 1024;
 
 impl GatewayState {
     /// Whether a cookie of this request opens the site.
-    pub(super) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
+    pub(crate) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
         let auth = &self.auth;
         let name = auth.cookie(self.is_secure(request));
         let headers = request.head.headers.all("cookie");
@@ -32,7 +32,7 @@ impl GatewayState {
     }
 
     /// Answers what goes to the sign-in.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &self,
         request: &SiteRequest<'_>,
         site: &Site,
@@ -57,7 +57,7 @@ impl GatewayState {
     }
 
     /// The page that asks for the code, in place of what was asked for.
-    pub(super) fn asking(&self, request: &SiteRequest<'_>) -> Response {
+    pub(crate) fn asking(&self, request: &SiteRequest<'_>) -> Response {
         let head = request.head;
         // What a form sent is lost; a page can be asked for once more.
         let again = matches!(head.method.as_str(), "GET" | "HEAD");

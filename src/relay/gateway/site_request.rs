@@ -5,24 +5,24 @@ use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::After;
 
 /// What a request brings along.
-pub(super) struct SiteRequest<'r> {
-    pub(super) head: &'r Head,
+pub(crate) struct SiteRequest<'r> {
+    pub(crate) head: &'r Head,
     /// The Host as the visitor sent it.
-    pub(super) host: &'r [u8],
-    pub(super) site: &'r str,
-    pub(super) origin: &'r Origin,
+    pub(crate) host: &'r [u8],
+    pub(crate) site: &'r str,
+    pub(crate) origin: &'r Origin,
 }
 
 /// What became of a request, for its line in the log.
-pub(super) struct Served {
-    pub(super) after: After,
+pub(crate) struct Served {
+    pub(crate) after: After,
     /// 0 when the visitor was told nothing.
-    pub(super) status: u16,
-    pub(super) bytes: usize,
+    pub(crate) status: u16,
+    pub(crate) bytes: usize,
 }
 
 /// The path as it was sent, without the query.
-pub(super) fn path(head: &Head) -> &str {
+pub(crate) fn path(head: &Head) -> &str {
     head.target
         .split_once('?')
         .map_or(&head.target, |(path, _)| path)

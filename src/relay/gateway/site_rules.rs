@@ -93,6 +93,12 @@ impl SiteRules<'_> {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
         let is_afresh = (self.is_private && (is("cache-control") || is_for_caches(name)))
             || (self.is_https && is("strict-transport-security"));
-        !is_afresh && !DROPPED.iter().any(|dropped| is(dropped))
+        !is_afresh && !is_order_to_proxy(name)
     }
+}
+
+/// Whether a line of an answer is an order to a web server in front.
+pub(crate) fn is_order_to_proxy(name: &str) -> bool {
+    let mut dropped = DROPPED.iter();
+    dropped.any(|dropped| name.eq_ignore_ascii_case(dropped))
 }

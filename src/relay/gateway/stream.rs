@@ -39,13 +39,13 @@ impl ByteStream for LocalStream {
 }
 
 /// TLS inside a stream.
-pub(super) struct TlsStream {
+pub(crate) struct TlsStream {
     tls: Connection,
     inner: Box<dyn ByteStream>,
 }
 
 impl TlsStream {
-    pub(super) fn new(tls: Connection, inner: Box<dyn ByteStream>) -> TlsStream {
+    pub(crate) fn new(tls: Connection, inner: Box<dyn ByteStream>) -> TlsStream {
         TlsStream { tls, inner }
     }
 

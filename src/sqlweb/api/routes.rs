@@ -255,10 +255,11 @@ fn catalogue_answer<const N: usize>(
     let shared = service.clone();
     service.spawn(request, move |request| {
         let (client, uses) = (request.client().clone(), shared.use_of(&request));
-        let response = match shared.with_spare_conn(&client, uses.as_ref(), |conn| ask(conn, &named)) {
-            Ok(data) => Response::ok(data),
-            Err(error) => Response::error(&found_status(error)),
-        };
+        let response =
+            match shared.with_spare_conn(&client, uses.as_ref(), |conn| ask(conn, &named)) {
+                Ok(data) => Response::ok(data),
+                Err(error) => Response::error(&found_status(error)),
+            };
         request.respond(response);
     });
 }

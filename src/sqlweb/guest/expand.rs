@@ -67,7 +67,12 @@ pub(super) fn expand(
     for grant in grants {
         let tables: Vec<(String, String)> = tables(conn, &grant.database, folds)?
             .into_iter()
-            .filter(|(_, table)| grant.table.as_ref().is_none_or(|named| is(named, table, folds)))
+            .filter(|(_, table)| {
+                grant
+                    .table
+                    .as_ref()
+                    .is_none_or(|named| is(named, table, folds))
+            })
             .collect();
         if tables.is_empty() {
             return Ok(Err(not_there(&grant.to_string())));
@@ -134,11 +139,7 @@ fn is(named: &str, there: &str, folds: bool) -> bool {
 }
 
 /// The database's tables and views with its own name. Sequences hold no data to read.
-fn tables(
-    conn: &mut Conn,
-    database: &str,
-    folds: bool,
-) -> Result<Vec<(String, String)>, DbError> {
+fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<(String, String)>, DbError> {
     let listed = rows(
         conn,
         &format!(
@@ -149,7 +150,9 @@ fn tables(
     )?;
     let pair = |row: &mysql::Row| Some((text(row, 0)?, text(row, 1)?));
     let all = listed.iter().filter_map(pair);
-    Ok(all.filter(|(there, _)| is(database, there, folds)).collect())
+    Ok(all
+        .filter(|(there, _)| is(database, there, folds))
+        .collect())
 }
 
 fn columns(conn: &mut Conn, database: &str, table: &str) -> Result<Vec<String>, DbError> {
@@ -166,10 +169,7 @@ fn columns(conn: &mut Conn, database: &str, table: &str) -> Result<Vec<String>, 
 }
 
 /// For who picks from a list: the databases that can be lent, the tables of one, the columns of a table.
-pub(crate) fn objects(
-    conn: &mut Conn,
-    within: &[String],
-) -> Result<Vec<String>, DbError> {
+pub(crate) fn objects(conn: &mut Conn, within: &[String]) -> Result<Vec<String>, DbError> {
     match within {
         [database, table, ..] => columns(conn, database, table),
         [database] => {

@@ -161,11 +161,7 @@ impl Making<'_> {
         Ok((account, password, readable))
     }
 
-    fn create(
-        &self,
-        conn: &mut Conn,
-        host: &str,
-    ) -> Result<(Account, Zeroizing<String>), Failure> {
+    fn create(&self, conn: &mut Conn, host: &str) -> Result<(Account, Zeroizing<String>), Failure> {
         let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();
         let mut tries = 1..=PASSWORDS;
         loop {
@@ -207,7 +203,9 @@ impl Making<'_> {
             .note(&self.server, account, &self.options.run_dir);
         noted.map_err(|error| {
             NoGuest::new(
-                format!("nothing was made, as it cannot be noted that it has to be dropped: {error}"),
+                format!(
+                    "nothing was made, as it cannot be noted that it has to be dropped: {error}"
+                ),
                 "see that the per-user directory can be written",
             )
         })
@@ -247,7 +245,9 @@ fn own_host(conn: &mut Conn) -> Result<String, Failure> {
     let user = proof::first(conn, "SELECT USER()")?.unwrap_or_default();
     let host = user.rsplit_once('@').map(|(_, host)| host.to_owned());
     let is_plain = |host: &String| {
-        !host.is_empty() && !host.contains(['\'', '\\', '"', '`', '%']) && !host.contains(char::is_control)
+        !host.is_empty()
+            && !host.contains(['\'', '\\', '"', '`', '%'])
+            && !host.contains(char::is_control)
     };
     host.filter(is_plain).ok_or_else(|| {
         NoGuest::new(
@@ -266,12 +266,7 @@ fn stays(account: &Account) -> String {
 }
 
 impl Guest {
-    fn new(
-        account: Account,
-        owner: &Arc<Connector>,
-        home: &DataDir,
-        expires: SystemTime,
-    ) -> Self {
+    fn new(account: Account, owner: &Arc<Connector>, home: &DataDir, expires: SystemTime) -> Self {
         let left = expires.duration_since(SystemTime::now());
         Self {
             account,

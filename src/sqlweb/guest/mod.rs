@@ -19,11 +19,8 @@ mod sweep;
 
 use std::fmt;
 
-
 pub(super) use expand::objects;
 pub(super) use lifecycle::{Failure, Guest, begin, sweep_left};
-
-
 
 /// Why there is no guest's account.
 #[derive(Debug)]

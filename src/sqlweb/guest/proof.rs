@@ -36,7 +36,9 @@ pub(super) fn more_than_listed(
     }
     let (all, in_a_role) = grants(conn, is_mariadb)?;
     if all.is_empty() || in_a_role && is_mariadb {
-        return Ok(Some("the server does not tell its rights, or has given it a role".into()));
+        return Ok(Some(
+            "the server does not tell its rights, or has given it a role".into(),
+        ));
     }
     if let Some(more) = all.iter().find(|grant| !only_reads(grant)) {
         return Ok(Some(format!("the server gives every account this: {more}")));
@@ -46,7 +48,9 @@ pub(super) fn more_than_listed(
     }
     for name in OFTEN_OPEN {
         if !readable.has_database(name) && is_open(conn, name)? {
-            return Ok(Some(format!("the database {name} is open to every account")));
+            return Ok(Some(format!(
+                "the database {name} is open to every account"
+            )));
         }
     }
     Ok(None)
@@ -71,7 +75,11 @@ fn only_reads(grant: &str) -> bool {
 
 /// The first database, column or routine that the account sees and that was not listed.
 fn seen(conn: &mut Conn, readable: &Readable) -> Result<Option<String>, DbError> {
-    let own = |name: &str| FOR_EVERYBODY.iter().any(|own| own.eq_ignore_ascii_case(name));
+    let own = |name: &str| {
+        FOR_EVERYBODY
+            .iter()
+            .any(|own| own.eq_ignore_ascii_case(name))
+    };
     for row in rows(conn, "SHOW DATABASES")? {
         let name = text(&row, 0).unwrap_or_default();
         if !own(&name) && !readable.has_database(&name) {

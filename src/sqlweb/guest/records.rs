@@ -63,9 +63,9 @@ impl Records {
     pub(super) fn forget(&self, account: &Account) -> Result<(), Error> {
         in_use(|names| names.remove(&account.name));
         self.0.update(|document: &mut Document| {
-            document.accounts.retain(|record| {
-                (&record.name, &record.host) != (&account.name, &account.host)
-            });
+            document
+                .accounts
+                .retain(|record| (&record.name, &record.host) != (&account.name, &account.host));
             Ok(())
         })
     }
@@ -135,14 +135,19 @@ mod tests {
         };
         let (used, dead) = (account("g-used"), account("g-dead"));
         records.note("a:1", &used, run.path()).unwrap();
-        records.note("a:1", &dead, &dir.path().join("gone")).unwrap();
+        records
+            .note("a:1", &dead, &dir.path().join("gone"))
+            .unwrap();
         assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
         assert_eq!(records.left_on("a:2").unwrap(), []);
         assert_eq!(records.in_use().unwrap(), [used.name.clone()].into());
         are_held_by(run.path());
         assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
         leave(&used);
-        assert_eq!(records.left_on("a:1").unwrap(), [used.clone(), dead.clone()]);
+        assert_eq!(
+            records.left_on("a:1").unwrap(),
+            [used.clone(), dead.clone()]
+        );
         records.forget(&dead).unwrap();
         records.forget(&used).unwrap();
         assert_eq!(records.left_on("a:1").unwrap(), []);

@@ -64,10 +64,7 @@ pub(super) fn for_an_administrator(host: &str, readable: &Readable) -> String {
         name: "guest".into(),
         host: host.to_owned(),
     };
-    let created = format!(
-        "CREATE USER {} IDENTIFIED BY '…'",
-        account.quoted()
-    );
+    let created = format!("CREATE USER {} IDENTIFIED BY '…'", account.quoted());
     let all: Vec<String> = std::iter::once(created)
         .chain(grants(&account, readable))
         .collect();
@@ -89,7 +86,11 @@ mod tests {
     fn names_cannot_leave_their_quotes_and_wildcards_mean_nothing() {
         let mut readable = Readable::default();
         readable.add("a_%", "t", None);
-        readable.add("x`y", "t`; DROP TABLE u; -- ", Some(vec!["c`)".into(), "d".into()]));
+        readable.add(
+            "x`y",
+            "t`; DROP TABLE u; -- ",
+            Some(vec!["c`)".into(), "d".into()]),
+        );
         let all: Vec<String> = grants(&account(), &readable).collect();
         assert_eq!(
             all,
@@ -107,7 +108,10 @@ mod tests {
         let soon = SystemTime::now() + Duration::from_secs(60);
         let made = |dialect: &Dialect, expires| create(&account(), "p", expires, dialect);
         let modern = made(&Dialect::mysql((9, 7, 0)), soon);
-        assert!(modern.ends_with(" PASSWORD EXPIRE INTERVAL 1 DAY"), "{modern}");
+        assert!(
+            modern.ends_with(" PASSWORD EXPIRE INTERVAL 1 DAY"),
+            "{modern}"
+        );
         let later = made(&Dialect::mariadb((11, 8, 0)), soon + 2 * A_DAY);
         assert!(later.ends_with(" INTERVAL 3 DAY"), "{later}");
         let old = made(&Dialect::mariadb((10, 3, 0)), soon);

@@ -21,7 +21,10 @@ const NO_SUCH_THREAD: u16 = 1094;
 pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<(), DbError> {
     let quoted = account.quoted();
     // Old servers cannot lock, and the account may never have been made.
-    tolerated(run_silently(conn, &format!("ALTER USER {quoted} ACCOUNT LOCK")))?;
+    tolerated(run_silently(
+        conn,
+        &format!("ALTER USER {quoted} ACCOUNT LOCK"),
+    ))?;
     end_connections(conn, &account.name)?;
     run_silently(conn, &format!("DROP USER IF EXISTS {quoted}"))
 }
@@ -60,7 +63,11 @@ fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
 
 /// Drops every account that was left on the server called `server`. What cannot be dropped is tried again at the next
 /// start.
-pub(super) fn sweep_recorded(conn: &mut Conn, server: &str, records: &Records) -> Result<(), DbError> {
+pub(super) fn sweep_recorded(
+    conn: &mut Conn,
+    server: &str,
+    records: &Records,
+) -> Result<(), DbError> {
     let left = match records.left_on(server) {
         Ok(left) => left,
         Err(error) => {
@@ -71,7 +78,10 @@ pub(super) fn sweep_recorded(conn: &mut Conn, server: &str, records: &Records) -
     for account in left {
         match end(conn, &account) {
             Ok(()) => {
-                log::info!("dropped the guest's account {}, which was left", account.name);
+                log::info!(
+                    "dropped the guest's account {}, which was left",
+                    account.name
+                );
                 forget(records, &account);
             }
             Err(DbError::Statement(error)) => log::warn!(
@@ -87,7 +97,10 @@ pub(super) fn sweep_recorded(conn: &mut Conn, server: &str, records: &Records) -
 
 pub(super) fn forget(records: &Records, account: &Account) {
     if let Err(error) = records.forget(account) {
-        log::warn!("the record of the guest's account {} stays: {error}", account.name);
+        log::warn!(
+            "the record of the guest's account {} stays: {error}",
+            account.name
+        );
     }
 }
 
@@ -114,7 +127,10 @@ pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), Db
         let is_over = account::expiry(&account.name).is_some_and(|at| has_ended(at, now));
         if is_over && !used.contains(&account.name) && only_reads(conn, &account)? {
             match end(conn, &account) {
-                Ok(()) => log::info!("dropped the guest's account {}, which had ended", account.name),
+                Ok(()) => log::info!(
+                    "dropped the guest's account {}, which had ended",
+                    account.name
+                ),
                 error => tolerated(error)?,
             }
         }
@@ -158,7 +174,10 @@ mod tests {
         };
         let hour = Duration::from_secs(3600);
         assert!(has_ended(now - hour, seconds(now)));
-        assert!(!has_ended(now - hour, seconds(now - hour)), "the server's clock");
+        assert!(
+            !has_ended(now - hour, seconds(now - hour)),
+            "the server's clock"
+        );
         assert!(!has_ended(now - Duration::from_secs(60), seconds(now)));
         assert!(!has_ended(now + hour, seconds(now + 2 * hour)), "ours");
     }

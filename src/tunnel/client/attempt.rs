@@ -42,6 +42,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
             target_within: settings.timeouts.target,
             target_missed: settings.target_missed.clone(),
             may_dial: settings.may_dial.clone(),
+            serve: settings.serve.clone(),
             traffic: Arc::clone(&state.traffic),
         },
     );
@@ -213,7 +214,8 @@ impl Client<'_> {
             );
         };
         let open = self.state.traffic.streams.load(Ordering::Relaxed);
-        let Some(permit) = permits::permit(open) else {
+        let is_served = self.settings.serve.is_some();
+        let Some(permit) = permits::permit(open, is_served) else {
             if !std::mem::replace(&mut self.is_crowded, true) {
                 log::warn!("{open} streams of this tunnel are open: no further one is accepted");
             }

@@ -17,18 +17,34 @@ const LEAST: usize = 16;
 /// Which part of all streams one tunnel may have: another one's visitors must get in too. Default a half.
 const SHARE_OF_TUNNEL: usize = 2;
 
+/// Open files of a stream that is served in this process: both ends of the pair, and one to the application.
+const FILES_SERVED: usize = 3;
+/// Such streams of one tunnel. Default 512, as each has a thread: what a relay of ours has for all its visitors.
+const MOST_SERVED: usize = 512;
+
 /// Streams that are open.
 static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);
 /// How many there may be.
 static ROOM: OnceLock<usize> = OnceLock::new();
 
-/// Room for one stream of a tunnel that has `of_tunnel`; none where that, or the process, has too many.
-pub(super) fn permit(of_tunnel: u64) -> Option<Permit> {
+/// Room for one stream of a tunnel that has `of_tunnel`; none where that, or the process, has too many. One that
+/// `is_served` in this process has the open files of three.
+pub(super) fn permit(of_tunnel: u64, is_served: bool) -> Option<[Option<Permit>; FILES_SERVED]> {
     let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
-    if usize::try_from(of_tunnel).map_or(true, |count| count >= room / SHARE_OF_TUNNEL) {
+    let share = room / SHARE_OF_TUNNEL;
+    let most = if is_served {
+        (share / FILES_SERVED).min(MOST_SERVED)
+    } else {
+        share
+    };
+    if usize::try_from(of_tunnel).map_or(true, |count| count >= most) {
         return None;
     }
-    OPEN.take(room)
+    let first = OPEN.take(room)?;
+    if !is_served {
+        return Some([Some(first), None, None]);
+    }
+    Some([Some(first), Some(OPEN.take(room)?), Some(OPEN.take(room)?)])
 }
 
 /// Streams that a limit of so many open files leaves room for.

@@ -45,6 +45,10 @@ pub struct Snapshot {
     pub received: u64,
     /// Streams that are open.
     pub streams: u64,
+    /// Streams that were opened since the tunnel was made.
+    pub opened: u64,
+    /// When the last of them was.
+    pub last_opened: Option<SystemTime>,
     /// Connections after the first.
     pub reconnects: u64,
 }
@@ -53,6 +57,8 @@ pub struct Snapshot {
 pub(super) struct TunnelState {
     pub(super) cancel: Cancel,
     stopping: AtomicBool,
+    /// Whether somebody wishes another attempt soon, whatever becomes of the present one.
+    wish: AtomicBool,
     pub(super) traffic: Arc<Traffic>,
     connections: AtomicU64,
     connection: Mutex<ConnectionState>,
@@ -80,6 +86,7 @@ impl TunnelState {
         Self {
             cancel: Cancel::new(),
             stopping: AtomicBool::new(false),
+            wish: AtomicBool::new(false),
             traffic: Arc::default(),
             connections: AtomicU64::new(0),
             connection: Mutex::new(ConnectionState {
@@ -107,6 +114,7 @@ impl TunnelState {
     pub(super) fn snapshot(&self) -> Snapshot {
         let traffic = &self.traffic;
         let micros = traffic.latency_micros.load(Ordering::Relaxed);
+        let last_opened = traffic.last_opened.load(Ordering::Relaxed);
         let connection = self.connection.lock();
         Snapshot {
             status: connection.status,
@@ -118,6 +126,9 @@ impl TunnelState {
             sent: traffic.sent.load(Ordering::Relaxed),
             received: traffic.received.load(Ordering::Relaxed),
             streams: traffic.streams.load(Ordering::Relaxed),
+            opened: traffic.opened.load(Ordering::Relaxed),
+            last_opened: (last_opened > 0)
+                .then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(last_opened)),
             reconnects: self.connections.load(Ordering::Relaxed).saturating_sub(1),
         }
     }
@@ -126,6 +137,16 @@ impl TunnelState {
     pub(super) fn begin_stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.cancel.cancel();
+    }
+
+    /// Wishes another attempt soon.
+    pub(super) fn wish(&self) {
+        self.wish.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether there was a wish since this was asked last.
+    pub(super) fn take_wish(&self) -> bool {
+        self.wish.swap(false, Ordering::SeqCst)
     }
 
     /// Ends the streams that are open now.

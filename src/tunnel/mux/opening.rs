@@ -11,7 +11,7 @@ use super::stats::{PortStats, StreamPermit};
 use super::stream::Stream;
 use super::stream_state::StreamState;
 use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Error};
-use crate::tunnel::target::{self, Begun};
+use crate::tunnel::target::{self, Begun, Serve};
 
 // Client: to a target.
 impl Mux {
@@ -27,6 +27,9 @@ impl Mux {
         let permit = StreamPermit::new(&self.options.traffic, None, share);
         let stream = Stream::new(channel, None, StreamState::offered(permit));
         self.streams().insert(channel, Arc::clone(&stream));
+        if let Some(serve) = &self.options.serve {
+            return self.serve_here(&stream, serve);
+        }
         let begun = match Begun::new(host, port, self.options.may_dial.as_ref()) {
             Some(Begun::Ended(Err(error))) if target::is_forbidden(&error) => {
                 return self.forbid(&stream);
@@ -46,6 +49,27 @@ impl Mux {
             return self.refuse_offered(&stream, ChannelOpenFailure::ResourceShortage, "no thread");
         }
         Ok(())
+    }
+
+    /// The same where this process serves the streams itself. Never waits.
+    fn serve_here(self: &Arc<Self>, stream: &Arc<Stream>, serve: &Serve) -> Result<(), Error> {
+        let serve = Arc::clone(serve);
+        // On a thread because it reads and writes; it ends with the stream.
+        let begun = target::pair().and_then(|(ours, theirs)| {
+            self.threads.run(move || serve(theirs))?;
+            Ok(ours)
+        });
+        match begun {
+            Ok(socket) => {
+                self.accept(stream);
+                self.carry_when_attached(stream, Socket::in_process(socket));
+                Ok(())
+            }
+            Err(error) => {
+                log::warn!("a stream is refused: {error}");
+                self.refuse_offered(stream, ChannelOpenFailure::ResourceShortage, "no thread")
+            }
+        }
     }
 
     fn reach_target(
@@ -115,11 +139,10 @@ impl Mux {
     fn carry_target(self: &Arc<Self>, stream: &Arc<Stream>, outcome: io::Result<TcpStream>) {
         let may_dial = self.options.may_dial.as_ref();
         match outcome.and_then(|socket| target::still_permitted(socket, may_dial)) {
-            Ok(socket) => {
-                if let Some(socket) = self.attach(stream, socket) {
-                    self.carry_when_readable(stream, socket);
-                }
-            }
+            Ok(socket) => match Socket::new(socket) {
+                Ok(socket) => self.carry_when_attached(stream, socket),
+                Err(_) => self.update(stream, StreamState::failed),
+            },
             Err(error) => {
                 log::debug!("no stream to a target: {error}");
                 self.target_missed();
@@ -135,12 +158,15 @@ impl Mux {
         }
     }
 
+    fn carry_when_attached(self: &Arc<Self>, stream: &Arc<Stream>, socket: Socket) {
+        if let Some(socket) = self.attach(stream, socket) {
+            self.carry_when_readable(stream, socket);
+        }
+    }
+
     /// Brings the socket and what has come for it together; none when that was the end of it.
-    fn attach(self: &Arc<Self>, stream: &Arc<Stream>, socket: TcpStream) -> Option<Arc<Socket>> {
-        let Ok(socket) = Socket::new(socket).map(Arc::new) else {
-            self.update(stream, StreamState::failed);
-            return None;
-        };
+    fn attach(self: &Arc<Self>, stream: &Arc<Stream>, socket: Socket) -> Option<Arc<Socket>> {
+        let socket = Arc::new(socket);
         let (is_attached, effects) = stream.state().attach(&socket);
         self.apply(stream, effects);
         is_attached.then_some(socket)
@@ -191,8 +217,14 @@ impl Mux {
         let mut effects = stream.state().opened();
         let visitor = effects.visitor.take();
         self.apply(stream, effects);
-        if let Some(socket) = visitor.and_then(|visitor| self.attach(stream, visitor)) {
-            self.carry_visitor(stream, socket);
+        match visitor.map(Socket::new) {
+            Some(Ok(visitor)) => {
+                if let Some(socket) = self.attach(stream, visitor) {
+                    self.carry_visitor(stream, socket);
+                }
+            }
+            Some(Err(_)) => self.update(stream, StreamState::failed),
+            None => {}
         }
     }
 

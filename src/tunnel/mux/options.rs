@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 
 use super::stats::Traffic;
-use crate::tunnel::target::MayDial;
+use crate::tunnel::target::{MayDial, Serve};
 
 /// What a connection is made with.
 pub(in crate::tunnel) struct Options {
@@ -22,6 +22,8 @@ pub(in crate::tunnel) struct Options {
     pub(in crate::tunnel) target_missed: Option<Sender<()>>,
     /// Whether a target's address may be connected to; none for all.
     pub(in crate::tunnel) may_dial: Option<MayDial>,
+    /// What serves the streams of targets in this process; none where they are connected to the target.
+    pub(in crate::tunnel) serve: Option<Serve>,
     /// Where to count.
     pub(in crate::tunnel) traffic: Arc<Traffic>,
 }

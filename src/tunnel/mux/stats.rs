@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 /// Figures of a tunnel, over all its connections.
 #[derive(Debug, Default)]
@@ -12,6 +13,10 @@ pub struct Traffic {
     pub received: AtomicU64,
     /// Streams that are open.
     pub streams: AtomicU64,
+    /// Streams that were opened.
+    pub opened: AtomicU64,
+    /// When the last of them was, in milliseconds since 1970; 0 before the first.
+    pub last_opened: AtomicU64,
     /// The last round trip in microseconds; 0 before the first.
     pub latency_micros: AtomicU64,
     /// Changes of keys after the first, whichever side began them.
@@ -45,6 +50,10 @@ impl StreamPermit {
         share: impl Send + 'static,
     ) -> Self {
         traffic.streams.fetch_add(1, Ordering::Relaxed);
+        traffic.opened.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let millis = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        traffic.last_opened.store(millis, Ordering::Relaxed);
         if let Some(port) = port {
             port.count.fetch_add(1, Ordering::Relaxed);
             port.now.fetch_add(1, Ordering::Relaxed);

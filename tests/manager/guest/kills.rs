@@ -53,7 +53,10 @@ fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
         if beginning.or(ending).is_some() {
             wait_until(TIMEOUT, step, || tap.was_hit());
         }
-        assert!(records(home.path()).contains("postern_"), "{step}: no record");
+        assert!(
+            records(home.path()).contains("postern_"),
+            "{step}: no record"
+        );
         manager.kill();
         tap.stop_at(None);
     }

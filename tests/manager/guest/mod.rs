@@ -106,9 +106,18 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     assert_eq!(info["can_write"], false);
 
     assert_eq!(column(&mut client, "SELECT id FROM shop.orders"), ["7"]);
-    assert_eq!(column(&mut client, "SELECT name FROM shop.customers"), ["ann"]);
-    assert_eq!(column(&mut client, "SELECT card FROM shop.cards"), ["card-1"]);
-    assert_eq!(column(&mut client, "SELECT `x,y` FROM `shop.*`.`a``b(c),d`"), ["3"]);
+    assert_eq!(
+        column(&mut client, "SELECT name FROM shop.customers"),
+        ["ann"]
+    );
+    assert_eq!(
+        column(&mut client, "SELECT card FROM shop.cards"),
+        ["card-1"]
+    );
+    assert_eq!(
+        column(&mut client, "SELECT `x,y` FROM `shop.*`.`a``b(c),d`"),
+        ["3"]
+    );
     for sql in [
         "SELECT card FROM shop.customers",
         "SELECT * FROM shop.customers",
@@ -143,7 +152,8 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     );
     let views = "SELECT COALESCE(VIEW_DEFINITION, '') AS d FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'shop'";
     assert!(column(&mut client, views).iter().all(String::is_empty));
-    let routines = "SELECT ROUTINE_NAME AS r FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'shop'";
+    let routines =
+        "SELECT ROUTINE_NAME AS r FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'shop'";
     assert!(column(&mut client, routines).is_empty());
     // The page's own look at a view that it may read goes well.
     let schema = client.get("/api/schema?db=shop&table=cards");
@@ -154,9 +164,14 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     assert!(accounts(db).contains(&name));
     manager.disconnect(&id);
     wait_until(TIMEOUT, "its end", || !accounts(db).contains(&name));
-    wait_until(TIMEOUT, "its record's end", || !records(home.path()).contains(&name));
+    wait_until(TIMEOUT, "its record's end", || {
+        !records(home.path()).contains(&name)
+    });
     let log = manager.stderr();
-    assert!(!log.contains("IDENTIFIED") && !log.contains(PASSWORD), "{log}");
+    assert!(
+        !log.contains("IDENTIFIED") && !log.contains(PASSWORD),
+        "{log}"
+    );
 }
 
 #[test]
@@ -169,7 +184,11 @@ fn who_may_not_make_accounts_is_told_what_an_administrator_can_run() {
          GRANT CREATE USER ON *.* TO half@'%'"
     ));
     for user in ["poor", "half"] {
-        let id = manager.add(&app(db.port(), user, &["shop.orders", "shop.customers(id)"]));
+        let id = manager.add(&app(
+            db.port(),
+            user,
+            &["shop.orders", "shop.customers(id)"],
+        ));
         manager.connect(&id);
         let result = manager.wait_status(&id, "failed");
         let error = result["error"].as_str().unwrap();
@@ -185,7 +204,10 @@ fn who_may_not_make_accounts_is_told_what_an_administrator_can_run() {
     }
     assert!(!records(home.path()).contains("postern_"));
     let log = manager.stderr();
-    assert!(!log.contains("IDENTIFIED BY '") || log.contains("IDENTIFIED BY '…'"), "{log}");
+    assert!(
+        !log.contains("IDENTIFIED BY '") || log.contains("IDENTIFIED BY '…'"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -208,7 +230,11 @@ fn what_is_not_there_or_the_servers_own_is_refused_in_words() {
     for wrong in ["mysql.user", "shop", "*.*"] {
         let answer = manager.client().post("/api/apps", &app(1, USER, &[wrong]));
         assert_eq!(answer.status(), 400, "{wrong}");
-        assert!(answer.json()["fields"]["guest"].is_string(), "{}", answer.text());
+        assert!(
+            answer.json()["fields"]["guest"].is_string(),
+            "{}",
+            answer.text()
+        );
     }
 }
 
@@ -222,7 +248,10 @@ fn a_guests_time_ends() {
     let id = manager.add(&body);
     let result = manager.connected(&id);
     let mut client = client(&result);
-    let name = client.get("/api/info").data()["user"].as_str().unwrap().to_owned();
+    let name = client.get("/api/info").data()["user"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(accounts(db).contains(&name));
     wait_until(TIMEOUT, "its end", || !accounts(db).contains(&name));
     // The connection may have ended with it.

@@ -46,7 +46,11 @@ fn what_a_server_gives_to_every_account_is_found() {
         "the database test is open to every account",
         "DELETE FROM mysql.db WHERE User = ''; FLUSH PRIVILEGES",
     )];
-    let of_kind: &[_] = if is(&db, Kind::MySql) { &mysql } else { &mariadb };
+    let of_kind: &[_] = if is(&db, Kind::MySql) {
+        &mysql
+    } else {
+        &mariadb
+    };
     let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
     let manager = manager(&far, &home);
     let id = manager.add(&app(db.port(), USER, &["shop.orders"]));
@@ -82,6 +86,9 @@ fn an_anonymous_account_is_not_taken_for_the_guest() {
     // The anonymous account's rights on a database are everybody's.
     let result = manager.wait_status(&id, "failed");
     let error = result["error"].as_str().unwrap();
-    assert!(error.contains("the database shop is open to every account"), "{error}");
+    assert!(
+        error.contains("the database shop is open to every account"),
+        "{error}"
+    );
     assert_eq!(accounts(&db), [""; 0]);
 }

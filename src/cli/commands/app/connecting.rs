@@ -1,4 +1,4 @@
-//! `app connect` while it waits: what a terminal sees, how it ends, and what the end is to a script.
+//! The wait for a connection: what a terminal sees, how it ends, and what the end is to a script.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -7,9 +7,8 @@ use crossbeam_channel::{Receiver, select};
 use serde_json::Value;
 
 use super::trust::KeyChange;
-use crate::cli::failure::{Failure, REFUSED, UNREACHABLE, printable};
+use crate::cli::failure::{Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
 use crate::cli::manager_client::{Manager, text};
-use crate::cli::signals::SignalWatch;
 
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
 /// all.
@@ -21,13 +20,18 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
 /// The step of a connection that is complete.
 const SERVING: u64 = 8;
-/// The exit status of a command that Ctrl-C ended, as shells have it.
-const INTERRUPTED: u8 = 130;
 
-/// Waits for the end of the connecting, and fails with its error. `name` is what the user calls the application.
-pub(super) fn wait_connected(manager: &Manager, id: &str, name: &str) -> Result<Value, Failure> {
-    let watch = SignalWatch::start()?;
-    let interrupted = watch.running();
+/// Calls that a round makes at most.
+const ATTEMPTS: u32 = crate::manager::quick_setup::ATTEMPTS;
+
+/// Waits for the end of the connecting, and fails with its error, also at a message on `interrupted`. `name` is what the
+/// user calls the application.
+pub(in crate::cli::commands) fn wait_connected(
+    manager: &Manager,
+    id: &str,
+    name: &str,
+    interrupted: &Receiver<()>,
+) -> Result<Value, Failure> {
     let mut waiting = Waiting::new(name);
     loop {
         let result = manager.call("GET", &format!("/api/status/{id}"), None)?;
@@ -37,7 +41,7 @@ pub(super) fn wait_connected(manager: &Manager, id: &str, name: &str) -> Result<
             "failed" => return Err(failed(&result, name)),
             _ => return Err(Failure::operation("it was disconnected meanwhile")),
         }
-        pause(&interrupted, name)?;
+        pause(interrupted, name)?;
     }
 }
 
@@ -107,7 +111,7 @@ impl<'a> Waiting<'a> {
         let step = step.unwrap_or_default();
         let mut line = match step {
             SERVING => "the tunnel is lost; connecting again".to_owned(),
-            _ => format!("step {step} of 5: {}", text(result, "/step_name")),
+            _ => doing(result),
         };
         if !text(result, "/error").is_empty() {
             line = format!("{line}: {}", printable(text(result, "/error")));
@@ -117,6 +121,22 @@ impl<'a> Waiting<'a> {
             let _ = writeln!(std::io::stderr(), "{line}");
             self.told = line;
         }
+    }
+}
+
+/// What is being done, in words.
+fn doing(result: &Value) -> String {
+    let server = text(result, "/server");
+    let host = printable(server.split_once("://").map_or(server, |(_, host)| host));
+    match text(result, "/step_name") {
+        "web client" => "signing in to the database".to_owned(),
+        "quick-setup" | "credentials" => {
+            let attempt = result.get("attempt").and_then(Value::as_u64);
+            let attempt =
+                attempt.map_or(String::new(), |n| format!(" (attempt {n} of {ATTEMPTS})"));
+            format!("asking {host} for an address{attempt}")
+        }
+        _ => format!("opening the tunnel to {host}"),
     }
 }
 
@@ -133,7 +153,8 @@ fn why(result: &Value) -> String {
     format!("{}: {}", printable(error), printable(detail))
 }
 
-fn failed(result: &Value, name: &str) -> Failure {
+/// The failure of a connection that has failed.
+pub(in crate::cli::commands) fn failed(result: &Value, name: &str) -> Failure {
     if let Some(key) = KeyChange::of(result) {
         return key.failure(name);
     }

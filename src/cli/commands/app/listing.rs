@@ -13,7 +13,7 @@ pub(super) const HEADING: [&str; 8] = [
 ];
 
 /// An application, as the API shows it.
-pub(super) fn row(app: &Value) -> [String; 8] {
+pub(crate) fn row(app: &Value) -> [String; 8] {
     let shown = |pointer: &str| printable(text(app, pointer));
     let (protocol, address) = match app.pointer("/connection/exposed/target") {
         Some(Value::String(target)) => ("/connection/exposed/protocol", printable(target)),
@@ -35,7 +35,7 @@ pub(super) fn row(app: &Value) -> [String; 8] {
 }
 
 /// Where it is, why in a few words, and when it is tried again.
-fn status(app: &Value) -> String {
+pub(super) fn status(app: &Value) -> String {
     let mut status = printable(text(app, "/conn_status"));
     let has_failed = status == "failed";
     if !has_failed && status != "connecting" {
@@ -81,14 +81,14 @@ fn reason(class: &str, error: &str) -> String {
     words.to_owned()
 }
 
-fn saved_address(app: &Value) -> String {
+pub(super) fn saved_address(app: &Value) -> String {
     let host = printable(text(app, "/ip"));
     let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
     format!("{}:{port}", bracketed(&host))
 }
 
 /// Who gets in and what visitors may do: what is in force, or what would be.
-fn access(app: &Value) -> String {
+pub(super) fn access(app: &Value) -> String {
     let exposed = app.pointer("/connection/exposed");
     let exposed = exposed.filter(|exposed| exposed.is_object());
     let from = exposed.unwrap_or(app);
@@ -113,7 +113,7 @@ fn access(app: &Value) -> String {
     }
 }
 
-fn health(app: &Value) -> String {
+pub(super) fn health(app: &Value) -> String {
     match text(app, "/connection/health/state") {
         "" => "-".to_owned(),
         "failing" => format!(

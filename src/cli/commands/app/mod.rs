@@ -1,27 +1,35 @@
-//! `postern app list|add|connect|disconnect|trust|remove`: the manager's applications, for scripts.
+//! `postern app …`: the manager's applications, for scripts.
 //!
 //! Where a `postern start` runs on the directory, it is asked; where none does, the stored list is read and changed.
 
 mod add;
-mod connecting;
+mod code;
+mod connect;
+pub(super) mod connecting;
+mod edit;
 mod listing;
+mod sealing;
 mod select;
+mod show;
+mod transfer;
 mod trust;
 mod warning;
 
 use serde_json::Value;
 
-use crate::cli::args::command::Parsed;
-use crate::cli::args::table::app::{
-    ADD, CONNECT, DISCONNECT, GROUP, JSON, LIST, NO_WAIT, REMOVE, TRUST,
+use crate::cli::args::app::{
+    ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, REMOVE, SHOW,
+    SIGN_OUT, TRUST,
 };
+use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_table;
-use crate::cli::failure::{Failure, printable, warn};
+use crate::cli::failure::Failure;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use crate::manager::app_store::AppStore;
-use select::{apps, is_plain_word, of_store, running, selected, typed};
+pub(crate) use listing::row;
+pub(crate) use select::{apps, find, manager, of_store};
+use select::{changes, is_plain_word, selected};
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -30,9 +38,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         &[
             (&LIST, list),
             (&ADD, add::add),
-            (&CONNECT, connect),
-            (&DISCONNECT, disconnect),
+            (&EDIT, edit::edit),
+            (&SHOW, show::show),
+            (&CONNECT, connect::connect),
+            (&DISCONNECT, connect::disconnect),
+            (&CODE, code::code),
+            (&QR_CODE, code::qr),
+            (&SIGN_OUT, code::sign_out),
             (&TRUST, trust::trust),
+            (&EXPORT, transfer::export),
+            (&IMPORT, transfer::import),
             (&REMOVE, remove),
         ],
     )
@@ -66,51 +81,15 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     print_table(listing::HEADING, &rows)
 }
 
-fn connect(parsed: &Parsed) -> Result<(), Failure> {
-    let (manager, id) = running(parsed)?;
-    manager.call("POST", &format!("/api/connect/{id}"), None)?;
-    let result = if parsed.has(&NO_WAIT) {
-        manager.call("GET", &format!("/api/status/{id}"), None)?
-    } else {
-        connecting::wait_connected(&manager, &id, &typed(parsed, &id))?
-    };
-    if result.get("pending_changes") == Some(&Value::Bool(true)) {
-        let name = typed(parsed, &id);
-        warn(&format!(
-            "saved changes are not in force\n'postern app disconnect {name}', then 'postern app connect {name}'"
-        ));
-    }
-    if text(&result, "/health/state") == "failing" {
-        let error = printable(text(&result, "/health/error"));
-        warn(&format!("connected, but {error}"));
-    }
-    if parsed.has(&JSON) {
-        return print(&format!("{result:#}\n"));
-    }
-    let urls = ["/site_url", "/auth_url"].map(|pointer| text(&result, pointer));
-    let lines: Vec<String> = urls
-        .into_iter()
-        .filter(|url| !url.is_empty())
-        .map(|url| format!("{}\n", url.escape_default()))
-        .collect();
-    print(&lines.concat())
-}
-
-fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
-    let (manager, id) = running(parsed)?;
-    manager
-        .call("POST", &format!("/api/disconnect/{id}"), None)
-        .map(drop)
-}
-
 fn remove(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let manager = Manager::find(&home)?;
-    let id = selected(parsed, &apps(&home, manager.as_ref())?)?;
-    match manager {
-        Some(manager) => manager
-            .call("DELETE", &format!("/api/apps/{id}"), None)
-            .map(drop),
-        None => AppStore::new(home).remove(&id).map(drop).map_err(of_store),
+    let place = changes(&home, manager.as_ref());
+    for app in selected(&REMOVE, parsed, &place.list()?)? {
+        let removed = place.remove(&app.id)?;
+        if parsed.has(&JSON) {
+            print(&format!("{removed}\n"))?;
+        }
     }
+    Ok(())
 }

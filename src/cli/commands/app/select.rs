@@ -1,16 +1,108 @@
-//! Which application is meant, and where it is asked for.
+//! Which applications are meant, and where they are asked for.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::cli::args::command::Parsed;
+use crate::cli::args::app::ALL;
+use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::failure::{Failure, quoted};
+use crate::cli::fields::Fields;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::serve::data_dir;
+use crate::manager::ServerUrl;
+use crate::manager::app_input::AppInput;
 use crate::manager::app_store::{self, AppStore};
+use crate::manager::server_store::{ServerChange, ServerStore};
 use crate::store::DataDir;
 
+/// An application that the command line means.
+pub(crate) struct Selected {
+    pub(crate) id: String,
+    /// What a user can type to mean it.
+    pub(crate) name: String,
+}
+
+/// Where applications are changed: at the running manager, else in the stored list.
+pub(super) struct Changes<'a> {
+    manager: Option<&'a Manager>,
+    home: &'a DataDir,
+}
+
+pub(super) fn changes<'a>(home: &'a DataDir, manager: Option<&'a Manager>) -> Changes<'a> {
+    Changes { manager, home }
+}
+
+impl Changes<'_> {
+    pub(super) fn list(&self) -> Result<Vec<Value>, Failure> {
+        apps(self.home, self.manager)
+    }
+
+    /// Adds what the fields say; `input` is the same, checked.
+    pub(super) fn add(&self, fields: Fields, input: AppInput) -> Result<Value, Failure> {
+        match self.manager {
+            Some(manager) => manager.call("POST", "/api/apps", Some(&Value::Object(fields))),
+            None => Ok(self.store().add(input).map_err(of_store)?.to_json()),
+        }
+    }
+
+    /// Puts it in the place of another.
+    pub(super) fn replace(
+        &self,
+        id: &str,
+        fields: Fields,
+        input: AppInput,
+    ) -> Result<Value, Failure> {
+        match self.manager {
+            Some(manager) => {
+                let path = format!("/api/apps/{id}");
+                manager.call("PUT", &path, Some(&Value::Object(fields)))
+            }
+            None => {
+                let replaced = self.store().replace(id, input).map_err(of_store)?;
+                Ok(replaced.to_json())
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, id: &str) -> Result<Value, Failure> {
+        match self.manager {
+            Some(manager) => manager.call("DELETE", &format!("/api/apps/{id}"), None),
+            None => Ok(self.store().remove(id).map_err(of_store)?.to_json()),
+        }
+    }
+
+    /// Keeps the enrol token that the flag gives for the server that is named.
+    pub(super) fn enroll(
+        &self,
+        command: &Command,
+        parsed: &Parsed,
+        server: Option<&str>,
+    ) -> Result<(), Failure> {
+        let Some(token) = parsed.value(&ENROLL_TOKEN) else {
+            return Ok(());
+        };
+        let server = server.ok_or_else(|| command.usage("--enroll-token goes with --server"))?;
+        if let Some(manager) = self.manager {
+            return manager.enroll(server, &token);
+        }
+        let url = ServerUrl::parse(server, true)
+            .map_err(|why| command.usage(format!("--server: {why}")))?;
+        let change = ServerChange {
+            enroll_token: Some(Some(token.into())),
+            ..ServerChange::default()
+        };
+        let kept = ServerStore::new(self.home.clone()).put(&url, change);
+        kept.map(drop)
+            .map_err(|error| Failure::operation(error.to_string()).hint_if(error.hint()))
+    }
+
+    fn store(&self) -> AppStore {
+        AppStore::new(self.home.clone())
+    }
+}
+
 /// Every application as the API shows it; without a manager all are idle.
-pub(super) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
+pub(crate) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
     if let Some(manager) = manager {
         let answer = manager.call("GET", "/api/apps", None)?;
         return Ok(answer.as_array().cloned().unwrap_or_default());
@@ -19,33 +111,65 @@ pub(super) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Valu
     let shown = stored.iter().map(|app| {
         let mut shown = app.to_json();
         if let Some(members) = shown.as_object_mut() {
-            members.insert("conn_status".into(), "idle".into());
+            members.insert("conn_status".into(), json!("idle"));
         }
         shown
     });
     Ok(shown.collect())
 }
 
-/// The manager, without which nothing can be connected, and the application that is meant.
-pub(super) fn running(parsed: &Parsed) -> Result<(Manager, String), Failure> {
-    let home = data_dir()?;
-    let Some(manager) = Manager::find(&home)? else {
-        let message = format!("no 'postern start' runs on {}", home.dir().display());
-        return Err(
-            Failure::operation(message).hint("run 'postern start' first: it keeps the connections")
-        );
-    };
-    let id = selected(parsed, &apps(&home, Some(&manager))?)?;
-    Ok((manager, id))
+/// The manager, without which nothing can be connected.
+pub(crate) fn manager(home: &DataDir) -> Result<Manager, Failure> {
+    Manager::find(home)?.ok_or_else(|| no_manager(home))
 }
 
-/// What the user calls the application, where a shell takes that as one word; else its identifier.
-pub(super) fn typed(parsed: &Parsed, id: &str) -> String {
-    let typed = parsed.operand();
-    if is_plain_word(typed) {
-        return typed.to_owned();
+pub(super) fn no_manager(home: &DataDir) -> Failure {
+    Failure::operation(format!(
+        "no 'postern start' runs on {}",
+        home.dir().display()
+    ))
+    .hint("run 'postern start' first: it keeps the connections")
+}
+
+/// The manager, and the one application that is meant.
+pub(super) fn running(parsed: &Parsed) -> Result<(Manager, Selected), Failure> {
+    let home = data_dir()?;
+    let manager = manager(&home)?;
+    let selected = find(&apps(&home, Some(&manager))?, parsed.operand())?;
+    Ok((manager, selected))
+}
+
+/// Refuses a line that names no application, or names one beside `--all`.
+pub(super) fn names_some(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
+    match (parsed.has(&ALL), parsed.operands()) {
+        (true, [_, ..]) => Err(command.usage("--all means every application: name none")),
+        (false, []) => {
+            let what = format!("'postern {}' needs {}", command.name, command.operands);
+            Err(command.usage(what))
+        }
+        _ => Ok(()),
     }
-    id.to_owned()
+}
+
+/// The applications that the operands name, or all.
+pub(super) fn selected(
+    command: &Command,
+    parsed: &Parsed,
+    apps: &[Value],
+) -> Result<Vec<Selected>, Failure> {
+    names_some(command, parsed)?;
+    let operands = parsed.operands();
+    if parsed.has(&ALL) {
+        return Ok(apps.iter().map(of_app).collect());
+    }
+    let mut found: Vec<Selected> = Vec::new();
+    for typed in operands {
+        let one = find(apps, typed)?;
+        if !found.iter().any(|other| other.id == one.id) {
+            found.push(one);
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a shell takes it as one word, and no command as a flag.
@@ -55,35 +179,48 @@ pub(super) fn is_plain_word(text: &str) -> bool {
 }
 
 /// By identifier, or by a name that only one has.
-pub(super) fn selected(parsed: &Parsed, apps: &[Value]) -> Result<String, Failure> {
-    let typed = parsed.operand();
-    let with = |member: &str| -> Vec<&Value> {
-        apps.iter()
-            .filter(|app| text(app, member) == typed)
-            .collect()
-    };
-    let by_id = with("/id");
-    let found = if by_id.is_empty() {
-        with("/name")
-    } else {
-        by_id
-    };
-    match found.as_slice() {
-        [app] => Ok(text(app, "/id").to_owned()),
-        [] => Err(
+pub(crate) fn find(apps: &[Value], typed: &str) -> Result<Selected, Failure> {
+    let by_id = apps.iter().find(|app| text(app, "/id") == typed);
+    let id = match by_id {
+        Some(app) => text(app, "/id").to_owned(),
+        None => named(apps, Some(typed))?.ok_or_else(|| {
             Failure::operation(format!("there is no application {}", quoted(typed)))
-                .hint("'postern app list' shows what is there"),
-        ),
-        _ => Err(Failure::operation(format!(
+                .hint("'postern app list' shows what is there")
+        })?,
+    };
+    let name = if is_plain_word(typed) { typed } else { &id };
+    Ok(Selected {
+        name: name.to_owned(),
+        id,
+    })
+}
+
+/// The identifier of the one with that name.
+pub(super) fn named(apps: &[Value], name: Option<&str>) -> Result<Option<String>, Failure> {
+    let name = name.unwrap_or_default();
+    let mut found = apps.iter().filter(|app| text(app, "/name") == name);
+    let first = found.next().map(|app| text(app, "/id").to_owned());
+    match found.count() {
+        0 => Ok(first),
+        more => Err(Failure::operation(format!(
             "{} applications are called {}",
-            found.len(),
-            quoted(typed)
+            more + 1,
+            quoted(name)
         ))
         .hint("give the ID: 'postern app list' shows it")),
     }
 }
 
+fn of_app(app: &Value) -> Selected {
+    let (id, name) = (text(app, "/id"), text(app, "/name"));
+    let name = if is_plain_word(name) { name } else { id };
+    Selected {
+        id: id.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
 /// The stored list cannot be read or written.
-pub(super) fn of_store(error: app_store::Error) -> Failure {
+pub(crate) fn of_store(error: app_store::Error) -> Failure {
     Failure::operation(error.to_string()).hint_if(error.hint())
 }

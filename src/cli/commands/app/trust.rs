@@ -4,9 +4,9 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use serde_json::{Value, json};
 
-use super::select::{running, typed};
+use super::select::running;
+use crate::cli::args::app::YES;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::app::YES;
 use crate::cli::failure::{Failure, REFUSED, printable, quoted};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
@@ -52,9 +52,9 @@ impl KeyChange {
 
 /// Runs the command.
 pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
-    let (manager, id) = running(parsed)?;
-    let name = typed(parsed, &id);
-    let Some(change) = change_of(&manager, &id)? else {
+    let (manager, app) = running(parsed)?;
+    let name = app.name;
+    let Some(change) = change_of(&manager, &app.id)? else {
         let message = format!("no other host key than the known one is offered to {name}");
         let hint = format!("'postern app connect {name}' says when that happens");
         return Err(Failure::operation(message).hint(hint));

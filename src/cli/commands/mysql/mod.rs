@@ -4,6 +4,7 @@ mod prompt;
 mod settings;
 mod share;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use settings::Settings;
-use share::{ShareRequest, Sharing};
+use share::ShareRequest;
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
@@ -63,8 +64,7 @@ impl Plugin for MySql {
         let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
         options.run_dir = run_dir.path().to_owned();
         let shared = share.map(|request| Share {
-            request,
-            name: format!("mysql {}", options.target),
+            request: request.of(&options.target),
             run_dir: run_dir.path().to_owned(),
         });
         let (readonly, running) = (options.readonly, sqlweb::start(options));
@@ -77,7 +77,7 @@ impl Plugin for MySql {
     fn serve(&self, database: Database) -> Result<Box<dyn Served>, NotServed> {
         let bind = database.bind.clone();
         match sqlweb::start_with(options(database), &*bind) {
-            Ok(running) => Ok(Box::new(Client(running))),
+            Ok(running) => Ok(Box::new(Client(Arc::new(running)))),
             Err(error) => Err(NotServed {
                 message: printable(&described(&error)),
                 is_denied: error.is_denied(),
@@ -129,7 +129,7 @@ fn described(error: &StartError) -> String {
 }
 
 /// A web client for an application.
-struct Client(WebClient);
+struct Client(Arc<WebClient>);
 
 impl Served for Client {
     fn address(&self) -> SocketAddr {
@@ -167,8 +167,11 @@ impl Served for Client {
         self.0.missed()
     }
 
+    /// Unless somebody else has it too, who stops it.
     fn stop(self: Box<Self>) {
-        self.0.stop();
+        if let Some(client) = Arc::into_inner(self.0) {
+            client.stop();
+        }
     }
 }
 
@@ -194,8 +197,6 @@ fn connecting(options: &Options) -> String {
 /// What `--share` asks for.
 struct Share {
     request: ShareRequest,
-    /// What the server is told that it is.
-    name: String,
     run_dir: PathBuf,
 }
 
@@ -209,57 +210,42 @@ fn run_client(
 ) -> Result<(), Failure> {
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
-    let mut sharing = None;
-    let ended = print(&announcement(&running, readonly, share.is_some())).and_then(|()| {
+    let running = Arc::new(running);
+    let mut alone = None;
+    let ended = announce(&running, readonly, share.as_ref()).and_then(|()| {
         if opens {
             browser::open(&running.url);
         }
-        if let Some(share) = share {
-            sharing = begin(share, &running, &stopped)?;
-            if sharing.is_none() {
-                return Ok(());
-            }
-        }
-        // An error means that nobody can send any more; ending is right then too.
-        let _ = stopped.recv();
-        Ok(())
+        let Some(share) = share else {
+            // An error means that nobody can send any more; ending is right then too.
+            let _ = stopped.recv();
+            return Ok(());
+        };
+        let home = serve::data_dir()?;
+        share.request.warn();
+        let shared = share.request.run(&home, &running, &share.run_dir, &stopped);
+        alone = shared.0;
+        shared.1
     });
     serve::stop_in_time(move || {
-        if let Some(sharing) = sharing {
-            sharing.stop();
+        if let Some(alone) = alone {
+            alone.stop();
         }
-        running.stop();
+        Box::new(Client(running)).stop();
     });
     ended
 }
 
-/// Shares the client and says where. None where the signal came first.
-fn begin(
-    share: Share,
-    running: &WebClient,
-    stopped: &Receiver<()>,
-) -> Result<Option<Sharing>, Failure> {
-    let home = serve::data_dir()?;
-    share.request.warn();
-    let (target, run_dir) = (running.address(), &share.run_dir);
-    let Some(sharing) = share
-        .request
-        .begin(home, target, share.name, run_dir, stopped)?
-    else {
-        return Ok(None);
-    };
-    let shared = &sharing.shared;
-    running.set_guest_code(&shared.code);
-    if let Some(Err(error)) = shared
-        .host()
-        .map(|host| allow(running, &host, shared.is_https()))
-    {
-        log::warn!("the web client is not served under the site's name: {error}");
+/// Where the client is on this machine: with `--json` that is not the output.
+fn announce(running: &WebClient, readonly: bool, share: Option<&Share>) -> Result<(), Failure> {
+    let text = announcement(running, readonly, share.is_some());
+    match share {
+        Some(share) if share.request.teller.is_json() => {
+            let _ = std::io::stderr().lock().write_all(text.as_bytes());
+            Ok(())
+        }
+        _ => print(&text),
     }
-    let auth = shared.auth_url.as_deref();
-    let auth = auth.map_or(String::new(), |url| format!("Auth URL: {url}\n"));
-    print(&format!("Site URL: {}\n{auth}", shared.site_url))?;
-    Ok(Some(sharing))
 }
 
 /// The local link is called so where there is another one.

@@ -1,49 +1,68 @@
 //! `postern mysql --share`: the web client, reached by others through a server.
+//!
+//! The web client is this command's own; a manager in this process shares it as it shares a database's that it started.
 
-use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Weak};
 
 use crossbeam_channel::Receiver;
-use zeroize::Zeroizing;
+use serde_json::json;
 
+use super::Client;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::mysql::{COMMAND, READWRITE, SERVER, SHARE, VISIBLE};
-use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
-use crate::cli::failure::{Failure, printable};
-use crate::manager::one_shot::{self, ActiveShare, NotShared};
+use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
+use crate::cli::commands::share::alone::Alone;
+use crate::cli::commands::share::session::Session;
+use crate::cli::commands::share::teller::Teller;
+use crate::cli::commands::share::{given_token, name_by_target, server};
+use crate::cli::failure::Failure;
+use crate::cli::fields::{self, Fields};
+use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
-use crate::relay::embedded::{self, Embedded, NotEmbedded};
+use crate::plugin::{Database, NotServed, Served, WebClients};
+use crate::sqlweb::{Target, WebClient};
 use crate::store::DataDir;
+
+/// Where a database on a Unix socket would be: an application has an address.
+const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
 
 /// What is to be shared, checked.
 pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
+    enroll_token: Option<String>,
+    fields: Fields,
+    pub(super) teller: Teller,
     pub(super) readwrite: bool,
     pub(super) visible: bool,
-}
-
-/// The sharing at work.
-pub(super) struct Sharing {
-    pub(super) shared: ActiveShare,
-    embedded: Option<Embedded>,
 }
 
 impl ShareRequest {
     /// None without `--share`.
     pub(super) fn read(parsed: &Parsed) -> Result<Option<Self>, Failure> {
         if !parsed.has(&SHARE) {
-            let needs = [SERVER, READWRITE, VISIBLE];
-            return match needs.iter().find(|flag| parsed.has(flag)) {
+            return match OF_SHARING.iter().find(|flag| parsed.has(flag)) {
                 Some(flag) => Err(COMMAND.usage(format!("--{} goes with --share", flag.long))),
                 None => Ok(None),
             };
         }
-        let url = parsed.value(&SERVER);
-        let url = url.or_else(|| environment(SERVER_VARIABLE));
-        let server = url.map(|url| ServerUrl::parse(&url, false)).transpose();
+        let mut fields = Fields::new();
+        let (readwrite, visible) = (parsed.has(&READWRITE), parsed.has(&VISIBLE));
+        fields.insert("protocol".to_owned(), json!("mysql"));
+        fields::set_flags(&mut fields, &COMMAND, parsed)?;
+        for name in ["db_user", "db_name", "server"] {
+            // The web client is signed in already, and the server is that of all.
+            fields.remove(name);
+        }
+        fields.insert("db_readonly".to_owned(), json!(!readwrite));
+        fields.insert("invisible".to_owned(), json!(!visible));
+        fields::checked(&COMMAND, &fields)?;
         Ok(Some(Self {
-            server: server.map_err(|why| COMMAND.usage(format!("--server: {why}")))?,
-            readwrite: parsed.has(&READWRITE),
-            visible: parsed.has(&VISIBLE),
+            server: server(&COMMAND, parsed)?,
+            enroll_token: given_token(parsed),
+            teller: Teller::new(parsed).with_labels(),
+            fields,
+            readwrite,
+            visible,
         }))
     }
 
@@ -59,68 +78,62 @@ impl ShareRequest {
         }
     }
 
-    /// Begins to share what listens at `target`. None where the stop signal came first.
-    pub(super) fn begin(
+    /// With the database that the web client is of.
+    pub(super) fn of(mut self, target: &Target) -> Self {
+        let (host, port) = match target {
+            Target::Tcp { host, port } => (host.as_str(), *port),
+            Target::Unix(_) => ELSEWHERE,
+        };
+        self.fields.insert("ip".to_owned(), json!(host));
+        self.fields.insert("port".to_owned(), json!(port));
+        if let Target::Unix(path) = target {
+            let name = || json!(format!("mysql {}", path.display()));
+            self.fields.entry("name").or_insert_with(name);
+        }
+        name_by_target(&mut self.fields, Protocol::Mysql);
+        self
+    }
+
+    /// Shares the web client until a message on `stop`, or until its time is over.
+    pub(super) fn run(
         self,
-        home: DataDir,
-        target: SocketAddr,
-        name: String,
-        run_dir: &std::path::Path,
+        home: &DataDir,
+        client: &Arc<WebClient>,
+        run_dir: &Path,
         stop: &Receiver<()>,
-    ) -> Result<Option<Sharing>, Failure> {
-        let given = environment(TOKEN_VARIABLE).map(Zeroizing::new);
-        let chosen = chosen_server(&home, self.server, given)
-            .map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
-        let (server, enroll_token, embedded) = match chosen {
-            Some(chosen) => (chosen.server, chosen.enroll_token, None),
-            None => own_server(&home, run_dir)?,
-        };
-        let options = one_shot::Options {
-            home,
-            server,
-            enroll_token,
-            target,
-            name,
-            invisible: !self.visible,
-        };
-        match one_shot::share(options, stop) {
-            Ok(shared) => Ok(Some(Sharing { shared, embedded })),
-            Err(NotShared::Stopped) => Ok(None),
-            Err(NotShared::Failed { reason, hint }) => {
-                Err(Failure::operation(format!("cannot share: {}", printable(&reason))).hint(hint))
-            }
-        }
-    }
-}
-
-impl Sharing {
-    /// Ends it: within 2 s.
-    pub(super) fn stop(self) {
-        self.shared.stop();
-        if let Some(embedded) = self.embedded {
-            embedded.stop();
-        }
-    }
-}
-
-type Server = (ServerUrl, Option<Zeroizing<String>>, Option<Embedded>);
-
-/// A relay of this user's that runs already, else one within this process.
-fn own_server(home: &DataDir, run_dir: &std::path::Path) -> Result<Server, Failure> {
-    let parsed = |url: String| {
-        ServerUrl::parse(&url, false)
+    ) -> (Option<Alone>, Result<(), Failure>) {
+        // Lives as long as the process, of which there is one share.
+        let lender: &'static Lender = Box::leak(Box::new(Lender(Arc::downgrade(client))));
+        let input = fields::checked(&COMMAND, &self.fields);
+        let alone = chosen_server(home, self.server, self.enroll_token.map(Into::into))
             .map_err(|why| Failure::operation(format!("cannot share: {why}")))
-    };
-    match embedded::start(home, run_dir, true) {
-        Ok(embedded) => {
-            let token = embedded.token.clone();
-            Ok((parsed(embedded.server())?, Some(token), Some(embedded)))
-        }
-        Err(NotEmbedded::Beside(Some(relay))) => {
-            let server = parsed(format!("http://{}", relay.address))?;
-            Ok((server, Some(relay.token), None))
-        }
-        Err(error) => Err(Failure::operation(format!("cannot share: {error}"))
-            .hint("name a server with --server URL")),
+            .and_then(|chosen| Alone::start(home, run_dir, chosen, lender));
+        let (input, alone) = match (input, alone) {
+            (Ok(input), Ok(alone)) => (input, alone),
+            (Err(failure), alone) => return (alone.ok(), Err(failure)),
+            (_, Err(failure)) => return (None, Err(failure)),
+        };
+        let ended = Session::begin(home, alone.manager(), self.fields, &input)
+            .and_then(|session| session.run(&self.teller, stop));
+        (Some(alone), ended)
     }
+}
+
+/// Gives the manager the web client that is there, as often as it connects.
+struct Lender(Weak<WebClient>);
+
+impl WebClients for Lender {
+    fn serve(&self, _: &str, _: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
+        // It goes on when it is not shared any more: the command has it too.
+        let client = self.0.upgrade()?;
+        Some(Ok(Box::new(Client(client))))
+    }
+
+    /// Nobody picks a guest's tables here: the command line names them.
+    fn objects(&self, _: &str, _: Database, _: &[String]) -> Option<Result<Vec<String>, String>> {
+        None
+    }
+
+    /// The command itself has swept.
+    fn sweep(&self, _: &str, _: Database) {}
 }

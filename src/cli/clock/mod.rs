@@ -1,0 +1,110 @@
+//! Times as people give and read them: in the local time zone, which the system keeps in files (RFC 9636).
+
+mod calendar;
+mod rule;
+mod zone;
+
+use std::time::{Duration, SystemTime};
+
+use calendar::{DAY, civil_at};
+pub(super) use zone::Zone;
+
+/// Seconds since 1970.
+pub(super) fn unix(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
+}
+
+fn time_at(seconds: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+}
+
+impl Zone {
+    /// The next time that the clock on the wall shows these seconds since midnight, after `now`.
+    pub(super) fn next(&self, now: SystemTime, of_day: i64) -> SystemTime {
+        let now = unix(now);
+        let local = now + self.offset(now);
+        let today = local - local.rem_euclid(DAY) + of_day;
+        let candidates = [0, 1, 2].map(|days| self.utc(today + days * DAY));
+        let next = candidates.into_iter().find(|at| *at > now);
+        time_at(next.unwrap_or(now + DAY))
+    }
+
+    /// UTC of a local time; of one that the clock skips, the moment after.
+    fn utc(&self, local: i64) -> i64 {
+        let guess = local - self.offset(local);
+        local - self.offset(guess)
+    }
+
+    /// `18:04`, `tomorrow 18:04`, or with the date where it is later.
+    pub(super) fn shown(&self, time: SystemTime, now: SystemTime) -> String {
+        let local = |time: SystemTime| unix(time) + self.offset(unix(time));
+        let (at, now) = (local(time), local(now));
+        let clock = clock(at);
+        match at.div_euclid(DAY) - now.div_euclid(DAY) {
+            0 => clock,
+            1 => format!("tomorrow {clock}"),
+            _ => {
+                let (year, month, day) = civil_at(at);
+                format!("{year:04}-{month:02}-{day:02} {clock}")
+            }
+        }
+    }
+
+    /// `18:04:59`.
+    pub(super) fn with_seconds(&self, time: SystemTime) -> String {
+        let at = unix(time) + self.offset(unix(time));
+        format!("{}:{:02}", clock(at), at.rem_euclid(60))
+    }
+}
+
+fn clock(local: i64) -> String {
+    let of_day = local.rem_euclid(DAY);
+    format!("{:02}:{:02}", of_day / 3600, of_day / 60 % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::time::{parse_rfc3339, rfc3339};
+
+    fn next(zone: &Zone, now: &str, of_day: i64) -> String {
+        rfc3339(zone.next(parse_rfc3339(now).unwrap(), of_day))
+    }
+
+    #[test]
+    fn the_next_occurrence_is_in_the_zone_also_over_its_changes() {
+        let berlin = Zone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        for (now, hour, expected) in [
+            ("2026-07-01T15:00:00Z", 18, "2026-07-01T16:00:00Z"),
+            ("2026-07-01T16:00:00Z", 18, "2026-07-02T16:00:00Z"),
+            ("2026-07-01T23:00:00Z", 18, "2026-07-02T16:00:00Z"),
+            ("2026-01-01T16:30:00Z", 18, "2026-01-01T17:00:00Z"),
+            // The night in which the clock goes forward, and the one in which it goes back.
+            ("2026-03-28T20:00:00Z", 18, "2026-03-29T16:00:00Z"),
+            ("2026-10-24T20:00:00Z", 18, "2026-10-25T17:00:00Z"),
+        ] {
+            assert_eq!(next(&berlin, now, hour * 3600), expected, "{now}");
+        }
+        assert_eq!(
+            next(&Zone::utc_zone(), "2026-12-31T23:59:59Z", 0),
+            "2027-01-01T00:00:00Z"
+        );
+    }
+
+    #[test]
+    fn times_are_shown_as_the_wall_has_them() {
+        let zone = Zone::posix("<-03>3").unwrap();
+        let at = |text: &str| parse_rfc3339(text).unwrap();
+        let now = at("2026-11-22T14:00:00Z");
+        for (time, shown) in [
+            ("2026-11-22T21:04:00Z", "18:04"),
+            ("2026-11-23T02:59:00Z", "23:59"),
+            ("2026-11-23T03:00:00Z", "tomorrow 00:00"),
+            ("2026-12-01T12:00:00Z", "2026-12-01 09:00"),
+        ] {
+            assert_eq!(zone.shown(at(time), now), shown);
+        }
+        assert_eq!(zone.with_seconds(now), "11:00:00");
+    }
+}

@@ -1,0 +1,91 @@
+//! `postern app code`, `app qr` and `app signout`: what lets visitors in, and how that ends.
+
+use serde_json::{Value, json};
+
+use super::select::{Selected, apps, manager, selected};
+use crate::cli::args::app::{CODE, JSON, NEW, QR_CODE, SIGN_OUT};
+use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::flags::QR;
+use crate::cli::failure::Failure;
+use crate::cli::link;
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+
+pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
+    each(&CODE, parsed, |manager, app| {
+        let shown = match parsed.has(&NEW) {
+            true => manager.call("POST", &format!("/api/apps/{}/code", app.id), None)?,
+            false => manager.call("GET", &format!("/api/apps/{}", app.id), None)?,
+        };
+        let link = text(&shown, "/connection/auth_url");
+        let Some(code) = code_of(link) else {
+            // A new code is made all the same, and is in the next link.
+            if parsed.has(&NEW) && shown.get("invisible") == Some(&Value::Bool(true)) {
+                return Ok(());
+            }
+            return Err(without_code(app, &shown));
+        };
+        if parsed.has(&JSON) {
+            let shown = json!({"id": app.id, "code": code, "auth_url": link});
+            return print(&format!("{shown}\n"));
+        }
+        print(&format!("{code}\n{}\n", link.escape_default()))?;
+        if parsed.has(&QR) {
+            print(&link::qr(link.to_owned())?)?;
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
+    each(&QR_CODE, parsed, |manager, app| {
+        let result = manager.call("GET", &format!("/api/status/{}", app.id), None)?;
+        if text(&result, "/site_url").is_empty() {
+            return Err(not_connected(app));
+        }
+        let link = link::of(&result);
+        print(&format!("{}{link}\n", link::qr(link.clone())?))
+    })
+}
+
+pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
+    each(&SIGN_OUT, parsed, |manager, app| {
+        let shown = manager.call("POST", &format!("/api/apps/{}/signout", app.id), None)?;
+        if parsed.has(&JSON) {
+            return print(&format!("{shown}\n"));
+        }
+        Ok(())
+    })
+}
+
+fn each(
+    command: &Command,
+    parsed: &Parsed,
+    act: impl Fn(&Manager, &Selected) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let home = data_dir()?;
+    let manager = manager(&home)?;
+    let selected = selected(command, parsed, &apps(&home, Some(&manager))?)?;
+    selected.iter().try_for_each(|app| act(&manager, app))
+}
+
+/// The code in a link.
+fn code_of(link: &str) -> Option<&str> {
+    let (_, rest) = link.split_once("code=")?;
+    rest.split('&').next().filter(|code| !code.is_empty())
+}
+
+fn without_code(app: &Selected, shown: &Value) -> Failure {
+    if shown.get("invisible") != Some(&Value::Bool(true)) {
+        let message = format!("{} asks for no code: everybody is let in", app.name);
+        let hint = format!("'postern app edit {} --invisible' changes that", app.name);
+        return Failure::operation(message).hint(hint);
+    }
+    not_connected(app)
+}
+
+fn not_connected(app: &Selected) -> Failure {
+    Failure::operation(format!("{} is not connected: it has no link yet", app.name))
+        .hint(format!("run 'postern app connect {}'", app.name))
+}

@@ -1,0 +1,126 @@
+//! `postern app connect` and `app disconnect`.
+
+use serde_json::{Value, json};
+
+use super::connecting::wait_connected;
+use super::select::{Selected, apps, manager, names_some, selected};
+use crate::cli::args::app::{CONNECT, DISCONNECT, JSON, NO_WAIT};
+use crate::cli::args::command::Parsed;
+use crate::cli::args::flags::QR;
+use crate::cli::failure::{Failure, printable, warn};
+use crate::cli::link;
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+use crate::cli::signals::SignalWatch;
+
+pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
+    names_some(&CONNECT, parsed)?;
+    let home = data_dir()?;
+    let manager = manager(&home)?;
+    let selected = selected(&CONNECT, parsed, &apps(&home, Some(&manager))?)?;
+    connect_each(&manager, &selected, parsed)
+}
+
+/// Connects them at the same time, and tells of each in turn; the first failure is the command's, and the others are
+/// told before it.
+pub(super) fn connect_each(
+    manager: &Manager,
+    selected: &[Selected],
+    parsed: &Parsed,
+) -> Result<(), Failure> {
+    let interrupted = match parsed.has(&NO_WAIT) {
+        true => None,
+        false => Some(SignalWatch::start()?.running()),
+    };
+    let mut failures = Vec::new();
+    let mut begun = Vec::new();
+    for app in selected {
+        match manager.call("POST", &format!("/api/connect/{}", app.id), None) {
+            Ok(_) => begun.push(app),
+            Err(failure) => failures.push((app, failure)),
+        }
+    }
+    for app in begun {
+        let result = match &interrupted {
+            Some(interrupted) => wait_connected(manager, &app.id, &app.name, interrupted),
+            None => manager.call("GET", &format!("/api/status/{}", app.id), None),
+        };
+        let told = result.and_then(|result| tell(app, &result, parsed, selected.len() > 1));
+        if let Err(failure) = told {
+            if failure.is_interruption() {
+                return Err(failure);
+            }
+            failures.push((app, failure));
+        }
+    }
+    let last = failures.pop();
+    for (app, failure) in failures {
+        failure.about(&app.name).report();
+    }
+    match last {
+        Some((app, failure)) if selected.len() > 1 => Err(failure.about(&app.name)),
+        Some((_, failure)) => Err(failure),
+        None => Ok(()),
+    }
+}
+
+fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<(), Failure> {
+    let name = &app.name;
+    if result.get("pending_changes") == Some(&Value::Bool(true)) {
+        warn(&format!(
+            "saved changes are not in force\n'postern app disconnect {name}', then 'postern app connect {name}'"
+        ));
+    }
+    if text(result, "/health/state") == "failing" {
+        let error = printable(text(result, "/health/error"));
+        let who = if names {
+            format!("{name} is ")
+        } else {
+            String::new()
+        };
+        let hint = match text(result, "/health/hint") {
+            "" => String::new(),
+            hint => format!("\n{}", printable(hint)),
+        };
+        warn(&format!("{who}connected, but {error}{hint}"));
+    }
+    if parsed.has(&JSON) {
+        let mut result = result.clone();
+        if let Some(members) = result.as_object_mut().filter(|_| names) {
+            members.insert("id".into(), json!(app.id));
+            return print(&format!("{result}\n"));
+        }
+        return print(&format!("{result:#}\n"));
+    }
+    let prefix = if names {
+        format!("{name}\t")
+    } else {
+        String::new()
+    };
+    let urls = ["/site_url", "/auth_url"].map(|pointer| text(result, pointer));
+    let lines: Vec<String> = urls
+        .into_iter()
+        .filter(|url| !url.is_empty())
+        .map(|url| format!("{prefix}{}\n", url.escape_default()))
+        .collect();
+    print(&lines.concat())?;
+    if parsed.has(&QR) {
+        print(&link::qr(link::of(result))?)?;
+    }
+    Ok(())
+}
+
+pub(super) fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
+    names_some(&DISCONNECT, parsed)?;
+    let home = data_dir()?;
+    let manager = manager(&home)?;
+    for app in selected(&DISCONNECT, parsed, &apps(&home, Some(&manager))?)? {
+        let result = manager.call("POST", &format!("/api/disconnect/{}", app.id), None)?;
+        if parsed.has(&JSON) {
+            let shown = json!({"id": app.id, "status": text(&result, "/status")});
+            print(&format!("{shown}\n"))?;
+        }
+    }
+    Ok(())
+}

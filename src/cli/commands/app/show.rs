@@ -1,0 +1,110 @@
+//! `postern app show`: what is saved of an application, and what is in force.
+
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use super::listing;
+use super::select::{apps, selected};
+use crate::cli::args::app::{JSON, SHOW};
+use crate::cli::args::command::Parsed;
+use crate::cli::clock::Zone;
+use crate::cli::failure::{Failure, printable};
+use crate::cli::link;
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+use crate::store::time::parse_rfc3339;
+
+/// The width of the column of names.
+const COLUMN: usize = 13;
+
+pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
+    let home = data_dir()?;
+    let all = apps(&home, Manager::find(&home)?.as_ref())?;
+    let selected = selected(&SHOW, parsed, &all)?;
+    let shown = all
+        .iter()
+        .filter(|app| selected.iter().any(|one| one.id == text(app, "/id")));
+    let texts: Vec<String> = match parsed.has(&JSON) {
+        true => shown.map(|app| format!("{app:#}\n")).collect(),
+        false => shown.map(sheet).collect(),
+    };
+    print(&texts.join(if parsed.has(&JSON) { "" } else { "\n" }))
+}
+
+fn sheet(app: &Value) -> String {
+    let of = |pointer: &str| printable(text(app, pointer));
+    let list = |name: &str| {
+        let entries = app
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let texts = entries.filter_map(Value::as_str).map(printable);
+        texts.collect::<Vec<_>>().join(", ")
+    };
+    let switch = |name: &str| match app.get(name) == Some(&Value::Bool(true)) {
+        true => "yes".to_owned(),
+        false => String::new(),
+    };
+    let host = Some(of("/host_header")).filter(|host| host != "visitor");
+    let number = app.get("max_streams").and_then(Value::as_u64);
+    let connection = app.get("connection").unwrap_or(&Value::Null);
+    let is_connected = !text(connection, "/site_url").is_empty();
+    let rows = [
+        ("name", of("/name")),
+        ("id", of("/id")),
+        (
+            "target",
+            format!("{} {}", of("/protocol"), listing::saved_address(app)),
+        ),
+        ("status", listing::status(app)),
+        ("error", of("/connection/error")),
+        (
+            "link",
+            if is_connected {
+                link::of(connection)
+            } else {
+                String::new()
+            },
+        ),
+        ("access", listing::access(app)),
+        (
+            "health",
+            Some(listing::health(app))
+                .filter(|health| health != "-")
+                .unwrap_or_default(),
+        ),
+        ("server", of("/server")),
+        ("site name", of("/site_name")),
+        ("until", until(text(app, "/expires"))),
+        ("allowed from", list("allow")),
+        ("guest reads", list("guest")),
+        ("host", host.unwrap_or_default()),
+        ("group", of("/group")),
+        (
+            "max streams",
+            number.map_or(String::new(), |number| number.to_string()),
+        ),
+        ("db user", of("/db_user")),
+        ("database", of("/db_name")),
+        ("at start", switch("autoconnect")),
+        ("audit", switch("audit")),
+        ("records sql", switch("record_sql")),
+    ];
+    let lines = rows.iter().filter(|(_, value)| !value.is_empty());
+    lines
+        .map(|(name, value)| format!("{name:COLUMN$} {value}\n"))
+        .collect()
+}
+
+/// A time by the clock of this machine.
+fn until(expires: &str) -> String {
+    let Some(end) = parse_rfc3339(expires) else {
+        return String::new();
+    };
+    let (zone, now) = (Zone::local(), SystemTime::now());
+    let over = if end <= now { " (over)" } else { "" };
+    format!("{}{over}", zone.shown(end, now))
+}

@@ -1,0 +1,222 @@
+//! `postern app export` and `app import`: applications as JSON, to keep or to take to another machine.
+//!
+//! ```json
+//! {"format": "postern applications", "version": 1, "applications": [{"name": "shop", "protocol": "http", …}],
+//!  "sealed": {…}}
+//! ```
+//!
+//! `sealed` is there with secrets alone: a list as long as the other, of objects with the fields that are secret, sealed
+//! as [`sealing`] has it.
+
+use std::io::{IsTerminal, Read};
+
+use serde_json::{Map, Value, json};
+use zeroize::Zeroizing;
+
+use super::sealing;
+use super::select::{Changes, changes, named, of_store, selected};
+use crate::cli::args::app::{EXPORT, IMPORT, JSON, WITH_SECRETS};
+use crate::cli::args::command::Parsed;
+use crate::cli::failure::{Failure, printable, quoted, warn};
+use crate::cli::fields::{self, Fields};
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+use crate::manager::app::AppConfig;
+use crate::manager::app_store::AppStore;
+
+/// What such a file says that it is.
+const FORMAT: &str = "postern applications";
+/// Its version: a newer one is refused.
+const VERSION: u64 = 1;
+/// Bytes of a file. Default 4 MiB: as many as the stored list has.
+const FILE_CAP: u64 = 4 * 1024 * 1024;
+/// Fields of an answer that say nothing about another machine.
+const LEFT_OUT: [&str; 8] = [
+    "id",
+    "has_auth_pass",
+    "has_db_pass",
+    "created_at",
+    "updated_at",
+    "last_connected_at",
+    "temporary",
+    "expires",
+];
+/// Fields that are secret.
+const SECRETS: [&str; 2] = ["auth_pass", "db_pass"];
+
+pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
+    let stored = AppStore::new(data_dir()?).list().map_err(of_store)?;
+    let shown: Vec<Value> = stored.iter().map(AppConfig::to_json).collect();
+    let apps: Vec<&AppConfig> = match parsed.operands() {
+        [] => stored.iter().collect(),
+        _ => {
+            let wanted = selected(&EXPORT, parsed, &shown)?;
+            let is_wanted = |app: &&AppConfig| wanted.iter().any(|one| one.id == app.id);
+            stored.iter().filter(is_wanted).collect()
+        }
+    };
+    let fields: Vec<Value> = apps.iter().map(|app| without_secrets(app)).collect();
+    let mut document = json!({"format": FORMAT, "version": VERSION, "applications": fields});
+    if parsed.has(&WITH_SECRETS) {
+        let passphrase = new_passphrase()?;
+        let secrets: Vec<_> = apps
+            .iter()
+            .map(
+                |app| json!({"auth_pass": secret(&app.auth_pass), "db_pass": secret(&app.db_pass)}),
+            )
+            .collect();
+        let content = Zeroizing::new(Value::from(secrets).to_string().into_bytes());
+        if let Some(document) = document.as_object_mut() {
+            document.insert("sealed".to_owned(), sealing::seal(&passphrase, content));
+        }
+    }
+    print(&format!("{document:#}\n"))
+}
+
+fn secret(secret: &Option<Zeroizing<String>>) -> Option<&str> {
+    secret.as_deref().map(String::as_str)
+}
+
+fn without_secrets(app: &AppConfig) -> Value {
+    let mut shown = app.to_json();
+    if let Some(fields) = shown.as_object_mut() {
+        fields.retain(|name, value| {
+            let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+            !is_nothing && !LEFT_OUT.contains(&name.as_str())
+        });
+    }
+    shown
+}
+
+pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
+    let document = read(parsed.operand())?;
+    let apps = document.get("applications").and_then(Value::as_array);
+    let apps = apps.ok_or_else(|| no_such_file("it has no applications"))?;
+    let secrets = secrets(&document, apps.len())?;
+    let home = data_dir()?;
+    let manager = Manager::find(&home)?;
+    let place = changes(&home, manager.as_ref());
+    let mut wrong = 0;
+    for (number, app) in apps.iter().enumerate() {
+        let name = app
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or("one without a name");
+        match added(&place, app, secrets.get(number)) {
+            Ok(Some(added)) if parsed.has(&JSON) => print(&format!("{added}\n"))?,
+            Ok(Some(added)) => print(&format!("{}\t{}\n", text(&added, "/id"), printable(name)))?,
+            Ok(None) => warn(&format!("{} is there already: left out", quoted(name))),
+            Err(why) => {
+                wrong += 1;
+                warn(&format!("{}: left out: {why}", quoted(name)));
+            }
+        }
+    }
+    match wrong {
+        0 => Ok(()),
+        _ => Err(Failure::operation(format!(
+            "{wrong} of {} applications are left out",
+            apps.len()
+        ))),
+    }
+}
+
+/// The application that was added; none where there is one of that name.
+fn added(
+    place: &Changes<'_>,
+    app: &Value,
+    secrets: Option<&Value>,
+) -> Result<Option<Value>, String> {
+    let mut fields: Fields = app.as_object().cloned().ok_or("it is no application")?;
+    let name = fields.get("name").and_then(Value::as_str);
+    let there = place.list().and_then(|apps| named(&apps, name));
+    if name.is_some() && !matches!(there, Ok(None)) {
+        return Ok(None);
+    }
+    let secrets = secrets.and_then(Value::as_object).into_iter().flatten();
+    let known =
+        secrets.filter(|(name, value)| SECRETS.contains(&name.as_str()) && value.is_string());
+    fields.extend(known.map(|(name, value)| (name.clone(), value.clone())));
+    let input = fields::checked(&IMPORT, &fields).map_err(|failure| failure.message())?;
+    place
+        .add(fields, input)
+        .map(Some)
+        .map_err(|failure| failure.message())
+}
+
+fn read(file: &str) -> Result<Value, Failure> {
+    let mut bytes = Vec::new();
+    let shown = quoted(file);
+    let read = match file {
+        "-" => std::io::stdin()
+            .lock()
+            .take(FILE_CAP + 1)
+            .read_to_end(&mut bytes),
+        path => std::fs::File::open(path)
+            .and_then(|file| file.take(FILE_CAP + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| Failure::operation(format!("cannot read {shown}: {error}")))?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_CAP) {
+        return Err(no_such_file("it is larger than 4 MiB"));
+    }
+    let document: Map<String, Value> = serde_json::from_slice(&bytes)
+        .map_err(|error| no_such_file(&format!("it is no JSON object: {error}")))?;
+    if document.get("format").and_then(Value::as_str) != Some(FORMAT) {
+        return Err(no_such_file("it does not say that it is one"));
+    }
+    match document.get("version").and_then(Value::as_u64) {
+        Some(VERSION) => Ok(Value::Object(document)),
+        Some(version) if version > VERSION => Err(Failure::operation(format!(
+            "the file is of version {version}, and this postern reads version {VERSION}"
+        ))
+        .hint("use a newer postern")),
+        _ => Err(no_such_file("it has no version")),
+    }
+}
+
+fn no_such_file(why: &str) -> Failure {
+    Failure::operation(format!("this is no file of 'postern app export': {why}"))
+}
+
+/// What is sealed in the file, as many as there are applications.
+fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
+    let Some(sealed) = document.get("sealed") else {
+        return Ok(Vec::new());
+    };
+    if !std::io::stderr().is_terminal() {
+        warn(
+            "the passwords of the file are left out: there is no terminal to ask for the passphrase on",
+        );
+        return Ok(Vec::new());
+    }
+    let passphrase = asked("Passphrase of the file: ")?;
+    let content = sealing::open(&passphrase, sealed).map_err(Failure::operation)?;
+    let secrets: Vec<Value> = serde_json::from_slice(&content).unwrap_or_default();
+    if secrets.len() == count {
+        return Ok(secrets);
+    }
+    Err(no_such_file("it has not as many secrets as applications"))
+}
+
+fn new_passphrase() -> Result<Zeroizing<String>, Failure> {
+    if !std::io::stderr().is_terminal() {
+        return Err(EXPORT
+            .usage("--with-secrets asks for a passphrase, and there is no terminal to ask on"));
+    }
+    let passphrase = asked("Passphrase for the secrets: ")?;
+    if passphrase.is_empty() {
+        return Err(Failure::operation("an empty passphrase protects nothing"));
+    }
+    if asked("Once more: ")? != passphrase {
+        return Err(Failure::operation("the two passphrases are not the same"));
+    }
+    Ok(passphrase)
+}
+
+/// On the terminal itself, without echo.
+fn asked(question: &str) -> Result<Zeroizing<String>, Failure> {
+    let answer = rpassword::prompt_password(question);
+    let answer = answer.map_err(|error| Failure::operation(format!("cannot ask: {error}")))?;
+    Ok(Zeroizing::new(answer))
+}

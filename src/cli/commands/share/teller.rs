@@ -1,0 +1,488 @@
+//! What a share tells: the link on standard output, what happens on standard error; with `--json` all of it on standard
+//! output, an object a line.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::cli::args::command::Parsed;
+use crate::cli::args::flags::{JSON, QR};
+use crate::cli::clock::Zone;
+use crate::cli::failure::{Failure, printable};
+use crate::cli::link;
+use crate::cli::manager_client::text;
+use crate::cli::output::print;
+use crate::manager::protocol::Protocol;
+use crate::net::authority::is_loopback;
+use crate::store::time::{parse_rfc3339, rfc3339};
+
+/// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
+const MAX_SOURCES: usize = 10_000;
+
+/// How a command tells.
+pub(in crate::cli::commands) struct Teller {
+    json: bool,
+    qr: bool,
+    /// Whether addresses have a word before them, as those of the web client have.
+    labels: bool,
+    zone: Zone,
+}
+
+/// What was told of one share so far.
+pub(in crate::cli::commands) struct Log<'a> {
+    teller: &'a Teller,
+    began: Instant,
+    /// The last request that was looked at.
+    last: u64,
+    requests: u64,
+    sources: HashSet<String>,
+    visitors: u64,
+    received: Total,
+    sent: Total,
+    status: String,
+    failing: String,
+}
+
+/// A sum over a counter that begins anew with each tunnel.
+#[derive(Default)]
+struct Total {
+    before: u64,
+    now: u64,
+}
+
+/// Why it ended.
+#[derive(Clone, Copy)]
+pub(in crate::cli::commands) enum Ending {
+    /// Ctrl-C.
+    Interrupted,
+    /// Its time is over.
+    Expired,
+    /// Somebody disconnected it.
+    Disconnected,
+    /// Somebody removed it.
+    Removed,
+    /// It cannot go on.
+    Failed,
+}
+
+impl Teller {
+    pub(in crate::cli::commands) fn new(parsed: &Parsed) -> Self {
+        Self {
+            json: parsed.has(&JSON),
+            qr: parsed.has(&QR),
+            labels: false,
+            zone: Zone::local(),
+        }
+    }
+
+    /// The same with a word before each address.
+    pub(in crate::cli::commands) fn with_labels(self) -> Self {
+        Self {
+            labels: true,
+            ..self
+        }
+    }
+
+    /// Whether it tells in JSON.
+    pub(in crate::cli::commands) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Tells where it is shared.
+    pub(super) fn begin(&self, app: &Value, result: &Value) -> Result<Log<'_>, Failure> {
+        let link = link::of(result);
+        if self.json {
+            self.event("shared", shared(app, result, &link))?;
+        } else {
+            print(&self.address(result, &link))?;
+            if self.qr {
+                print(&link::qr(link)?)?;
+            }
+            self.say(&self.sentences(app, result));
+        }
+        let mut log = Log {
+            teller: self,
+            began: Instant::now(),
+            last: 0,
+            requests: 0,
+            sources: HashSet::new(),
+            visitors: 0,
+            received: Total::default(),
+            sent: Total::default(),
+            status: "connected".to_owned(),
+            failing: String::new(),
+        };
+        log.look_at_health(result)?;
+        Ok(log)
+    }
+
+    fn address(&self, result: &Value, link: &str) -> String {
+        if !self.labels {
+            return format!("{link}\n");
+        }
+        let url = |name: &str, pointer: &str| match text(result, pointer) {
+            "" => String::new(),
+            url => format!("{name}: {}\n", url.escape_default()),
+        };
+        url("Site URL", "/site_url") + &url("Auth URL", "/auth_url")
+    }
+
+    /// What a person wants to know of it.
+    fn sentences(&self, app: &Value, result: &Value) -> String {
+        let shared = match self.labels {
+            true => printable(text(app, "/name")),
+            false => ["/exposed/protocol", "/exposed/target"]
+                .map(|name| printable(text(result, name)))
+                .join(" "),
+        };
+        let until = parse_rfc3339(text(app, "/expires")).map_or(String::new(), |end| {
+            format!(" until {}", self.zone.shown(end, SystemTime::now()))
+        });
+        let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
+        if is_local(result) {
+            lines.push_str(
+                "This reaches this machine only. To reach others, give --server URL: 'postern relay' on a machine that \
+                 they reach is such a server.\n",
+            );
+        } else {
+            lines.push_str(&who(app, result));
+        }
+        lines
+    }
+
+    /// A failing stderr leaves nowhere to say so.
+    fn say(&self, lines: &str) {
+        let _ = std::io::stderr().lock().write_all(lines.as_bytes());
+    }
+
+    /// A line with the time of now.
+    fn say_now(&self, line: &str) {
+        let time = self.zone.with_seconds(SystemTime::now());
+        self.say(&format!("{time}  {line}\n"));
+    }
+
+    fn event(&self, name: &str, fields: Value) -> Result<(), Failure> {
+        let mut event = json!({"event": name, "time": rfc3339(SystemTime::now())});
+        if let (Some(event), Value::Object(fields)) = (event.as_object_mut(), fields) {
+            event.extend(fields);
+        }
+        print(&format!("{event}\n"))
+    }
+
+    /// One thing that happened.
+    fn tell(&self, name: &str, fields: Value, line: &str) -> Result<(), Failure> {
+        if self.json {
+            return self.event(name, fields);
+        }
+        self.say_now(line);
+        Ok(())
+    }
+}
+
+fn shared(app: &Value, result: &Value, link: &str) -> Value {
+    let of = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();
+    json!({
+        "link": link,
+        "site_url": of(result, "site_url"),
+        "auth_url": Some(text(result, "/auth_url")).filter(|url| !url.is_empty()),
+        "id": of(app, "id"),
+        "name": of(app, "name"),
+        "protocol": of(app, "protocol"),
+        "target": text(result, "/exposed/target"),
+        "server": of(result, "server"),
+        "expires": of(app, "expires"),
+        "this_machine_only": is_local(result),
+    })
+}
+
+/// Whether its address is one of this machine.
+fn is_local(result: &Value) -> bool {
+    let site = text(result, "/site_url");
+    let place = site.split_once("://").map_or(site, |(_, place)| place);
+    let place = place.split('/').next().unwrap_or_default();
+    let host = match place.rsplit_once(':') {
+        Some((host, _)) if !place.ends_with(']') => host,
+        _ => place,
+    };
+    is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
+}
+
+/// Who gets in.
+fn who(app: &Value, result: &Value) -> String {
+    let is_web = Protocol::named(text(app, "/protocol")).is_some_and(Protocol::is_visited_by_http);
+    let allow = app
+        .get("allow")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let allow: Vec<String> = allow.filter_map(Value::as_str).map(printable).collect();
+    let from = match allow.as_slice() {
+        [] => String::new(),
+        networks => format!(" from {}", networks.join(", ")),
+    };
+    let is_invisible = !text(result, "/auth_url").is_empty();
+    let sentence = match (is_web, is_invisible, from.is_empty()) {
+        (_, true, _) => format!("Whoever has the link gets in{from}: it carries the code."),
+        (true, false, true) => {
+            "Whoever knows the address gets in: --invisible asks for a code.".to_owned()
+        }
+        (true, false, false) => format!("Whoever knows the address gets in{from}."),
+        (false, false, true) => "Everybody can connect, without a code.".to_owned(),
+        (false, false, false) => format!("Everybody can connect{from}, without a code."),
+    };
+    format!("{sentence}\n")
+}
+
+impl Log<'_> {
+    /// Tells what is new. `requests` answers those after a number.
+    pub(super) fn look(
+        &mut self,
+        app: &Value,
+        requests: impl Fn(u64) -> Value,
+    ) -> Result<(), Failure> {
+        let connection = app.get("connection").unwrap_or(&Value::Null);
+        let number = |name: &str| connection.get(name).and_then(Value::as_u64);
+        self.received.take(number("bytes_in").unwrap_or_default());
+        self.sent.take(number("bytes_out").unwrap_or_default());
+        let counted = connection
+            .pointer("/visitors/requests")
+            .and_then(Value::as_u64);
+        if let Some(counted) = counted.filter(|counted| *counted > self.requests) {
+            self.look_at_visitors(&requests(self.last), counted - self.requests)?;
+            self.requests = counted;
+        }
+        self.look_at_status(connection, text(app, "/conn_status"))?;
+        self.look_at_health(connection)
+    }
+
+    fn look_at_visitors(&mut self, answer: &Value, new: u64) -> Result<(), Failure> {
+        let list = answer.get("requests").and_then(Value::as_array);
+        let Some(list) = list.filter(|list| !list.is_empty()) else {
+            return self.nameless(new);
+        };
+        if let Some(last) = answer.get("last").and_then(Value::as_u64) {
+            self.last = last;
+        }
+        for request in list {
+            let source = text(request, "/source");
+            if self.sources.len() < MAX_SOURCES && self.sources.insert(source.to_owned()) {
+                self.visitors += 1;
+                let line = format!("visitor {}", printable(source));
+                let fields = json!({"source": source});
+                self.teller.tell("visitor", fields, &line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Visitors of what is no web site.
+    fn nameless(&mut self, new: u64) -> Result<(), Failure> {
+        self.visitors += new;
+        let line = match new {
+            1 => "a visitor".to_owned(),
+            more => format!("{more} visitors"),
+        };
+        self.teller.tell("visitor", json!({"source": null}), &line)
+    }
+
+    fn look_at_status(&mut self, connection: &Value, status: &str) -> Result<(), Failure> {
+        let status = match status {
+            "failed" => "connecting",
+            other => other,
+        };
+        if status == self.status {
+            return Ok(());
+        }
+        status.clone_into(&mut self.status);
+        match status {
+            "connected" => self.teller.tell("back", json!({}), "it is reached again"),
+            "connecting" => {
+                let error = text(connection, "/error");
+                let why = match error {
+                    "" => String::new(),
+                    error => format!(": {}", printable(error)),
+                };
+                let line = format!("the tunnel is lost; connecting again{why}");
+                self.teller.tell("lost", json!({"error": error}), &line)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn look_at_health(&mut self, connection: &Value) -> Result<(), Failure> {
+        let error = match text(connection, "/health/state") {
+            "failing" => text(connection, "/health/error"),
+            "ok" => "",
+            _ => return Ok(()),
+        };
+        if error == self.failing {
+            return Ok(());
+        }
+        error.clone_into(&mut self.failing);
+        if error.is_empty() {
+            return self.teller.tell("answers", json!({}), "it answers again");
+        }
+        let line = printable(error);
+        self.teller.tell("fails", json!({"error": error}), &line)
+    }
+
+    /// The last line.
+    pub(super) fn end(self, ending: Ending) -> Result<(), Failure> {
+        let (received, sent) = (self.received.sum(), self.sent.sum());
+        if self.teller.json {
+            let ended = json!({
+                "reason": ending.name(),
+                "seconds": self.began.elapsed().as_secs(),
+                "visitors": self.visitors,
+                "requests": self.requests,
+                "bytes_in": received,
+                "bytes_out": sent,
+            });
+            return self.teller.event("ended", ended);
+        }
+        let why = match ending {
+            Ending::Interrupted => "",
+            Ending::Expired => "Its time is over. ",
+            Ending::Disconnected => "It was disconnected. ",
+            Ending::Removed => "It was removed. ",
+            Ending::Failed => "It cannot go on. ",
+        };
+        let spent = span(self.began.elapsed());
+        let who = match (self.visitors, self.requests) {
+            (0, _) => "no visitors".to_owned(),
+            (visitors, requests) => {
+                format!(
+                    "{}, {}",
+                    counted(visitors, "visitor"),
+                    counted(requests, "request")
+                )
+            }
+        };
+        let (sent, received) = (size(sent), size(received));
+        self.teller.say(&format!(
+            "{why}Shared for {spent}: {who}, {sent} sent, {received} received.\n"
+        ));
+        Ok(())
+    }
+}
+
+impl Total {
+    fn take(&mut self, now: u64) {
+        if now < self.now {
+            self.before += self.now;
+        }
+        self.now = now;
+    }
+
+    fn sum(&self) -> u64 {
+        self.before + self.now
+    }
+}
+
+impl Ending {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Interrupted => "interrupted",
+            Self::Expired => "expired",
+            Self::Disconnected => "disconnected",
+            Self::Removed => "removed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+/// `45 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {} min", minutes % 60),
+        (days, hours, _) => format!("{days} d {} h", hours % 24),
+    }
+}
+
+/// `999 B`, `1.2 KiB`, `30 MiB`.
+fn size(bytes: u64) -> String {
+    let mut unit = 1;
+    for name in ["B", "KiB", "MiB", "GiB"] {
+        if bytes < unit * 1024 {
+            return scaled(bytes, unit, name);
+        }
+        unit *= 1024;
+    }
+    scaled(bytes, unit, "TiB")
+}
+
+fn scaled(bytes: u64, unit: u64, name: &str) -> String {
+    let whole = bytes / unit;
+    match (bytes % unit) * 10 / unit {
+        tenths if unit > 1 && whole < 10 => format!("{whole}.{tenths} {name}"),
+        _ => format!("{whole} {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short() {
+        for (bytes, shown) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_024, "1.0 KiB"),
+            (10_239, "9.9 KiB"),
+            (31_000, "30 KiB"),
+            (1_310_720, "1.2 MiB"),
+            (8_100_000_000_000, "7.3 TiB"),
+        ] {
+            assert_eq!(size(bytes), shown);
+        }
+        for (seconds, shown) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (3_599, "59 min"),
+            (11_100, "3 h 5 min"),
+            (176_400, "2 d 1 h"),
+        ] {
+            assert_eq!(span(Duration::from_secs(seconds)), shown);
+        }
+        assert_eq!(
+            counted(1, "visitor") + &counted(2, "visitor"),
+            "1 visitor2 visitors"
+        );
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_goes_on() {
+        let mut total = Total::default();
+        for now in [5, 9, 2, 3] {
+            total.take(now);
+        }
+        assert_eq!(total.sum(), 12);
+    }
+
+    #[test]
+    fn what_reaches_this_machine_only_is_told_from_its_address() {
+        for (url, expected) in [
+            ("http://shop.localhost:8180/", true),
+            ("tcp://localhost:20001", true),
+            ("tcp://127.0.0.1:20001", true),
+            ("tcp://[::1]:20001", true),
+            ("https://shop.relay.example/", false),
+            ("tcp://relay.example:20001", false),
+            ("http://notlocalhost/", false),
+        ] {
+            assert_eq!(is_local(&json!({"site_url": url})), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Where an application is, as the command line says it: a port, a host, or a pasted URL.
+
+use std::net::Ipv6Addr;
+
+use zeroize::Zeroizing;
+
+use super::args::values::whole_number;
+use super::target;
+use crate::manager::protocol::Protocol;
+use crate::sqlweb::Target;
+
+/// What was said; the rest is the protocol's default.
+#[derive(Default)]
+pub(super) struct Endpoint {
+    /// What a URL says that it speaks.
+    pub(super) protocol: Option<Protocol>,
+    pub(super) host: Option<String>,
+    pub(super) port: Option<u16>,
+    /// Of a database's URL.
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Zeroizing<String>>,
+    pub(super) database: Option<String>,
+}
+
+/// Reads `PORT`, `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a whole URL. The error says what is wrong and what to give;
+/// it never holds a password.
+pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
+    if let Some((scheme, rest)) = text.split_once("://") {
+        return url(text, scheme, rest);
+    }
+    // An address line of a browser without its scheme.
+    let place = text.split(['/', '?', '#']).next().unwrap_or_default();
+    if text.starts_with('/') {
+        return Err("it is a file: give PORT, HOST or HOST:PORT".to_owned());
+    }
+    if let Some((user, host)) = place.rsplit_once('@') {
+        let user = user.split(':').next().unwrap_or_default();
+        return Err(format!(
+            "visitors give their own name: leave {user}@ away before {host}"
+        ));
+    }
+    host_and_port(place)
+}
+
+fn url(text: &str, scheme: &str, rest: &str) -> Result<Endpoint, String> {
+    let scheme = scheme.to_ascii_lowercase();
+    let Some(protocol) = Protocol::named(&scheme) else {
+        let known = Protocol::ALL.map(Protocol::name).join(", ");
+        return Err(format!("{scheme}:// is none of {known}"));
+    };
+    if protocol.is_database() {
+        return database(text, protocol);
+    }
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if rest.contains('@') && place.contains('@') {
+        return Err(
+            "it holds a user name or password, which would be told to nobody: leave them away"
+                .to_owned(),
+        );
+    }
+    Ok(Endpoint {
+        protocol: Some(protocol),
+        ..host_and_port(place)?
+    })
+}
+
+fn database(text: &str, protocol: Protocol) -> Result<Endpoint, String> {
+    let address = target::read(text).map_err(str::to_owned)?;
+    let Target::Tcp { host, port } = address.target else {
+        return Err("give HOST:PORT".to_owned());
+    };
+    Ok(Endpoint {
+        protocol: Some(protocol),
+        host: Some(host),
+        port: Some(port),
+        user: address.user,
+        password: address.password,
+        database: address.database,
+    })
+}
+
+fn host_and_port(text: &str) -> Result<Endpoint, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(Endpoint {
+            port: Some(port(text)?),
+            ..Endpoint::default()
+        });
+    }
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(format!("an IPv6 address needs brackets: [{text}]"));
+    }
+    let end = match text.strip_prefix('[') {
+        Some(rest) => rest.find(']').map_or(text.len(), |end| end + 2),
+        None => text.find(':').unwrap_or(text.len()),
+    };
+    let (host, rest) = text.split_at(end);
+    let digits = rest.strip_prefix(':');
+    if host.is_empty() || (digits.is_none() && !rest.is_empty()) {
+        return Err("give PORT, HOST or HOST:PORT".to_owned());
+    }
+    Ok(Endpoint {
+        host: Some(host.to_owned()),
+        port: digits.map(port).transpose()?,
+        ..Endpoint::default()
+    })
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    let port = whole_number(text, &(1..=u16::MAX));
+    port.ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_urls_are_read() {
+        for (text, protocol, host, port) in [
+            ("8080", None, None, Some(8080)),
+            ("db", None, Some("db"), None),
+            ("db:1", None, Some("db"), Some(1)),
+            ("[::1]", None, Some("[::1]"), None),
+            ("[::1]:5", None, Some("[::1]"), Some(5)),
+            ("localhost:3000/", None, Some("localhost"), Some(3000)),
+            (
+                "http://127.0.0.1:3000/",
+                Some("http"),
+                Some("127.0.0.1"),
+                Some(3000),
+            ),
+            (
+                "HTTP://localhost:3000",
+                Some("http"),
+                Some("localhost"),
+                Some(3000),
+            ),
+            (
+                "https://nas.local/x?y@z#w",
+                Some("https"),
+                Some("nas.local"),
+                None,
+            ),
+            (
+                "http://[::1]:3000/",
+                Some("http"),
+                Some("[::1]"),
+                Some(3000),
+            ),
+            ("ssh://box:2222", Some("ssh"), Some("box"), Some(2222)),
+            (
+                "tcp://127.0.0.1:5432",
+                Some("tcp"),
+                Some("127.0.0.1"),
+                Some(5432),
+            ),
+            ("http://3000/", Some("http"), None, Some(3000)),
+        ] {
+            let read = parse(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            let found = (
+                read.protocol.map(Protocol::name),
+                read.host.as_deref(),
+                read.port,
+            );
+            assert_eq!(found, (protocol, host, port), "{text}");
+        }
+        let read = parse("mysql://u:p%40@db:3307/shop").unwrap();
+        assert_eq!((read.host.as_deref(), read.port), (Some("db"), Some(3307)));
+        assert_eq!(read.password.unwrap().as_str(), "p@");
+        assert_eq!(
+            (read.user.as_deref(), read.database.as_deref()),
+            (Some("u"), Some("shop"))
+        );
+    }
+
+    #[test]
+    fn what_is_none_says_what_to_give_and_no_password() {
+        for (text, word) in [
+            ("", "give PORT"),
+            ("0", "1 to 65535"),
+            ("70000", "1 to 65535"),
+            ("db:", "1 to 65535"),
+            ("db:x", "1 to 65535"),
+            ("[::1]x", "give PORT"),
+            (":80", "give PORT"),
+            ("::1", "brackets: [::1]"),
+            ("/run/x.sock", "give PORT"),
+            ("gopher://x", "none of http, https"),
+            ("http://", "give PORT"),
+            ("http://u:secret@h:1/", "leave them away"),
+            ("me:secret@h", "leave me@ away"),
+            ("mysql://u:secret@h:x", "port"),
+        ] {
+            let why = parse(text)
+                .err()
+                .unwrap_or_else(|| panic!("{text} is taken"));
+            assert!(
+                why.contains(word) && !why.contains("secret"),
+                "{text}: {why}"
+            );
+        }
+    }
+}

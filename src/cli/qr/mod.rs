@@ -1,0 +1,53 @@
+//! QR symbols for a terminal: byte mode, error correction level M, versions 1 to 20 (ISO/IEC 18004). The same symbols as
+//! the page shows (`html/manage/core/qr.js`).
+
+mod codewords;
+mod symbol;
+
+use symbol::Symbol;
+
+/// Light modules around a symbol. The standard asks for 4; scanners take 2, and a terminal is small.
+const QUIET: isize = 2;
+
+/// The symbol of a text in lines of half blocks, two modules of height each; none where it is too long for one. The
+/// colours are named, so that it is dark on light in every terminal.
+pub(super) fn drawn(text: &str) -> Option<String> {
+    let symbol = Symbol::of(text.as_bytes())?;
+    let end = isize::try_from(symbol.size()).ok()? + QUIET;
+    let is_dark = |x: isize, y: isize| {
+        let place = usize::try_from(x).ok().zip(usize::try_from(y).ok());
+        place.is_some_and(|(x, y)| symbol.is_dark(x, y))
+    };
+    let mut lines = String::new();
+    let mut y = -QUIET;
+    while y < end {
+        lines.push_str("\u{1b}[30;107m");
+        for x in -QUIET..end {
+            lines.push(match (is_dark(x, y), is_dark(x, y + 1)) {
+                (true, true) => '█',
+                (true, false) => '▀',
+                (false, true) => '▄',
+                (false, false) => ' ',
+            });
+        }
+        lines.push_str("\u{1b}[0m\n");
+        y += 2;
+    }
+    Some(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_the_same_width_and_resets_its_colours() {
+        let drawn = drawn("http://shop.relay.example/").unwrap();
+        let widths: Vec<usize> = drawn.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{widths:?}");
+        assert!(drawn.lines().all(|line| line.ends_with("\u{1b}[0m")));
+        // Version 3: 29 modules and the quiet zone.
+        assert_eq!(widths.len(), (29 + 4) / 2 + 1);
+        assert_eq!(super::drawn(&"x".repeat(700)), None);
+    }
+}

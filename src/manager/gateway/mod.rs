@@ -1,0 +1,24 @@
+//! The gateway at home: what stands between a tunnel's streams and an application that speaks HTTP.
+//!
+//! ```text
+//! tunnel/mux ── pair of sockets ── stream_connection ── http::proxy ── target ── the application
+//! ```
+//!
+//! So what only this end can know or do is done here, once, whatever server the tunnel leads to: the application's own
+//! name and the way back from it ([`host_header`]), TLS to it ([`target`]), a log of requests, and, where the server asks
+//! for no code, the code ([`door`]). An application that nobody visits has neither a thread nor a socket here: a stream
+//! has a thread of the tunnel's pool for as long as it lives.
+
+mod app_request;
+mod door;
+mod host_header;
+mod rules;
+mod site_gateway;
+mod stream_client;
+mod stream_connection;
+mod target;
+
+pub(crate) use door::Door;
+pub(crate) use host_header::Naming;
+pub(crate) use site_gateway::{SiteGateway, SiteNames};
+pub(crate) use stream_connection::serve;

@@ -1,0 +1,307 @@
+//! One stream of an application's tunnel, a request at a time.
+
+use std::io;
+use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::app_request;
+use super::rules::AppRules;
+use super::site_gateway::SiteGateway;
+use super::stream_client::StreamClient;
+use super::target;
+use crate::http::ApiError;
+use crate::http::Response;
+use crate::http::h1::Refusal;
+use crate::http::h1::body::Framing;
+use crate::http::h1::head::Head;
+use crate::http::proxy::{
+    ByteStream, Client, Exchange, Outcome, RequestBody, Timeouts, Upgraded, UpgradedTimeouts,
+};
+use crate::http::server::connection_handler::{After, ClientConnection};
+use crate::http::server::response_bytes;
+use crate::http::socket::would_block;
+use crate::manager::visits::{Presence, RequestRecord};
+use crate::net::authority;
+use crate::relay::gateway::{
+    FORWARDED_FOR, Message, Served, asks_for_websocket, is_repeatable, message, path,
+    target_is_down,
+};
+use crate::tunnel::target::Serve;
+
+/// Time after which a kept connection to the application is not used for a request that must not be sent twice, and not
+/// at all. As a relay has them for streams.
+const SURE_FOR: Duration = Duration::from_secs(1);
+const KEPT_FOR: Duration = Duration::from_secs(30);
+/// Whoever stands nearer to the visitor has closer limits: these end what has been forgotten.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
+/// Time that an upgraded connection with one end closed may be silent, and an answer may take whose visitor sends
+/// nothing more.
+const HALF_CLOSED: Duration = Duration::from_secs(60);
+/// What begins a path that is the program's own, and never logged.
+const OWN_PATHS: &str = "/.postern/";
+
+/// What the application's tunnel hands its streams to.
+pub(crate) fn serve(gateway: SiteGateway) -> Serve {
+    let gateway = Arc::new(gateway);
+    Arc::new(move |socket| StreamConnection::new(&gateway, socket).run())
+}
+
+/// One stream.
+struct StreamConnection<'g> {
+    gateway: &'g SiteGateway,
+    client: StreamClient,
+    kept: Option<KeptConnection>,
+    presence: Option<Presence<'g>>,
+}
+
+/// A connection to the application that the stream's next request may use.
+struct KeptConnection {
+    stream: Box<dyn ByteStream>,
+    since: Instant,
+}
+
+impl<'g> StreamConnection<'g> {
+    fn new(gateway: &'g SiteGateway, socket: TcpStream) -> StreamConnection<'g> {
+        StreamConnection {
+            gateway,
+            client: StreamClient::new(socket),
+            kept: None,
+            presence: None,
+        }
+    }
+
+    /// Serves it to its end.
+    fn run(mut self) {
+        loop {
+            let head = match self.client.read_head() {
+                Ok(Some(head)) => head,
+                Ok(None) => return,
+                Err(refusal) => return self.refuse(refusal),
+            };
+            let (began, time) = (Instant::now(), SystemTime::now());
+            let source = self.source(&head);
+            self.is_present(source);
+            let served = self.request(&head);
+            self.note(&head, source, (time, began.elapsed()), &served);
+            match served.after {
+                After::Keep => {}
+                After::Close => return self.client.finish(),
+                After::Reset | After::Drop => return,
+            }
+        }
+    }
+
+    /// The visitor, as a relay of ours says: it writes the line afresh, the visitor first.
+    fn source(&self, head: &Head) -> Option<IpAddr> {
+        let told = head.headers.only(FORWARDED_FOR).ok()??;
+        let first = told.split(|b| *b == b',').next()?;
+        let first = std::str::from_utf8(first).ok()?.trim().parse().ok();
+        first.filter(|_| self.gateway.is_server_ours)
+    }
+
+    fn is_present(&mut self, source: Option<IpAddr>) {
+        let visits = &self.gateway.visits;
+        self.presence
+            .get_or_insert_with(|| Presence::new(visits, source))
+            .is_of(source);
+    }
+
+    fn note(
+        &self,
+        head: &Head,
+        source: Option<IpAddr>,
+        times: (SystemTime, Duration),
+        served: &Served,
+    ) {
+        let path = path(head);
+        if !path.starts_with(OWN_PATHS) {
+            let said = (head.method.as_str(), path);
+            let record = RequestRecord::new(said, source, times, (served.status, served.bytes));
+            self.gateway.visits.note(record);
+        }
+    }
+
+    fn request(&mut self, head: &Head) -> Served {
+        let Ok(host) = head.headers.only("host") else {
+            let why = "It has several Host lines.";
+            return self.say(head, &message(400, "A malformed request", why, ""));
+        };
+        let host = host.unwrap_or_default();
+        let door = self.gateway.door.as_ref();
+        if let Some(served) = door.and_then(|door| door.turn_away(head, host, &mut self.client)) {
+            return served;
+        }
+        self.pass(head, host)
+    }
+
+    fn pass(&mut self, head: &Head, host: &[u8]) -> Served {
+        let mut kept = self.take_kept(head);
+        loop {
+            let may_repeat = kept.is_some() && is_repeatable(head);
+            let opened = match kept.take() {
+                Some(kept) => Ok(kept),
+                None => self.open(host),
+            };
+            let mut stream = match opened {
+                Ok(stream) => stream,
+                Err(error) => return self.unreached(head, &error),
+            };
+            let (outcome, served) = self.exchange(head, stream.as_mut());
+            if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
+                continue;
+            }
+            // What an application leaves unread of a body would be the beginning of the next request.
+            let is_clean = outcome.keeps_upstream() && head.framing == Framing::Length(0);
+            if served.after == After::Keep && is_clean {
+                let since = Instant::now();
+                self.kept = Some(KeptConnection { stream, since });
+            }
+            return self.conclude(head, outcome, served);
+        }
+    }
+
+    /// The kept connection, if it still stands and this request may use it.
+    fn take_kept(&mut self, head: &Head) -> Option<Box<dyn ByteStream>> {
+        let mut kept = self.kept.take()?;
+        let usable_for = if is_repeatable(head) {
+            KEPT_FOR
+        } else {
+            SURE_FOR
+        };
+        if kept.since.elapsed() > usable_for {
+            return None;
+        }
+        // Bytes that nobody asked for, or an end: it is of no use.
+        let read = kept.stream.read(&mut [0]);
+        would_block(&read).then_some(kept.stream)
+    }
+
+    fn open(&self, host: &[u8]) -> io::Result<Box<dyn ByteStream>> {
+        let host = std::str::from_utf8(host).unwrap_or_default();
+        let name = authority::split(host).map_or("", |(name, _)| name);
+        target::open(self.gateway, name, || self.client.has_left())
+    }
+
+    /// One attempt, and if it comes to that, the upgraded connection.
+    fn exchange(&mut self, head: &Head, stream: &mut dyn ByteStream) -> (Outcome, Served) {
+        let rules = AppRules {
+            gateway: self.gateway,
+            asks_for_websocket: asks_for_websocket(head),
+        };
+        let to_app = app_request::head(head, &self.gateway.names.naming);
+        let sent = (head, RequestBody::new(head.framing, to_app));
+        let mut exchange = Exchange::new(&mut self.client, stream, sent, &rules, timeouts());
+        let outcome = exchange.run();
+        let mut served = Served {
+            after: After::from(&outcome),
+            status: exchange.status().unwrap_or(0),
+            bytes: exchange.sent(),
+        };
+        if matches!(outcome, Outcome::Upgraded) {
+            let down = exchange.rest();
+            let up = std::mem::take(self.client.inbox());
+            let upgraded = Upgraded {
+                timeouts: upgraded_timeouts(),
+                client: self.client.socket(),
+                upstream: stream,
+                rules: &rules,
+            };
+            served.bytes += upgraded.run(up, down);
+        }
+        (outcome, served)
+    }
+
+    fn unreached(&mut self, head: &Head, error: &io::Error) -> Served {
+        log::debug!("an application is not reached: {error}");
+        self.gateway.note_missed();
+        self.say(head, &target_is_down(REFUSED))
+    }
+
+    /// Tells the visitor what is still to be told.
+    fn conclude(&mut self, head: &Head, outcome: Outcome, served: Served) -> Served {
+        let text;
+        let told = match &outcome {
+            Outcome::Unanswered(error) => {
+                self.gateway.note_missed();
+                text = unanswered(error.as_ref());
+                target_is_down(&text)
+            }
+            Outcome::NotHttp(why) => {
+                self.gateway.note_missed();
+                text = format!("Its answer is not valid HTTP: {why}.");
+                target_is_down(&text)
+            }
+            Outcome::TooSlow => message(
+                504,
+                "The application is too slow",
+                "It took nothing of the request for too long.",
+                "Try again later.",
+            ),
+            Outcome::Refused(refusal) => {
+                message(refusal.status, "A malformed request", &refusal.message, "")
+            }
+            _ => return served,
+        };
+        self.say(head, &told)
+    }
+
+    /// Says something in place of the application, to a request that may not have been read to its end.
+    fn say(&mut self, head: &Head, what: &Message<'_>) -> Served {
+        let host = head.headers.all("host").next().unwrap_or_default();
+        let host = String::from_utf8_lossy(host);
+        let site = host.split(['.', ':']).next().unwrap_or_default();
+        let page = self.gateway.pages().message(head, site, what);
+        let (status, bytes) = (page.status(), page.body().len());
+        Served {
+            after: self.client.answer(head, page, false),
+            status,
+            bytes,
+        }
+    }
+
+    /// What came is no request that can be passed on.
+    fn refuse(self, refusal: Refusal) {
+        let page = Response::error(&ApiError::from(refusal));
+        let bytes = response_bytes(page, false, true);
+        if self.client.write_all(&bytes).is_ok() {
+            self.client.finish();
+        }
+    }
+}
+
+/// What is said where nobody is at the target.
+const REFUSED: &str = "It refused the connection, or closed it without an answer.";
+
+fn unanswered(error: Option<&io::Error>) -> String {
+    let of_tls = error.and_then(io::Error::get_ref);
+    match (error, of_tls.and_then(|error| error.downcast_ref())) {
+        (_, Some(rustls::Error::InvalidMessage(_))) => {
+            "It does not speak TLS: share it as http.".to_owned()
+        }
+        (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
+            format!("The connection to it failed: {error}.")
+        }
+        _ => REFUSED.to_owned(),
+    }
+}
+
+fn timeouts() -> Timeouts {
+    Timeouts {
+        write_stall: FORGOTTEN,
+        body_stall: FORGOTTEN,
+        gone_grace: HALF_CLOSED,
+        request_stall: Some(FORGOTTEN),
+        silence: None,
+    }
+}
+
+fn upgraded_timeouts() -> UpgradedTimeouts {
+    UpgradedTimeouts {
+        // A relay's own limit comes first.
+        silence: FORGOTTEN * 24,
+        half_closed: HALF_CLOSED,
+        client_stall: FORGOTTEN,
+        upstream_stall: FORGOTTEN,
+    }
+}

@@ -1,0 +1,189 @@
+//! The log of one application's connection.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use super::record::{RequestRecord, Visitors};
+use crate::store::time::rfc3339;
+use crate::sync::Mutex;
+
+/// Requests that are kept. Default 500, some 100 KiB.
+const MOST: usize = 500;
+
+/// Where requests are written beside memory: files, where the user asked for them. Called on the thread that served the
+/// visitor, with no lock held: it may wait for a disk, and must not fail loudly more than once.
+pub(crate) trait RequestSink: Send + Sync {
+    /// A request was answered, or broke off.
+    fn request(&self, record: &RequestRecord);
+}
+
+/// The requests of one connection, and who is there now.
+#[derive(Default)]
+pub(crate) struct Visits {
+    log: Mutex<Log>,
+    sink: OnceLock<Arc<dyn RequestSink>>,
+}
+
+#[derive(Default)]
+struct Log {
+    records: VecDeque<RequestRecord>,
+    last: u64,
+    last_at: Option<SystemTime>,
+    /// Open connections by visitor: as many as there may be streams.
+    present: HashMap<Option<IpAddr>, u64>,
+}
+
+impl Visits {
+    // What keeps files attaches itself here.
+    #[allow(dead_code)]
+    /// What is logged from now on goes to `sink` too; the first one stays.
+    pub(crate) fn write_to(&self, sink: Arc<dyn RequestSink>) {
+        // One is enough.
+        let _ = self.sink.set(sink);
+    }
+
+    /// Notes a request.
+    pub(crate) fn note(&self, mut record: RequestRecord) {
+        let mut log = self.log.lock();
+        log.last += 1;
+        record.n = log.last;
+        log.last_at = Some(record.time);
+        if log.records.len() >= MOST {
+            log.records.pop_front();
+        }
+        let Some(sink) = self.sink.get() else {
+            return log.records.push_back(record);
+        };
+        log.records.push_back(record.clone());
+        drop(log);
+        sink.request(&record);
+    }
+
+    /// The number of the last request, and those after number `after` that are kept. A number of an earlier connection
+    /// stands for none.
+    pub(crate) fn after(&self, after: u64) -> (u64, Vec<RequestRecord>) {
+        let log = self.log.lock();
+        let after = if after > log.last { 0 } else { after };
+        let later = log.records.iter().filter(|record| record.n > after);
+        (log.last, later.cloned().collect())
+    }
+
+    /// Who is there.
+    pub(crate) fn visitors(&self) -> Visitors {
+        let log = self.log.lock();
+        // Whoever is not known counts as often as there are connections.
+        let unknown = log.present.get(&None).copied().unwrap_or(0);
+        let known = log.present.keys().flatten().count();
+        Visitors {
+            now: unknown + u64::try_from(known).unwrap_or(u64::MAX),
+            last_at: log.last_at.map(rfc3339),
+            requests: log.last,
+        }
+    }
+
+    fn come(&self, source: Option<IpAddr>) {
+        *self.log.lock().present.entry(source).or_default() += 1;
+    }
+
+    fn go(&self, source: Option<IpAddr>) {
+        let mut log = self.log.lock();
+        if let Some(count) = log.present.get_mut(&source) {
+            *count -= 1;
+            if *count == 0 {
+                log.present.remove(&source);
+            }
+        }
+    }
+}
+
+/// A visitor's connection that is open; it counts until this is dropped.
+pub(crate) struct Presence<'v> {
+    visits: &'v Visits,
+    source: Option<IpAddr>,
+}
+
+impl<'v> Presence<'v> {
+    /// One of this visitor's, as far as that is known.
+    pub(crate) fn new(visits: &'v Visits, source: Option<IpAddr>) -> Presence<'v> {
+        visits.come(source);
+        Presence { visits, source }
+    }
+
+    /// It was this visitor's last request that came.
+    pub(crate) fn is_of(&mut self, source: Option<IpAddr>) {
+        if self.source != source {
+            *self = Presence::new(self.visits, source);
+        }
+    }
+}
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        self.visits.go(self.source);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn record(path: &str) -> RequestRecord {
+        let times = (SystemTime::UNIX_EPOCH, Duration::ZERO);
+        RequestRecord::new(("GET", path), None, times, (200, 0))
+    }
+
+    #[test]
+    fn the_log_is_bounded_and_read_on_from_a_number() {
+        let visits = Visits::default();
+        for n in 1..=MOST + 10 {
+            visits.note(record(&format!("/{n}")));
+        }
+        let (last, all) = visits.after(0);
+        assert_eq!((last, all.len()), (510, MOST));
+        assert_eq!((all[0].n, all[0].path()), (11, "/11"));
+        let (last, later) = visits.after(508);
+        assert_eq!((last, later.len()), (510, 2));
+        assert_eq!(visits.after(510).1.len(), 0);
+        assert_eq!(visits.after(9999).1.len(), MOST, "of an earlier connection");
+        assert_eq!(visits.visitors().requests, 510);
+    }
+
+    #[test]
+    fn visitors_are_counted_by_address() {
+        let visits = Visits::default();
+        let ip = |text: &str| Some(text.parse().unwrap());
+        let now = || visits.visitors().now;
+        let mut one = Presence::new(&visits, None);
+        assert_eq!(now(), 1);
+        one.is_of(ip("192.0.2.1"));
+        let two = Presence::new(&visits, ip("192.0.2.1"));
+        assert_eq!(now(), 1);
+        let others = [None, None, ip("192.0.2.2")].map(|ip| Presence::new(&visits, ip));
+        assert_eq!(now(), 4);
+        drop((one, two));
+        assert_eq!(now(), 3);
+        drop(others);
+        assert_eq!(now(), 0);
+        assert!(visits.log.lock().present.is_empty());
+    }
+
+    #[test]
+    fn a_sink_gets_what_is_logged() {
+        struct Kept(Mutex<Vec<u64>>);
+        impl RequestSink for Kept {
+            fn request(&self, record: &RequestRecord) {
+                self.0.lock().push(record.n);
+            }
+        }
+        let kept = Arc::new(Kept(Mutex::default()));
+        let visits = Visits::default();
+        visits.write_to(Arc::clone(&kept) as Arc<dyn RequestSink>);
+        visits.note(record("/"));
+        visits.note(record("/"));
+        assert_eq!(*kept.0.lock(), [1, 2]);
+    }
+}
