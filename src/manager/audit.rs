@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::apps::app::AppConfig;
+use super::visits::{RequestRecord, RequestSink};
 use crate::plugin::{StatementRecord, StatementSink};
 use crate::store::AuditFiles;
 
@@ -43,6 +44,12 @@ impl AppAudit {
             name: &self.name,
             record,
         });
+    }
+}
+
+impl RequestSink for AppAudit {
+    fn request(&self, record: &RequestRecord) {
+        self.write("request", record);
     }
 }
 

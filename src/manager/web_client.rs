@@ -130,11 +130,7 @@ impl Drop for WebClient {
 
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
-fn started(
-    core: &AppState,
-    app: &AppConfig,
-    record: &ConnectionRecord,
-) -> Result<Outcome, Ended> {
+fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Result<Outcome, Ended> {
     let permit = STARTS.take(MAX_STARTS).ok_or_else(|| {
         let busy = "too many web clients wait for their databases; try again in half a minute";
         ConnectError::new("plugin", busy)

@@ -20,9 +20,7 @@ use crate::store::DataDir;
 
 pub use grant::{Grant, InvalidGrant};
 pub use registry::{Error, Installed, Registry};
-pub use statement_log::{
-    Present, StatementLog, StatementRecord, StatementSink, Verdict, Visit,
-};
+pub use statement_log::{Present, StatementLog, StatementRecord, StatementSink, Verdict, Visit};
 
 /// A part of this program that is run by the name of a protocol.
 pub trait Plugin: Sync {

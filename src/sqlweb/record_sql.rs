@@ -39,7 +39,8 @@ fn first_word(sql: &str) -> &str {
         let after = if let Some(comment) = rest.strip_prefix("/*") {
             // What is in a comment of a server's own is run.
             if comment.starts_with(['!', 'M']) {
-                rest = comment.trim_start_matches(|c: char| c == '!' || c == 'M' || c.is_ascii_digit());
+                rest = comment
+                    .trim_start_matches(|c: char| c == '!' || c == 'M' || c.is_ascii_digit());
                 continue;
             }
             comment.split_once("*/").map(|(_, after)| after)
@@ -93,7 +94,11 @@ fn between_quotes_masked(sql: &str) -> String {
         return sql.to_owned();
     };
     // One alone is open to the end.
-    let after = if first == last { "" } else { sql.get(last + 1..).unwrap_or_default() };
+    let after = if first == last {
+        ""
+    } else {
+        sql.get(last + 1..).unwrap_or_default()
+    };
     let before = sql.get(..first).unwrap_or_default();
     format!("{before}'{MASK}'{after}")
 }
@@ -219,6 +224,9 @@ mod tests {
         assert_eq!(text(sql), sql);
         let long = format!("SELECT '{}'", "ä".repeat(LONGEST));
         let shown = text(&long);
-        assert!(shown.len() < LONGEST + 40 && shown.ends_with(" more bytes)"), "{shown}");
+        assert!(
+            shown.len() < LONGEST + 40 && shown.ends_with(" more bytes)"),
+            "{shown}"
+        );
     }
 }

@@ -188,7 +188,9 @@ mod tests {
         }
         let newest = fs::read_to_string(home.path().join("audit/audit.jsonl")).unwrap();
         assert!(newest.ends_with("{\"line\":39}\n"), "{newest}");
-        let mode = fs::metadata(home.path().join("audit")).unwrap().permissions();
+        let mode = fs::metadata(home.path().join("audit"))
+            .unwrap()
+            .permissions();
         assert_eq!(mode.mode() & 0o777, 0o700);
     }
 

@@ -189,7 +189,12 @@ fn the_server_keeps_to_its_description() {
     check("DELETE", &format!("{servers}?url={encoded}"), servers, None);
     let statements = "/api/apps/{id}/statements";
     check("GET", &of(statements), statements, None);
-    check("GET", &format!("{}?after=x", of(statements)), statements, None);
+    check(
+        "GET",
+        &format!("{}?after=x", of(statements)),
+        statements,
+        None,
+    );
     check("GET", "/api/apps/none/statements", statements, None);
     let objects = "/api/guest/objects";
     let nobody = json!({"protocol": "mysql", "ip": "127.0.0.1", "port": free_port()});

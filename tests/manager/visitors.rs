@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use support::database::{PASSWORD, USER};
 use support::http::Client;
-use support::manager::{Far, Manager};
+use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 use support::{Database, Home, TIMEOUT, wait_until};
 
@@ -71,7 +71,10 @@ fn a_visitor_has_a_share_of_the_connections_and_others_theirs() {
     let (status, answer) = send(port, "192.0.2.1", "/api/query", &select);
     assert_eq!(status, 429, "{answer}");
     let message = answer["message"].as_str().unwrap();
-    assert!(message.contains("you use 8 database connections"), "{message}");
+    assert!(
+        message.contains("you use 8 database connections"),
+        "{message}"
+    );
     for other in ["192.0.2.2", "2001:db8::1"] {
         assert_eq!(send(port, other, "/api/query", &select).0, 200, "{other}");
     }
@@ -83,7 +86,10 @@ fn a_visitor_has_a_share_of_the_connections_and_others_theirs() {
         send(port, "192.0.2.1", "/api/query", &select).0 == 200
     });
     manager.disconnect(&id);
-    let ended: Vec<u16> = held.into_iter().map(|one| one.join().unwrap_or(0)).collect();
+    let ended: Vec<u16> = held
+        .into_iter()
+        .map(|one| one.join().unwrap_or(0))
+        .collect();
     assert!(!ended.contains(&429));
 
     // Of another server's visitors nothing is known: all of them together, and whoever is here by themselves.
@@ -92,7 +98,10 @@ fn a_visitor_has_a_share_of_the_connections_and_others_theirs() {
     let held = sleepers(port, "192.0.2.1", 8);
     wait_until(TIMEOUT, "eight run", || asleep() == 8);
     assert_eq!(send(port, "192.0.2.2", "/api/query", &select).0, 429);
-    let here = manager.status(&id)["local_url"].as_str().unwrap().to_owned();
+    let here = manager.status(&id)["local_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let mut here = Client::new(here.trim_start_matches("http://").trim_end_matches('/'));
     assert_eq!(here.query("", "SELECT 1")["code"], 200);
     manager.disconnect(&id);
@@ -118,23 +127,40 @@ fn wrong_codes_are_counted_by_visitor_where_a_relay_of_ours_says_who_they_are() 
     for n in 1..=5 {
         assert_eq!(wrong(port, &format!("192.0.2.{n}")), 401);
     }
-    assert_eq!(wrong(port, "192.0.2.6"), 429, "what another server passes on is not believed");
+    assert_eq!(
+        wrong(port, "192.0.2.6"),
+        429,
+        "what another server passes on is not believed"
+    );
 }
 
 #[test]
 fn statements_are_noted_without_what_is_secret() {
     const MARKED: &str = "marked-secret";
     let far = Far::new();
-    let (manager, id, port) = connected(&far, true, json!({"record_sql": true, "db_readonly": false}));
+    let (manager, id, port) = connected(
+        &far,
+        true,
+        json!({"record_sql": true, "db_readonly": false}),
+    );
     let run = |sql: &str| send(port, "192.0.2.7", "/api/query", &json!({"sql": sql})).0;
     assert_eq!(run("SELECT 1 AS n UNION SELECT 2"), 200);
     assert_eq!(run("SELECT nothing FROM nowhere.nobody"), 400);
     assert_eq!(run("marked-secret typed in the wrong place"), 400);
-    run(&format!("CREATE USER marked_user IDENTIFIED BY '{MARKED}' PASSWORD EXPIRE BY MISTAKE"));
+    run(&format!(
+        "CREATE USER marked_user IDENTIFIED BY '{MARKED}' PASSWORD EXPIRE BY MISTAKE"
+    ));
     let asleep = sleepers(port, "192.0.2.8", 1);
-    wait_until(TIMEOUT, "it runs", || Database::shared().running("AS asleep_here") >= 1);
+    wait_until(TIMEOUT, "it runs", || {
+        Database::shared().running("AS asleep_here") >= 1
+    });
     wait_until(TIMEOUT, "it is cancelled", || {
-        send(port, "192.0.2.8", "/api/cancel", &json!({"query_id": "192.0.2.8-0"}));
+        send(
+            port,
+            "192.0.2.8",
+            "/api/cancel",
+            &json!({"query_id": "192.0.2.8-0"}),
+        );
         asleep.iter().all(|one| one.is_finished())
     });
     let log = |after: u64| {
@@ -144,19 +170,39 @@ fn statements_are_noted_without_what_is_secret() {
     wait_until(TIMEOUT, "five", || log(0)["last"] == 5);
     let all = log(0);
     let of = |n: usize| &all["statements"][n];
-    let said = |n: usize| (of(n)["kind"].as_str().unwrap(), of(n)["verdict"].as_str().unwrap());
+    let said = |n: usize| {
+        (
+            of(n)["kind"].as_str().unwrap(),
+            of(n)["verdict"].as_str().unwrap(),
+        )
+    };
     assert_eq!(said(0), ("SELECT", "ok"));
-    assert_eq!((&of(0)["rows"], &of(0)["visitor"]), (&json!(2), &json!("192.0.2.7")));
+    assert_eq!(
+        (&of(0)["rows"], &of(0)["visitor"]),
+        (&json!(2), &json!("192.0.2.7"))
+    );
     assert_eq!(of(0)["sql"], "SELECT 1 AS n UNION SELECT 2");
     assert_eq!(said(1), ("SELECT", "failed"));
     assert_eq!(said(2), ("OTHER", "failed"));
     assert_eq!(said(3).0, "CREATE");
     let created = of(3)["sql"].as_str().unwrap();
-    assert!(created.starts_with("CREATE USER") && !created.contains(MARKED), "{created}");
+    assert!(
+        created.starts_with("CREATE USER") && !created.contains(MARKED),
+        "{created}"
+    );
     assert_eq!(said(4), ("SELECT", "cancelled"));
     assert_eq!(log(4)["statements"].as_array().unwrap().len(), 1);
-    assert_eq!(manager.client().get(&format!("/api/apps/{id}/statements?after=x")).status(), 400);
-    assert_eq!(manager.client().get("/api/apps/none/statements").status(), 404);
+    assert_eq!(
+        manager
+            .client()
+            .get(&format!("/api/apps/{id}/statements?after=x"))
+            .status(),
+        400
+    );
+    assert_eq!(
+        manager.client().get("/api/apps/none/statements").status(),
+        404
+    );
     assert!(!manager.stderr().contains(MARKED), "the log of the program");
 }
 
@@ -173,5 +219,114 @@ fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
         (&record["kind"], &record["verdict"], &record["sql"]),
         (&json!("DROP"), &json!("refused"), &Value::Null)
     );
+    let visitors = &manager.status(&id)["visitors"];
+    assert_eq!(
+        (&visitors["now"], &visitors["requests"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(visitors["last_at"].is_string());
     manager.disconnect(&id);
+}
+
+/// The lines of the audit file.
+fn audited(manager: &Manager) -> Vec<Value> {
+    let file = manager.home().path().join("audit/audit.jsonl");
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn audit_files_hold_what_was_done_and_no_secret() {
+    const MARKED: &str = "marked-secret";
+    let far = Far::new();
+    let changes = json!({"audit": true, "record_sql": true, "db_readonly": false, "invisible": true, "name": "shop db"});
+    let (manager, id, port) = connected(&far, true, changes);
+    let auth_url = manager.status(&id)["auth_url"].as_str().unwrap().to_owned();
+    let code = auth_url.rsplit_once("code=").unwrap().1.to_owned();
+    let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
+    let signed_in = visitor.get(&format!("/.postern/auth?code={code}&{MARKED}=1"));
+    let cookie = signed_in.cookie().unwrap();
+    visitor.set_cookie(&cookie);
+    let select = json!({"sql": format!("SET PASSWORD FOR nobody_at_all = '{MARKED}'")});
+    visitor.post("/api/query", &select);
+    wait_until(TIMEOUT, "a line", || audited(&manager).len() == 1);
+    let line = &audited(&manager)[0];
+    assert_eq!(
+        (
+            &line["what"],
+            &line["application"],
+            &line["name"],
+            &line["kind"]
+        ),
+        (
+            &json!("statement"),
+            &json!(id),
+            &json!("shop db"),
+            &json!("SET")
+        )
+    );
+    let file = std::fs::read_to_string(manager.home().path().join("audit/audit.jsonl")).unwrap();
+    let value = cookie.split_once('=').unwrap().1;
+    for secret in [MARKED, &code, value, PASSWORD] {
+        assert!(!file.contains(secret), "{secret}: {file}");
+    }
+    manager.disconnect(&id);
+}
+
+#[test]
+fn requests_are_audited_without_queries_and_cookies_and_a_full_disk_stops_nothing() {
+    const MARKED: &str = "marked-secret";
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let mut app = target.app();
+    app["audit"] = json!(true);
+    let id = manager.add(&app);
+    let port = far.assign();
+    manager.connected(&id);
+    let get = |path: &str| {
+        let headers = [
+            ("Cookie", "a=marked-secret"),
+            ("Authorization", "Basic marked-secret"),
+        ];
+        Client::new(&format!("127.0.0.1:{port}")).try_send("GET", path, &headers, b"")
+    };
+    wait_until(TIMEOUT, "the site", || get("/up").is_ok());
+    assert!(get("/some/path?q=marked-secret").is_ok());
+    wait_until(TIMEOUT, "its line", || {
+        audited(&manager)
+            .iter()
+            .any(|line| line["path"] == "/some/path")
+    });
+    assert!(
+        audited(&manager)
+            .iter()
+            .all(|line| line["what"] == "request")
+    );
+    let directory = manager.home().path().join("audit");
+    let text = std::fs::read_to_string(directory.join("audit.jsonl")).unwrap();
+    assert!(!text.contains(MARKED), "{text}");
+    manager.disconnect(&id);
+
+    // A start that cannot write there says so once and goes on.
+    let home = manager.home().clone();
+    drop(manager);
+    std::fs::remove_dir_all(&directory).unwrap();
+    std::fs::write(&directory, "in the way").unwrap();
+    let manager = far.manager_in(&home);
+    manager.connected(&id);
+    wait_until(TIMEOUT, "the site", || get("/a").is_ok());
+    assert!(get("/b").is_ok());
+    let notices = || manager.client().get("/api/version").data()["notices"].to_string();
+    wait_until(TIMEOUT, "a notice", || {
+        notices().contains("audit records are missing")
+    });
+    assert_eq!(
+        manager
+            .stderr()
+            .matches("audit records are missing")
+            .count(),
+        1
+    );
 }

@@ -64,7 +64,9 @@ pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
             (0, Vec::new())
         }
     };
-    Ok(Response::ok(json!({"last": last, "statements": statements})))
+    Ok(Response::ok(
+        json!({"last": last, "statements": statements}),
+    ))
 }
 
 pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {

@@ -107,6 +107,7 @@ fn round(
 ) -> Option<ConnectError> {
     let mut held = HeldResources::default();
     let app = app.clone();
+    record.notes_as(&app, &core.audit);
     let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
     drop(held);
     match ended {
