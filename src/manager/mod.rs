@@ -15,6 +15,7 @@ pub mod quick_setup;
 
 mod api;
 mod app_state;
+mod audit;
 mod clocks;
 mod connection;
 mod expiry;
@@ -44,7 +45,7 @@ use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, WebClients};
-use crate::store::{CredentialStore, Credentials, DataDir};
+use crate::store::{AuditFiles, CredentialStore, Credentials, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
@@ -169,6 +170,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         run_dir: options.run_dir.clone(),
         check_other_users: options.check_other_users,
     };
+    let audit = Arc::new(AuditFiles::new(home.clone()));
     let core = AppState {
         apps: options.applications.store(&home),
         credentials: CredentialStore::new(home.clone()),
@@ -188,6 +190,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,
+        audit,
         keeps_main_tunnels: options.applications == Applications::Stored,
     };
     (Arc::new(core), options.listener)

@@ -107,6 +107,7 @@ fn round(
 ) -> Option<ConnectError> {
     let mut held = HeldResources::default();
     let app = app.clone();
+    record.notes_as(&app, &core.audit);
     let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
     drop(held);
     match ended {
@@ -149,7 +150,7 @@ fn tell(
     } else {
         log::Level::Warn
     };
-    log::log!(level, "application {}: {line}", app.id);
+    log::log!(level, "application '{}': {line}", app.name);
 }
 
 fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited: Awaited) -> bool {
