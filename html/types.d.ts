@@ -53,6 +53,8 @@ interface Connection {
   server?: string | null;
   step?: number;
   step_name?: string;
+  /** Which of the five calls for an address this is. */
+  attempt?: number;
   next_retry_ms?: number;
   latency_ms?: number;
   bytes_in?: number;
@@ -63,6 +65,7 @@ interface Connection {
   pending_changes?: boolean;
   visitors?: Visitors | null;
   health?: { state: string; error?: string | null };
+  visitors?: Visitors | null;
 }
 
 /** An AppConfig, with the state of its connection. */
@@ -93,6 +96,14 @@ interface App {
   record_sql?: boolean;
   guest?: string[];
   last_connected_at?: string | null;
+  host_header?: string | null;
+  allow?: string[];
+  expires?: string | null;
+  group?: string | null;
+  max_streams?: number | null;
+  audit?: boolean;
+  record_sql?: boolean;
+  guest?: string[];
   conn_status?: string;
   connection?: Connection;
 }
@@ -109,16 +120,19 @@ interface Tunnel {
   next_retry_ms?: number;
 }
 
-/** A server that is known. */
+/** A server that is known, or that an application names. */
 interface Server {
   url: string;
   label?: string | null;
   default: boolean;
+  named?: boolean;
+  known?: boolean;
+  on_this_machine?: boolean;
   has_enroll_token?: boolean;
   status?: string;
   main_tunnel?: Tunnel | null;
-  host_key?: string | HostKey | null;
-  applications?: number;
+  host_key?: string | null;
+  applications?: string[];
   error?: string | null;
 }
 

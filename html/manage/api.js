@@ -32,6 +32,8 @@ export function createApi({ onState = () => {} } = {}) {
   return {
     /** All applications, each with `conn_status` and its `connection`. */
     apps: () => get('/api/apps'),
+    /** One application. @param {string} id */
+    app: (id) => get(of('apps', id)),
     /** Saves a new application here; nothing remote is called. */
     add: async (body) => (await change('POST', '/api/apps', body)).data,
     /** Replaces an application; secrets that are left out stay. */
@@ -46,6 +48,12 @@ export function createApi({ onState = () => {} } = {}) {
     status: (id) => get(of('status', id)),
     /** Retries now instead of after the pause. */
     retry: (id) => change('POST', of('retry', id)),
+    /** Gives an invisible application another code; answers the application. @param {string} id */
+    newCode: async (id) => (await change('POST', `${of('apps', id)}/code`)).data,
+    /** Ends the sign-ins and the open streams of an application's visitors; answers the application. @param {string} id */
+    signOut: async (id) => (await change('POST', `${of('apps', id)}/signout`)).data,
+    /** What visitors did since the entry `after`. @param {'requests'|'statements'} what @param {string} id @param {number} after */
+    log: (what, id, after) => get(`${of('apps', id)}/${what}?after=${after}`),
     /** Accepts a changed host key. @param {{server: string, offered: string}} key */
     trust: ({ server, offered }) => change('POST', '/api/trust', { server, fingerprint: offered }),
     /** Deletes the credentials for a server and ends the connections through it. @param {string} server its origin */

@@ -4,6 +4,7 @@ import { byId } from '../common/dom.js';
 import { themeSwitch } from '../common/theme.js';
 import { createApi } from './api.js';
 import { Actions } from './board/actions.js';
+import { Alerts } from './board/alerts.js';
 import { Board } from './board/board.js';
 import { Store } from './board/store.js';
 import { drawNotices, drawTunnel } from './board/tunnels.js';
@@ -14,13 +15,17 @@ const api = createApi({ onState: reach });
 const store = new Store(api, draw);
 const actions = new Actions(api, store);
 const board = new Board(store, actions);
+const alerts = new Alerts();
 let isReachable = true;
 
 function draw() {
+  document.body.classList.toggle('is-dead', !isReachable);
+  board.setDead(!isReachable);
   board.draw();
-  drawTunnel(store);
+  drawTunnel(store, !isReachable);
   drawNotices(store.version);
   drawOutage();
+  alerts.update(store.apps, !isReachable);
 }
 
 /** The server went away or came back: the list is requested at once. */
@@ -28,7 +33,7 @@ function reach(reachable) {
   if (reachable === isReachable) return;
   isReachable = reachable;
   if (reachable) announce('postern answers again');
-  else drawOutage();
+  else draw();
   store.refresh();
 }
 
@@ -46,7 +51,8 @@ byId('tunnel').addEventListener('click', () => showServers(store, actions));
 walkCards(byId('apps'));
 listenForKeys({
   add: () => actions.add(),
-  search: () => { if (board.isSearchable) byId('search').focus(); },
+  search: () => byId('search').focus(),
+  view: () => byId('view').click(),
   keys: showKeys,
 });
 themeSwitch();

@@ -6,11 +6,13 @@ const { bare, mod } = keyboard;
 /** @type {keyboard.Key[]} */
 const KEYS = [
   { group: 'Page', keys: ['N'], what: 'Add an application', command: 'add', outside: true, match: (e) => bare(e) && e.key === 'n' },
-  { group: 'Page', keys: ['/'], what: 'Search the applications, when there are many', command: 'search', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '/' },
+  { group: 'Page', keys: ['/'], what: 'Search the applications', command: 'search', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '/' },
+  { group: 'Page', keys: ['V'], what: 'Table or cards', command: 'view', outside: true, match: (e) => bare(e) && e.key === 'v' },
   { group: 'Page', keys: ['?'], what: 'This overview', command: 'keys', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '?' },
-  { group: 'Cards', keys: ['↑', '↓', '←', '→'], what: 'From a button of a card to that of the next card' },
-  { group: 'Cards', keys: ['Tab'], what: 'To the next control: Connect, Cancel, Disconnect, addresses, more' },
-  { group: 'Cards', keys: ['Enter'], what: 'Press the button; follow the address' },
+  { group: 'Applications', keys: ['↑', '↓'], what: 'To the one above or below' },
+  { group: 'Applications', keys: ['←', '→'], what: 'To the next card; in a row to its next button' },
+  { group: 'Applications', keys: ['Tab'], what: 'To the next control: address, Copy link, Open, Connect, more' },
+  { group: 'Applications', keys: ['Enter'], what: 'Press the button; follow the address' },
   { group: 'Dialogs', keys: ['Esc'], what: 'Close; asks first when something was typed' },
   { group: 'Dialogs', keys: ['Enter'], what: 'Save, in a field of the form' },
 ];
@@ -21,17 +23,58 @@ export const listenForKeys = (commands) => keyboard.listenForKeys(KEYS, commands
 /** The overview of all keys. */
 export const showKeys = () => keyboard.showKeys(KEYS);
 
-/** Arrow keys lead from the first button of a card to that of another. @param {HTMLElement} list */
+/** Steps of the arrow keys, across and down. */
+const STEPS = { ArrowRight: [1, 0], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowUp: [0, -1] };
+const CONTROLS = 'a[href], button:not(:disabled)';
+
+/** Arrow keys lead from anywhere in an application to another, as they lie on the screen. @param {HTMLElement} list */
 export function walkCards(list) {
   list.addEventListener('keydown', (event) => {
-    const from = event.target instanceof Element && event.target.closest('.slot');
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!from || by === undefined || !bare(event)) return;
-    const slots = [...list.querySelectorAll('.slot')];
-    const next = slots[slots.indexOf(from) + by];
-    /** @type {HTMLElement|null|undefined} */
-    const control = next?.querySelector(':scope > :not([hidden])');
-    control?.focus();
+    const from = event.target instanceof HTMLElement ? event.target : null;
+    const step = STEPS[event.key];
+    const card = from?.closest('.card');
+    if (!from || !card || !step || !bare(event) || event.defaultPrevented || from.closest('input, .log')) return;
+    const isRow = list.classList.contains('as-table');
+    const next = isRow && step[0] !== 0 ? beside(card, from, step[0]) : sameIn(neighbour(list, card, step), from);
+    next?.focus();
     event.preventDefault();
   });
+}
+
+/** @returns {HTMLElement[]} */
+function controlsOf(card) {
+  return [...card.querySelectorAll(CONTROLS)].filter((control) => control.checkVisibility());
+}
+
+function beside(card, from, by) {
+  const controls = controlsOf(card);
+  return controls[controls.indexOf(from) + by];
+}
+
+/** The nearest card in a direction, by where the cards begin. */
+function neighbour(list, card, [across, down]) {
+  const cards = [...list.querySelectorAll('.card')].filter((other) => other.checkVisibility());
+  const at = cards.indexOf(card);
+  if (across !== 0) return cards[at + across];
+  const { left, top } = card.getBoundingClientRect();
+  /** @type {Element|undefined} */
+  let best;
+  let least = Infinity;
+  for (let i = at + down; i >= 0 && i < cards.length; i += down) {
+    const box = cards[i].getBoundingClientRect();
+    if ((box.top - top) * down <= 1) continue;
+    const far = Math.abs(box.top - top) + 4 * Math.abs(box.left - left);
+    if (far < least) [best, least] = [cards[i], far];
+    // Those that follow are further away still.
+    if (best && Math.abs(box.top - top) > least) break;
+  }
+  return best;
+}
+
+/** The control of another card that corresponds to this one, else its first button. */
+function sameIn(card, from) {
+  if (!card) return undefined;
+  const kind = ['[data-more]', '[data-qr]', '[data-open]', '[data-part="copy"]', '[data-part="toggle"]'].find((selector) => from.matches(selector));
+  const same = kind && card.querySelector(kind);
+  return same?.checkVisibility() ? same : card.querySelector('.slot > :not([hidden])') ?? controlsOf(card)[0];
 }

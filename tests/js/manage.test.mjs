@@ -3,14 +3,17 @@ import { parseAddress, protocolOfPort } from '../../html/manage/core/address.js'
 import { distance, expiryOf, localText, rfc3339 } from '../../html/manage/core/expiry.js';
 import { copyOf, defaults, isUsed, networksOf, problem, toBody } from '../../html/manage/core/fields.js';
 import { Choice, formatGrant, parseGrant } from '../../html/manage/core/grants.js';
-import { hostOf, isLocalhostName, siteLink } from '../../html/manage/core/links.js';
-import { matches, sorted, summary } from '../../html/manage/core/listing.js';
+import { addressesOf, hostOf, isLocalhostName, openedLink, siteLink } from '../../html/manage/core/links.js';
+import { countText, groupsOf, matches, sorted, summary, upDown } from '../../html/manage/core/listing.js';
 import { PROTOCOLS, addressOf, protocolNamed } from '../../html/manage/core/protocols.js';
 import { RESERVED, endOfSites, nameFrom, siteNameProblem, siteOf } from '../../html/manage/core/site.js';
+import { relayTroubles } from '../../html/manage/core/relays.js';
+import { agoText, endOf, endText, extendedBy, isExpired, lengthText } from '../../html/manage/core/remaining.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
 import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
-import { accessBadges, effectiveSettings, failureClass, formatWait, healthError, stepText } from '../../html/manage/core/status.js';
+import { accessBadges, effectiveSettings, failureClass, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
 import { Traffic } from '../../html/manage/core/traffic.js';
+import { COLUMNS, KEPT, holds, joined, visitOf } from '../../html/manage/core/visits.js';
 import { VECTORS } from './qr.vectors.mjs';
 import { assert, test } from './shim.mjs';
 
@@ -49,7 +52,8 @@ test('a QR path covers the dark modules and no others', () => {
 test('only web addresses become links, only addresses are shown', () => {
   assert.equal(siteLink('https://a.example/x?y=1').href, 'https://a.example/x?y=1');
   assert.equal(siteLink('http://127.0.0.1:9/').host, '127.0.0.1');
-  assert.deepEqual(siteLink('tcp://203.0.113.7:41022'), { text: 'tcp://203.0.113.7:41022', href: null, host: '203.0.113.7' });
+  const { text, href, host } = siteLink('tcp://203.0.113.7:41022');
+  assert.deepEqual([text, href, host], ['tcp://203.0.113.7:41022', null, '203.0.113.7']);
   const refused = ['', null, 5, {}, 'javascript:alert(1)', 'JaVaScRiPt:alert(1)', ' javascript:alert(1)', 'java\nscript:alert(1)', 'data:text/html,x', 'blob:http://a/b', 'file:///etc/passwd',
     'vbscript:x', 'ftp://a/', 'a.example', '//a.example', 'http://', 'http://a\u202eb/', 'https://bank.example@evil.example/', `https://a.example/${'x'.repeat(2048)}`];
   for (const text of refused) assert.equal(siteLink(text), null, String(text));
@@ -107,8 +111,8 @@ test('names that relays keep are those of the relay, and a name is made as it ma
   const list = /const RESERVED: &\[&str\] = &\[(.*?)\];/s.exec(source)[1];
   assert.deepEqual(RESERVED, [...list.matchAll(/"([a-z-]+)"/g)].map(([, name]) => name));
   assert.ok(siteNameProblem('www').includes('reserved') && siteNameProblem('autodiscover-2') === '' && siteNameProblem('ns1') !== '');
-  const texts = { 'My Shop': 'my-shop', '  Käse & Brot!! ': 'k-se-brot', 'http 127.0.0.1:3000': 'http-127-0-0-1-3000', ab: 'ab-http-80', API: 'api-http-80', '日本': 'http-80' };
-  for (const [text, name] of Object.entries(texts)) assert.equal(nameFrom(text, 'http-80'), name, text);
+  const texts = { 'My Shop': 'my-shop', '  Käse & Brot!! ': 'k-se-brot', a: 'a-brave-otter-123', admin: 'admin-brave-otter-123', '日本': 'brave-otter-123', 'http 10.0.0.1:80': 'brave-otter-123' };
+  for (const [text, name] of Object.entries(texts)) assert.deepEqual(nameFrom(text, 'http 10.0.0.1:80'), { name, isDrawn: name.includes('otter') }, text);
 });
 
 test('the address to come is told as far as it is known', () => {
@@ -121,8 +125,9 @@ test('the address to come is told as far as it is known', () => {
   assert.equal(endOfSites('https://other.example', live, version).isSeen, false, 'another server’s tells nothing');
   assert.equal(endOfSites('', [{ connection: { server: 'https://relay.example', site_url: 'http://203.0.113.7:41022/' } }], version).isSeen, false, 'a port is no name');
   const here = endOfSites('', [], { server: 'http://localhost:8180', embedded: true });
-  assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://http-127-0-0-1-3000.localhost:8180/');
+  assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://brave-otter-123.localhost:8180/', 'an address is nobody’s business');
   assert.deepEqual(siteOf({ ...app, protocol: 'ssh' }, guess), { address: '', text: 'It gets a public port at relay.example.' });
+  assert.ok(siteOf(app, endOfSites('http://127.0.0.1:9', [], version)).text.includes('“my-shop”'));
   assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('No server'));
 });
 
@@ -184,8 +189,13 @@ test('search, order and summary', () => {
 });
 
 test('states in words', () => {
-  assert.equal(stepText({ step: 3, step_name: 'main tunnel' }), 'step 3 of 5: main tunnel');
-  assert.deepEqual([stepText(undefined), stepText({ step: 2 }), stepText({ step: 8 })], ['starting', 'step 2 of 5: credentials', 'tunnel lost; connecting again']);
+  const server = 'https://relay.example';
+  assert.equal(stepText({ step: 1, step_name: 'quick-setup', server, attempt: 2 }), 'asking relay.example for an address (attempt 2 of 5)');
+  assert.deepEqual([stepText(undefined), stepText({ step: 1, server, attempt: 1 }), stepText({ step: 3, server }), stepText({ step: 8, server })],
+    ['starting', 'asking relay.example for an address', 'opening the tunnel to relay.example', 'the tunnel to relay.example is lost; connecting again']);
+  assert.equal(stepText({ step: 1, step_name: 'web client' }), 'starting the web client of the database');
+  assert.deepEqual([isReconnecting({ step: 3 }), isReconnecting({ step: 8 }), isReconnecting({ step: 1, reconnects: 2 }), isReconnecting(undefined)], [false, true, true, false]);
+  assert.deepEqual([null, undefined, 0, 0.02, 0.06, 23].map(latencyText), ['–', '–', '–', '< 0.1 ms', '0.1 ms', '23 ms'], 'L12: no figure is a dash');
   assert.deepEqual([formatWait(3001), formatWait(0), formatWait(-5), formatWait(125_000)], ['4 s', '0 s', '0 s', '2 min 5 s']);
   assert.equal(failureClass('port-held').label, 'Port still held');
   assert.equal(failureClass('constructor').label, 'constructor');
@@ -211,7 +221,7 @@ test('of a connection what is in force is shown, of the others what would be', (
   const saved = { protocol: 'http', ip: 'b', port: 2, invisible: true, db_readonly: true };
   assert.deepEqual(effectiveSettings({ ...saved, connection: { exposed } }), { ...exposed, inForce: true });
   for (const connection of [undefined, { exposed: null }]) {
-    assert.deepEqual(effectiveSettings({ ...saved, connection }), { protocol: 'http', target: 'b:2', invisible: true, db_readonly: true, inForce: false });
+    assert.deepEqual(effectiveSettings({ ...saved, connection }), { protocol: 'http', target: 'b:2', invisible: true, db_readonly: true, allow: undefined, guest: undefined, inForce: false });
   }
   const failing = { health: { state: 'failing', error: 'a:1 refuses connections' } };
   assert.equal(healthError({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
@@ -222,7 +232,7 @@ test('of a connection what is in force is shown, of the others what would be', (
 test('traffic is the difference of counters; a new tunnel begins anew', () => {
   const traffic = new Traffic();
   traffic.add(0, 0, 0);
-  assert.deepEqual(traffic.current, { in: 0, out: 0 });
+  assert.equal(traffic.current, null, 'L12: there is no rate before there are two samples');
   traffic.add(1000, 5000, 5000);
   assert.deepEqual(traffic.current, { in: 200, out: 1000 });
   traffic.add(1000, 5000, 5500);
@@ -233,4 +243,89 @@ test('traffic is the difference of counters; a new tunnel begins anew', () => {
   for (let i = 1; i <= 100; i += 1) traffic.add(10 + i, 10, 20_000 + i * 5000);
   assert.equal(traffic.rates.length, 60);
   assert.ok(!/NaN|Infinity/.test(traffic.path(120, 20)) && new Traffic().path(120, 20) === 'M0 19H120');
+});
+
+test('an address is shown as people write it, and shared with its code', () => {
+  const shown = (site_url, more = {}) => addressesOf({ protocol: 'http', connection: { site_url }, ...more }).shown;
+  assert.deepEqual([shown('http://a.example/'), shown('http://a.example:80/x?y=1'), shown('http://a.example:8080/'), shown('https://a.example:443/')],
+    ['a.example', 'a.example/x?y=1', 'a.example:8080', 'https://a.example']);
+  const port = (protocol, username, at = 20001) => shown(`tcp://a.example:${at}`, { protocol, username });
+  assert.deepEqual([port('ssh', 'me'), port('ssh', null), port('ssh', 'me', 22), port('tcp'), port('telnet'), port('rdp')],
+    ['ssh -p 20001 me@a.example', 'ssh -p 20001 a.example', 'ssh me@a.example', 'a.example:20001', 'telnet a.example 20001', 'a.example:20001']);
+  for (const odd of ['-oProxyCommand=x', 'a b', '$(x)', ';x', 'ž']) assert.equal(port('ssh', odd), 'ssh -p 20001 a.example', odd);
+  const hidden = { protocol: 'http', connection: { site_url: 'http://a.example/', auth_url: 'http://a.example/.postern/auth?code=1' } };
+  const { shared, own, hasCode, shown: plain } = addressesOf(hidden);
+  assert.deepEqual([shared, own, hasCode, plain], ['http://a.example/.postern/auth?code=1', 'http://a.example/.postern/auth?code=1', true, 'a.example'], 'M1: the owner has the code');
+  assert.equal(addressesOf({ protocol: 'tcp', connection: { site_url: 'tcp://a.example:9' } }).shared, 'a.example:9');
+  assert.equal(addressesOf({ protocol: 'http', connection: { site_url: 'javascript:alert(1)', auth_url: 'https://a.example/' } }), null);
+  assert.equal(openedLink(hidden).text, 'http://a.example/.postern/auth?code=1');
+  assert.equal(openedLink({ connection: { site_url: 'http://a.example/', auth_url: 'https://auth.example/auth?code=1' } }).text, 'http://a.example/', 'a door elsewhere is not the site');
+});
+
+test('an end is counted down, is over, and is moved from the later of now and itself', () => {
+  assert.deepEqual([lengthText(500), lengthText(59_000), lengthText(52 * 60_000), lengthText(65 * 60_000), lengthText(3_600_000), lengthText(76 * 3_600_000)], ['1 s', '59 s', '52 min', '1 h 5 min', '1 h', '3 d 4 h']);
+  const now = Date.parse('2030-01-01T12:00:00Z');
+  const saved = (expires) => ({ expires });
+  const live = (expires, exposed) => ({ expires, connection: { exposed: { expires: exposed } } });
+  assert.equal(endOf(saved(null), now), null);
+  assert.equal(endOf(live('2030-01-01T13:00:00Z', null), now), null, 'what is in force counts, not what was saved');
+  assert.equal(endText(live(null, '2030-01-01T12:52:00Z'), now), 'Ends in 52 min');
+  assert.equal(endText(live(null, '2030-01-01T12:52:00Z'), now, true), '52 min');
+  assert.deepEqual([isExpired(saved('2030-01-01T11:00:00Z'), now), isExpired(live(null, '2030-01-01T11:59:59Z'), now), isExpired(saved('junk'), now)], [true, false, false]);
+  assert.equal(endText(saved('2030-01-01T11:00:00Z'), now), 'Expired 1 h ago');
+  assert.equal(extendedBy(saved('2030-01-01T11:00:00Z'), 3_600_000, now), '2030-01-01T13:00:00Z');
+  assert.equal(extendedBy(live(null, '2030-01-01T12:30:00Z'), 3_600_000, now), '2030-01-01T13:30:00Z');
+  assert.deepEqual([agoText(null, now), agoText('2030-01-01T11:58:00Z', now), agoText('2030-01-01T12:00:01Z', now)], ['', '2 min ago', 'just now']);
+});
+
+test('visitors and what they can do are said in words', () => {
+  const now = Date.parse('2030-01-01T12:00:00Z');
+  const last_at = '2030-01-01T11:58:00Z';
+  assert.equal(visitorsText({ now: 3, last_at }, now), '3 visitors, last 2 min ago');
+  assert.deepEqual([visitorsText({ now: 1, last_at }, now), visitorsText({ now: 0, last_at }, now), visitorsText({ now: 0, last_at: null }, now), visitorsText(null, now)],
+    ['1 visitor, last 2 min ago', 'no visitor now, last 2 min ago', 'no visitor yet', '']);
+  const mysql = protocolNamed('mysql');
+  assert.equal(writingText({ db_readonly: false, inForce: true }, mysql), 'visitors can change data');
+  assert.deepEqual([writingText({ db_readonly: true, inForce: true }, mysql), writingText({ db_readonly: false, guest: ['a.*'], inForce: true }, mysql), writingText({ inForce: true }, protocolNamed('http'))], ['', '', '']);
+  const labels = (more, how) => accessBadges({ protocol: 'mysql', db_readonly: true, ...more }, mysql, how).map(({ label, kind }) => `${label} (${kind})`);
+  assert.deepEqual(labels({ allow: ['203.0.113.0/24'], guest: ['a.*'] }), ['Only from 203.0.113.0/24 (closed)', 'Read-Only (read-only)', 'Guest account (closed)']);
+  assert.deepEqual(labels({ allow: ['a', 'b'], invisible: true }, { inForce: false }), ['Will be invisible (note)', 'Will be only from 2 networks (note)', 'Will be read-only (note)']);
+});
+
+test('what one server does to many is one trouble, and what is an application’s own is none', () => {
+  const app = (id, conn_status, connection) => ({ id, name: id, conn_status, connection: { server: 'https://r.example', ...connection } });
+  const away = { error: 'connection refused', error_class: 'network' };
+  const apps = [app('a', 'failed', { ...away, next_retry_ms: 9000 }), app('b', 'connecting', { error: 'no answer', error_class: 'timeout', next_retry_ms: 4000 }), app('c', 'connected', {}),
+    app('d', 'failed', { error: 'name taken', error_class: 'quick-setup' }), app('e', 'failed', { error: 'other', error_class: 'quick-setup' }), app('f', 'failed', { error: 'x', error_class: 'plugin' }), app('g', 'failed', { error: 'x', error_class: 'plugin' }),
+    app('h', 'failed', { ...away, server: 'https://other.example' })];
+  const troubles = relayTroubles(apps);
+  assert.deepEqual([...troubles.keys()], ['a', 'b']);
+  const { host, connection, apps: together } = troubles.get('a');
+  assert.deepEqual([host, connection.next_retry_ms, together.length], ['r.example', 4000, 2]);
+});
+
+test('groups, counts and the title', () => {
+  const apps = [{ id: '1', group: 'b' }, { id: '2' }, { id: '3', group: ' a 10 ' }, { id: '4', group: 'a 9' }, { id: '5', group: 'b' }];
+  assert.deepEqual(groupsOf(apps).map(({ name, apps: { length } }) => [name, length]), [['a 9', 1], ['a 10', 1], ['b', 2], ['', 1]]);
+  assert.deepEqual(groupsOf([{ id: '1', group: null }]).map(({ name }) => name), ['']);
+  assert.deepEqual([countText(60, 60), countText(3, 60)], ['60', '3 of 60'], 'L14: the count is honest');
+  const failing = { conn_status: 'connected', connection: { health: { state: 'failing' } } };
+  assert.equal(upDown([{ conn_status: 'connected' }, failing, { conn_status: 'failed' }, { conn_status: 'connecting', connection: { step: 1 } }, { conn_status: 'idle' }]), '● 1 up, 2 down');
+  assert.deepEqual([upDown([{ conn_status: 'idle' }]), upDown([{ conn_status: 'failed' }]), upDown([{ conn_status: 'connected' }])], ['', '○ 1 down', '● 1 up']);
+  const ends = [{ id: 'x', name: 'x' }, { id: 'y', name: 'y', expires: '2030-01-02T00:00:00Z' }, { id: 'z', name: 'z', expires: '2031-01-01T00:00:00Z', connection: { exposed: { expires: '2030-01-01T00:00:00Z' } } }];
+  assert.deepEqual(sorted(ends, 'ends').map(({ id }) => id), ['z', 'y', 'x']);
+  assert.ok(matches({ name: 'q', group: 'Production' }, 'production'));
+});
+
+test('what visitors did is bounded, filtered and told once', () => {
+  const entry = (n, more = {}) => visitOf('requests', { n, time: '2030-01-01T00:00:00Z', source: '203.0.113.9', method: 'GET', path: `/p${n}`, status: 200, ms: 4.2, bytes: 2048, ...more });
+  const first = entry(1, { status: 404 });
+  assert.deepEqual([first.isBad, first.cells.slice(1)], [true, ['203.0.113.9', 'GET', '/p1', '404', '4.2 ms', '2 KiB']]);
+  assert.equal(first.cells.length, COLUMNS.requests.length);
+  assert.ok(holds(first, '404 get') && !holds(first, 'post'));
+  const all = joined([], Array.from({ length: KEPT + 10 }, (_, i) => entry(i + 1)));
+  assert.deepEqual([all.length, all[0].n, joined(all, [entry(KEPT + 10), entry(KEPT + 11)]).length, joined(all, [entry(KEPT + 10)]).at(-1).n], [KEPT, 11, KEPT, KEPT + 10]);
+  const statement = visitOf('statements', { n: 1, time: 'x', visitor: 'v', kind: 'SELECT', verdict: 'ok', rows: null, ms: null, sql: null });
+  assert.deepEqual(statement.cells, ['–', 'v', 'SELECT', '(not recorded)', 'ok', '–', '–']);
+  assert.ok(visitOf('statements', { n: 2, sql: 'x'.repeat(3000) }).cells[3].length < 2100);
 });

@@ -3,13 +3,13 @@ import { copyText } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { copyOf } from '../core/fields.js';
-import { hostOf, siteLink } from '../core/links.js';
+import { hostOf, openedLink } from '../core/links.js';
 import { healthError } from '../core/status.js';
 import { openForm } from '../form/form.js';
 import { confirmReset } from './reset.js';
 import { ConnectionPoller } from './poller.js';
 import { confirmHostKey } from './hostkey.js';
-import { showQr } from './qrview.js';
+import { lengthText, timeOf } from '../core/remaining.js';
 
 /** The actions; each reports its outcome in a toast or on the card. */
 export class Actions {
@@ -133,6 +133,11 @@ export class Actions {
     });
   }
 
+  /** For dialogs that ask the server themselves. */
+  get api() {
+    return this.#api;
+  }
+
   /** What the form needs of the page. */
   #context() {
     return { api: this.#api, apps: this.#store.apps ?? [], version: this.#store.version };
@@ -189,13 +194,94 @@ export class Actions {
 
   /** Shows the addresses of a connected application as QR codes. @param {App} app */
   qr(app) {
-    return showQr(app);
+    return this.#load(() => import('./qrview.js'), ({ showQr }) => showQr(app));
+  }
+
+  /** Runs what only some visits of the page need, and is therefore loaded with its first use. */
+  async #load(load, run) {
+    let loaded;
+    try {
+      loaded = await load();
+    } catch {
+      notify('This part of the page could not be loaded; is postern still running? Otherwise load the page anew.', 'bad');
+      return undefined;
+    }
+    return run(loaded);
+  }
+
+  /** Asks until when an application is to be shared, and sets that. @param {App} app */
+  async extend(app) {
+    const end = await this.#load(() => import('./extend.js'), ({ askEnd }) => askEnd(app));
+    if (end !== undefined) await this.setEnd(app, end);
+  }
+
+  /** Moves the end of an application; a running connection goes on. @param {App} app @param {string|null} expires RFC 3339, or null for none */
+  setEnd(app, expires) {
+    return this.#once(app.id, `The end of “${app.name}” was not changed`, async () => {
+      this.#store.put(await this.#change(app.id, { expires }));
+      this.#store.refresh();
+      notify(expires === null ? `“${app.name}” has no end now` : `“${app.name}” ends in ${lengthText(Date.parse(expires) - Date.now())}`, 'good');
+    });
+  }
+
+  /** Ends an application before its time. @param {App} app */
+  endNow(app) {
+    this.#poller.stop(app.id);
+    return this.#once(app.id, `“${app.name}” was not ended`, async () => {
+      this.#store.put(await this.#change(app.id, { expires: timeOf(Date.now()) }));
+      await this.#api.disconnect(app.id);
+      this.#store.patch(app.id, { status: 'idle' });
+      this.#store.refresh();
+      notify(`“${app.name}” has ended; extend it to share it again`, 'good');
+    });
+  }
+
+  /** Changes one setting of what is saved now, whoever saved it. */
+  async #change(id, change) {
+    const { connection, conn_status: status, ...saved } = await this.#api.app(id);
+    return this.#api.replace(id, { ...saved, ...change });
+  }
+
+  /** Gives an application another code after asking. @param {App} app */
+  async newCode(app) {
+    const text = `The link that you gave out for “${app.name}” stops working, and whoever came in by it is signed out. Give the new link to those who may go on.`;
+    if (!await confirmDialog({ title: 'New code', text, action: 'New code' })) return;
+    await this.#once(app.id, `“${app.name}” keeps its code`, async () => {
+      this.#store.put(await this.#api.newCode(app.id));
+      this.#store.refresh();
+      notify(`“${app.name}” has a new code; Copy link gives it`, 'good');
+    });
+  }
+
+  /** Ends the visits of an application after asking. @param {App} app */
+  async signOut(app) {
+    const text = `All visitors of “${app.name}” are signed out and their connections end. The code stays: who has it may come back.`;
+    if (!await confirmDialog({ title: 'Sign everybody out', text, action: 'Sign everybody out' })) return;
+    await this.#once(app.id, 'Nobody was signed out', async () => {
+      this.#store.put(await this.#api.signOut(app.id));
+      this.#store.refresh();
+      notify(`Everybody is signed out of “${app.name}”`, 'good');
+    });
+  }
+
+  /** Opens the web client on this computer. @param {string} href a checked address */
+  openLocal(href) {
+    window.open(href, '_blank', 'noopener,noreferrer');
+  }
+
+  /**
+   * What visitors did, live, until it is closed.
+   * @param {'requests'|'statements'} what @param {App} app @param {() => void} onClose
+   * @returns {Promise<{element: HTMLElement, close: () => void}|undefined>}
+   */
+  openLog(what, app, onClose) {
+    return this.#load(() => import('./visitlog.js'), ({ openVisitLog }) => openVisitLog({ what, app, ask: (after) => this.#api.log(what, app.id, after), onClose }));
   }
 }
 
 /** Opens the site in a new tab; where the browser blocks that, a link is offered. */
 function openSite(app) {
-  const link = siteLink(app.connection?.site_url);
+  const link = openedLink(app);
   if (!link?.href) {
     const failing = healthError(app);
     notify(`“${app.name}” is connected${failing && `, but ${failing}`}`, failing ? 'warn' : 'good');
@@ -216,7 +302,7 @@ function openSite(app) {
 function focusCard(id) {
   requestAnimationFrame(() => {
     /** @type {HTMLElement|null} */
-    const act = document.querySelector(`[data-id="${CSS.escape(id)}"] [data-act]`);
-    act?.focus();
+    const button = document.querySelector(`[data-id="${CSS.escape(id)}"] .slot > :not([hidden])`);
+    button?.focus();
   });
 }

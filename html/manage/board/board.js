@@ -1,40 +1,49 @@
-// The list of applications: heading, search, order, cards and the empty state.
-import { byId, fill, h } from '../../common/dom.js';
+// The heading over the list, its search, order and view, and what is told of the list.
+import { byId, fill, h, setIcon } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
-import { ORDERS, SEARCH_FROM, matches, sorted, summary } from '../core/listing.js';
+import { ORDERS, TABLE_FROM, countText, matches, sorted, summary } from '../core/listing.js';
+import { remember, remembered } from '../core/memory.js';
+import { relayTroubles } from '../core/relays.js';
 import { healthError } from '../core/status.js';
 import { emptyState } from '../form/empty.js';
-import { Card } from './card.js';
+import { List } from './list.js';
+import { drawRelayBanners } from './relaybanner.js';
+import { setText } from './text.js';
 
-/** Time between two updates of elapsed times, in ms. */
-const TICK_MS = 1000;
 const ORDER_KEY = 'postern.manage.order';
+const VIEW_KEY = 'postern.manage.view';
+const VIEWS = ['table', 'cards'];
 
 /** Draws the applications of a store. */
 export class Board {
   #store;
   #actions;
-  #cards = new Map();
+  #list;
   #statuses = new Map();
   #failing = new Map();
-  #order = rememberedOrder();
+  #order = oneOf(ORDERS.map(({ name }) => name), ORDER_KEY) ?? ORDERS[0].name;
+  /** What somebody chose; null while the number decides. @type {string|null} */
+  #view = oneOf(VIEWS, VIEW_KEY);
+  /** @type {string[]} */
   #shownOrder = [];
+  #isDead = false;
 
   /** @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
   constructor(store, actions) {
     this.#store = store;
     this.#actions = actions;
-    this.list = byId('apps');
+    this.#list = new List(actions);
     this.note = byId('note');
     this.search = byId('search', HTMLInputElement);
+    this.view = byId('view', HTMLButtonElement);
     this.#wire();
-    setInterval(() => { for (const card of this.#cards.values()) card.tick(); }, TICK_MS);
   }
 
   #wire() {
     const sort = byId('sort', HTMLSelectElement);
     fill(sort, ORDERS.map(({ name, label }) => h('option', { value: name, text: label, selected: name === this.#order })));
     sort.addEventListener('change', () => this.#setOrder(sort.value));
+    this.view.addEventListener('click', () => this.#setView(this.isTable ? 'cards' : 'table'));
     this.search.addEventListener('input', () => this.draw());
     this.search.addEventListener('keydown', (event) => { if (event.key === 'Escape') { this.search.value = ''; this.draw(); } });
   }
@@ -42,70 +51,59 @@ export class Board {
   #setOrder(order) {
     this.#order = order;
     this.#shownOrder = [];
-    try { localStorage.setItem(ORDER_KEY, order); } catch { /* Not remembered where storage is forbidden. */ }
+    remember(ORDER_KEY, order);
     this.draw();
   }
 
-  /** Whether there is something to search. */
-  get isSearchable() {
-    return !byId('search-box').hidden;
+  #setView(view) {
+    this.#view = view;
+    remember(VIEW_KEY, view);
+    this.draw();
+  }
+
+  get isTable() {
+    return (this.#view ?? ((this.#store.apps?.length ?? 0) >= TABLE_FROM ? 'table' : 'cards')) === 'table';
+  }
+
+  /** Tells whether the program answers; while it does not, all is grey. @param {boolean} isDead */
+  setDead(isDead) {
+    this.#isDead = isDead;
   }
 
   /** Draws the store's content; nothing before the first answer. */
   draw() {
     const { apps } = this.#store;
     if (apps === null) return;
-    this.#drawHead(apps);
-    const query = this.isSearchable ? this.search.value.trim() : '';
+    const query = this.search.value.trim();
     const shown = this.#inOrder(apps.filter((app) => query === '' || matches(app, query)));
-    this.#drawCards(apps, shown);
+    this.#drawHead(apps, shown);
+    const troubles = relayTroubles(apps);
+    drawRelayBanners(troubles, this.#actions);
+    this.#list.draw(apps, shown, { isTable: this.isTable, isSearch: query !== '', around: ({ id }) => ({ isDead: this.#isDead, trouble: troubles.get(id) ?? null }) });
+    this.#shownOrder = shown.map(({ id }) => id);
     this.#drawNote(apps, shown, query);
     this.#tell(apps);
   }
 
-  #drawHead(apps) {
-    byId('heading').textContent = `Applications (${apps.length})`;
-    byId('summary').textContent = summary(apps);
-    byId('search-box').hidden = apps.length < SEARCH_FROM && this.search.value === '';
+  #drawHead(apps, shown) {
+    setText(byId('heading'), `Applications (${countText(shown.length, apps.length)})`);
+    setText(byId('summary'), summary(apps));
+    byId('search-box').hidden = apps.length === 0;
     byId('sort-box').hidden = apps.length < 2;
+    this.view.hidden = apps.length < 2;
+    const label = this.isTable ? 'Show cards' : 'Show a table';
+    if (this.view.title === label) return;
+    this.view.title = label;
+    this.view.setAttribute('aria-label', label);
+    setIcon(this.view, this.isTable ? 'cards' : 'table');
   }
 
-  /** In the chosen order, except that cards stay put while one is hovered or focused. */
+  /** In the chosen order, except that nothing moves while somebody points at the list or has the focus in it. */
   #inOrder(apps) {
     const wanted = sorted(apps, this.#order);
-    const held = this.list.matches(':hover') || this.list.contains(document.activeElement);
-    if (!held || this.#shownOrder.length === 0) return wanted;
+    if (!this.#list.isHeld || this.#shownOrder.length === 0) return wanted;
     const place = new Map(this.#shownOrder.map((id, i) => [id, i]));
     return wanted.map((app, i) => ({ app, at: place.get(app.id) ?? this.#shownOrder.length + i })).sort((a, b) => a.at - b.at).map(({ app }) => app);
-  }
-
-  #drawCards(apps, shown) {
-    for (const app of apps) {
-      const card = this.#cards.get(app.id);
-      if (card) card.update(app);
-      else this.#cards.set(app.id, new Card(app, this.#actions));
-    }
-    this.#forget(new Set(apps.map(({ id }) => id)), shown);
-    const order = shown.map(({ id }) => id);
-    if (order.join() === this.#shownOrder.join() && this.list.children.length === order.length) return;
-    this.#shownOrder = order;
-    this.#place(order.map((id) => this.#cards.get(id).element));
-  }
-
-  #forget(present, shown) {
-    const wanted = new Set(shown.map(({ id }) => id));
-    for (const [id, { element }] of this.#cards) {
-      if (!wanted.has(id)) element.remove();
-      if (!present.has(id)) this.#cards.delete(id);
-    }
-  }
-
-  /** Moves only cards that are out of place: moving one would take its focus. */
-  #place(elements) {
-    elements.forEach((element, i) => {
-      const there = this.list.children[i];
-      if (there !== element) this.list.insertBefore(element, there ?? null);
-    });
   }
 
   #drawNote(apps, shown, query) {
@@ -133,11 +131,7 @@ export class Board {
   }
 }
 
-function rememberedOrder() {
-  try {
-    const order = localStorage.getItem(ORDER_KEY);
-    return ORDERS.some(({ name }) => name === order) ? order : ORDERS[0].name;
-  } catch {
-    return ORDERS[0].name;
-  }
+function oneOf(names, key) {
+  const name = remembered(key, '');
+  return names.includes(name) ? name : null;
 }

@@ -1,7 +1,7 @@
 // QR codes of a connected application's addresses, generated in the page: no address is sent anywhere for it.
 import { h, svg } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { isLocalhostName, siteLink } from '../core/links.js';
+import { addressesOf, isLocalhostName, siteLink } from '../core/links.js';
 import { encodeQr, qrPath } from '../core/qr.js';
 
 /** Light modules around the symbol, as ISO/IEC 18004 asks. */
@@ -9,10 +9,12 @@ const QUIET = 4;
 
 /** Shows the codes of an application. @param {App} app */
 export function showQr(app) {
+  const site = addressesOf(app);
+  const auth = siteLink(app.connection?.auth_url);
   /** @type {[string, ReturnType<typeof siteLink>, string][]} */
   const addresses = [
-    ['Site', siteLink(app.connection?.site_url), 'Opens the site.'],
-    ['With authorization', siteLink(app.connection?.auth_url), 'Lets whoever scans it in; show it to those who may enter.'],
+    ['With authorization', site && auth, 'Lets whoever scans it in; show it to those who may enter.'],
+    ['Site', site?.site ?? null, 'Opens the site.'],
   ];
   const choices = addresses.filter(([, link]) => link);
   const picture = h('div', { class: 'qr', 'aria-live': 'polite' });

@@ -1,12 +1,11 @@
 // What the page knows of the server: applications, main tunnels, version. Refreshed every 5 s; kept while it is away.
 import { retryPause } from '../../common/transport.js';
+import { STATUSES } from '../core/status.js';
 
 /** Time between two refreshes, in ms, as the specification has it. */
 export const REFRESH_MS = 5_000;
 /** Time between two requests for the version, in ms: it carries the server's notices. */
 const VERSION_MS = 60_000;
-/** The statuses the list knows; any other counts as idle. */
-const STATUSES = ['idle', 'connecting', 'connected', 'failed'];
 
 /** Holds the applications, tunnels and version, and keeps them fresh. */
 export class Store {
@@ -90,9 +89,18 @@ export class Store {
     const changes = this.#changes;
     const [apps, tunnels] = await Promise.all([this.#api.apps(), this.#api.tunnels().catch(() => this.tunnels)]);
     if (changes !== this.#changes) this.#again = true;
-    else this.apps = listOf(apps);
+    else this.apps = this.#kept(listOf(apps));
     this.tunnels = listOf(tunnels);
     if (this.#versionAt === null || performance.now() - this.#versionAt > VERSION_MS) await this.#askVersion();
+  }
+
+  /** What has not changed stays the same object, so that nothing of it is drawn anew; of a connected one every answer is a sample. */
+  #kept(apps) {
+    const before = new Map((this.apps ?? []).map((app) => [app.id, app]));
+    return apps.map((app) => {
+      const old = before.get(app.id);
+      return old && app.conn_status !== 'connected' && JSON.stringify(old) === JSON.stringify(app) ? old : app;
+    });
   }
 
   async #askVersion() {
@@ -121,11 +129,10 @@ export class Store {
 
   /** Takes what the status endpoint or an action told of an application. @param {string} id @param {Connection} connection a ConnectResult, or its status alone */
   patch(id, connection) {
-    const app = this.find(id);
-    if (!app) return;
+    if (!this.find(id)) return;
     this.#changes += 1;
-    app.conn_status = STATUSES.includes(connection.status) ? connection.status : 'idle';
-    app.connection = app.conn_status === 'idle' ? undefined : connection;
+    const status = STATUSES.includes(connection.status) ? connection.status : 'idle';
+    this.apps = (this.apps ?? []).map((app) => (app.id === id ? { ...app, conn_status: status, connection: status === 'idle' ? undefined : connection } : app));
     this.#changed();
   }
 

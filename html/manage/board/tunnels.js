@@ -1,22 +1,21 @@
 // The pill of the top bar, which tells of the main tunnels, and the notices of the server under it.
 import { byId, fill, h, icon, iconButton } from '../../common/dom.js';
-import { formatMs } from '../../common/figures.js';
 import { hostOf } from '../core/links.js';
-import { failureClass } from '../core/status.js';
+import { failureClass, latencyText } from '../core/status.js';
 
 /** Failures that need action from the user. */
 const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
 /** Notices dismissed since the page was loaded. */
 const dismissed = new Set();
 
-/** Draws the strip. @param {import('./store.js').Store} store */
-export function drawTunnel(store) {
-  const { status, kind, text } = describe(store);
+/** Draws the pill. @param {import('./store.js').Store} store @param {boolean} isDead whether the program does not answer */
+export function drawTunnel(store, isDead) {
+  const { status, kind = '', text } = isDead ? { status: 'idle', text: 'postern does not answer' } : describe(store);
   const button = byId('tunnel');
   button.className = `button quiet tunnel ${status}`;
   byId('tunnel-kind').textContent = kind ? `${kind} · ` : '';
   byId('tunnel-text').textContent = text;
-  button.title = 'Main tunnels: where they lead and how they are';
+  button.title = 'Servers: where the main tunnels lead and how they are';
 }
 
 function describe({ tunnels, version }) {
@@ -24,7 +23,7 @@ function describe({ tunnels, version }) {
   const status = worst(tunnels);
   if (tunnels.length > 1) return { status, text: `${tunnels.length} main tunnels · ${tunnels.filter((tunnel) => tunnel.status === 'connected').length} connected` };
   const [{ latency_ms: latency }] = tunnels;
-  const last = status === 'connected' ? (Number.isFinite(latency) ? formatMs(latency) : '')
+  const last = status === 'connected' ? latencyText(latency)
     : needsYou(tunnels[0]) ? failureClass(tunnels[0].error_class)?.label.toLowerCase() : status === 'connecting' ? 'connecting…' : 'failed';
   return { status, kind: 'main tunnel', text: [placeOf(tunnels[0], version), last].filter(Boolean).join(' · ') };
 }

@@ -1,4 +1,4 @@
-// Which addresses from a server may be shown, and which may become links.
+// Which addresses from a server may be shown, which may become links, and which of them is given to others.
 
 /** Schemes that are shown. */
 const SHOWN = ['http:', 'https:', 'tcp:'];
@@ -8,11 +8,15 @@ const FOLLOWED = ['http:', 'https:'];
 const MAX_LENGTH = 2048;
 // Control characters and bidirectional marks: an address must read as what it is.
 const DECEPTIVE = /[\u0000-\u0020\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+/** A user name that a shell takes as it is, and that is no flag. */
+const PLAIN_USER = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
+
+/** @typedef {{text: string, href: string|null, host: string, url: URL}} Link `href` is null where it must not become a link */
 
 /**
  * Checks an address from a server; null when it must not be shown.
  * @param {unknown} text
- * @returns {{text: string, href: string|null, host: string}|null} `href` is null where it must not become a link
+ * @returns {Link|null}
  */
 export function siteLink(text) {
   if (typeof text !== 'string' || text === '' || text.length > MAX_LENGTH || DECEPTIVE.test(text)) return null;
@@ -23,7 +27,49 @@ export function siteLink(text) {
     return null;
   }
   if (!SHOWN.includes(url.protocol) || url.host === '' || url.username || url.password) return null;
-  return { text, href: FOLLOWED.includes(url.protocol) ? url.href : null, host: url.hostname };
+  return { text, href: FOLLOWED.includes(url.protocol) ? url.href : null, host: url.hostname, url };
+}
+
+/**
+ * An address as people write it: without `http://` and a default port; of a shell the command, of a port `host:port`.
+ * @param {Link} link @param {App} app
+ */
+export function addressText({ url, href }, app) {
+  const { host, hostname, port, pathname, search, protocol } = url;
+  if (href) return `${protocol === 'https:' ? 'https://' : ''}${host}${pathname === '/' && search === '' ? '' : pathname + search}`;
+  const kind = app.connection?.exposed?.protocol ?? app.protocol;
+  if (kind === 'ssh') return `ssh ${port && port !== '22' ? `-p ${port} ` : ''}${PLAIN_USER.test(app.username ?? '') ? `${app.username}@` : ''}${bare(hostname)}`;
+  if (kind === 'telnet') return `telnet ${bare(hostname)} ${port}`;
+  return host;
+}
+
+/** A host without the brackets that are a URL's. */
+function bare(hostname) {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/**
+ * The addresses of a connection; null where it has none that may be shown.
+ * `shared` is what is given to others: the link with the code where one is asked for. `own` is what the owner opens.
+ * @param {App} app
+ * @returns {{site: Link, shown: string, shared: string, hasCode: boolean, own: string|null}|null}
+ */
+export function addressesOf(app) {
+  const site = siteLink(app.connection?.site_url);
+  if (!site) return null;
+  const auth = siteLink(app.connection?.auth_url);
+  const shown = addressText(site, app);
+  return { site, shown, shared: auth?.href ? auth.text : site.href ? site.text : shown, hasCode: Boolean(auth?.href), own: auth?.href ?? site.href };
+}
+
+/**
+ * What is opened when an application is connected: the site, through its door where the site itself keeps it.
+ * @param {App} app @returns {Link|null}
+ */
+export function openedLink(app) {
+  const site = siteLink(app.connection?.site_url);
+  const auth = siteLink(app.connection?.auth_url);
+  return site && auth && auth.url.origin === site.url.origin ? auth : site;
 }
 
 /** Whether browsers resolve the name by themselves, unlike other programs. @param {string} host */

@@ -1,12 +1,16 @@
 // The state of a connection in words: steps, failures, pauses.
 
+import { formatMs } from '../../common/figures.js';
+import { hostOf } from './links.js';
 import { addressOf } from './protocols.js';
+import { agoText } from './remaining.js';
 
+/** The statuses of an application; any other counts as idle. */
+export const STATUSES = ['idle', 'connecting', 'connected', 'failed'];
 /** Steps until a connection is made; a greater one is waiting for its end. */
 export const STEPS = 5;
-
-/** Names of the steps, where the server gives none. */
-const STEP_NAMES = ['', 'quick-setup', 'credentials', 'main tunnel', 'app tunnel', 'app tunnel'];
+/** Calls of a server before a connection fails. */
+const ATTEMPTS = 5;
 
 /** For each class of failure: what it is called and what to try. */
 const CLASSES = {
@@ -41,13 +45,30 @@ export function failureClass(given, error = '') {
   return { label, hint };
 }
 
-/** Where a connection that is being made stands, `step 3 of 5: main tunnel`. @param {Connection|undefined} connection */
+/** Whether a connection was there and is sought again. @param {Partial<Connection>|undefined} connection */
+export function isReconnecting(connection) {
+  return Number(connection?.step) > STEPS || Boolean(connection?.exposed) || Number(connection?.reconnects) > 0;
+}
+
+/** What is being done for a connection, `asking relay.example for an address (attempt 2 of 5)`. @param {Partial<Connection>|undefined} connection */
 export function stepText(connection) {
   const step = Number(connection?.step);
+  const host = hostOf(connection?.server) || 'the server';
   if (!Number.isInteger(step) || step < 1) return 'starting';
-  if (step > STEPS) return 'tunnel lost; connecting again';
-  const name = connection?.step_name || STEP_NAMES[step];
-  return `step ${step} of ${STEPS}${name ? `: ${name}` : ''}`;
+  if (step > STEPS) return `the tunnel to ${host} is lost; connecting again`;
+  if (connection?.step_name === 'web client') return 'starting the web client of the database';
+  if (step <= 2) return `asking ${host} for an address${attemptText(connection?.attempt)}`;
+  return step === 3 ? `opening the tunnel to ${host}` : 'opening the application’s own tunnel';
+}
+
+function attemptText(attempt) {
+  return Number.isInteger(attempt) && attempt > 1 ? ` (attempt ${attempt} of ${ATTEMPTS})` : '';
+}
+
+/** A round trip, `23 ms`; a dash before there is one. @param {unknown} ms */
+export function latencyText(ms) {
+  if (typeof ms !== 'number' || !Number.isFinite(ms) || ms <= 0) return '–';
+  return ms < 0.05 ? '< 0.1 ms' : formatMs(ms);
 }
 
 /** The badge of an application that is shared on this computer only. */
@@ -70,7 +91,7 @@ const BADGES = {
 
 /**
  * The badges that say how an application is protected; grey while not in force.
- * @param {{protocol: string, invisible?: boolean, db_readonly?: boolean|null}} settings @param {{database: boolean, visited: string}} protocol
+ * @param {{protocol: string, invisible?: boolean, db_readonly?: boolean|null, allow?: string[], guest?: string[]}} settings @param {{database: boolean, visited: string}} protocol
  * @param {{isHere?: boolean, inForce?: boolean}} [how] whether it is shared on this computer only, and whether it is so now
  */
 export function accessBadges(settings, protocol, { isHere = false, inForce = true } = {}) {
@@ -79,24 +100,55 @@ export function accessBadges(settings, protocol, { isHere = false, inForce = tru
     return inForce ? now : { ...now, kind: 'note', label };
   };
   const badges = [];
+  const allow = textsOf(settings.allow);
+  const guest = textsOf(settings.guest);
   if (protocol.visited === 'browser' && settings.invisible) badges.push(badge('invisible'));
   else if (isHere) badges.push(HERE);
-  else badges.push(badge(protocol.visited === 'browser' ? 'public' : 'port'));
+  else if (!allow.length) badges.push(badge(protocol.visited === 'browser' ? 'public' : 'port'));
+  if (allow.length) badges.push(allowBadge(allow, inForce));
   if (protocol.database) badges.push(badge(settings.db_readonly ? 'readOnly' : 'readWrite'));
+  if (protocol.database && guest.length) badges.push(guestBadge(guest, inForce));
   if (settings.protocol === 'https') badges.push({ kind: 'note', icon: 'warn', label: 'Certificate not verified', title: 'The application’s certificate is not checked between here and it.' });
   return badges;
+}
+
+function textsOf(value) {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function allowBadge(allow, inForce) {
+  const label = allow.length === 1 ? `nly from ${allow[0]}` : `nly from ${allow.length} networks`;
+  return { kind: inForce ? 'closed' : 'note', icon: 'shield', label: inForce ? `O${label}` : `Will be o${label}`, title: `Let in from: ${allow.join(', ')}` };
+}
+
+function guestBadge(guest, inForce) {
+  return { kind: inForce ? 'closed' : 'note', icon: 'database', label: inForce ? 'Guest account' : 'Will use a guest account', title: `The database itself limits visitors to: ${guest.join(', ')}` };
+}
+
+/** What a read-write database means for whoever visits it; empty for all else. @param {{db_readonly?: boolean|null, guest?: string[], inForce: boolean}} settings @param {{database: boolean}} protocol */
+export function writingText({ db_readonly: isReadOnly, guest, inForce }, { database }) {
+  if (!database || isReadOnly || textsOf(guest).length) return '';
+  return inForce ? 'visitors can change data' : 'visitors will be able to change data';
+}
+
+/** Who visits: `3 visitors, last 2 min ago`; empty where the server does not tell. @param {Visitors|null|undefined} visitors @param {number} now in ms */
+export function visitorsText(visitors, now) {
+  if (!visitors || !Number.isFinite(visitors.now)) return '';
+  const last = agoText(visitors.last_at, now);
+  if (visitors.now === 0) return last ? `no visitor now, last ${last}` : 'no visitor yet';
+  return `${visitors.now} visitor${visitors.now === 1 ? '' : 's'}${last && `, last ${last}`}`;
 }
 
 /**
  * The settings a card shows: those in force while connected, else the saved ones.
  * @param {App} app
- * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly?: boolean|null}}
+ * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly?: boolean|null, allow?: string[], guest?: string[]}}
  */
 export function effectiveSettings(app) {
   const exposed = app.connection?.exposed;
   if (exposed) return { ...exposed, inForce: true };
-  const { protocol, invisible, db_readonly } = app;
-  return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly };
+  const { protocol, invisible, db_readonly, allow, guest } = app;
+  return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly, allow, guest };
 }
 
 /** Why a connected application does not answer; empty where it does or where that is unknown. @param {App} app */

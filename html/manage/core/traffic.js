@@ -25,9 +25,9 @@ export class Traffic {
     this.#last = { received, sent, now };
   }
 
-  /** The latest rates; zero before there are two samples. */
+  /** The latest rates; null before there are two samples. @returns {{in: number, out: number}|null} */
   get current() {
-    return this.rates[this.rates.length - 1] ?? { in: 0, out: 0 };
+    return this.rates[this.rates.length - 1] ?? null;
   }
 
   /** The line of both directions together, as the `d` of an SVG path in a box; flat while nothing flows. @param {number} width @param {number} height */

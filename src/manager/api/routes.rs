@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, guest, remotes, servers, shares};
+use super::{apps, connections, guest, listeners, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -37,6 +37,13 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             assets::page(request, "manage/index.html")
         })
         .on(Method::Get, "/assets/*", assets::asset)
+        .on(Method::Get, "/docs", |request| {
+            assets::page(request, "docs/index.html")
+        })
+        .on(Method::Get, "/docs/{page}", |request| {
+            let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
+            assets::page(request, &name)
+        })
         .on(Method::Get, "/api/openapi.json", |request| {
             request.respond(Response::new(200, "application/json", OPENAPI));
         })
@@ -46,6 +53,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/apps/{id}", on(apps::show))
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
+        .on(
+            Method::Get,
+            "/api/apps/{id}/requests",
+            on(connections::requests),
+        )
         .on(
             Method::Post,
             "/api/apps/{id}/code",
@@ -58,8 +70,8 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         )
         .on(
             Method::Get,
-            "/api/apps/{id}/requests",
-            on(connections::requests),
+            "/api/apps/{id}/statements",
+            on(connections::statements),
         )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
@@ -76,6 +88,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/servers", on(servers::list))
         .on(Method::Post, "/api/servers", writing(servers::put))
         .on(Method::Delete, "/api/servers", writing(servers::remove))
+        .on(Method::Get, "/api/listeners", writing(listeners::list))
         .on(Method::Get, "/api/plugins", on(plugins))
         .on(Method::Get, "/api/version", on(version))
 }

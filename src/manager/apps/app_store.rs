@@ -71,6 +71,12 @@ impl AppStore {
         Ok(apps)
     }
 
+    /// The same for who only looks: a file that is unreadable stays where it is, and is an error.
+    pub fn look(&self) -> Result<Vec<AppConfig>, store::Error> {
+        let stored = self.file.as_ref().map(JsonFile::look).transpose()?;
+        Ok(stored.flatten().unwrap_or_default().apps)
+    }
+
     /// The application with this identifier.
     pub fn find(&self, id: &str) -> Result<AppConfig, Error> {
         let found = self.list()?.into_iter().find(|app| app.id == id);

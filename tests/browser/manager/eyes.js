@@ -5,11 +5,13 @@ globalThis.eyes = (() => {
 
   /** Requests to the API, and tabs opened, with the time in ms at which the page began them. */
   const calls = [];
-  /** While set, a function that may change the JSON of an answer: a server that is not ours. */
-  const tamper = { with: null };
+  /** While set, a function that may change the JSON of an answer, or give one in its place: a server that is not ours. */
+  const tamper = { with: null, instead: null };
   const realFetch = globalThis.fetch;
   globalThis.fetch = async (path, init = {}) => {
     calls.push({ what: `${init.method ?? 'GET'} ${path}`, at: performance.now() });
+    const given = tamper.instead?.(String(path));
+    if (given) return new Response(JSON.stringify(given), { headers: { 'Content-Type': 'application/json' } });
     const response = await realFetch(path, init);
     if (!tamper.with) return response;
     const body = tamper.with(String(path), await response.json());

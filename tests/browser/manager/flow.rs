@@ -111,7 +111,9 @@ fn a_card_that_connects_pulses_and_can_be_cancelled() {
         "getComputedStyle(document.querySelector('{cancel}')).animationIterationCount"
     ));
     assert_eq!(still, "1", "less motion is obeyed");
-    page.wait_for("/step 1 of 5: quick-setup/.test(eyes.first('.card-step')?.innerText)");
+    page.wait_for(
+        "/asking 127\\.0\\.0\\.1:\\d+ for an address/.test(eyes.first('.card-step')?.innerText)",
+    );
     page.click(&cancel);
     board.wait_status(&id, "idle");
     assert_eq!(board.manager.status(&id)["status"], "idle");
@@ -195,8 +197,8 @@ fn what_others_connect_is_shown_but_opens_nothing() {
         .wait_for(&format!("eyes.times('GET /api/apps').length > {lists}"));
     assert!(board.times("open ").is_empty() && board.times("GET /api/status").is_empty());
     let page = &board.page;
-    page.click("[data-part=copy-site]");
-    page.wait_for("document.querySelector('.toasts')?.innerText.includes('Site address copied')");
+    page.click("[data-part=copy]");
+    page.wait_for("document.querySelector('.toasts')?.innerText.includes('Link copied')");
     page.click(&format!("{} [data-end]", card(&id)));
     board.wait_status(&id, "idle");
 }
@@ -206,7 +208,7 @@ fn no_button_moves_when_the_state_changes() {
     let (board, id) = Board::with_one();
     let page = &board.page;
     let boxes = || -> Vec<Vec<f64>> {
-        ["slot", "card-foot > [data-end]", "card-foot > [data-more]"]
+        ["slot", "card-foot > [data-more]"]
             .iter()
             .map(|part| read(page.eval(&format!("(() => {{ const {{ x, y, width, height }} = document.querySelector('{} .{part}').getBoundingClientRect(); return [x, y, width, height]; }})()", card(&id)))))
             .collect()
@@ -245,13 +247,13 @@ fn a_changed_host_key_is_shown_beside_the_old_one_and_trusted_on_demand() {
     page.wait_for_within(
         Duration::from_secs(30),
         &format!(
-            "document.querySelector('{} [data-act]').innerText.includes('Compare keys')",
+            "document.querySelector('{} [data-part=keys]')?.innerText.includes('Compare keys')",
             card(&id)
         ),
     );
     let text = board.card_text(&id);
     assert!(text.contains(&known) && text.contains(&offered), "{text}");
-    board.act(&id);
+    page.click("[data-part=keys]");
     page.wait_for("eyes.first('dialog .fingerprints')");
     let asked = page.text("dialog");
     assert!(asked.contains(&known) && asked.contains(&offered));

@@ -76,7 +76,7 @@ fn every_state_is_accessible_in_every_look() {
     ] {
         board.wait_status(id, status);
     }
-    let auth = format!("{} [data-url=auth]", card(&ids[3]));
+    let auth = format!("{} [data-open]", card(&ids[3]));
     let auth = board
         .page
         .eval(&format!("document.querySelector('{auth}').href"));
@@ -94,7 +94,12 @@ fn every_state_is_accessible_in_every_look() {
     board.page.press("Escape");
     board.page.click("#tunnel");
     board.page.wait_for("eyes.first('.tunnel-entry')");
-    look(&board, "tunnels");
+    look(&board, "servers");
+    board.page.click("dialog text=Add server …");
+    board.page.wait_for("eyes.first('#server-form')");
+    board.page.fill("#field-server-url", "ftp://relay.example");
+    board.page.press("Tab");
+    look(&board, "server-form");
 }
 
 #[test]
@@ -110,6 +115,10 @@ fn dialogs_and_the_empty_page_are_accessible_in_every_look() {
     page.press("Tab");
     page.eval("document.querySelector('.form-more').open = true");
     look(&board, "form-database");
+    for protocol in ["https", "ssh", "tcp"] {
+        board.protocol(protocol);
+        look(&board, &format!("form-{protocol}"));
+    }
     page.click("dialog text=Cancel");
     page.wait_for("document.querySelectorAll('dialog').length === 2");
     look(&board, "discard");
@@ -144,9 +153,14 @@ fn a_database_shows_how_it_is_protected_and_where_it_is_here() {
     };
     board.wait_status(&id, "connected");
     assert_eq!(board.page.texts(".badge"), ["Invisible", "Read-Only"]);
-    board
-        .page
-        .wait_for("/^http:\\/\\/(127|localhost)/.test(eyes.first('[data-url=local]')?.href)");
+    board.page.click("[data-more]");
+    let here = "Open here, past the tunnel";
+    board.page.wait_for(&format!(
+        "eyes.first('.menu').innerText.includes({})",
+        json!(here)
+    ));
+    look(&board, "database-menu");
+    board.page.press("Escape");
     look(&board, "database");
 }
 

@@ -30,6 +30,11 @@ fn an_outage_is_told_keeps_what_is_shown_and_ends_by_itself() {
         1,
         "what is known stays"
     );
+    let title = "document.title === '○ postern does not answer · postern'";
+    board.page.wait_for(title);
+    let grey = "getComputedStyle(document.querySelector('.tunnel .dot')).backgroundColor === 'rgba(0, 0, 0, 0)'";
+    board.page.wait_for(grey);
+    assert!(board.page.text("#tunnel").contains("does not answer"));
     board.page.screenshot("manage-outage");
     board.page.assert_accessible("outage");
     board.act(&id);
@@ -46,6 +51,10 @@ fn an_outage_is_told_keeps_what_is_shown_and_ends_by_itself() {
     board
         .page
         .wait_for_within(RECOVERY, "!eyes.first('#offline')");
+    board.page.wait_for("!document.body.matches('.is-dead')");
+    board
+        .page
+        .wait_for("document.title === 'Applications · postern'");
     assert_eq!(
         board
             .page

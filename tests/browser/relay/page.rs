@@ -81,10 +81,14 @@ pub(crate) fn wait_status(page: &Page, id: &str, status: &str) {
     page.wait_for(&format!("eyes.status('{id}') === '{status}'"));
 }
 
-/// The address of a link of a card: `site` or `auth`.
+/// The address of a link of a card: `site`, or `auth` that opens it with the code.
 #[track_caller]
 pub(crate) fn url(page: &Page, id: &str, kind: &str) -> String {
-    let link = format!("document.querySelector('{} [data-url={kind}]')", card(id));
+    let link = match kind {
+        "auth" => "[data-open]",
+        _ => "[data-url=site]",
+    };
+    let link = format!("document.querySelector('{} {link}')", card(id));
     page.wait_for(&link);
     page.eval(&format!("{link}.href"))
         .as_str()

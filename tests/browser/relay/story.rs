@@ -72,13 +72,8 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     page.wait_for("eyes.all('.card').length === 1");
     let id = page.eval("eyes.first('.card').dataset.id");
     let id = id.as_str().unwrap();
+    // The owner, who has the code on his card, is not asked for it.
     let tab = connect(&page, id);
-    tab.expect_error("401");
-    tab.wait_for_text("Authorization code");
-    enter(&tab, "a-wrong-code");
-    tab.wait_for_text("That code is not right.");
-    assert!(!tab.text("body").contains(GREETING));
-    tab.goto(&url(&page, id, "auth"));
     tab.wait_for_text(GREETING);
     assert_eq!(tab.eval("location.pathname + location.search"), "/");
     assert_eq!(tab.eval("document.cookie"), "", "scripts cannot read it");
@@ -88,6 +83,9 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     stranger.expect_error("401");
     stranger.goto(&url(&page, id, "site"));
     stranger.wait_for_text("Authorization code");
+    enter(&stranger, "a-wrong-code");
+    stranger.wait_for_text("That code is not right.");
+    assert!(!stranger.text("body").contains(GREETING));
     // What he asked for is what he gets, and the whole link is as good as the code in it.
     stranger.expect_error("401");
     stranger.goto(&format!("{}deep/page?x=%2F1", url(&page, id, "site")));
@@ -122,22 +120,20 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
     );
     let tab = connect(&page, &id);
     assert_eq!(page.texts(".badge"), ["Invisible", "Read-Only"]);
-    look_at_sql(&tab);
-    tab.expect_error("401");
-    tab.wait_for_text("Authorization code");
-    let site = tab.eval("location.href");
-    assert!(
-        site.as_str()
-            .unwrap()
-            .starts_with("http://ledger.localhost:"),
-        "{site}"
-    );
-    enter(&tab, "a-wrong-code");
-    tab.wait_for_text("That code is not right.");
-    let refused = tab.eval("fetch('/api/info').then(({ status }) => status)");
+    let site = url(&page, &id, "site");
+    assert!(site.starts_with("http://ledger.localhost:"), "{site}");
+    let stranger = support::Browser::shared().page();
+    stranger.expect_error("401");
+    stranger.goto(&site);
+    stranger.wait_for_text("Authorization code");
+    enter(&stranger, "a-wrong-code");
+    stranger.wait_for_text("That code is not right.");
+    let refused = stranger.eval("fetch('/api/info').then(({ status }) => status)");
     assert_eq!(refused, 401);
 
-    tab.goto(&url(&page, &id, "auth"));
+    // The owner's own tab came in by the link with the code.
+    look_at_sql(&tab);
+    tab.goto(&site);
     tab.wait_for("eyes.editor() !== null && document.querySelector('#health.connected')");
     assert_eq!(
         tab.eval("location.search"),

@@ -112,6 +112,7 @@ fn options(database: Database) -> Options {
         allow_hosts: Vec::new(),
         tls: TlsMode::default(),
         is_shared: true,
+        statements: Some(database.statements),
         query_timeout: Some(SHARED_QUERY_TIMEOUT),
         guest: database.guest,
         home: Some(database.home),

@@ -1,0 +1,136 @@
+// The applications as groups of cards or rows. Those that nobody sees yet are made in the pauses between frames.
+import { byId, h, icon } from '../../common/dom.js';
+import { UNGROUPED, groupsOf } from '../core/listing.js';
+import { remember, remembered } from '../core/memory.js';
+import { Entry } from './entry.js';
+import { setAttribute, setHidden, setText } from './text.js';
+
+const CLOSED_KEY = 'postern.manage.closed';
+/** Entries made at once: more than any window shows. */
+const AT_ONCE = 24;
+/** Time that making others may take between two frames, in ms. */
+const SLICE_MS = 8;
+/** From so many on, what is out of sight is left out of the layout. */
+const MANY = 40;
+/** Time between two updates of elapsed times, in ms. */
+const TICK_MS = 1000;
+
+/** The list. */
+export class List {
+  #actions;
+  /** @type {Map<string, Entry>} */
+  #entries = new Map();
+  /** @type {Map<string, Group>} */
+  #groups = new Map();
+  /** @type {Set<string>} the names of the folded groups */
+  #closed = new Set(remembered(CLOSED_KEY, /** @type {string[]} */ ([])));
+  /** @type {Entry[]} */
+  #unbuilt = [];
+  #isBuilding = false;
+
+  /** @param {import('./actions.js').Actions} actions */
+  constructor(actions) {
+    this.#actions = actions;
+    this.element = byId('apps');
+    setInterval(() => { for (const entry of this.#entries.values()) entry.tick(); }, TICK_MS);
+  }
+
+  /** Whether somebody points at it or has the focus in it: then nothing changes its place. */
+  get isHeld() {
+    return this.element.matches(':hover') || this.element.contains(document.activeElement);
+  }
+
+  /**
+   * @param {App[]} apps all @param {App[]} shown those that the search leaves, in their order
+   * @param {{isTable: boolean, isSearch: boolean, around: (app: App) => import('./entryview.js').Surroundings}} how
+   */
+  draw(apps, shown, { isTable, isSearch, around }) {
+    setAttribute(this.element, 'class', `apps ${isTable ? 'as-table' : 'as-cards'}${shown.length >= MANY ? ' many' : ''}`);
+    setHidden(byId('table-head'), !isTable || shown.length === 0);
+    for (const app of apps) this.#entry(app).update(app, around(app));
+    this.#forget(new Set(apps.map(({ id }) => id)));
+    const groups = groupsOf(shown);
+    const isPlain = groups.every(({ name }) => name === '');
+    this.#place(this.element, groups.map((group) => this.#group(group, isPlain, isSearch).element));
+    this.#unbuilt = shown.map(({ id }) => this.#entry({ id })).filter((entry) => !entry.isBuilt);
+    for (const entry of this.#unbuilt.splice(0, AT_ONCE)) entry.build();
+    this.#buildLater();
+  }
+
+  /** @param {any} app @returns {Entry} */
+  #entry(app) {
+    let entry = this.#entries.get(app.id);
+    if (!entry) this.#entries.set(app.id, entry = new Entry(app, this.#actions));
+    return entry;
+  }
+
+  #forget(present) {
+    for (const [id, entry] of this.#entries) {
+      if (present.has(id)) continue;
+      entry.close();
+      entry.element.remove();
+      this.#entries.delete(id);
+    }
+  }
+
+  #group({ name, apps }, isPlain, isSearch) {
+    let group = this.#groups.get(name);
+    if (!group) this.#groups.set(name, group = new Group(name, () => this.#fold(name)));
+    group.draw(apps.length, { isPlain, isOpen: isPlain || isSearch || !this.#closed.has(name) });
+    const entries = apps.map((app) => this.#entry(app));
+    for (const entry of entries) setAttribute(entry.name, 'aria-level', isPlain ? '3' : '4');
+    this.#place(group.list, entries.map(({ element }) => element));
+    return group;
+  }
+
+  #fold(name) {
+    if (!this.#closed.delete(name)) this.#closed.add(name);
+    remember(CLOSED_KEY, [...this.#closed]);
+    const group = this.#groups.get(name);
+    group?.setOpen(!this.#closed.has(name));
+  }
+
+  /** Removes what does not belong, and moves only what is out of place: moving one would take its focus. */
+  #place(host, elements) {
+    const wanted = new Set(elements);
+    for (const there of [...host.children]) if (!wanted.has(there)) there.remove();
+    elements.forEach((element, i) => {
+      if (host.children[i] !== element) host.insertBefore(element, host.children[i] ?? null);
+    });
+  }
+
+  #buildLater() {
+    if (this.#isBuilding || !this.#unbuilt.length) return;
+    this.#isBuilding = true;
+    setTimeout(() => {
+      this.#isBuilding = false;
+      const began = performance.now();
+      while (this.#unbuilt.length && performance.now() - began < SLICE_MS) this.#unbuilt.shift()?.build();
+      this.#buildLater();
+    });
+  }
+}
+
+/** A heading that folds its applications away, and their list. */
+class Group {
+  constructor(name, onFold) {
+    this.name = name;
+    this.count = h('span', { class: 'dim figures' });
+    this.button = h('button', { type: 'button', class: 'button quiet fold', 'aria-expanded': 'true', on: { click: onFold } }, icon('chevron-down'), h('span', { text: name || UNGROUPED }), this.count);
+    this.head = h('h3', { class: 'group-head' }, this.button);
+    this.list = h('ul', { class: 'group-list' });
+    this.element = h('section', { class: 'group' }, this.head, this.list);
+  }
+
+  draw(count, { isPlain, isOpen }) {
+    setHidden(this.head, isPlain);
+    setAttribute(this.list, 'aria-label', isPlain ? 'Applications' : `Applications, ${this.name || UNGROUPED}`);
+    setText(this.count, `(${count})`);
+    this.setOpen(isOpen);
+  }
+
+  setOpen(isOpen) {
+    setAttribute(this.button, 'aria-expanded', String(isOpen));
+    setHidden(this.list, !isOpen);
+  }
+}

@@ -1,0 +1,54 @@
+// What visitors did, as lines: bounded, and filtered by words. No DOM.
+import { formatBytes, formatMs } from '../../common/figures.js';
+
+/** Entries kept, as many as the server keeps. */
+export const KEPT = 500;
+/** Most characters of a statement that are shown. */
+const SQL_SHOWN = 2000;
+
+/** @typedef {{n: number, kind: string, cells: string[], hay: string, isBad: boolean}} Visit one line: its cells in the order of `COLUMNS` */
+
+/** The headings of both kinds. */
+export const COLUMNS = {
+  requests: ['Time', 'Source', 'Method', 'Path', 'Status', 'Took', 'Size'],
+  statements: ['Time', 'Visitor', 'Kind', 'Statement', 'Verdict', 'Took', 'Rows'],
+};
+
+/** @param {'requests'|'statements'} what @param {any} entry as the server sent it @returns {Visit} */
+export function visitOf(what, entry) {
+  const texts = what === 'requests'
+    ? [clock(entry.time), entry.source, entry.method, entry.path, entry.status, took(entry.ms), size(entry.bytes)]
+    : [clock(entry.time), entry.visitor, entry.kind, entry.sql === null || entry.sql === undefined ? '(not recorded)' : cut(entry.sql), entry.verdict, took(entry.ms), entry.rows];
+  const cells = texts.map((text) => String(text ?? '–'));
+  const isBad = what === 'requests' ? Number(entry.status) >= 400 : !['ok', 'allowed', 'done'].includes(String(entry.verdict));
+  return { n: Number(entry.n), kind: what, cells, hay: cells.join(' ').toLowerCase(), isBad };
+}
+
+/** Whether a line holds all words. @param {Visit} visit @param {string} query */
+export function holds(visit, query) {
+  return query.toLowerCase().split(/\s+/).every((word) => visit.hay.includes(word));
+}
+
+/** The lines with new ones behind them; the oldest give way, and what was there already is left out. @param {Visit[]} visits @param {Visit[]} more */
+export function joined(visits, more) {
+  const last = visits[visits.length - 1]?.n ?? -1;
+  return [...visits, ...more.filter(({ n }) => n > last)].slice(-KEPT);
+}
+
+function clock(time) {
+  const at = new Date(time ?? NaN);
+  return Number.isNaN(at.getTime()) ? '–' : at.toLocaleTimeString(undefined, { hour12: false });
+}
+
+function took(ms) {
+  return typeof ms === 'number' ? formatMs(ms) : '–';
+}
+
+function size(bytes) {
+  return typeof bytes === 'number' ? formatBytes(bytes) : '–';
+}
+
+function cut(sql) {
+  const text = String(sql);
+  return text.length > SQL_SHOWN ? `${text.slice(0, SQL_SHOWN)}… (${text.length - SQL_SHOWN} characters more)` : text;
+}
