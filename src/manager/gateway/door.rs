@@ -59,7 +59,7 @@ impl Door {
         if self.state.is_signed_in(&request, &self.site) {
             return None;
         }
-        let page = self.state.asking(&request);
+        let page = self.state.asking(&request, &self.site);
         Some(answer(head, visitor, page, false))
     }
 }

@@ -58,12 +58,14 @@ fn the_gateways_pages_are_accessible_in_every_look() {
         page.expect_error(code);
     }
     page.goto(&url(&board, &hidden, "site"));
-    page.wait_for_text("Authorization code");
+    page.wait_for_text("Paste the link or code");
     look(&page, "signin");
     page.fill("#code", "wrong");
-    page.click("text=Sign in");
-    page.wait_for_text("That code is not right.");
+    page.click("text=Open");
+    page.wait_for_text("That code is not right");
     look(&page, "signin-wrong");
+    let weight = page.eval("performance.getEntriesByType('navigation')[0].decodedBodySize");
+    assert!(weight.as_u64().unwrap() < 3500, "{weight} bytes");
     page.goto(&shown_url.replace("shown.", "unknown."));
     page.wait_for_text("404");
     look(&page, "404");
@@ -94,6 +96,12 @@ fn the_operators_page_is_accessible_in_every_look() {
     page.goto(&format!("{url}/"));
     page.wait_for("document.querySelector('form')");
     look(&page, "operator-signin");
+    // The link of an earlier start.
+    page.goto(&format!("{url}/auth?code=of-an-earlier-start"));
+    page.wait_for("document.querySelector('#error').innerText.includes('each start')");
+    assert!(page.text("#error").contains("postern relay status-url"));
+    assert_eq!(page.eval("location.search"), "");
+    look(&page, "operator-old-link");
     let link = relay.said("Status page: ");
     page.goto(link.trim());
     page.wait_for("document.body.innerText.length > 0");
@@ -101,6 +109,21 @@ fn the_operators_page_is_accessible_in_every_look() {
     manager.connected(&manager.add(&site.app("shown")));
     page.reload();
     page.wait_for_text("shown.localhost");
+    // Each figure says of what at any width.
+    page.viewport(360, 740);
+    assert_eq!(
+        page.eval("(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('.scroll'))"),
+        true
+    );
+    assert_eq!(
+        page.eval("getComputedStyle(document.querySelector('td:nth-child(5)'), '::before').content"),
+        "\"Last visit\""
+    );
+    page.click("#theme");
+    page.wait_for("document.documentElement.dataset.theme === 'light'");
+    page.click("#theme");
+    page.wait_for("document.documentElement.dataset.theme === 'dark'");
+    page.click("#theme");
     look(&page, "operator");
     page.click("[data-name]");
     page.wait_for("document.querySelector('dialog')");
