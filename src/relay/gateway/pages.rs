@@ -67,7 +67,10 @@ impl Pages {
             &self.signin,
             &[
                 ("title", title.unwrap_or(site)),
-                ("above", title.map_or("", |_| site)),
+                (
+                    "above",
+                    title.map_or("", |title| if title == site { "" } else { site }),
+                ),
                 ("error", error),
                 ("next", next),
             ],
