@@ -21,6 +21,8 @@ pub(crate) struct Whereabouts {
 /// A running manager.
 pub(crate) struct Manager {
     address: SocketAddr,
+    /// Its process.
+    pub(crate) pid: u32,
 }
 
 impl Manager {
@@ -29,11 +31,10 @@ impl Manager {
         let Some(said) = Instance::find(home)? else {
             return Ok(None);
         };
-        let address = serde_json::from_slice::<Whereabouts>(&said)
-            .ok()
-            .and_then(|said| address(&said.url));
-        match address {
-            Some(address) => Ok(Some(Self { address })),
+        let said = serde_json::from_slice::<Whereabouts>(&said).ok();
+        let found = said.and_then(|said| Some((address(&said.url)?, said.pid)));
+        match found {
+            Some((address, pid)) => Ok(Some(Self { address, pid })),
             None => Err(Failure::operation(format!(
                 "run/start.json in {} is damaged",
                 home.dir().display()
@@ -42,15 +43,23 @@ impl Manager {
         }
     }
 
-    /// The one that listens there.
+    /// The one of this process, which listens there.
     pub(crate) fn at(address: SocketAddr) -> Self {
-        Self { address }
+        Self {
+            address,
+            pid: std::process::id(),
+        }
     }
 
     /// Keeps the enrol token of a server.
     pub(crate) fn enroll(&self, server: &str, token: &str) -> Result<(), Failure> {
         let body = serde_json::json!({"url": server, "enroll_token": token});
         self.call("POST", "/api/servers", Some(&body)).map(drop)
+    }
+
+    /// The address of its page.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
     }
 
     /// The `data` of the answer to one call.

@@ -27,7 +27,8 @@ use std::process::ExitCode;
 
 use args::root::ROOT;
 use commands::{
-    app, completions, man, plugin, relay, share, start, tunnel_client, tunnel_server, version,
+    app, completions, docs, doctor, logs, man, plugin, relay, server, service, share, start,
+    status, tunnel_client, tunnel_server, version,
 };
 use failure::{Failure, quoted};
 use output::print;
@@ -69,6 +70,12 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "plugin" => plugin::run(rest),
         "start" => start::run(rest),
         "app" => app::run(rest),
+        "status" => status::run(rest),
+        "logs" => logs::run(rest),
+        "server" => server::run(rest),
+        "doctor" => doctor::run(rest),
+        "docs" => docs::run(rest),
+        "service" => service::run(rest),
         "relay" => relay::run(rest),
         "completions" => completions::run(rest),
         completions::NAMES => completions::names(rest),

@@ -19,6 +19,8 @@ pub(super) struct Unit<'a> {
     pub(super) manager: Manager,
     /// The program and its arguments. `%S` stands for the parent of the state directory.
     pub(super) command: Vec<String>,
+    /// A file with variables that are nobody else's business.
+    pub(super) environment_file: Option<&'a str>,
     /// The most memory, as systemd writes it.
     pub(super) memory: &'a str,
     /// Where it is to be put, and what starts it: comment lines without their mark.
@@ -71,10 +73,13 @@ impl Unit<'_> {
             text.push_str("# ExecStart: the service does not see this place. Move the program, to /usr/local/bin say.\n");
         }
         let command: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let environment = self.environment_file.map(escaped);
+        let environment =
+            environment.map_or(String::new(), |file| format!("EnvironmentFile=-{file}\n"));
         let _ = write!(
             text,
             "[Unit]\nDescription={}\nWants=network-online.target\nAfter=network-online.target\n\n\
-             [Service]\nExecStart={}\nRestart=on-failure\nRestartSec=2\nTimeoutStopSec=5\n\
+             [Service]\nExecStart={}\n{environment}Restart=on-failure\nRestartSec=2\nTimeoutStopSec=5\n\
              LimitNOFILE=65536\nMemoryMax={}\nTasksMax=8192\n{HARDENING}",
             self.description,
             command.join(" "),
@@ -142,6 +147,7 @@ mod tests {
             description: "d",
             manager: Manager::System { state: "s" },
             command: vec!["postern".into(), "relay".into()],
+            environment_file: None,
             memory: "1G",
             how: &["first"],
         };

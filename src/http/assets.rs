@@ -78,6 +78,13 @@ pub(crate) fn source(name: &str) -> Option<Vec<u8>> {
     }
 }
 
+/// The names of the embedded files below a folder, without its name.
+pub(crate) fn names(folder: &str) -> impl Iterator<Item = &'static str> {
+    FILES
+        .iter()
+        .filter_map(move |file| file.path.strip_prefix(folder))
+}
+
 fn embedded(name: &str) -> Option<&'static File> {
     let at = FILES.binary_search_by(|file| file.path.cmp(name)).ok()?;
     FILES.get(at)

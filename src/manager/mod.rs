@@ -10,10 +10,12 @@
 //! Nothing here knows how a tunnel or a database works.
 
 pub mod apps;
+pub mod diagnosis;
 pub mod quick_setup;
 
 mod api;
 mod app_state;
+mod clocks;
 mod connection;
 mod expiry;
 mod gateway;
@@ -23,6 +25,7 @@ mod remote;
 mod server_choice;
 pub mod server_store;
 mod server_url;
+mod sleep_watch;
 mod visits;
 mod web_client;
 
@@ -51,6 +54,7 @@ use server_choice::ServerChoice;
 pub use server_choice::{ServerAccess, StandIn, chosen_server};
 use server_store::ServerStore;
 pub use server_url::ServerUrl;
+use sleep_watch::SleepWatch;
 
 /// Threads that answer light requests; what writes files has threads of its own.
 const WORKERS: usize = 2;
@@ -113,6 +117,7 @@ pub enum StartError {
 /// The management server at work.
 pub struct Running {
     core: Arc<AppState>,
+    _sleep_watch: SleepWatch,
     server: Server,
 }
 
@@ -136,7 +141,12 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     };
     let server = Server::start(config, Arc::new(api::routes(&core))).map_err(StartError::System)?;
     begin(&core);
-    Ok(Running { core, server })
+    let sleep_watch = SleepWatch::start(&core).map_err(StartError::System)?;
+    Ok(Running {
+        core,
+        _sleep_watch: sleep_watch,
+        server,
+    })
 }
 
 fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {

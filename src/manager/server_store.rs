@@ -93,6 +93,11 @@ impl ServerStore {
         Ok(self.file.read()?.unwrap_or_default())
     }
 
+    /// The same for who only looks: a file that is unreadable stays where it is, and is an error.
+    pub fn look(&self) -> Result<ServerList, store::Error> {
+        Ok(self.file.look()?.unwrap_or_default())
+    }
+
     /// Adds a server, or changes what is kept of it; answers it, and whether it is new.
     pub fn put(
         &self,

@@ -138,6 +138,11 @@ impl CredentialStore {
         }
     }
 
+    /// The credentials of every server, for who only looks: a file that is unreadable stays where it is, and is an error.
+    pub fn look(&self) -> Result<BTreeMap<String, Credentials>, Error> {
+        Ok(self.file.look()?.unwrap_or_default().servers)
+    }
+
     /// Changes the credentials for `origin` (new ones where there are none) and saves them, under
     /// the writers' lock.
     pub fn change<T>(

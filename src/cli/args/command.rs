@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Application,
     /// The name of a connector that is enrolled at this machine's relay.
     Connector,
+    /// A page of the manual.
+    Topic,
     /// The name of a command.
     Command,
 }

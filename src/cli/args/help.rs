@@ -119,7 +119,7 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 /// Lines of so many characters at most; a longer word has a line of its own.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

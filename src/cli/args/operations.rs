@@ -1,9 +1,70 @@
 //! Commands that look after the rest: what is there, whether it works, and what belongs to the shell.
 
-use super::command::{Command, Kind};
-use super::table::JSON;
+use super::command::{Command, Flag, Kind};
+use super::table::{JSON, environment as env};
 
 const SHELLS: Kind = Kind::Choice(&["bash", "zsh", "fish"]);
+pub(crate) const FOLLOW: Flag =
+    Flag::switch("follow", "go on: print what comes, until Ctrl-C").alias("f");
+
+pub(crate) const STRICT: Flag =
+    Flag::switch("strict", "end with status 1 where something is wrong");
+
+/// `postern status`.
+#[rustfmt::skip]
+pub(crate) const STATUS: Command = Command {
+    name: "status",
+    brief: "what is shared now, and through which servers",
+    about: "Shows whether the manager runs, its servers, and each application with what is in force.",
+    flags: &[JSON],
+    environment: &[env::HOME],
+    notes: "Exit status: 0 the manager runs, 1 it does not.",
+    ..Command::EMPTY
+};
+
+/// `postern logs`.
+#[rustfmt::skip]
+pub(crate) const LOGS: Command = Command {
+    name: "logs",
+    operands: "[NAME]",
+    operand_count: 0..=1,
+    operand_kinds: &[Kind::Application],
+    brief: "who was here: requests and statements of applications",
+    about: "Prints the last requests to an application, or the statements at a database; without a name, of all.",
+    flags: &[FOLLOW, JSON],
+    environment: &[env::HOME],
+    notes: "The manager keeps the last 500 of each application, in memory.",
+    ..Command::EMPTY
+};
+
+/// `postern doctor`.
+#[rustfmt::skip]
+pub(crate) const DOCTOR: Command = Command {
+    name: "doctor",
+    brief: "look for what is wrong, and say what to do",
+    about: "Looks at everything that sharing needs, a line each, and says what to do. It changes nothing.",
+    flags: &[JSON, STRICT],
+    environment: &[env::HOME, env::SERVER, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
+    ..Command::EMPTY
+};
+
+pub(crate) const OPEN: Flag =
+    Flag::switch("open", "open it in the browser, at the running manager");
+
+/// `postern docs`.
+#[rustfmt::skip]
+pub(crate) const DOCS: Command = Command {
+    name: "docs",
+    operands: "[TOPIC]",
+    operand_count: 0..=1,
+    operand_kinds: &[Kind::Topic],
+    brief: "the manual",
+    about: "Prints a page of the manual, or without a topic the list of them.",
+    flags: &[OPEN],
+    notes: "The manager's page has them too, at /docs.",
+    ..Command::EMPTY
+};
+
 /// `postern completions`.
 #[rustfmt::skip]
 pub(crate) const COMPLETIONS: Command = Command {
@@ -56,3 +117,109 @@ pub(crate) const HELP: Command = Command {
     about: "Shows the help of a command.",
     ..Command::EMPTY
 };
+
+/// `postern server` and its subcommands.
+#[rustfmt::skip]
+pub(crate) mod server {
+    use super::{Command, Flag, JSON, Kind, env};
+
+    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "what to call it");
+    pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
+        "enrol there with this token; other users of this machine can see it in the list of processes: \
+         POSTERN_ENROLL_TOKEN is safer");
+    pub(crate) const DEFAULT_FLAG: Flag = Flag::switch("default", "and let 'postern start' use it");
+
+    pub(crate) const GROUP: Command = Command {
+        name: "server",
+        brief: "the relays that you know",
+        about: "The relays that you know: label, enrol token, state, and which of them 'postern start' uses.",
+        commands: &[&LIST, &ADD, &REMOVE, &DEFAULT],
+        environment: &[env::HOME],
+        notes: "An application stays with its server until you move it.",
+        ..Command::EMPTY
+    };
+    pub(crate) const LIST: Command = Command {
+        name: "server list",
+        brief: "show DEFAULT, URL, STATUS, APPS, TOKEN, LABEL",
+        about: "Lists the relays that you know.",
+        flags: &[JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const ADD: Command = Command {
+        name: "server add",
+        operands: "URL",
+        operand_count: 1..=1,
+        operand_kinds: &[Kind::Server],
+        brief: "add one, or change what is known of it",
+        about: "Adds a relay, or changes what is known of it: what is left out stays.",
+        flags: &[LABEL, ENROLL_TOKEN, DEFAULT_FLAG, JSON],
+        environment: &[env::HOME, env::TOKEN],
+        ..Command::EMPTY
+    };
+    pub(crate) const REMOVE: Command = Command {
+        name: "server remove",
+        brief: "forget it",
+        about: "Forgets a relay and its enrol token.",
+        flags: &[],
+        environment: &[env::HOME],
+        ..ADD
+    };
+    pub(crate) const DEFAULT: Command = Command {
+        name: "server default",
+        brief: "let 'postern start' use it where no --server is given",
+        about: "Lets 'postern start' use this relay where no --server is given.",
+        ..REMOVE
+    };
+}
+
+/// `postern service` and its subcommands.
+#[rustfmt::skip]
+pub(crate) mod service {
+    use super::{Command, Kind, env};
+
+    const WHICH: Kind = Kind::Choice(&["start", "relay"]);
+
+    pub(crate) const GROUP: Command = Command {
+        name: "service",
+        brief: "run at every login or boot, by systemd",
+        about: "Lets systemd's user manager run 'postern start' or 'postern relay'.",
+        commands: &[&INSTALL, &REMOVE, &STATUS],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const INSTALL: Command = Command {
+        name: "service install",
+        operands: "[start|relay] [-- OPTIONS…]",
+        operand_count: 0..=usize::MAX,
+        operand_kinds: &[WHICH, Kind::Text],
+        brief: "write the unit, enable and start it",
+        about: "Writes a hardened unit for systemd's user manager, enables it and starts it.",
+        environment: &[env::HOME, env::SERVER, env::TOKEN],
+        notes: "\
+What follows -- are options of 'postern start' or 'postern relay', as in:
+  postern service install start -- --server https://relay.example
+POSTERN_SERVER, POSTERN_ENROLL_TOKEN and POSTERN_HOME, where they are set, are
+kept in a file beside the unit that only you can read. A unit or file of that
+name that was not written by this command is left as it is.",
+        ..Command::EMPTY
+    };
+    pub(crate) const REMOVE: Command = Command {
+        name: "service remove",
+        operands: "[start|relay]",
+        operand_count: 0..=1,
+        operand_kinds: &[WHICH],
+        brief: "stop it, and take the unit away again",
+        about: "Stops and disables the unit, and removes what 'service install' has written.",
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const STATUS: Command = Command {
+        name: "service status",
+        brief: "whether it is installed, enabled and running",
+        about: "Shows whether the unit is installed, enabled and running.",
+        notes: "Exit status: 0 it runs, 1 it does not.",
+        flags: &[super::JSON],
+        ..REMOVE
+    };
+}

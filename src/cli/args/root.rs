@@ -13,8 +13,10 @@ pub(crate) static ROOT: Command = Command {
     flags: &[VERSION],
     commands: &[
         &share::HTTP, &share::HTTPS, &share::TCP, &share::SSH, &share::RDP, &share::VNC, &share::TELNET,
-        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
-        &tunnel::CLIENT, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION, &operations::HELP,
+        &mysql::COMMAND, &start::COMMAND, &app::GROUP, &operations::STATUS, &operations::LOGS, &operations::DOCTOR,
+        &operations::server::GROUP, &operations::service::GROUP, &relay::COMMAND, &plugin::GROUP, &tunnel::SERVER,
+        &tunnel::CLIENT, &operations::DOCS, &operations::COMPLETIONS, &operations::MAN, &operations::VERSION,
+        &operations::HELP,
     ],
     notes: "\
 A web site, until Ctrl-C:                      postern http 3000

@@ -6,7 +6,7 @@
 use crate::cli::args::command::{Kind, Parsed};
 use crate::cli::args::completion::{Candidate, Expected, expected};
 use crate::cli::args::operations::COMPLETIONS;
-use crate::cli::commands::{app, relay};
+use crate::cli::commands::{app, docs, relay, server};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 
@@ -49,6 +49,8 @@ pub(crate) fn names(words: &[String]) -> Result<(), Failure> {
     let looked_up = match kind {
         Kind::Application => app::names(),
         Kind::Connector => relay::names(),
+        Kind::Server => server::names(),
+        Kind::Topic => docs::names(),
         _ => Vec::new(),
     };
     let looked_up = looked_up

@@ -1,5 +1,7 @@
 //! `postern start [port]`: the manager of applications and its page.
 
+mod unit;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
@@ -16,7 +18,7 @@ use crate::cli::manager_client::Whereabouts;
 use crate::cli::output::print;
 use crate::cli::plugins::BuiltIns;
 use crate::cli::signals::SignalWatch;
-use crate::cli::{browser, logging, serve, systemd};
+use crate::cli::{browser, logging, serve};
 use crate::manager::server_store::ServerStore;
 use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::relay;
@@ -47,7 +49,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     COMMAND.run(arguments, |parsed| {
         let settings = Settings::read(parsed)?;
         if parsed.has(&PRINT_UNIT) {
-            return print(&unit(&settings, parsed));
+            return print(&unit::of_user(&settings, parsed, None));
         }
         start(parsed, &settings)
     })
@@ -198,40 +200,18 @@ impl OwnRelay {
     }
 }
 
-/// The enrol token is a secret and belongs in a file of the user's.
-fn unit(settings: &Settings, parsed: &Parsed) -> String {
-    let mut command = vec![
-        systemd::program(),
-        "start".to_owned(),
-        settings.port.to_string(),
-        "--no-open".to_owned(),
-    ];
-    let server = settings.server.as_ref().map(ServerUrl::to_string);
-    let named = server.iter().map(|server| ("server", server));
-    let hosts = parsed.values(&ALLOW_HOST);
-    let hosts = hosts.iter().map(|host| ("allow-host", host));
-    for (flag, value) in named.chain(hosts) {
-        command.push(format!("--{flag}={}", systemd::escaped(value)));
-    }
-    for flag in [INSECURE, ALLOW_OTHER_USERS]
-        .iter()
-        .filter(|flag| parsed.has(flag))
-    {
-        command.push(format!("--{}", flag.long));
-    }
-    systemd::Unit {
-        description: "postern",
-        manager: systemd::Manager::User,
-        command,
-        memory: "512M",
-        how: &[
-            "Put this in ~/.config/systemd/user/postern.service, then:",
-            "  systemctl --user daemon-reload && systemctl --user enable --now postern",
-            "So that it runs without a login: loginctl enable-linger",
-            "An enrol token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
-        ],
-    }
-    .text()
+/// The unit for the user's own manager, and the enrol token that the options give.
+pub(crate) fn user_unit(
+    options: &[String],
+    environment_file: &str,
+) -> Result<(String, Option<String>), Failure> {
+    let parsed = COMMAND.parse(options)?;
+    let settings = Settings::read(&parsed)?;
+    let token = parsed.value(&ENROLL_TOKEN);
+    Ok((
+        unit::of_user(&settings, &parsed, Some(environment_file)),
+        token,
+    ))
 }
 
 /// A flag, or the variable that stands for it, and which it was. An empty variable counts as unset.

@@ -37,6 +37,13 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             assets::page(request, "manage/index.html")
         })
         .on(Method::Get, "/assets/*", assets::asset)
+        .on(Method::Get, "/docs", |request| {
+            assets::page(request, "docs/index.html")
+        })
+        .on(Method::Get, "/docs/{page}", |request| {
+            let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
+            assets::page(request, &name)
+        })
         .on(Method::Get, "/api/openapi.json", |request| {
             request.respond(Response::new(200, "application/json", OPENAPI));
         })
@@ -46,6 +53,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/apps/{id}", on(apps::show))
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
+        .on(
+            Method::Get,
+            "/api/apps/{id}/requests",
+            on(connections::requests),
+        )
         .on(
             Method::Post,
             "/api/apps/{id}/code",
@@ -58,8 +70,8 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         )
         .on(
             Method::Get,
-            "/api/apps/{id}/requests",
-            on(connections::requests),
+            "/api/apps/{id}/statements",
+            on(connections::statements),
         )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(

@@ -71,6 +71,12 @@ impl AppStore {
         Ok(apps)
     }
 
+    /// The same for who only looks: a file that is unreadable stays where it is, and is an error.
+    pub fn look(&self) -> Result<Vec<AppConfig>, store::Error> {
+        let stored = self.file.as_ref().map(JsonFile::look).transpose()?;
+        Ok(stored.flatten().unwrap_or_default().apps)
+    }
+
     /// The application with this identifier.
     pub fn find(&self, id: &str) -> Result<AppConfig, Error> {
         let found = self.list()?.into_iter().find(|app| app.id == id);
@@ -83,11 +89,10 @@ impl AppStore {
         self.insert(draft.into_new().map_err(|_| Error::NoRandom)?, is_named)
     }
 
-    /// Adds one that is never stored, with this identifier.
+    /// Adds one that is never stored, with this identifier. Where its name is another's, it gets a number behind it.
     pub fn add_temporary(&self, draft: AppInput, id: &str) -> Result<AppConfig, Error> {
-        let is_named = draft.is_named();
         let app = draft.into_temporary(id).map_err(|_| Error::NoRandom)?;
-        self.insert(app, is_named)
+        self.insert(app, false)
     }
 
     fn insert(&self, app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {

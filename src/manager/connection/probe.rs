@@ -62,6 +62,18 @@ struct HeadAnswer {
     location: Option<Vec<u8>>,
 }
 
+/// Asks an application once, without a password.
+pub(crate) fn answers(app: &AppConfig) -> Result<(), String> {
+    let target = TargetProbe {
+        protocol: app.protocol,
+        host: app.ip.clone(),
+        port: app.port,
+        may_dial: None,
+        names: None,
+    };
+    Probe::Target(target).ask().map_err(|failing| failing.error)
+}
+
 impl Probe {
     /// That of an application with its own address.
     pub(super) fn of(app: &AppConfig, names: Arc<SiteNames>, may_dial: MayDial) -> Self {

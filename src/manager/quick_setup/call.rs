@@ -79,6 +79,34 @@ pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result
     Ok(reply)
 }
 
+/// What answers at a server's API path.
+pub(crate) struct Look {
+    pub(crate) status: u16,
+    /// Whether it takes quick-setup calls: those are POST alone (RFC 9110 section 15.5.6).
+    pub(crate) is_there: bool,
+    /// The `Date` of the answer.
+    pub(crate) clock: Option<SystemTime>,
+}
+
+/// Asks what is there, without a body or a password: nothing is set up.
+pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, String> {
+    let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| e.to_string())?;
+    let agent = agent(server, proxy.as_ref(), timeout, &Reached::default())?;
+    let response = agent.get(server.with(PATH)).call();
+    let response = response.map_err(|error| match classified(error, "") {
+        NoReply::Passing(reason) => reason,
+        NoReply::Lasting(failure) => failure.to_string(),
+    })?;
+    let date = response.headers().get(header::DATE);
+    let date = date.and_then(|value| value.to_str().ok());
+    let status = response.status().as_u16();
+    Ok(Look {
+        status,
+        is_there: status == 405,
+        clock: date.and_then(|date| httpdate::parse_http_date(date).ok()),
+    })
+}
+
 /// Gives back what a relay of ours holds for an application; the status of the answer. Other servers
 /// know no such call.
 pub(super) fn release(

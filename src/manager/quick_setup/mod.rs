@@ -23,6 +23,7 @@ mod run;
 
 pub use answer::{ApiKey, App, Connector, Resource, Setup};
 pub use body::Body;
+pub(crate) use call::look;
 pub use failure::Failure;
 pub(crate) use release::release;
 pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};

@@ -21,6 +21,7 @@ use super::credentials::ServerCredentials;
 use super::environment::Environment;
 use super::mailbox::Mailbox;
 use super::view::MainTunnelView;
+use crate::manager::connection::class_name;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
 use crate::tunnel::client::{Status, Tunnel};
@@ -200,6 +201,12 @@ impl MainTunnel {
             if let Some(mailbox) = mailbox.upgrade() {
                 mailbox.send(Command::MainTunnelIsUp);
             }
+        }));
+        let connections = Arc::clone(&self.environment.connections);
+        let origin = self.key.server.clone();
+        settings.on_failed = Some(Box::new(move |failure, _| {
+            let class = class_name(failure.class);
+            connections.server_is_away(&origin, class, &failure.message);
         }));
         let started = self.environment.tunnels.start(self.key.clone(), settings);
         started.map_err(|error| format!("cannot start it: {error}"))

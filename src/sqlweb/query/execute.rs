@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::job::Job;
+use super::noted::noted;
 use super::statement::{self, RunContext};
 use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
@@ -51,8 +52,22 @@ impl Classified {
     }
 }
 
-/// Runs `job`, handing rows to `sink`.
+/// Runs `job`, handing rows to `sink`, and notes it where statements are noted.
 pub(crate) fn execute(
+    service: &Arc<Service>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    client: &CancelToken,
+) -> Result<Completed, ApiError> {
+    match &service.options.statements {
+        None => execute_unnoted(service, job, sink, client),
+        Some(statements) => noted(statements, job, sink, |sink| {
+            execute_unnoted(service, job, sink, client)
+        }),
+    }
+}
+
+fn execute_unnoted(
     service: &Arc<Service>,
     job: &Job,
     sink: &mut dyn RowSink,

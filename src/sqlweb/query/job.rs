@@ -13,6 +13,8 @@ pub(crate) struct Job {
     pub(crate) query_id: Option<String>,
     /// To whom it belongs.
     pub(crate) owner: Owner,
+    /// The visitor as a log names them.
+    pub(crate) visitor: String,
     /// Who reads its rows: the visitor, or else where the request came from.
     pub(crate) reader: String,
     /// What they use, where that is counted.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 use zeroize::Zeroizing;
 
+use super::failure::Failure;
 use super::timing::{Retries, Timeouts};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
@@ -18,6 +19,10 @@ use crate::tunnel::ws::{DialOptions, Endpoint};
 pub const KEEPALIVE: Duration = Duration::from_secs(25);
 /// The longest pause before another attempt. Default 10 s.
 pub const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Time in which a side that hears nothing of the other gives a connection up: the keep-alive's pause, and 15 s for its
+/// answer. Default 40 s.
+pub const GONE_WITHIN: Duration = Duration::from_secs(40);
 
 /// What a tunnel is made of.
 #[non_exhaustive]
@@ -57,7 +62,13 @@ pub struct Settings {
     pub ssh: ssh::Config,
     /// Called each time that the tunnel is connected, on its own thread: it must not block.
     pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Called instead of a log line each time that an attempt or a connection has failed, on the tunnel's own thread: it
+    /// must not block. `true` where there was a connection.
+    pub on_failed: Option<OnFailed>,
 }
+
+/// Gets a failure, and whether there was a connection until then.
+pub type OnFailed = Box<dyn Fn(&Failure, bool) + Send + Sync>;
 
 impl Settings {
     /// The usual ones, for anybody and any key.
@@ -80,6 +91,7 @@ impl Settings {
             serve: None,
             ssh: ssh::Config::default(),
             on_connected: None,
+            on_failed: None,
         }
     }
 }

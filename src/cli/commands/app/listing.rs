@@ -13,7 +13,7 @@ pub(super) const HEADING: [&str; 8] = [
 ];
 
 /// An application, as the API shows it.
-pub(super) fn row(app: &Value) -> [String; 8] {
+pub(crate) fn row(app: &Value) -> [String; 8] {
     let shown = |pointer: &str| printable(text(app, pointer));
     let (protocol, address) = match app.pointer("/connection/exposed/target") {
         Some(Value::String(target)) => ("/connection/exposed/protocol", printable(target)),

@@ -27,7 +27,9 @@ use crate::cli::failure::Failure;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use select::{apps, changes, is_plain_word, selected};
+pub(crate) use listing::row;
+pub(crate) use select::{apps, find, manager, of_store};
+use select::{changes, is_plain_word, selected};
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

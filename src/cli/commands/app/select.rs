@@ -16,10 +16,10 @@ use crate::manager::server_store::{ServerChange, ServerStore};
 use crate::store::DataDir;
 
 /// An application that the command line means.
-pub(super) struct Selected {
-    pub(super) id: String,
+pub(crate) struct Selected {
+    pub(crate) id: String,
     /// What a user can type to mean it.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// Where applications are changed: at the running manager, else in the stored list.
@@ -102,7 +102,7 @@ impl Changes<'_> {
 }
 
 /// Every application as the API shows it; without a manager all are idle.
-pub(super) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
+pub(crate) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
     if let Some(manager) = manager {
         let answer = manager.call("GET", "/api/apps", None)?;
         return Ok(answer.as_array().cloned().unwrap_or_default());
@@ -119,7 +119,7 @@ pub(super) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Valu
 }
 
 /// The manager, without which nothing can be connected.
-pub(super) fn manager(home: &DataDir) -> Result<Manager, Failure> {
+pub(crate) fn manager(home: &DataDir) -> Result<Manager, Failure> {
     Manager::find(home)?.ok_or_else(|| no_manager(home))
 }
 
@@ -179,7 +179,7 @@ pub(super) fn is_plain_word(text: &str) -> bool {
 }
 
 /// By identifier, or by a name that only one has.
-fn find(apps: &[Value], typed: &str) -> Result<Selected, Failure> {
+pub(crate) fn find(apps: &[Value], typed: &str) -> Result<Selected, Failure> {
     let by_id = apps.iter().find(|app| text(app, "/id") == typed);
     let id = match by_id {
         Some(app) => text(app, "/id").to_owned(),
@@ -221,6 +221,6 @@ fn of_app(app: &Value) -> Selected {
 }
 
 /// The stored list cannot be read or written.
-pub(super) fn of_store(error: app_store::Error) -> Failure {
+pub(crate) fn of_store(error: app_store::Error) -> Failure {
     Failure::operation(error.to_string()).hint_if(error.hint())
 }

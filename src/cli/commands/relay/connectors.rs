@@ -8,6 +8,7 @@ use crate::cli::api_client::{self, Answer, Call};
 use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
+use crate::net::percent::encode;
 use crate::relay::{self, Whereabouts};
 use crate::store::{DataDir, Instance};
 
@@ -41,7 +42,7 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     let (enroll_token, is_saved) = match find(data)? {
         Some(running) => {
-            let path = format!("/api/connectors/{}", encoded(name));
+            let path = format!("/api/connectors/{}", encode(name));
             let done = ask(&running, "DELETE", &path)?;
             let token = done.get("enroll_token").and_then(Value::as_str);
             let token = token.map(|token| Zeroizing::new(token.to_owned()));
@@ -89,7 +90,7 @@ fn not_saved(name: &str) -> Failure {
 pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     let is_back = match find(data)? {
         Some(running) => {
-            let path = format!("/api/revoked/{}", encoded(name));
+            let path = format!("/api/revoked/{}", encode(name));
             let done = ask(&running, "DELETE", &path)?;
             done.get("restored").and_then(Value::as_bool) == Some(true)
         }
@@ -227,20 +228,6 @@ fn rows(connector: &Value) -> Vec<[String; 5]> {
         return vec![row(connector)];
     }
     rows
-}
-
-/// All but the unreserved characters (RFC 3986 §2.3) as `%XX`.
-fn encoded(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    text.bytes()
-        .map(|byte| {
-            if plain(byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        })
-        .collect()
 }
 
 fn of_state(error: &relay::StateError) -> Failure {

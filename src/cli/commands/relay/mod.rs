@@ -10,7 +10,9 @@ use std::net::{SocketAddr, TcpListener};
 
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
-use crate::cli::args::table::relay::{ALLOW, COMMAND, LIST, PRINT_UNIT, REVOKE, VERBOSE};
+use crate::cli::args::table::relay::{
+    ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE, VERBOSE,
+};
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
@@ -34,6 +36,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }),
     ];
     COMMAND.run_with_subcommands(arguments, subcommands, run_parsed)
+}
+
+/// The unit for the user's own manager, and the enrol token that the options give.
+pub(crate) fn user_unit(
+    options: &[String],
+    environment_file: &str,
+) -> Result<(String, Option<String>), Failure> {
+    let parsed = COMMAND.parse(options)?;
+    Settings::read(&parsed)?;
+    let token = parsed.value(&ENROLL_TOKEN);
+    Ok((unit::of_user(&parsed, environment_file), token))
 }
 
 /// The connectors of the relay in the per-user directory, for a shell to complete, and the state of each.

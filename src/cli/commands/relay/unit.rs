@@ -3,8 +3,8 @@
 use super::settings::Settings;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
-    ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL,
-    SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN,
+    PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
@@ -21,8 +21,28 @@ const REPEATED: [&Flag; 9] = [
     &ANSWER_TIMEOUT,
 ];
 
-/// The unit, for flags that have been checked.
-pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
+/// The unit for the user's own manager, with its state where it is without a unit.
+pub(super) fn of_user(parsed: &Parsed, environment_file: &str) -> String {
+    let mut command = command(parsed);
+    if parsed.has(&ALLOW_OTHER_USERS) {
+        command.push(format!("--{}", ALLOW_OTHER_USERS.long));
+    }
+    // The unit has another working directory.
+    let data = parsed.value(&DATA);
+    let data = data.and_then(|data| std::path::absolute(data).ok());
+    command.extend(data.map(|data| format!("--data={}", escaped(&data.to_string_lossy()))));
+    Unit {
+        description: "postern relay",
+        manager: Manager::User,
+        command,
+        environment_file: Some(environment_file),
+        memory: "512M",
+        how: &[],
+    }
+    .text()
+}
+
+fn command(parsed: &Parsed) -> Vec<String> {
     let mut command = vec![program(), "relay".to_owned()];
     for flag in REPEATED {
         for value in parsed.values(flag) {
@@ -32,6 +52,12 @@ pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
     if parsed.has(&SHARED_HOST_PORTS) {
         command.push(format!("--{}", SHARED_HOST_PORTS.long));
     }
+    command
+}
+
+/// The unit, for flags that have been checked.
+pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
+    let mut command = command(parsed);
     // A directory of its own choice would need rights that a unit like this has not.
     command.push("--data=%S/postern-relay".to_owned());
     let mut how = vec![
@@ -49,6 +75,7 @@ pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
             state: "postern-relay",
         },
         command,
+        environment_file: None,
         memory: "512M",
         how: &how,
     }

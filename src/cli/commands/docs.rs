@@ -1,0 +1,88 @@
+//! `postern docs [TOPIC]`: the manual as text, or on the page of the running manager.
+
+mod text;
+
+use crate::cli::args::command::Parsed;
+use crate::cli::args::operations::{DOCS, OPEN};
+use crate::cli::browser;
+use crate::cli::commands::app;
+use crate::cli::failure::{Failure, quoted};
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+use crate::cli::suggest::nearest;
+use crate::http::assets;
+
+/// The page that lists the others.
+const INDEX: &str = "index";
+
+/// Prints a page, or opens it.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    DOCS.run(arguments, show)
+}
+
+/// Every page for a shell to complete, and its title.
+pub(crate) fn names() -> Vec<(String, String)> {
+    let topics = topics().into_iter();
+    topics
+        .map(|topic| (topic.to_owned(), title(topic)))
+        .collect()
+}
+
+fn show(parsed: &Parsed) -> Result<(), Failure> {
+    let topic = parsed.operands().first().map_or(INDEX, String::as_str);
+    if topic != INDEX && !topics().contains(&topic) {
+        return Err(unknown(topic));
+    }
+    if parsed.has(&OPEN) {
+        return open(topic);
+    }
+    if topic == INDEX {
+        let lines = names().into_iter();
+        let lines = lines.map(|(name, title)| format!("  {name:16}{title}\n"));
+        let lines: String = lines.collect();
+        return print(&format!(
+            "Pages of the manual, each with 'postern docs TOPIC':\n{lines}"
+        ));
+    }
+    print(&text::of_html(&page(topic)))
+}
+
+/// On the manager's page: a file of a directory could not load its style.
+fn open(topic: &str) -> Result<(), Failure> {
+    let manager = app::manager(&data_dir()?)?;
+    let path = match topic {
+        INDEX => "docs".to_owned(),
+        topic => format!("docs/{topic}"),
+    };
+    let url = manager.url() + &path;
+    browser::open(&url);
+    print(&format!("{url}\n"))
+}
+
+fn unknown(topic: &str) -> Failure {
+    let near = nearest(topic, topics());
+    let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+    Failure::operation(format!("there is no page {}", quoted(topic)))
+        .hint(guess + "'postern docs' lists them")
+}
+
+/// The names of the pages, but for the list of them.
+fn topics() -> Vec<&'static str> {
+    let pages = assets::names("docs/").filter_map(|name| name.strip_suffix(".html"));
+    pages.filter(|name| *name != INDEX).collect()
+}
+
+fn page(topic: &str) -> String {
+    let html = assets::source(&format!("docs/{topic}.html")).unwrap_or_default();
+    String::from_utf8_lossy(&html).into_owned()
+}
+
+fn title(topic: &str) -> String {
+    let html = page(topic);
+    let title = html
+        .split_once("<h1>")
+        .and_then(|(_, rest)| rest.split_once("</h1>"));
+    title.map_or(String::new(), |(title, _)| {
+        text::of_html(title).trim().to_owned()
+    })
+}

@@ -1,0 +1,232 @@
+//! What is on this machine: the per-user directory and its files, ports, the clock, the plugin.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use super::Finding;
+use crate::cli::manager_client::Manager;
+use crate::cli::port_holder;
+use crate::manager::app::AppConfig;
+use crate::manager::app_store::AppStore;
+use crate::manager::server_store::{ServerList, ServerStore};
+use crate::plugin::Registry;
+use crate::store::time::{parse_rfc3339, rfc3339};
+use crate::store::{CredentialStore, Credentials, DataDir, Error, files_set_aside};
+
+/// Ports that are taken where nothing else is said, and what for.
+const PORTS: [(u16, &str); 3] = [
+    (8181, "the manager's page"),
+    (8180, "sites of the relay on this machine"),
+    (62888, "tunnels of the relay on this machine"),
+];
+/// No clock is behind this one.
+const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
+
+/// What the sealed files hold, and why some could not be read.
+pub(super) struct Files {
+    pub(super) apps: Vec<AppConfig>,
+    pub(super) servers: ServerList,
+    pub(super) credentials: BTreeMap<String, Credentials>,
+    errors: Vec<Error>,
+}
+
+impl Files {
+    pub(super) fn look(home: &DataDir) -> Self {
+        let mut errors = Vec::new();
+        Self {
+            apps: or_note(AppStore::new(home.clone()).look(), &mut errors),
+            servers: or_note(ServerStore::new(home.clone()).look(), &mut errors),
+            credentials: or_note(CredentialStore::new(home.clone()).look(), &mut errors),
+            errors,
+        }
+    }
+}
+
+fn or_note<T: Default>(looked: Result<T, Error>, errors: &mut Vec<Error>) -> T {
+    looked.unwrap_or_else(|error| {
+        errors.push(error);
+        T::default()
+    })
+}
+
+/// Whether it is there, private, and can be written.
+pub(super) fn directory(home: &DataDir) -> Vec<Finding> {
+    const CHECK: &str = "per-user directory";
+    let dir = home.dir().display();
+    match fs::metadata(home.dir()) {
+        Ok(found) if !found.is_dir() => vec![Finding::wrong(
+            CHECK,
+            format!("{dir} is no directory"),
+            "move it away, or set POSTERN_HOME to another directory",
+        )],
+        Ok(found) => vec![match shared(&found) {
+            Some(why) => Finding::wrong(
+                CHECK,
+                format!("{dir}: {why}"),
+                format!("chmod 700 {dir}, or set POSTERN_HOME to another directory"),
+            ),
+            None => writable(home),
+        }],
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            vec![Finding::good(
+                CHECK,
+                format!("{dir}, made at its first use"),
+            )]
+        }
+        Err(error) => vec![Finding::wrong(
+            CHECK,
+            format!("{dir}: {error}"),
+            "set POSTERN_HOME to a directory that you may write in",
+        )],
+    }
+}
+
+#[cfg(unix)]
+fn shared(found: &fs::Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt;
+    let user = rustix::process::geteuid();
+    if found.uid() != user.as_raw() && !user.is_root() {
+        return Some("it belongs to another user");
+    }
+    (found.mode() & 0o022 != 0).then_some("other users can write in it")
+}
+
+#[cfg(not(unix))]
+fn shared(_: &fs::Metadata) -> Option<&'static str> {
+    None
+}
+
+/// Asked without writing.
+fn writable(home: &DataDir) -> Finding {
+    const CHECK: &str = "per-user directory";
+    let dir = home.dir();
+    match rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
+        Ok(()) => Finding::good(CHECK, dir.display().to_string()),
+        Err(error) => Finding::wrong(
+            CHECK,
+            format!(
+                "{} cannot be written: {}",
+                dir.display(),
+                io::Error::from(error)
+            ),
+            "make it writable, or set POSTERN_HOME to another directory",
+        ),
+    }
+}
+
+/// Whether each can be opened, and which were set aside because they could not.
+pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
+    const CHECK: &str = "sealed files";
+    let unreadable = files.errors.iter();
+    let mut findings: Vec<Finding> = unreadable
+        .map(|error| Finding::wrong(CHECK, error.to_string(), error.hint()))
+        .collect();
+    if findings.is_empty() {
+        let (apps, known) = (files.apps.len(), files.credentials.len());
+        let text = format!("open: {apps} applications, credentials for {known} servers");
+        findings.push(Finding::good(CHECK, text));
+    }
+    findings.extend(files_set_aside(home).iter().map(|path| {
+        Finding::note(
+            CHECK,
+            format!("{} was unreadable, and is kept aside", path.display()),
+            "it comes from another machine or is damaged: remove it where it is not needed any more",
+        )
+    }));
+    findings
+}
+
+/// Whether one runs, and where.
+pub(super) fn manager(home: &DataDir) -> Finding {
+    const CHECK: &str = "manager";
+    match Manager::find(home) {
+        Ok(Some(manager)) => Finding::good(
+            CHECK,
+            format!("{} (process {})", manager.url(), manager.pid),
+        ),
+        Ok(None) => Finding::note(CHECK, "it does not run", "'postern start' starts it"),
+        Err(_) => Finding::wrong(
+            CHECK,
+            "run/start.json is damaged",
+            "end 'postern start' and start it again",
+        ),
+    }
+}
+
+/// Who has the ports that are taken by default; nobody, or one of ours, is well.
+pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
+    let manager = Manager::find(home).ok().flatten();
+    let own = manager.map(|manager| format!("(process {})", manager.pid));
+    let of_port = |(port, what): &(u16, &str)| match port_holder::of_loopback(*port) {
+        None => Finding::good("port", format!("{port}, for {what}, is free")),
+        Some(holder) if own.as_ref().is_some_and(|own| holder.ends_with(own)) => {
+            Finding::good("port", format!("{port}, for {what}, is the manager's"))
+        }
+        Some(holder) => {
+            let hint = match *port {
+                8181 => "'postern start PORT' takes another one",
+                _ => {
+                    "the relay on this machine takes other ports then, and addresses change with them"
+                }
+            };
+            Finding::note(
+                "port",
+                format!("{port}, for {what}, is used by {holder}"),
+                hint,
+            )
+        }
+    };
+    PORTS.iter().map(of_port).collect()
+}
+
+/// Whether it can be right at all: the server's tells more.
+pub(super) fn clock() -> Finding {
+    let now = SystemTime::now();
+    let text = rfc3339(now);
+    let least = parse_rfc3339(BUILT_AFTER).unwrap_or(SystemTime::UNIX_EPOCH);
+    if now < least {
+        let hint = "set it: certificates and the end of what is shared go by it";
+        return Finding::wrong("clock", format!("{text} is in the past"), hint);
+    }
+    Finding::good("clock", text)
+}
+
+/// How far the server's clock is from ours.
+pub(super) fn clock_of(server: &str, there: SystemTime) -> Option<Finding> {
+    /// Far more than any call takes.
+    const MOST: Duration = Duration::from_secs(60);
+    let now = SystemTime::now();
+    let apart = now
+        .duration_since(there)
+        .or_else(|_| there.duration_since(now))
+        .ok()?;
+    (apart > MOST).then(|| {
+        let ahead = if now > there { "ahead of" } else { "behind" };
+        let text = format!(
+            "this machine's is {} s {ahead} that of {server}",
+            apart.as_secs()
+        );
+        Finding::wrong(
+            "clock",
+            text,
+            "set it: certificates and the end of what is shared go by it",
+        )
+    })
+}
+
+/// Whether databases can be shared, and whether one is to be.
+pub(super) fn plugin(home: &DataDir, files: &Files) -> Finding {
+    const CHECK: &str = "database plugin";
+    const HINT: &str = "'postern plugin add mysql' makes it available";
+    let is_needed = files.apps.iter().any(|app| app.protocol.is_database());
+    match Registry::new(home.clone()).serves("mysql") {
+        Ok(true) => Finding::good(CHECK, "mysql is added"),
+        Ok(false) if is_needed => {
+            Finding::wrong(CHECK, "mysql is not added, and applications need it", HINT)
+        }
+        Ok(false) => Finding::note(CHECK, "mysql is not added", HINT),
+        Err(error) => Finding::wrong(CHECK, error.to_string(), error.hint()),
+    }
+}

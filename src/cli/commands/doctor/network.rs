@@ -1,0 +1,168 @@
+//! What is elsewhere: servers, their tunnels, and the applications.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Finding;
+use super::here::{Files, clock_of};
+use crate::cli::args::values::{SERVER_VARIABLE, environment};
+use crate::manager::ServerUrl;
+use crate::manager::diagnosis::{
+    ConnectionProblem, QuickSetupLook, look_at_application, look_at_server, look_at_tunnel,
+};
+use crate::store::DataDir;
+
+/// Applications that are asked at a time: each may take 10 s.
+const AT_ONCE: usize = 8;
+
+/// The servers of the list, of the environment and of applications, each once.
+pub(super) fn servers(files: &Files) -> Vec<ServerUrl> {
+    let listed = files.servers.all().map(|(_, server)| server.url.clone());
+    let named = files.apps.iter().filter_map(|app| app.server.clone());
+    let all = listed.chain(environment(SERVER_VARIABLE)).chain(named);
+    // Whether http may be used is not the question here.
+    let all = all.filter_map(|url| ServerUrl::parse(&url, true).ok());
+    let by_origin: BTreeMap<String, ServerUrl> =
+        all.map(|url| (url.origin().to_owned(), url)).collect();
+    by_origin.into_values().collect()
+}
+
+/// The way to one server, step by step as far as it leads.
+pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<Finding> {
+    let look = look_at_server(server);
+    let mut findings = Vec::new();
+    findings.extend(look.addresses.map(|found| match found {
+        Ok(addresses) => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            Finding::good(
+                "DNS",
+                format!("{} is {}", server.host(), addresses.join(", ")),
+            )
+        }
+        Err(error) => Finding::wrong(
+            "DNS",
+            format!("{}: {error}", server.host()),
+            "check the name, and that this machine has a network",
+        ),
+    }));
+    findings.extend(
+        look.connection
+            .map(|connected| connection(server, connected)),
+    );
+    if let Some(Ok(QuickSetupLook {
+        clock: Some(there), ..
+    })) = &look.quick_setup
+    {
+        findings.extend(clock_of(server.host(), *there));
+    }
+    findings.extend(look.quick_setup.map(|found| quick_setup(server, found)));
+    if let Some(credentials) = files.credentials.get(server.origin()) {
+        findings.extend(tunnel(home, server, credentials));
+    }
+    findings
+}
+
+fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> Finding {
+    match connected {
+        Ok(()) if server.origin().starts_with("https") => {
+            Finding::good("TLS", format!("{server}: its certificate is trusted"))
+        }
+        Ok(()) => Finding::good("connection", format!("{server} is reached, without TLS")),
+        Err(ConnectionProblem::Tls(error)) => Finding::wrong(
+            "TLS",
+            format!("{server}: {error}"),
+            "name the authority's certificate in SSL_CERT_FILE where it is one of your own",
+        ),
+        Err(ConnectionProblem::Network(error)) => Finding::wrong(
+            "connection",
+            format!("{server}: {error}"),
+            "check that the server runs, and that no firewall is between",
+        ),
+    }
+}
+
+fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, String>) -> Finding {
+    const CHECK: &str = "quick-setup";
+    const HINT: &str = "check the URL: it is the relay's own, not a site's";
+    match found {
+        Ok(look) if look.is_there => Finding::good(CHECK, format!("{server} takes calls")),
+        Ok(look) => Finding::wrong(CHECK, format!("{server} answers {}", look.status), HINT),
+        Err(error) => Finding::wrong(CHECK, format!("{server}: {error}"), HINT),
+    }
+}
+
+fn tunnel(
+    home: &DataDir,
+    server: &ServerUrl,
+    credentials: &crate::store::Credentials,
+) -> Vec<Finding> {
+    let Some(look) = look_at_tunnel(home, server, credentials) else {
+        return vec![Finding::note(
+            "tunnel port",
+            format!("{server} has assigned none yet"),
+            "it does with the first connect",
+        )];
+    };
+    let address = look.address;
+    let answers = match look.answer {
+        Ok(()) => Finding::good("tunnel port", format!("{address}: a tunnel server answers")),
+        Err(error) => Finding::wrong(
+            "tunnel port",
+            format!("{address}: {error}"),
+            "check that this port is open there; it is another one than the URL's",
+        ),
+    };
+    let key = match look.host_key {
+        Some(fingerprint) => Finding::good(
+            "host key",
+            format!("{address}: {fingerprint} is the known one"),
+        ),
+        None => Finding::note(
+            "host key",
+            format!("{address}: none is known yet"),
+            "the first one that is seen is kept",
+        ),
+    };
+    vec![answers, key]
+}
+
+/// Each application's target, some at a time, in their order.
+pub(super) fn applications(files: &Files) -> Vec<Finding> {
+    let apps = &files.apps;
+    let next = AtomicUsize::new(0);
+    let ask = || {
+        let mut answers = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            match apps.get(number) {
+                Some(app) => answers.push((number, look_at_application(app))),
+                None => return answers,
+            }
+        }
+    };
+    // They end with the last answer, which this waits for.
+    let mut answers: Vec<_> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..AT_ONCE.min(apps.len()))
+            .map(|_| scope.spawn(ask))
+            .collect();
+        let joined = asking.into_iter().filter_map(|thread| thread.join().ok());
+        joined.flatten().collect()
+    });
+    answers.sort_by_key(|(number, _)| *number);
+    let pairs = apps.iter().zip(answers);
+    let finding =
+        |(app, (_, answer)): (&crate::manager::app::AppConfig, (usize, Result<(), String>))| {
+            match answer {
+                Ok(()) => Finding::good(
+                    "application",
+                    format!("{}: {} answers", app.name, app.address()),
+                ),
+                Err(error) => Finding::wrong(
+                    "application",
+                    format!("{}: {error}", app.name),
+                    "start it, or correct its address: 'postern app list' shows them",
+                ),
+            }
+        };
+    pairs.map(finding).collect()
+}

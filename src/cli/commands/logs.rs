@@ -1,0 +1,158 @@
+//! `postern logs`: who was at an application, as the running manager remembers it.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::app;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::operations::{FOLLOW, LOGS};
+use crate::cli::args::table::JSON;
+use crate::cli::failure::{Failure, printable};
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+use crate::manager::protocol::Protocol;
+use crate::store::DataDir;
+
+/// Pause between two questions. 2 s, as an open panel of the page asks.
+const POLL: Duration = Duration::from_secs(2);
+
+/// Prints what is there, and with `--follow` what comes.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    LOGS.run(arguments, show)
+}
+
+fn show(parsed: &Parsed) -> Result<(), Failure> {
+    let home = data_dir()?;
+    let manager = app::manager(&home)?;
+    let only = parsed.operands().first();
+    let only = only
+        .map(|typed| app::find(&app::apps(&home, Some(&manager))?, typed))
+        .transpose()?
+        .map(|app| app.id);
+    let mut reader = Reader {
+        home,
+        manager,
+        only,
+        is_json: parsed.has(&JSON),
+        seen: BTreeMap::new(),
+    };
+    print(&reader.news()?)?;
+    if !parsed.has(&FOLLOW) {
+        return reader.explain_silence();
+    }
+    loop {
+        std::thread::sleep(POLL);
+        print(&reader.news()?)?;
+    }
+}
+
+/// What was printed of each application, and how.
+struct Reader {
+    home: DataDir,
+    manager: Manager,
+    /// The identifier of the one that is asked for.
+    only: Option<String>,
+    is_json: bool,
+    /// By identifier, the number of the last entry.
+    seen: BTreeMap<String, u64>,
+}
+
+impl Reader {
+    /// The lines of all that came since the last call, by time.
+    fn news(&mut self) -> Result<String, Failure> {
+        let mut entries = Vec::new();
+        for app in app::apps(&self.home, Some(&self.manager))? {
+            let id = text(&app, "/id").to_owned();
+            match &self.only {
+                Some(only) if *only == id => entries.extend(self.news_of(&app, &id)?),
+                Some(_) => {}
+                // One of many may be gone by now.
+                None => entries.extend(self.news_of(&app, &id).unwrap_or_default()),
+            }
+        }
+        entries.sort_by(|one, other| text(one, "/time").cmp(text(other, "/time")));
+        Ok(entries.iter().map(|entry| self.line(entry)).collect())
+    }
+
+    fn news_of(&mut self, app: &Value, id: &str) -> Result<Vec<Value>, Failure> {
+        let is_database =
+            Protocol::named(text(app, "/protocol")).is_some_and(Protocol::is_database);
+        let what = if is_database {
+            "statements"
+        } else {
+            "requests"
+        };
+        let after = self.seen.get(id).copied().unwrap_or_default();
+        let path = |after: u64| format!("/api/apps/{id}/{what}?after={after}");
+        let mut data = self.manager.call("GET", &path(after), None)?;
+        let last_of = |data: &Value| data.get("last").and_then(Value::as_u64).unwrap_or_default();
+        if last_of(&data) < after {
+            // It was counted afresh: another manager, or another application of that name.
+            data = self.manager.call("GET", &path(0), None)?;
+        }
+        self.seen.insert(id.to_owned(), last_of(&data));
+        let entries = data.get(what).and_then(Value::as_array);
+        let with_name = |entry: &Value| {
+            let mut entry = entry.clone();
+            if let Some(members) = entry.as_object_mut() {
+                members.insert("app".to_owned(), text(app, "/name").into());
+            }
+            entry
+        };
+        Ok(entries.into_iter().flatten().map(with_name).collect())
+    }
+
+    fn line(&self, entry: &Value) -> String {
+        if self.is_json {
+            return format!("{entry}\n");
+        }
+        let is_request = entry.get("path").is_some();
+        let members: &[&str] = if is_request {
+            &[
+                "time", "app", "source", "status", "ms", "bytes", "method", "path",
+            ]
+        } else {
+            &[
+                "time", "app", "visitor", "verdict", "ms", "rows", "kind", "sql",
+            ]
+        };
+        let cells = members.iter().map(|name| cell(entry, name));
+        if std::io::stdout().is_terminal() {
+            let padded = cells
+                .zip(WIDTHS)
+                .map(|(cell, width)| format!("{cell:width$}"));
+            return padded.collect::<Vec<_>>().join(" ").trim_end().to_owned() + "\n";
+        }
+        cells.collect::<Vec<_>>().join("\t") + "\n"
+    }
+
+    /// Where nothing was printed, why that may be.
+    fn explain_silence(&self) -> Result<(), Failure> {
+        if self.is_json || self.seen.values().any(|last| *last > 0) {
+            return Ok(());
+        }
+        print("Nobody was here since 'postern start' began.\n")
+    }
+}
+
+/// Of the columns on a terminal, in characters; what is longer pushes the rest.
+const WIDTHS: [usize; 8] = [20, 12, 15, 8, 7, 8, 6, 0];
+
+fn cell(entry: &Value, name: &str) -> String {
+    let with_unit = |value: &Value| match name {
+        "ms" => format!("{value} ms"),
+        "bytes" => format!("{value} B"),
+        _ => value.to_string(),
+    };
+    match entry.get(name) {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => printable(text),
+        // A program wants the number alone.
+        Some(number) if std::io::stdout().is_terminal() => with_unit(number),
+        Some(number) => number.to_string(),
+    }
+}

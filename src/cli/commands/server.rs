@@ -1,0 +1,214 @@
+//! `postern server list|add|remove|default`: the relays that this user knows.
+//!
+//! Where a `postern start` runs on the directory, it is asked; where none does, the sealed list is read and changed.
+
+use serde_json::{Map, Value, json};
+use zeroize::Zeroizing;
+
+use super::app;
+use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::operations::server::{
+    ADD, DEFAULT, DEFAULT_FLAG, ENROLL_TOKEN, GROUP, LABEL, LIST, REMOVE,
+};
+use crate::cli::args::table::JSON;
+use crate::cli::args::values::{TOKEN_VARIABLE, environment};
+use crate::cli::columns::print_table;
+use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+use crate::manager::ServerUrl;
+use crate::manager::app_store::AppStore;
+use crate::manager::server_store::{self, KnownServer, ServerChange, ServerStore};
+use crate::net::percent::encode;
+use crate::store::DataDir;
+
+/// Runs the subcommand that the first argument names.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    GROUP.run_subcommand(
+        arguments,
+        &[
+            (&LIST, list),
+            (&ADD, add),
+            (&REMOVE, remove),
+            (&DEFAULT, make_default),
+        ],
+    )
+}
+
+/// The known servers' URLs, for a shell to complete, and their labels.
+pub(crate) fn names() -> Vec<(String, String)> {
+    let servers = data_dir()
+        .and_then(|home| servers(&home))
+        .unwrap_or_default();
+    let named = servers
+        .iter()
+        .map(|server| (text(server, "/url"), text(server, "/label")));
+    named
+        .map(|(url, label)| (url.to_owned(), label.to_owned()))
+        .collect()
+}
+
+fn list(parsed: &Parsed) -> Result<(), Failure> {
+    let servers = servers(&data_dir()?)?;
+    if parsed.has(&JSON) {
+        return print(&format!("{:#}\n", Value::from(servers)));
+    }
+    if servers.is_empty() {
+        return print("No servers are known. 'postern server add URL' adds one.\n");
+    }
+    let rows: Vec<[String; 6]> = servers.iter().map(row).collect();
+    print_table(
+        ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
+        &rows,
+    )
+}
+
+/// Every server as the API shows it; without a manager nothing is said of their state.
+pub(crate) fn servers(home: &DataDir) -> Result<Vec<Value>, Failure> {
+    if let Some(manager) = Manager::find(home)? {
+        let answer = manager.call("GET", "/api/servers", None)?;
+        return Ok(answer.as_array().cloned().unwrap_or_default());
+    }
+    let list = ServerStore::new(home.clone()).read()?;
+    let apps = AppStore::new(home.clone()).list().unwrap_or_default();
+    let shown = list.all().map(|(origin, server)| {
+        let leads_there =
+            |url: &String| ServerUrl::parse(url, true).is_ok_and(|url| url.origin() == origin);
+        let users = apps
+            .iter()
+            .filter(|app| app.server.as_ref().is_some_and(leads_there));
+        let users: Vec<&String> = users.map(|app| &app.name).collect();
+        shown(server, list.is_default(origin), &json!(users))
+    });
+    Ok(shown.collect())
+}
+
+fn shown(server: &KnownServer, is_default: bool, applications: &Value) -> Value {
+    json!({"url": server.url, "label": server.label, "default": is_default,
+        "has_enroll_token": server.enroll_token.is_some(), "applications": applications})
+}
+
+fn row(server: &Value) -> [String; 6] {
+    let is = |name: &str| server.get(name).and_then(Value::as_bool) == Some(true);
+    let mark = |holds: bool, word: &str| if holds { word } else { "-" }.to_owned();
+    let shown = |pointer: &str| match text(server, pointer) {
+        "" => "-".to_owned(),
+        text => printable(text),
+    };
+    let applications = server.get("applications").and_then(Value::as_array);
+    let count = applications.map_or(0, Vec::len);
+    [
+        mark(is("default"), "default"),
+        shown("/url"),
+        shown("/status"),
+        count.to_string(),
+        mark(is("has_enroll_token"), "kept"),
+        shown("/label"),
+    ]
+}
+
+fn add(parsed: &Parsed) -> Result<(), Failure> {
+    let token = parsed
+        .value(&ENROLL_TOKEN)
+        .or_else(|| environment(TOKEN_VARIABLE));
+    let change = Change {
+        label: parsed.value(&LABEL),
+        token: token.map(Zeroizing::new),
+        is_default: parsed.has(&DEFAULT_FLAG),
+    };
+    let server = change_server(&ADD, parsed.operand(), change)?;
+    if parsed.has(&JSON) {
+        return print(&format!("{server:#}\n"));
+    }
+    let url = printable(text(&server, "/url"));
+    print(&match server.get("default").and_then(Value::as_bool) {
+        Some(true) => format!("{url} is known, and what 'postern start' uses\n"),
+        _ => {
+            format!("{url} is known; 'postern server default {url}' lets 'postern start' use it\n")
+        }
+    })
+}
+
+fn make_default(parsed: &Parsed) -> Result<(), Failure> {
+    let change = Change {
+        is_default: true,
+        ..Change::default()
+    };
+    let server = change_server(&DEFAULT, parsed.operand(), change)?;
+    print(&format!(
+        "'postern start' uses {} where no --server is given; applications that were connected through another stay there\n",
+        printable(text(&server, "/url"))
+    ))
+}
+
+/// What is to be kept of a server; none stays as it is.
+#[derive(Default)]
+struct Change {
+    label: Option<String>,
+    token: Option<Zeroizing<String>>,
+    is_default: bool,
+}
+
+/// Makes the change, and answers the server.
+fn change_server(command: &Command, typed: &str, change: Change) -> Result<Value, Failure> {
+    let home = data_dir()?;
+    // Whether it may be reached without TLS is for the start to say.
+    let url = ServerUrl::parse(typed, true).map_err(|why| command.usage(why))?;
+    let is_default = change.is_default.then_some(true);
+    if let Some(manager) = Manager::find(&home)? {
+        let mut body = Map::new();
+        body.insert("url".to_owned(), url.to_string().into());
+        let texts = [
+            ("label", change.label),
+            ("enroll_token", change.token.map(|token| token.to_string())),
+        ];
+        let given = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((name.to_owned(), text?.into())));
+        body.extend(given);
+        body.extend(is_default.map(|value| ("default".to_owned(), value.into())));
+        return manager.call("POST", "/api/servers", Some(&Value::Object(body)));
+    }
+    let change = ServerChange {
+        label: change.label.map(Some),
+        enroll_token: change.token.map(Some),
+        default: is_default,
+    };
+    let store = ServerStore::new(home);
+    let (server, _) = store.put(&url, change).map_err(of_store)?;
+    let is_default = store.read()?.is_default(url.origin());
+    Ok(shown(&server, is_default, &json!([])))
+}
+
+fn remove(parsed: &Parsed) -> Result<(), Failure> {
+    let home = data_dir()?;
+    let typed = parsed.operand();
+    let url = ServerUrl::parse(typed, true).map_err(|why| REMOVE.usage(why))?;
+    match Manager::find(&home)? {
+        Some(manager) => {
+            let path = format!("/api/servers?url={}", encode(&url.to_string()));
+            manager.call("DELETE", &path, None)?;
+        }
+        None => {
+            let apps = AppStore::new(home.clone()).list();
+            let apps = apps.map_err(app::of_store)?;
+            let store = ServerStore::new(home);
+            if !store.remove(url.origin(), &apps).map_err(of_store)? {
+                let message = format!("{} is not in the list", quoted(typed));
+                return Err(
+                    Failure::operation(message).hint("'postern server list' shows what is there")
+                );
+            }
+        }
+    }
+    print(&format!("{url} is forgotten\n"))
+}
+
+fn of_store(error: server_store::Error) -> Failure {
+    let failure = Failure::operation(error.to_string()).hint_if(error.hint());
+    match error {
+        server_store::Error::Full => failure.exit_status(crate::cli::failure::OVER_LIMIT),
+        _ => failure,
+    }
+}

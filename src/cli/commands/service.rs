@@ -1,0 +1,257 @@
+//! `postern service install|remove|status [start|relay]`: a unit of systemd's user manager.
+
+mod files;
+
+use std::process::{Command as Process, Stdio};
+
+use serde_json::json;
+
+use super::{relay, start};
+use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::operations::service::{GROUP, INSTALL, REMOVE, STATUS};
+use crate::cli::args::table;
+use crate::cli::args::table::JSON;
+use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
+use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::manager_client::Manager;
+use crate::cli::output::print;
+use crate::cli::serve::data_dir;
+use files::Files;
+
+/// What gives the unit for options, and the enrol token among them.
+type UserUnit = fn(&[String], &str) -> Result<(String, Option<String>), Failure>;
+
+/// What a unit can run.
+struct Service {
+    word: &'static str,
+    unit: &'static str,
+    /// The command that it runs, whose variables it keeps.
+    command: &'static Command,
+    user_unit: UserUnit,
+}
+
+static SERVICES: [Service; 2] = [
+    Service {
+        word: "start",
+        unit: "postern.service",
+        command: &table::start::COMMAND,
+        user_unit: start::user_unit,
+    },
+    Service {
+        word: "relay",
+        unit: "postern-relay.service",
+        command: &table::relay::COMMAND,
+        user_unit: relay::user_unit,
+    },
+];
+
+/// Runs the subcommand that the first argument names.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    GROUP.run_subcommand(
+        arguments,
+        &[(&INSTALL, install), (&REMOVE, remove), (&STATUS, status)],
+    )
+}
+
+/// The service that the first operand names, and what follows it. Without one it is `start`.
+fn named<'a>(
+    command: &Command,
+    parsed: &'a Parsed,
+) -> Result<(&'static Service, &'a [String]), Failure> {
+    let operands = parsed.operands();
+    let of_word = |word: &String| SERVICES.iter().find(|service| service.word == word);
+    let [first, ..] = &SERVICES;
+    match operands.split_first() {
+        None => Ok((first, &[])),
+        Some((word, _)) if word.starts_with('-') => Ok((first, operands)),
+        Some((word, rest)) => match of_word(word) {
+            Some(service) => Ok((service, rest)),
+            None => Err(command.usage(format!(
+                "{} is no service: give start or relay",
+                quoted(word)
+            ))),
+        },
+    }
+}
+
+fn install(parsed: &Parsed) -> Result<(), Failure> {
+    let (service, options) = named(&INSTALL, parsed)?;
+    let files = Files::of(service.unit)?;
+    let (unit, token) = (service.user_unit)(options, &files.environment_path()?)?;
+    if service.word == "start" && !files.is_installed() {
+        refuse_running()?;
+    }
+    let variables = variables(service, token)?;
+    let changed = files.install(&unit, &variables)?;
+    print(&format!(
+        "{} {}\n",
+        if changed { "Wrote" } else { "Unchanged:" },
+        files.unit_path().display()
+    ))?;
+    if !variables.is_empty() {
+        let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
+        let path = files.environment_path()?;
+        print(&format!(
+            "Wrote {path}, for you alone: {}\n",
+            names.join(", ")
+        ))?;
+    }
+    let after = |failure: Failure| {
+        failure.hint(format!(
+            "once that is mended: systemctl --user daemon-reload && systemctl --user enable --now {}",
+            service.unit
+        ))
+    };
+    systemctl(&["daemon-reload"]).map_err(after)?;
+    systemctl(&["enable", "--quiet", service.unit]).map_err(after)?;
+    // One that runs already takes up what is new.
+    systemctl(&["restart", service.unit]).map_err(after)?;
+    print(&format!(
+        "{} is enabled and started\n{}",
+        service.unit,
+        lingering()
+    ))
+}
+
+/// The service could not start beside it.
+fn refuse_running() -> Result<(), Failure> {
+    match Manager::find(&data_dir()?)? {
+        None => Ok(()),
+        Some(manager) => Err(Failure::operation(format!(
+            "'postern start' runs already (process {}): the service could not start beside it",
+            manager.pid
+        ))
+        .hint("end that one first, with Ctrl-C where it runs")),
+    }
+}
+
+/// What the service is to have of this environment: it gets no other. What is on its command line is left out.
+fn variables(
+    service: &Service,
+    token: Option<String>,
+) -> Result<Vec<(&'static str, String)>, Failure> {
+    let names = service
+        .command
+        .environment
+        .iter()
+        .map(|variable| variable.name);
+    let value = |name: &str| match name {
+        SERVER_VARIABLE => None,
+        TOKEN_VARIABLE => token.clone().or_else(|| environment(name)),
+        _ => environment(name),
+    };
+    let found: Vec<(&str, String)> = names
+        .filter_map(|name| Some((name, value(name)?)))
+        .collect();
+    match found
+        .iter()
+        .find(|(_, value)| value.chars().any(char::is_control))
+    {
+        Some((name, _)) => Err(Failure::operation(format!(
+            "{name} holds a control character, which a file of variables cannot hold"
+        ))),
+        None => Ok(found),
+    }
+}
+
+/// Whether the service outlives the login, and what makes it.
+fn lingering() -> &'static str {
+    let lingers = Process::new("loginctl")
+        .args([
+            "show-user",
+            "--property=Linger",
+            "--value",
+            &rustix::process::geteuid().as_raw().to_string(),
+        ])
+        .stderr(Stdio::null())
+        .output();
+    match lingers {
+        Ok(said) if said.stdout.starts_with(b"yes") => {
+            "It runs from boot on, also without a login.\n"
+        }
+        _ => {
+            "It runs while you are logged in. So that it runs from boot on: loginctl enable-linger\n"
+        }
+    }
+}
+
+fn remove(parsed: &Parsed) -> Result<(), Failure> {
+    let (service, _) = named(&REMOVE, parsed)?;
+    let files = Files::of(service.unit)?;
+    if !files.is_installed() {
+        return print(&format!("{} is not installed\n", service.unit));
+    }
+    files.check_ours()?;
+    let disabled = systemctl(&["disable", "--quiet", "--now", service.unit]);
+    files.remove()?;
+    disabled?;
+    systemctl(&["daemon-reload"])?;
+    print(&format!(
+        "{} is stopped, disabled and removed\n",
+        service.unit
+    ))
+}
+
+fn status(parsed: &Parsed) -> Result<(), Failure> {
+    let (service, _) = named(&STATUS, parsed)?;
+    let files = Files::of(service.unit)?;
+    let is_installed = files.is_installed();
+    let told = |what: &str| match is_installed {
+        true => systemctl_says(what, service.unit),
+        false => String::new(),
+    };
+    let (enabled, active) = (told("is-enabled"), told("is-active"));
+    if parsed.has(&JSON) {
+        let shown = json!({"unit": service.unit, "file": files.unit_path(), "installed": is_installed,
+            "enabled": enabled, "active": active});
+        print(&format!("{shown:#}\n"))?;
+    } else if is_installed {
+        let path = files.unit_path().display();
+        print(&format!("{}: {enabled}, {active} ({path})\n", service.unit))?;
+    }
+    if active == "active" {
+        return Ok(());
+    }
+    let (state, hint) = if is_installed {
+        (
+            "does not run",
+            format!("systemctl --user status {} says why", service.unit),
+        )
+    } else {
+        (
+            "is not installed",
+            format!("'postern service install {}' installs it", service.word),
+        )
+    };
+    Err(Failure::operation(format!("{} {state}", service.unit)).hint(hint))
+}
+
+/// The one word that it answers; `unknown` where it answers none.
+fn systemctl_says(what: &str, unit: &str) -> String {
+    let output = Process::new("systemctl")
+        .args(["--user", what, unit])
+        .stderr(Stdio::null())
+        .output();
+    let said = output.map(|output| printable(String::from_utf8_lossy(&output.stdout).trim()));
+    said.ok()
+        .filter(|said| !said.is_empty())
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn systemctl(arguments: &[&str]) -> Result<(), Failure> {
+    let output = Process::new("systemctl")
+        .arg("--user")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let what = format!("systemctl --user {}", arguments.join(" "));
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(Failure::operation(format!("'{what}' failed: {}", printable(said.trim()))))
+        }
+        Err(error) => Err(Failure::operation(format!("cannot run '{what}': {error}"))
+            .hint("this needs systemd; elsewhere let your own supervisor run 'postern start --no-open'")),
+    }
+}

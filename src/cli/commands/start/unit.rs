@@ -1,0 +1,55 @@
+//! The unit of `postern start` for systemd's user manager.
+
+use super::Settings;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::start::{ALLOW_HOST, ALLOW_OTHER_USERS, INSECURE};
+use crate::cli::systemd::{Manager, Unit, escaped, program};
+use crate::manager::ServerUrl;
+
+const HOW: [&str; 4] = [
+    "Put this in ~/.config/systemd/user/postern.service ('postern service install' does it), then:",
+    "  systemctl --user daemon-reload && systemctl --user enable --now postern",
+    "So that it runs without a login: loginctl enable-linger",
+    "An enrol token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
+];
+
+/// The unit, with a file of variables or with advice on how to put it in place. The enrol token is a secret and belongs in
+/// a file of the user's.
+pub(super) fn of_user(
+    settings: &Settings,
+    parsed: &Parsed,
+    environment_file: Option<&str>,
+) -> String {
+    let mut command = vec![
+        program(),
+        "start".to_owned(),
+        settings.port.to_string(),
+        "--no-open".to_owned(),
+    ];
+    let server = settings.server.as_ref().map(ServerUrl::to_string);
+    let named = server.iter().map(|server| ("server", server));
+    let hosts = parsed.values(&ALLOW_HOST);
+    let hosts = hosts.iter().map(|host| ("allow-host", host));
+    for (flag, value) in named.chain(hosts) {
+        command.push(format!("--{flag}={}", escaped(value)));
+    }
+    for flag in [INSECURE, ALLOW_OTHER_USERS]
+        .iter()
+        .filter(|flag| parsed.has(flag))
+    {
+        command.push(format!("--{}", flag.long));
+    }
+    Unit {
+        description: "postern",
+        manager: Manager::User,
+        command,
+        environment_file,
+        memory: "512M",
+        how: if environment_file.is_some() {
+            &[]
+        } else {
+            &HOW
+        },
+    }
+    .text()
+}

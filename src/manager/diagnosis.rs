@@ -1,0 +1,127 @@
+//! What `postern doctor` asks of the network: a look, which changes nothing here and nothing there.
+
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
+
+use super::app::AppConfig;
+use super::connection::answers;
+use super::quick_setup;
+use super::remote::Connector;
+use super::server_url::ServerUrl;
+use crate::net::resolve::resolve;
+use crate::store::{Credentials, DataDir};
+use crate::tunnel::known_servers::KnownServers;
+use crate::tunnel::ws::{Cancel, DialError, DialOptions, Endpoint, dial, environment_proxy};
+
+/// Time for the answer to one call.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// What was found of a remote server. What comes after a failure was not asked.
+pub struct ServerLook {
+    /// The addresses of its name; none behind a proxy, which asks for itself.
+    pub addresses: Option<Result<Vec<IpAddr>, String>>,
+    /// The connection to it, TLS with it.
+    pub connection: Option<Result<(), ConnectionProblem>>,
+    /// What answers where quick-setup calls go.
+    pub quick_setup: Option<Result<QuickSetupLook, String>>,
+}
+
+/// Why there is no connection.
+pub enum ConnectionProblem {
+    /// It is not reached.
+    Network(String),
+    /// TLS, or its certificate.
+    Tls(String),
+}
+
+/// What answers where quick-setup calls go.
+pub struct QuickSetupLook {
+    /// Whether it is what takes such calls: a server that does refuses a GET alone.
+    pub is_there: bool,
+    /// The status of the answer.
+    pub status: u16,
+    /// The server's clock.
+    pub clock: Option<SystemTime>,
+}
+
+/// The tunnel server that a remote server has assigned.
+pub struct TunnelLook {
+    /// `host:port`.
+    pub address: String,
+    /// Whether a tunnel server answers there.
+    pub answer: Result<(), String>,
+    /// The fingerprint of the host key that it is known by.
+    pub host_key: Option<String>,
+}
+
+/// Looks at a server. It waits for the network.
+pub fn look_at_server(server: &ServerUrl) -> ServerLook {
+    let mut look = ServerLook {
+        addresses: None,
+        connection: None,
+        quick_setup: None,
+    };
+    let endpoint = server.endpoint();
+    if matches!(environment_proxy(endpoint), Ok(None)) {
+        let found = resolve(&endpoint.host, endpoint.port);
+        let found = found.map_err(|error| error.to_string());
+        let found = found.map(|all| all.iter().map(std::net::SocketAddr::ip).collect());
+        let is_known = Result::is_ok(&found);
+        look.addresses = Some(found);
+        if !is_known {
+            return look;
+        }
+    }
+    let connection = connect(endpoint);
+    let is_connected = connection.is_ok();
+    look.connection = Some(connection);
+    if is_connected {
+        look.quick_setup =
+            Some(
+                quick_setup::look(server, ANSWER_WITHIN).map(|look| QuickSetupLook {
+                    is_there: look.is_there,
+                    status: look.status,
+                    clock: look.clock,
+                }),
+            );
+    }
+    look
+}
+
+/// A server that refuses the upgrade was reached.
+fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
+    match dial(endpoint, &DialOptions::default(), &Cancel::new()) {
+        Ok(_) | Err(DialError::NotATunnelServer { .. } | DialError::BadUpgrade(_)) => Ok(()),
+        Err(error @ (DialError::Certificate { .. } | DialError::Tls(_))) => {
+            Err(ConnectionProblem::Tls(error.to_string()))
+        }
+        Err(error) => Err(ConnectionProblem::Network(error.to_string())),
+    }
+}
+
+/// Looks at the tunnel server that `server` has assigned; none where it has assigned none yet. No password is sent.
+pub fn look_at_tunnel(
+    home: &DataDir,
+    server: &ServerUrl,
+    credentials: &Credentials,
+) -> Option<TunnelLook> {
+    let connector = Connector::of(server.origin(), credentials)?;
+    let endpoint = connector.endpoint().ok()?;
+    let options = DialOptions {
+        innermost: Some(connector.server_class),
+        ..DialOptions::default()
+    };
+    let answer = dial(&endpoint, &options, &Cancel::new());
+    let known = KnownServers::new(home.clone()).told_by(server.origin());
+    Some(TunnelLook {
+        address: endpoint.authority(),
+        answer: answer.map(drop).map_err(|error| error.to_string()),
+        host_key: known.fingerprint(&endpoint.authority()),
+    })
+}
+
+/// Whether an application answers: by one connection, and where HTTP is spoken by `HEAD /`. A database is not signed in
+/// to.
+pub fn look_at_application(app: &AppConfig) -> Result<(), String> {
+    answers(app)
+}
