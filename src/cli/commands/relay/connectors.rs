@@ -149,6 +149,7 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
         code,
         message,
         data,
+        ..
     } = api_client::call(running.address, &call).map_err(|error| {
         Failure::operation(format!(
             "the relay at {} does not answer: {error}",
