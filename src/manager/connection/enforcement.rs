@@ -24,6 +24,8 @@ pub(crate) struct Enforcement {
     pub(crate) auth_url: String,
     /// Who signed in when this was another number is signed in no more.
     pub(crate) generation: u64,
+    /// Whether it is a relay of ours that visitors come by, which says truly where from.
+    pub(crate) says_origins: bool,
 }
 
 impl Enforcement {
@@ -43,6 +45,7 @@ impl Enforcement {
             asks_here: false,
             auth_url: String::new(),
             generation: app.signed_out,
+            says_origins: setup.is_of_relay(),
         };
         if !app.invisible {
             return Ok(nothing);

@@ -1,6 +1,7 @@
 //! One connect sequence: from the call to the remote server to the tunnel that is up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, select};
@@ -22,7 +23,7 @@ use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
-use crate::tunnel::client::{Status, Tunnel};
+use crate::tunnel::client::{Settings, Status, Tunnel};
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
 
@@ -155,7 +156,7 @@ impl ConnectionWork<'_> {
         }
         let client = match held.web_client.take() {
             Some(running) => running,
-            None => WebClient::start(self.core, &self.app, self.record.stopped())?,
+            None => WebClient::start(self.core, &self.app, self.record)?,
         };
         self.record.offers(client.local_url());
         let address = client.address();
@@ -231,6 +232,7 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
+        settings.max_streams = self.app.sharing.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
@@ -246,6 +248,7 @@ impl ConnectionWork<'_> {
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
+        self.watch_failures(&mut settings, origin);
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
@@ -254,6 +257,37 @@ impl ConnectionWork<'_> {
             key,
         });
         Ok(tunnel)
+    }
+
+    /// Of its tunnel alone it is told where the main tunnel stands; else that is told, once for all. One that is up shows
+    /// that the server is there.
+    fn watch_failures(&self, settings: &mut Settings, origin: &str) {
+        let is_told = Arc::new(AtomicBool::new(false));
+        let (was_told, name, server) = (
+            Arc::clone(&is_told),
+            self.app.name.clone(),
+            origin.to_owned(),
+        );
+        let tunnels = Arc::clone(&self.core.tunnels);
+        settings.on_failed = Some(Box::new(move |failure, was_connected| {
+            // After a loss the main tunnel's may not be noticed yet.
+            let is_its_own = !was_connected && tunnels.is_main_connected(&server);
+            if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
+                log::warn!("'{name}': {failure}; it is tried again");
+            }
+        }));
+        let (name, server) = (self.app.name.clone(), origin.to_owned());
+        let (tunnels, connections) = (
+            Arc::clone(&self.core.tunnels),
+            Arc::clone(&self.core.connections),
+        );
+        settings.on_connected = Some(Box::new(move || {
+            if was_told.swap(false, Ordering::Relaxed) {
+                log::warn!("'{name}': connected again");
+            }
+            tunnels.wake_main(&server);
+            connections.server_answers(&server);
+        }));
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.
@@ -266,12 +300,12 @@ impl ConnectionWork<'_> {
     ) -> HealthWatch {
         match held.web_client.as_ref().map(WebClient::sign_in) {
             Some((sign_in, missed)) => {
-                HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
+                HealthWatch::begin(&self.app.name, Probe::Database(sign_in), missed, !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
                 let probe = Probe::of(&self.app, names, may_dial);
-                HealthWatch::begin(&self.app.id, probe, missed, false)
+                HealthWatch::begin(&self.app.name, probe, missed, false)
             }
         }
     }
