@@ -123,6 +123,9 @@ pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
         (_, Some(rustls::Error::InvalidMessage(_))) => {
             "It does not speak TLS: share it as http.".to_owned()
         }
+        (_, Some(rustls::Error::AlertReceived(_))) => {
+            "It refuses TLS under the name that it is asked by.".to_owned()
+        }
         (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
             format!("The connection to it failed: {error}.")
         }
