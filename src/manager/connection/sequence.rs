@@ -57,6 +57,13 @@ impl HeldResources {
         self.setup = Some(setup);
     }
 
+    /// The application's end is another now.
+    pub(super) fn ends_at(&self, expires: Option<&str>) {
+        if let Some(client) = &self.web_client {
+            client.ends_at(expires);
+        }
+    }
+
     /// Visitors of this site are let in as is decided.
     pub(super) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
         if let Some(client) = &mut self.web_client {
