@@ -221,9 +221,9 @@ fn begin(core: &Arc<AppState>) {
         if !app.autoconnect || core.expiries.is_over(&app) {
             continue;
         }
-        let id = app.id.clone();
+        let name = app.name.clone();
         if let Err(refused) = connection::begin(core, app) {
-            log::warn!("application {id} is not connected at the start: {refused}");
+            log::warn!("application '{name}' is not connected at the start: {refused}");
         }
     }
 }
@@ -269,10 +269,56 @@ fn begin_main_tunnel(
     }
 }
 
+/// Whether a remote server is reached, as its main tunnel shows.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Nothing was set up with it: the first connect asks it.
+    NotAsked,
+    /// It is being asked.
+    Asking,
+    /// Its main tunnel is connected.
+    Reached,
+    /// It is not, for this reason.
+    Failing(String),
+}
+
 impl Running {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.server.addr()
+    }
+
+    /// The server of applications that name none, and whether it is reached; none where there is no server.
+    pub fn server(&self) -> Option<(ServerUrl, Reach)> {
+        let server = self.core.choice.now().ok()?.default().ok()??;
+        let all = self.core.servers.all();
+        let remote = all.iter().find(|remote| remote.origin() == server.origin());
+        let main = remote.and_then(|remote| {
+            let snapshot = remote.snapshot();
+            let main = snapshot.main.as_ref()?;
+            Some(main.to_json(server.origin()))
+        });
+        let text = |name: &str| {
+            let main = main.as_ref()?;
+            main.get(name)?.as_str().map(str::to_owned)
+        };
+        let error = text("error").filter(|error| !error.is_empty());
+        let reach = match (text("status").as_deref(), error) {
+            (None, _) => Reach::NotAsked,
+            (Some("connected"), _) => Reach::Reached,
+            (_, Some(error)) => Reach::Failing(error),
+            (_, None) => Reach::Asking,
+        };
+        Some((server, reach))
+    }
+
+    /// How many applications there are, and how many of them are connected at the start.
+    pub fn applications(&self) -> (usize, usize) {
+        let apps = self.core.apps.list().unwrap_or_default();
+        (
+            apps.len(),
+            apps.iter().filter(|app| app.autoconnect).count(),
+        )
     }
 
     /// The first part of [`Running::stop`], which does not wait: a server that ends now is no failure to anybody.

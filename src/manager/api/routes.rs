@@ -54,6 +54,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
         .on(
+            Method::Get,
+            "/api/apps/{id}/requests",
+            on(connections::requests),
+        )
+        .on(
             Method::Post,
             "/api/apps/{id}/code",
             writing(apps::renew_code),
@@ -67,11 +72,6 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             Method::Get,
             "/api/apps/{id}/statements",
             on(connections::statements),
-        )
-        .on(
-            Method::Get,
-            "/api/apps/{id}/requests",
-            on(connections::requests),
         )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(

@@ -19,7 +19,6 @@ pub(crate) struct Enforcement {
     /// What visitors have to show; none where everybody sees the application.
     pub(crate) code: Option<Zeroizing<String>>,
     /// Whether this end asks for it.
-    #[allow(dead_code, reason = "for the gateway of HTTP applications at this end")]
     pub(crate) asks_here: bool,
     /// The link that carries it, for the owner; empty where there is none. A secret.
     pub(crate) auth_url: String,

@@ -125,8 +125,11 @@ impl ConnectionRecord {
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
         let mut result = self.result();
-        result.pending_changes =
-            result.status.is_active() && self.status().made_from.differs_in_force(saved);
+        let status = self.status();
+        result.pending_changes = result.status.is_active()
+            && !status.is_being_noted
+            && status.made_from.differs_in_force(saved);
+        drop(status);
         result
     }
 
@@ -235,7 +238,13 @@ impl ConnectionRecord {
             status.step = Step::Serving;
             status.site = site;
             status.is_exposed = true;
+            status.is_being_noted = true;
         }
+    }
+
+    /// What it was connected through is noted.
+    pub(super) fn is_noted(&self) {
+        self.status().is_being_noted = false;
     }
 
     /// The server takes the tunnel no more. What it said is shown until the next step begins.

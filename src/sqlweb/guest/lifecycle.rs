@@ -8,10 +8,11 @@ use mysql::Conn;
 use zeroize::Zeroizing;
 
 use super::account::{self, Account};
+use super::error::NoGuest;
 use super::expand::{Readable, expand};
 use super::records::{self, Records};
 use super::sweep::{self, forget};
-use super::{NoGuest, proof, statements};
+use super::{proof, statements};
 use crate::plugin;
 use crate::sqlweb::conn::{Connector, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
