@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
 
@@ -21,14 +21,11 @@ use crate::http::InvalidHost;
 use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
 use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
-use settings::Settings;
+use settings::{SHARED_QUERY_TIMEOUT, Settings};
 use share::ShareRequest;
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
-
-/// How long a statement may run where the web client is shared and nothing is said.
-const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(crate) struct MySql;
@@ -157,6 +154,10 @@ impl Served for Client {
 
     fn believe_origins(&self, is_ours: bool) {
         self.0.believe_origins(is_ours);
+    }
+
+    fn ends_at(&self, expires: SystemTime) {
+        self.0.ends_at(expires);
     }
 
     fn sign_in(&self) -> SignIn {
