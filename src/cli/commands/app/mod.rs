@@ -15,6 +15,8 @@ mod transfer;
 mod trust;
 mod warning;
 
+use std::io::IsTerminal;
+
 use serde_json::Value;
 
 use crate::cli::args::app::{
@@ -74,7 +76,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(apps)));
     }
-    if apps.is_empty() {
+    if apps.is_empty() && std::io::stdout().is_terminal() {
         return print("No applications are there. 'postern app add http 3000' adds one.\n");
     }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
