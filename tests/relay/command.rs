@@ -44,6 +44,15 @@ fn wrong_flags_are_exit_status_2_and_start_nothing() {
         (&["--enroll-token", "short"], "--enroll-token"),
         (&["revoke"], "NAME"),
         (&["allow"], "NAME"),
+        (&["--external-ip", "foo"], "--external-ip 'foo'"),
+        (
+            &["--listen", "0.0.0.0:0", "--external-ip", "203.0.113.7"],
+            "with --domain",
+        ),
+        (
+            &["--domain", "a.example", "--public-url", "https://b.example"],
+            "nothing in common",
+        ),
         (&["--port-listen", "0.0.0.0"], "--port-listen '0.0.0.0'"),
         (&["--port-listen", "127.0.0.1"], "--shared-host-ports"),
         (&["stop"], "'relay stop'"),
