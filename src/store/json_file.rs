@@ -36,6 +36,9 @@ pub struct JsonFile<T> {
     document: PhantomData<fn() -> T>,
 }
 
+/// What a file holds, and whether an earlier version has sealed it.
+type Content = (Zeroizing<Vec<u8>>, bool);
+
 impl<T: Serialize + DeserializeOwned> JsonFile<T> {
     /// The file `name` of `home`, of at most `cap` bytes.
     pub fn new(home: DataDir, name: &'static str, cap: u64) -> Self {
@@ -78,7 +81,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
     }
 
     /// The file's content, opened where it is sealed.
-    fn content(&self) -> Result<Option<(Zeroizing<Vec<u8>>, bool)>, Error> {
+    fn content(&self) -> Result<Option<Content>, Error> {
         let bytes = match self.home.read(self.name, self.cap) {
             Ok(None) => return Ok(None),
             Ok(Some(bytes)) => bytes,
