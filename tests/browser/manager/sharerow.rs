@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::manager::board::{Board, card};
 use crate::manager::looks::look;
+use support::http::Client;
 use support::wait_until;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -162,6 +163,26 @@ fn what_visitors_did_is_live_filtered_paused_and_bounded() {
             .eval(&format!("document.querySelector('{}')", card(&id)))
             .is_object()
     );
+}
+
+#[test]
+fn a_visit_is_counted_and_stands_in_the_log_without_its_query() {
+    let (board, id) = Board::with_one();
+    let page = &board.page;
+    let port = board.far.assign();
+    board.manager.connected(&id);
+    board.wait_status(&id, "connected");
+    page.click("[data-part=log]");
+    page.wait_for("eyes.first('.log-head').innerText.includes('no requests yet')");
+    let answer = Client::new(&format!("127.0.0.1:{port}")).get("/seen?marked=secret");
+    assert_eq!(answer.status(), 200);
+    page.wait_for("eyes.all('.log tbody tr').length === 1");
+    let line = page.text(".log tbody tr");
+    assert!(
+        line.contains("/seen") && line.contains("200") && !line.contains("secret"),
+        "{line}"
+    );
+    page.wait_for("/^(1 visitor|no visitor now), last (just now|\\d+ s ago)$/.test(eyes.first('.visitors').innerText)");
 }
 
 #[test]
