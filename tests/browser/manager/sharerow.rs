@@ -182,6 +182,14 @@ fn a_visit_is_counted_and_stands_in_the_log_without_its_query() {
         line.contains("/seen") && line.contains("200") && !line.contains("secret"),
         "{line}"
     );
+    // Another connection counts from one again; what was seen stays.
+    board.manager.disconnect(&id);
+    let port = board.far.assign();
+    board.manager.connected(&id);
+    let again = Client::new(&format!("127.0.0.1:{port}")).get("/seen-again");
+    assert_eq!(again.status(), 200);
+    page.wait_for("eyes.all('.log tbody tr').length === 2");
+    assert!(page.text(".log").contains("/seen-again"));
     page.wait_for("/^(1 visitor|no visitor now), last (just now|\\d+ s ago)$/.test(eyes.first('.visitors').innerText)");
 }
 
