@@ -189,11 +189,16 @@ interface RelayApplication {
   target: string;
   connected: boolean;
   invisible: boolean;
+  last_visit?: string | null;
   figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number } | null;
 }
 
 interface Connector {
   name: string;
+  label?: string | null;
+  source?: string | null;
+  version?: string | null;
+  last_visit?: string | null;
   connected: boolean;
   enrolled_at: string;
   called_at: string;

@@ -250,8 +250,7 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
 
 #[test]
 fn all_and_several_are_connected_and_disconnected() {
-    let (far, target) = (Far::new(), Target::start());
-    let manager = far.manager();
+    let (manager, target) = (Manager::start(&[]), Target::start());
     let home = manager.home();
     let names = ["one", "two", "three"];
     for name in names {
@@ -262,16 +261,13 @@ fn all_and_several_are_connected_and_disconnected() {
             Some(0)
         );
     }
-    for _ in names {
-        far.assign();
-    }
     let connected = home.run(&["app", "connect", "--all"]);
     assert_eq!(connected.code, Some(0), "{connected:?}");
     for name in names {
         assert!(
             connected
                 .stdout
-                .contains(&format!("{name}\thttp://127.0.0.1:")),
+                .contains(&format!("{name}\thttp://{name}.localhost:")),
             "{connected:?}"
         );
     }
@@ -331,6 +327,8 @@ fn add_connects_and_the_code_is_renewed() {
         home.run(&["app", "edit", "notes", "--visible"]).code,
         Some(0)
     );
+    assert_eq!(code(&[]), second, "what is in force");
+    assert_eq!(home.run(&["app", "disconnect", "notes"]).code, Some(0));
     let none = home.run(&["app", "code", "notes"]);
     assert_eq!(none.code, Some(1), "{none:?}");
 }

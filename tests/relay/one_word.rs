@@ -130,7 +130,7 @@ fn a_port_is_shared_by_one_word_too() {
     let ssh = Sharing::start(&home, &["ssh", &port, "--server", &relay.url()]);
     let link = ssh.link();
     assert!(
-        link.starts_with("ssh -p ") && link.ends_with(" localhost"),
+        link.starts_with("ssh -p ") && link.ends_with(" 127.0.0.1"),
         "{link}"
     );
 }

@@ -17,7 +17,7 @@ pub struct Sharing {
 impl Sharing {
     /// Starts it in `home`, and does not wait.
     pub fn start(home: &Home, args: &[&str]) -> Sharing {
-        let mut kill_on_drop = KillOnDrop::new(binary()).args(args).lending(home.path());
+        let mut kill_on_drop = KillOnDrop::new(binary()).args(args);
         for (name, value) in environment(home.path()) {
             kill_on_drop = kill_on_drop.env(name, value);
         }

@@ -232,6 +232,7 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
+        settings.max_streams = self.app.sharing.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
@@ -299,12 +300,12 @@ impl ConnectionWork<'_> {
     ) -> HealthWatch {
         match held.web_client.as_ref().map(WebClient::sign_in) {
             Some((sign_in, missed)) => {
-                HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
+                HealthWatch::begin(&self.app.name, Probe::Database(sign_in), missed, !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
                 let probe = Probe::of(&self.app, names, may_dial);
-                HealthWatch::begin(&self.app.id, probe, missed, false)
+                HealthWatch::begin(&self.app.name, probe, missed, false)
             }
         }
     }

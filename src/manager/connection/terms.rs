@@ -82,7 +82,10 @@ impl ConnectionWork<'_> {
                 return Ok(Applied::Elsewhere);
             }
         }
-        let enforcement = Enforcement::of(&self.app, held.setup())?;
+        let setup = held.setup().clone();
+        let enforcement = Enforcement::of(&self.app, &setup)?;
+        // The server may see to something else than before.
+        held.admit(&enforcement, &self.app.name, &setup);
         self.record.has_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }
