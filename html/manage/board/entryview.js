@@ -4,7 +4,7 @@ import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
 import { isExpired } from '../core/remaining.js';
 import { protocolNamed } from '../core/protocols.js';
-import { accessBadges, effectiveSettings, healthError, isReconnecting, writingText } from '../core/status.js';
+import { STATUSES, accessBadges, effectiveSettings, healthError, isReconnecting, writingText } from '../core/status.js';
 import { Traffic } from '../core/traffic.js';
 import { EntryAddress } from './entryaddress.js';
 import { EntryEnd } from './entryend.js';
@@ -73,7 +73,8 @@ export class EntryView {
   /** Draws what has changed. @param {App} app @param {Surroundings} around */
   update(app, around) {
     const now = performance.now();
-    const status = app.conn_status && app.conn_status in WORDS ? app.conn_status : 'idle';
+    const { conn_status: given = 'idle' } = app;
+    const status = STATUSES.includes(given) ? given : 'idle';
     const isSame = app === this.#drawn && around.isDead === this.#around.isDead && around.isHere === this.#around.isHere && around.trouble?.key === this.#around.trouble?.key;
     this.#app = app;
     this.#around = around;
