@@ -1,14 +1,17 @@
 //! What is shared: the link with its code, the end and its extension, and what visitors did.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use postern::store::time::rfc3339;
 use serde_json::{Value, json};
 
-use crate::manager::board::{Board, card};
+use crate::manager::board::{Board, card, see};
 use crate::manager::looks::look;
+use support::database::{PASSWORD, USER};
 use support::http::Client;
-use support::wait_until;
+use support::manager::{Far, Target};
+use support::{Browser, Database, Home, wait_until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -191,6 +194,39 @@ fn a_visit_is_counted_and_stands_in_the_log_without_its_query() {
     page.wait_for("eyes.all('.log tbody tr').length === 2");
     assert!(page.text(".log").contains("/seen-again"));
     page.wait_for("/^(1 visitor|no visitor now), last (just now|\\d+ s ago)$/.test(eyes.first('.visitors').innerText)");
+}
+
+#[test]
+fn the_statements_of_a_database_are_told_without_their_texts() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager_in(&Arc::new(Home::with_plugin()));
+    let app = json!({"protocol": "mysql", "name": "ledger", "port": Database::shared().port(),
+        "db_user": USER, "db_pass": PASSWORD, "invisible": false});
+    let id = manager.add(&app);
+    let port = far.assign();
+    manager.connected(&id);
+    let page = Browser::shared().page();
+    see(&page);
+    page.goto(&format!("{}/", manager.url()));
+    page.wait_for("eyes.first('[data-part=log]')?.innerText === 'Statements'");
+    page.click("[data-part=log]");
+    page.wait_for("eyes.first('.log-head').innerText.includes('no statements yet')");
+    let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
+    let query = json!({"sql": "SELECT 'marked'", "db": ""});
+    assert_eq!(visitor.post("/api/query", &query).status(), 200);
+    page.wait_for("eyes.all('.log tbody tr').length === 1");
+    let line = page.text(".log tbody tr");
+    assert!(
+        line.contains("(not recorded)") && line.contains("ok") && !line.contains("marked"),
+        "{line}"
+    );
+    let board = Board {
+        page,
+        manager,
+        far,
+        target,
+    };
+    look(&board, "statements");
 }
 
 #[test]
