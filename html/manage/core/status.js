@@ -31,7 +31,7 @@ const CLASSES = {
   forbidden: ['Refused by the server', 'It is not asked again by itself: mend what it says, then retry.'],
   limit: ['Over a limit', 'Wait a minute, or disconnect what is not needed.'],
   'own-listener': ['Own address', 'Edit the application (under ⋯): it leads to this program itself.'],
-  'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
+  'no-server': ['No server', 'Add a server (at the top of the page), or choose one in the application (Edit, under ⋯).'],
   plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
   'no-plugin': ['Database plugin', 'Install it in a terminal: postern plugin add mysql.'],
   local: ['This computer', 'Something on this computer stands in the way; the log has more (-v).'],
