@@ -5,6 +5,11 @@ use super::command::{Command, Flag, Kind, Variable};
 #[rustfmt::skip]
 pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log what is done to stderr").alias("v").repeatable();
 #[rustfmt::skip]
+pub(crate) const QUIET: Flag = Flag::switch("quiet", "say only what was asked for, and what went wrong").alias("q");
+#[rustfmt::skip]
+pub(crate) const LOG_FORMAT: Flag = Flag::valued("log-format", "FORMAT", "how lines on stderr are written: text (default) or json")
+    .kind(Kind::Choice(&["text", "json"]));
+#[rustfmt::skip]
 pub(crate) const NO_OPEN: Flag = Flag::switch("no-open", "do not open a browser");
 #[rustfmt::skip]
 pub(crate) const ALLOW_HOST: Flag = Flag::valued("allow-host", "HOST[:PORT]",
@@ -126,7 +131,7 @@ pub(crate) mod start {
         "forget what the servers know this machine by, and begin afresh; the file is kept aside");
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
         "print a hardened unit file for these options, for systemd's user manager, and end");
-    pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, NO_OPEN, VERBOSE};
+    pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, LOG_FORMAT, NO_OPEN, QUIET, VERBOSE};
 
     pub(crate) const COMMAND: Command = Command {
         name: "start",
@@ -137,7 +142,10 @@ pub(crate) mod start {
             env::HOME, env::SERVER, env::TOKEN, env::CERTIFICATES, env::PROXY, env::NO_PROXY,
         ],
         about: "Starts the manager: a page on 127.0.0.1 that shares applications through tunnels.",
-        flags: &[SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, VERBOSE],
+        flags: &[
+            SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, LOG_FORMAT, QUIET,
+            VERBOSE,
+        ],
         notes: "The port is 8181 where none is named; 0 takes a free one.",
         ..Command::EMPTY
     };
@@ -181,7 +189,7 @@ pub(crate) mod relay {
         "print a hardened unit file for these options, and end");
     pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
         "on loopback, also serve the other users of this machine");
-    pub(crate) use super::VERBOSE;
+    pub(crate) use super::{LOG_FORMAT, VERBOSE};
 
     pub(crate) const COMMAND: Command = Command {
         name: "relay",
@@ -189,7 +197,8 @@ pub(crate) mod relay {
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, VERBOSE,
+            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, LOG_FORMAT,
+            VERBOSE,
         ],
         commands: &[&LIST, &REVOKE, &ALLOW],
         environment: &[env::HOME, env::TOKEN],

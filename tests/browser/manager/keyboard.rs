@@ -44,7 +44,6 @@ fn an_application_is_added_connected_and_disconnected_without_a_mouse() {
     let board = Board::open();
     let page = &board.page;
     page.eval("eyes.popups.blocked = true");
-    board.far.assign();
     page.press("n");
     page.wait_for("document.activeElement.id === 'field-ip'");
     page.type_text(&board.target.port().to_string());
@@ -52,8 +51,9 @@ fn an_application_is_added_connected_and_disconnected_without_a_mouse() {
         page.press("Tab");
     }
     page.type_text("by keyboard");
+    board.far.assign();
+    // The form's first button saves and connects.
     page.press("Enter");
-    // Enter does what the first button does: saves and connects.
     page.wait_for("eyes.first('.card[data-status=connected]')");
     // Where a key that is held down would end what it began, the focus has moved on.
     page.wait_for("document.activeElement.matches('[data-open]')");

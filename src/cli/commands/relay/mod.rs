@@ -10,9 +10,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
-use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE, VERBOSE,
-};
+use crate::cli::args::table::relay::{ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE};
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
@@ -72,7 +70,7 @@ fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&PRINT_UNIT) {
         return print(&unit::text(&settings, parsed));
     }
-    logging::start_informing(parsed.has(&VERBOSE));
+    logging::start_by(&COMMAND, parsed, log::LevelFilter::Info)?;
     run_relay(settings)
 }
 
