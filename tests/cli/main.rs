@@ -8,6 +8,7 @@
 
 mod commands;
 mod files;
+mod operations;
 mod serve;
 mod snapshots;
 mod store_crash;
