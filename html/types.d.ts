@@ -120,16 +120,19 @@ interface Tunnel {
   next_retry_ms?: number;
 }
 
-/** A server that is known. */
+/** A server that is known, or that an application names. */
 interface Server {
   url: string;
   label?: string | null;
   default: boolean;
+  named?: boolean;
+  known?: boolean;
+  on_this_machine?: boolean;
   has_enroll_token?: boolean;
   status?: string;
   main_tunnel?: Tunnel | null;
-  host_key?: string | HostKey | null;
-  applications?: number;
+  host_key?: string | null;
+  applications?: string[];
   error?: string | null;
 }
 
@@ -186,11 +189,16 @@ interface RelayApplication {
   target: string;
   connected: boolean;
   invisible: boolean;
+  last_visit?: string | null;
   figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number } | null;
 }
 
 interface Connector {
   name: string;
+  label?: string | null;
+  source?: string | null;
+  version?: string | null;
+  last_visit?: string | null;
   connected: boolean;
   enrolled_at: string;
   called_at: string;

@@ -107,8 +107,10 @@ pub fn look_at_tunnel(
 ) -> Option<TunnelLook> {
     let connector = Connector::of(server.origin(), credentials)?;
     let endpoint = connector.endpoint().ok()?;
-    let mut options = DialOptions::default();
-    options.innermost = Some(connector.server_class);
+    let options = DialOptions {
+        innermost: Some(connector.server_class),
+        ..DialOptions::default()
+    };
     let answer = dial(&endpoint, &options, &Cancel::new());
     let known = KnownServers::new(home.clone()).told_by(server.origin());
     Some(TunnelLook {

@@ -15,6 +15,8 @@ pub mod quick_setup;
 
 mod api;
 mod app_state;
+mod audit;
+mod clocks;
 mod connection;
 mod expiry;
 mod gateway;
@@ -24,6 +26,7 @@ mod remote;
 mod server_choice;
 pub mod server_store;
 mod server_url;
+mod sleep_watch;
 mod visits;
 mod web_client;
 
@@ -42,7 +45,7 @@ use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, WebClients};
-use crate::store::{CredentialStore, Credentials, DataDir};
+use crate::store::{AuditFiles, CredentialStore, Credentials, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
@@ -52,6 +55,7 @@ use server_choice::ServerChoice;
 pub use server_choice::{ServerAccess, StandIn, chosen_server};
 use server_store::ServerStore;
 pub use server_url::ServerUrl;
+use sleep_watch::SleepWatch;
 
 /// Threads that answer light requests; what writes files has threads of its own.
 const WORKERS: usize = 2;
@@ -114,6 +118,7 @@ pub enum StartError {
 /// The management server at work.
 pub struct Running {
     core: Arc<AppState>,
+    _sleep_watch: SleepWatch,
     server: Server,
 }
 
@@ -137,7 +142,12 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     };
     let server = Server::start(config, Arc::new(api::routes(&core))).map_err(StartError::System)?;
     begin(&core);
-    Ok(Running { core, server })
+    let sleep_watch = SleepWatch::start(&core).map_err(StartError::System)?;
+    Ok(Running {
+        core,
+        _sleep_watch: sleep_watch,
+        server,
+    })
 }
 
 fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
@@ -160,6 +170,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         run_dir: options.run_dir.clone(),
         check_other_users: options.check_other_users,
     };
+    let audit = Arc::new(AuditFiles::new(home.clone()));
     let core = AppState {
         apps: options.applications.store(&home),
         credentials: CredentialStore::new(home.clone()),
@@ -179,6 +190,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,
+        audit,
         keeps_main_tunnels: options.applications == Applications::Stored,
     };
     (Arc::new(core), options.listener)

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::app_state::AppState;
 use super::apps::app::AppConfig;
-use super::connection::{ConnectError, Ended, Enforcement, MAX_ACTIVE};
+use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
 use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served, SignIn};
 use crate::store::time::parse_rfc3339;
@@ -33,8 +33,8 @@ pub(crate) struct WebClient {
     is_invisible: bool,
     /// The code that lets visitors in, and the number that goes with it.
     admitted: Option<(Zeroizing<String>, u64)>,
-    /// The site's name that it is served under.
-    host: Option<String>,
+    /// The site's name that it is served under, and whether visitors come by `https`.
+    host: Option<(String, bool)>,
     /// After what it is of: it goes when nobody listens any more.
     _registered: Option<Registered>,
 }
@@ -46,7 +46,7 @@ impl WebClient {
     pub(crate) fn start(
         core: &AppState,
         app: &AppConfig,
-        stopped: &Receiver<()>,
+        record: &ConnectionRecord,
     ) -> Result<Self, Ended> {
         let protocol = app.protocol.name();
         let added = core
@@ -54,7 +54,7 @@ impl WebClient {
             .serves(protocol)
             .map_err(|error| ConnectError::new("plugin", error.to_string()))?;
         let outcome = if added {
-            started(core, app, stopped)?
+            started(core, app, record)?
         } else {
             None
         };
@@ -99,21 +99,24 @@ impl WebClient {
     /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
     /// earlier code, or with what was signed out, nobody any more.
     pub(crate) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
-        let before = self.host.take();
         let code = enforcement.code.as_ref().filter(|_| self.is_invisible);
         let admitted = code.map(|code| (code.clone(), enforcement.generation));
         let served = self.served();
         if let Some(code) = code.filter(|_| self.admitted != admitted) {
             served.set_code(code);
         }
-        let host = site_host(site_url);
-        if let Some(before) = before {
-            served.disallow_host(&before);
-        }
-        let is_https = site_url.starts_with("https:");
-        let allowed = host.as_ref().map(|host| served.allow_host(host, is_https));
-        if let Some(Err(error)) = allowed {
-            log::warn!("the web client is not served under the site's name: {error}");
+        served.believe_origins(enforcement.says_origins);
+        let host = site_host(site_url).map(|host| (host, site_url.starts_with("https:")));
+        if host != self.host {
+            if let Some((before, _)) = &self.host {
+                served.disallow_host(before);
+            }
+            let allowed = host
+                .as_ref()
+                .map(|(host, https)| served.allow_host(host, *https));
+            if let Some(Err(error)) = allowed {
+                log::warn!("the web client is not served under the site's name: {error}");
+            }
         }
         (self.host, self.admitted) = (host, admitted);
     }
@@ -129,18 +132,18 @@ impl Drop for WebClient {
 
 /// On a thread of its own, as the driver cannot be interrupted; it ends with the attempt, and what comes of one that
 /// nobody waits for any more is ended by it.
-fn started(core: &AppState, app: &AppConfig, stopped: &Receiver<()>) -> Result<Outcome, Ended> {
+fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Result<Outcome, Ended> {
     let permit = STARTS.take(MAX_STARTS).ok_or_else(|| {
         let busy = "too many web clients wait for their databases; try again in half a minute";
         ConnectError::new("plugin", busy)
     })?;
     let (sender, outcome) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
-    let (clients, protocol, database) = (
-        core.web_clients,
-        app.protocol.name(),
-        database(core, app, guest(app)?, bind(core, &bound)),
-    );
+    let (clients, protocol) = (core.web_clients, app.protocol.name());
+    let database = Database {
+        statements: Arc::clone(record.statements()),
+        ..database(core, app, guest(app)?, bind(core, &bound))
+    };
     let spawned = std::thread::Builder::new()
         .name("web-client".into())
         .stack_size(STACK)
@@ -155,7 +158,7 @@ fn started(core: &AppState, app: &AppConfig, stopped: &Receiver<()>) -> Result<O
     spawned
         .map_err(|error| ConnectError::local(format!("no thread for the web client: {error}")))?;
     select! {
-        recv(stopped) -> _ => Err(Ended::Stopped),
+        recv(record.stopped()) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client broke off while it started").into()),
@@ -196,6 +199,7 @@ fn database(core: &AppState, app: &AppConfig, guest: Option<Guest>, bind: Bind) 
         check_other_users: core.check_other_users,
         run_dir: core.run_dir.clone(),
         guest,
+        statements: Arc::default(),
         home: core.home.clone(),
         bind,
     }

@@ -53,7 +53,7 @@ impl Grant {
     /// Whether a database is not one of the server's own.
     pub fn can_be_lent(database: &str) -> bool {
         let is_own = |own: &&str| own.eq_ignore_ascii_case(database);
-        !OF_THE_SERVER.iter().any(|own| is_own(&own))
+        !OF_THE_SERVER.iter().any(is_own)
     }
 
     fn checked(self) -> Result<Self, String> {

@@ -5,6 +5,7 @@
 
 mod grant;
 mod registry;
+mod statement_log;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -19,6 +20,7 @@ use crate::store::DataDir;
 
 pub use grant::{Grant, InvalidGrant};
 pub use registry::{Error, Installed, Registry};
+pub use statement_log::{Present, StatementLog, StatementRecord, StatementSink, Verdict, Visit};
 
 /// A part of this program that is run by the name of a protocol.
 pub trait Plugin: Sync {
@@ -101,6 +103,8 @@ pub struct Database {
     pub check_other_users: bool,
     /// The temporary account on the database server that visitors are to work as; without one it is [`Self::user`].
     pub guest: Option<Guest>,
+    /// Where its visitors and their statements are noted.
+    pub statements: Arc<StatementLog>,
     /// The per-user directory, where such accounts are recorded.
     pub home: DataDir,
     /// A directory of ours, mode 0700, for the private socket.

@@ -24,6 +24,7 @@ mod limits;
 mod options;
 mod output;
 mod query;
+mod record_sql;
 mod results;
 mod service;
 mod visitors;

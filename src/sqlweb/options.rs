@@ -3,10 +3,11 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::net::authority::authority;
-use crate::plugin::Guest;
+use crate::plugin::{Guest, StatementLog};
 use crate::store::DataDir;
 use zeroize::Zeroizing;
 
@@ -32,6 +33,8 @@ pub struct Options {
     pub tls: TlsMode,
     /// Whether it is for others than its owner: each visitor has a share then.
     pub is_shared: bool,
+    /// Where visitors and their statements are noted.
+    pub statements: Option<Arc<StatementLog>>,
     /// How long one statement may run; `None` is without limit.
     pub query_timeout: Option<Duration>,
     /// Whether connections of the machine's other users are refused.
@@ -59,6 +62,7 @@ impl Options {
             database,
             allow_hosts: self.allow_hosts.clone(),
             run_dir: self.run_dir.clone(),
+            statements: self.statements.clone(),
             guest: None,
             home: None,
             ..*self

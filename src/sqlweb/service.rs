@@ -122,6 +122,11 @@ impl Service {
         visitor.unwrap_or_default()
     }
 
+    /// The sender of a request as a log names them.
+    pub(crate) fn label(&self, request: &Request) -> String {
+        self.visitors.source(request).label(&self.visitor(request))
+    }
+
     /// What the sender of a request uses, where that is counted.
     pub(crate) fn use_of(&self, request: &Request) -> Option<Use> {
         let source = self.visitors.source(request);

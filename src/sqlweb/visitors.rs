@@ -8,10 +8,14 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::http::{self, HostPolicy, Request};
+use crate::store::random;
 use crate::sync::{Mutex, Permits};
 
 /// Visitors whose use is remembered; those that use nothing are forgotten first.
 const MAX_REMEMBERED: usize = 1024;
+
+/// Bytes of the tag by which a log tells visitors apart.
+const TAG: usize = 3;
 
 /// Where requests come from.
 pub(crate) struct Visitors {
@@ -98,6 +102,22 @@ impl Use {
 }
 
 impl Source {
+    /// As a log names who has signed in with `cookie`, of which nothing can be learned from it.
+    pub(crate) fn label(&self, cookie: &str) -> String {
+        let tag = if cookie.is_empty() {
+            String::new()
+        } else {
+            let digest = ring::digest::digest(&ring::digest::SHA256, cookie.as_bytes());
+            let (first, _) = digest.as_ref().split_at(TAG);
+            random::hex(first)
+        };
+        let address = match self {
+            Self::Here => "here".to_owned(),
+            Self::Visitor(address) => address.map_or(String::new(), |address| address.to_string()),
+        };
+        format!("{tag} {address}").trim().to_owned()
+    }
+
     /// By what wrong codes are counted: all visitors that nothing is known of together, with whoever is here.
     pub(crate) fn counted_as(&self, peer: IpAddr) -> IpAddr {
         match self {

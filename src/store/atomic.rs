@@ -25,6 +25,19 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(path)
 }
 
+/// Makes `path` a file of mode 0600 that holds `bytes`, whole or not at all; `AlreadyExists` where there is one.
+pub(super) fn create_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = temporary_for(path)?;
+    let made = write_new(&temporary, bytes).and_then(|()| match fs::hard_link(&temporary, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // Some file systems have no links.
+        Err(_) if !path.exists() => fs::rename(&temporary, path),
+        linked => linked,
+    });
+    let _ = fs::remove_file(&temporary);
+    made.and_then(|()| sync_directory(path))
+}
+
 /// The beginning of every temporary file's name for the file `name`.
 pub(super) fn temporary_prefix(name: &str) -> String {
     format!(".{name}.tmp-")

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::Error;
 use super::lock::Locked;
@@ -12,6 +13,8 @@ use super::lock::Locked;
 #[derive(Clone, Debug)]
 pub struct DataDir {
     dir: PathBuf,
+    /// Where the key of its sealed files may lie apart from them, the best first.
+    key_places: Arc<[PathBuf]>,
 }
 
 impl DataDir {
@@ -26,12 +29,26 @@ impl DataDir {
         let dir = resolve(variable, account_home).ok_or(Error::NoHome)?;
         // An absolute path stays right when the working directory changes.
         let dir = std::path::absolute(&dir).map_err(Error::io("find", &dir))?;
-        Ok(Self { dir })
+        let key_places = key_places(variable, account_home, &dir).into();
+        Ok(Self { dir, key_places })
     }
 
-    /// The directory `dir`.
+    /// The directory `dir`, with the key of its sealed files in it.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self::with_key_at(dir, [])
+    }
+
+    /// The same with the key at the first of these paths where it can lie.
+    pub fn with_key_at(dir: impl Into<PathBuf>, places: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            key_places: places.into_iter().collect(),
+        }
+    }
+
+    /// Where the key of its sealed files may lie apart from them, the best first.
+    pub fn key_places(&self) -> &[PathBuf] {
+        &self.key_places
     }
 
     /// The path of the directory.
@@ -67,6 +84,12 @@ impl DataDir {
         Locked::acquire(&self.dir, &run.join("lock"))
     }
 
+    /// The same without waiting: [`Error::Busy`] where another process has it.
+    pub(super) fn lock_now(&self) -> Result<Locked, Error> {
+        let run = self.ensure_run()?;
+        Locked::acquire_now(&self.dir, &run.join("lock"))
+    }
+
     /// `run/`, which holds the lock and the sockets; created where it is missing.
     pub(super) fn ensure_run(&self) -> Result<PathBuf, Error> {
         create_private(&self.dir)?;
@@ -91,6 +114,40 @@ fn resolve(
     }
     let home = set("HOME").map(PathBuf::from).or_else(account_home)?;
     Some(home.join(".postern"))
+}
+
+/// Where the key may lie: in the platform's directory for a program's state, and for a directory that was chosen
+/// beside that.
+fn key_places(
+    variable: impl Fn(&str) -> Option<OsString>,
+    account_home: impl Fn() -> Option<PathBuf>,
+    dir: &Path,
+) -> Vec<PathBuf> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    if set("POSTERN_HOME").is_some() || cfg!(windows) {
+        let name = dir.file_name().map(|name| {
+            let mut name = name.to_owned();
+            name.push(".key");
+            name
+        });
+        return name
+            .map(|name| dir.with_file_name(name))
+            .into_iter()
+            .collect();
+    }
+    let home = set("HOME").map(PathBuf::from).or_else(account_home);
+    let of_account = home.map(|home| {
+        home.join(if cfg!(target_os = "macos") {
+            "Library/Application Support"
+        } else {
+            ".local/state"
+        })
+    });
+    let named = set("XDG_STATE_HOME").map(PathBuf::from);
+    // A relative one counts as unset.
+    let named = named.filter(|path| path.is_absolute());
+    let states = named.into_iter().chain(of_account);
+    states.map(|state| state.join("postern/key")).collect()
 }
 
 #[cfg(unix)]
@@ -218,6 +275,37 @@ mod tests {
         ] {
             assert_eq!(resolved(variables, account), dir.map(PathBuf::from));
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_key_lies_apart_from_the_directory() {
+        let places = |variables: &[(&str, &str)], dir: &str| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            let places = key_places(variable, || Some("/a".into()), Path::new(dir));
+            let shown = places
+                .iter()
+                .map(|path| path.to_string_lossy().into_owned());
+            shown.collect::<Vec<_>>()
+        };
+        let (home, state) = (("HOME", "/h"), ("XDG_STATE_HOME", "/s"));
+        let default = "/h/.local/state/postern/key";
+        assert_eq!(places(&[home], "/h/.postern"), [default]);
+        assert_eq!(
+            places(&[home, state], "/h/.postern"),
+            ["/s/postern/key", default]
+        );
+        assert_eq!(
+            places(&[home, ("XDG_STATE_HOME", "s")], "/h/.postern"),
+            [default]
+        );
+        assert_eq!(places(&[], "/a/.postern"), ["/a/.local/state/postern/key"]);
+        let chosen = ("POSTERN_HOME", "/srv/p");
+        assert_eq!(places(&[home, state, chosen], "/srv/p"), ["/srv/p.key"]);
+        assert!(places(&[chosen], "/").is_empty());
     }
 
     #[test]

@@ -40,6 +40,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A newer version of the program has written the file.
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// The version of its form.
+        version: u8,
+    },
     /// Another process has held the lock for longer than a write takes.
     Busy {
         /// The lock file.
@@ -67,6 +74,7 @@ impl Error {
                 "mend that, or set POSTERN_HOME to a directory that only you can write in"
             }
             Self::TooLarge { .. } | Self::Damaged { .. } => "move the file away",
+            Self::Newer { .. } => "use that newer version, or move the file away",
             Self::Busy { .. } => "end the other postern process, or try again",
         }
     }
@@ -89,6 +97,13 @@ impl fmt::Display for Error {
             }
             Self::Damaged { path, reason } => {
                 write!(f, "{} is damaged: {reason}", path.display())
+            }
+            Self::Newer { path, version } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "{path} was written by a newer version of postern (form {version})"
+                )
             }
             Self::Busy { path } => {
                 write!(f, "another process holds {}", path.display())

@@ -24,8 +24,8 @@ const ID_CAP: u64 = 4096;
 
 /// A digest of the machine and the user, from which the keys of sealed files are made.
 ///
-/// It is no secret that would withstand this machine's own users: it keeps a file that was
-/// copied elsewhere from being opened there.
+/// It is no secret that would withstand this machine's own users: it keeps a file that was copied elsewhere, with its
+/// key, from being opened there.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fingerprint(Zeroizing<[u8; 32]>);
 
@@ -73,6 +73,12 @@ impl Fingerprint {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether the machine whose root directory is `root` has something that tells it from others.
+    pub(super) fn is_machines(root: &Path) -> Result<bool, Error> {
+        let has_name = || host_name(root).zip(physical_address(root)).is_some();
+        Ok(machine_id(root)?.is_some() || has_name())
     }
 
     fn digest(home: &DataDir, kind: &str, parts: &[&str]) -> Result<Self, Error> {

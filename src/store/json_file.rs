@@ -10,15 +10,18 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 use super::data_dir::DataDir;
 use super::error::Error;
 use super::lock::Locked;
-use super::sealed::Seal;
+use super::sealed::{Opened, Seal};
 use super::zeroizing_json::to_json;
 
 /// Bytes of a sealed file. Default 4 MiB: a hundred applications need a tenth of it.
 const SEALED_CAP: u64 = 4 * 1024 * 1024;
+/// Why a file cannot be opened whose key is not there.
+const KEY_IS_LOST: &str = "the key that it was sealed with is lost";
 /// What stands in the name of a file that was set aside because it could not be read.
 pub const UNREADABLE: &str = "unreadable";
 
@@ -32,6 +35,9 @@ pub struct JsonFile<T> {
     consequence: &'static str,
     document: PhantomData<fn() -> T>,
 }
+
+/// What a file holds, and whether an earlier version has sealed it.
+type Content = (Zeroizing<Vec<u8>>, bool);
 
 impl<T: Serialize + DeserializeOwned> JsonFile<T> {
     /// The file `name` of `home`, of at most `cap` bytes.
@@ -62,42 +68,81 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
 
     /// The document, `None` where there is no file; one that is unreadable is an error.
     pub fn look(&self) -> Result<Option<T>, Error> {
-        let damaged = |reason: String| Error::Damaged {
-            path: self.path(),
-            reason,
+        Ok(self.look_at_age()?.map(|(document, _)| document))
+    }
+
+    /// The same, and whether an earlier version has sealed it.
+    fn look_at_age(&self) -> Result<Option<(T, bool)>, Error> {
+        let Some((content, is_old)) = self.content()? else {
+            return Ok(None);
         };
+        let document = parse(&content).map_err(|reason| self.damaged(reason))?;
+        Ok(Some((document, is_old)))
+    }
+
+    /// The file's content, opened where it is sealed.
+    fn content(&self) -> Result<Option<Content>, Error> {
         let bytes = match self.home.read(self.name, self.cap) {
             Ok(None) => return Ok(None),
             Ok(Some(bytes)) => bytes,
             Err(error @ Error::TooLarge { .. }) if self.seal.is_some() => {
-                return Err(damaged(error.to_string()));
+                return Err(self.damaged(error.to_string()));
             }
             Err(error) => return Err(error),
         };
         let Some(seal) = &self.seal else {
-            return parse(&bytes).map(Some).map_err(damaged);
+            return Ok(Some((Zeroizing::new(bytes), false)));
         };
+        let path = self.path();
         match seal.open(&self.home, &bytes)? {
-            Some(content) => parse(&content).map(Some).map_err(damaged),
-            None => Err(damaged("it comes from another machine or user".to_owned())),
+            Opened::Content(content, is_old) => Ok(Some((content, is_old))),
+            Opened::Newer(version) => Err(Error::Newer { path, version }),
+            Opened::KeyIsLost => Err(self.damaged(KEY_IS_LOST.into())),
+            Opened::Foreign => Err(self.damaged("it comes from another machine or user".into())),
         }
     }
 
-    /// The document, `None` where there is no file; one that is unreadable is set aside, which is logged.
-    pub fn read(&self) -> Result<Option<T>, Error> {
-        match self.look() {
-            Err(Error::Damaged { .. }) => self.read_locked(&self.home.lock()?),
-            looked => looked,
+    fn damaged(&self, reason: String) -> Error {
+        Error::Damaged {
+            path: self.path(),
+            reason,
         }
+    }
+
+    /// The document, `None` where there is no file; one that is unreadable is set aside, which is logged. What an
+    /// earlier version has sealed is sealed anew, where that can be done.
+    pub fn read(&self) -> Result<Option<T>, Error> {
+        match self.look_at_age() {
+            Err(Error::Damaged { .. }) => self.read_locked(&self.home.lock()?),
+            Ok(Some((document, is_old))) => {
+                if is_old && let Err(error) = self.seal_anew() {
+                    log::debug!("{} stays as it is: {error}", self.path().display());
+                }
+                Ok(Some(document))
+            }
+            looked => Ok(looked?.map(|(document, _)| document)),
+        }
+    }
+
+    /// Seals the content anew in today's form. Another process may be doing that: then it is left to it.
+    fn seal_anew(&self) -> Result<(), Error> {
+        let locked = self.home.lock_now()?;
+        if let (Some(seal), Some((content, true))) = (&self.seal, self.content()?) {
+            let sealed = seal.seal(&self.home, &locked, content)?;
+            locked.write(self.name, &sealed)?;
+        }
+        Ok(())
     }
 
     /// The same for the holder of the lock. Another writer may have been faster than the reader that came here, so
     /// the file is looked at again.
     fn read_locked(&self, locked: &Locked) -> Result<Option<T>, Error> {
         match self.look() {
-            Err(Error::Damaged { .. }) => {
+            Err(Error::Damaged { reason, .. }) => {
                 let aside = self.set_aside(locked)?;
+                // Another reason may repeat what is in the file.
                 let cause = match self.seal {
+                    Some(_) if reason == KEY_IS_LOST => ": the key that it was sealed with is lost",
                     Some(_) => ": it is damaged or comes from another machine or user",
                     None => "",
                 };
@@ -206,6 +251,15 @@ pub fn files_set_aside(home: &DataDir) -> Vec<PathBuf> {
         .collect();
     files.sort();
     files
+}
+
+#[cfg(test)]
+impl<T> JsonFile<T> {
+    /// The same on another machine.
+    pub(super) fn on(mut self, machine: &std::path::Path) -> Self {
+        self.seal = self.seal.map(|seal| seal.on(machine));
+        self
+    }
 }
 
 impl<T> Clone for JsonFile<T> {

@@ -23,9 +23,7 @@ impl Machine {
     }
 
     fn file(&self, home: &DataDir, purpose: &'static str) -> JsonFile<Note> {
-        let mut file = JsonFile::sealed(home.clone(), ".f", purpose);
-        file.seal = file.seal.map(|seal| seal.on(self.root.path()));
-        file
+        JsonFile::sealed(home.clone(), ".f", purpose).on(self.root.path())
     }
 }
 

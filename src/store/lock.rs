@@ -27,6 +27,11 @@ impl Locked {
         Self::acquire_within(dir, lock, LOCK_WAIT)
     }
 
+    /// The same without waiting.
+    pub(super) fn acquire_now(dir: &Path, lock: &Path) -> Result<Self, Error> {
+        Self::acquire_within(dir, lock, Duration::ZERO)
+    }
+
     fn acquire_within(dir: &Path, lock: &Path, wait: Duration) -> Result<Self, Error> {
         let file = private_file()
             .write(true)

@@ -5,9 +5,10 @@
 //! [`DataDir::lock`] hands to one process at a time.
 //!
 //! A document is a [`JsonFile`]; what is secret is sealed in it, tied to the machine and the user by their
-//! [`Fingerprint`].
+//! [`Fingerprint`], and to a random [`key_file()`] that lies apart.
 
 mod atomic;
+mod audit;
 mod credentials;
 mod data_dir;
 mod error;
@@ -15,6 +16,7 @@ pub mod expiry;
 mod fingerprint;
 mod instance;
 mod json_file;
+mod key_file;
 mod lease;
 mod lock;
 pub(crate) mod random;
@@ -24,12 +26,14 @@ pub mod time;
 mod zeroizing_json;
 
 pub use atomic::write_atomic;
+pub use audit::AuditFiles;
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
 pub use error::Error;
 pub use fingerprint::Fingerprint;
 pub use instance::{ClaimError, Instance};
 pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
+pub use key_file::key_file;
 pub use lease::{Lease, LeaseWatch};
 pub use lock::Locked;
 pub use run_dir::RunDir;

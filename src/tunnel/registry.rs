@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::client::{Settings, Snapshot, Tunnel};
+use super::client::{Settings, Snapshot, Status, Tunnel};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Names a tunnel.
@@ -70,6 +70,39 @@ impl Registry {
         found.is_some()
     }
 
+    /// Has all try at once that are not connected; with `renew` those too that seem to be.
+    pub fn wake_all(&self, renew: bool) {
+        let tunnels: Vec<Arc<Tunnel>> = self.tunnels().values().cloned().collect();
+        for tunnel in tunnels {
+            match tunnel.snapshot().status {
+                Status::Connected if renew => tunnel.renew(),
+                Status::Connected => {}
+                _ => tunnel.wake(),
+            }
+        }
+    }
+
+    /// Whether the main tunnel of a server is connected.
+    pub fn is_main_connected(&self, server: &str) -> bool {
+        let main = self.main(server);
+        main.is_some_and(|main| main.snapshot().status == Status::Connected)
+    }
+
+    /// Has the main tunnel of a server try at once, where it is not connected: the server is there.
+    pub fn wake_main(&self, server: &str) {
+        let main = self.main(server);
+        if let Some(main) = main.filter(|main| main.snapshot().status != Status::Connected) {
+            main.wake();
+        }
+    }
+
+    fn main(&self, server: &str) -> Option<Arc<Tunnel>> {
+        self.find(&Key {
+            server: server.to_owned(),
+            tunnel: Which::Main,
+        })
+    }
+
     /// Tells all to stop, and does not wait: what their servers do from now on is no failure.
     pub fn begin_close_all(&self) {
         for tunnel in self.tunnels().values() {
@@ -99,7 +132,6 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::tunnel::client::Status;
     use crate::tunnel::server::{self, Server};
     use crate::tunnel::ssh::{KeyKind, ServerKey};
 

@@ -7,6 +7,7 @@
 )]
 
 mod commands;
+mod docs;
 mod files;
 mod operations;
 mod serve;

@@ -199,7 +199,84 @@ fn a_writer_that_is_killed_leaves_the_old_or_the_new_content() {
         "the lock of a dead process is free"
     );
     let names = names(dir.path());
-    assert_eq!(names, [".counter", "run"], "the next write sweeps");
+    assert_eq!(names, [".counter", ".key", "run"], "the next write sweeps");
+}
+
+/// What the version before the key file sealed, as it is described in `store/sealed.rs`. None on a machine without an id.
+fn sealed_by_first_version(home: &Path, content: &[u8]) -> Option<Vec<u8>> {
+    use ring::{aead, digest, hkdf};
+    use std::os::unix::fs::MetadataExt;
+    let id = std::fs::read_to_string("/etc/machine-id").ok()?;
+    let id = Some(id.trim()).filter(|id| !id.is_empty() && *id != "uninitialized")?;
+    let user = std::fs::metadata(home).unwrap().uid();
+    let parts = format!("postern fingerprint 1\0machine\0{user}\0{id}\0");
+    let fingerprint = digest::digest(&digest::SHA256, parts.as_bytes());
+    let header = [&b"PSTN\x01"[..], &[7; 16], &[9; 12]].concat();
+    let expanded = hkdf::Salt::new(hkdf::HKDF_SHA256, &[7; 16]).extract(fingerprint.as_ref());
+    let mut key = [0; 32];
+    let info: &[&[u8]] = &[b"test"];
+    let okm = expanded.expand(info, hkdf::HKDF_SHA256).unwrap();
+    okm.fill(&mut key).unwrap();
+    let key = aead::LessSafeKey::new(aead::UnboundKey::new(&aead::AES_256_GCM, &key).unwrap());
+    let mut sealed = content.to_vec();
+    let nonce = aead::Nonce::assume_unique_for_key([9; 12]);
+    let with = aead::Aad::from(&header);
+    key.seal_in_place_append_tag(nonce, with, &mut sealed)
+        .unwrap();
+    Some([header, sealed].concat())
+}
+
+/// The child of the migration's test.
+#[test]
+fn child_reads_once() {
+    let Some(home) = as_child() else { return };
+    println!("\nreading");
+    apart(&home).read().unwrap();
+    println!("\nread");
+}
+
+/// The file with its key apart.
+fn apart(home: &Path) -> JsonFile<Counter> {
+    let key = home.with_file_name("state").join("key");
+    JsonFile::sealed(DataDir::with_key_at(home, [key]), ".counter", "test")
+}
+
+/// A file of the version before is sealed anew when it is read, and whoever is killed over that loses nothing.
+#[test]
+fn a_reader_that_is_killed_while_it_seals_anew_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = format!("{{\"content\":\"{}\"}}", content(7));
+    let random = ring::rand::SystemRandom::new();
+    let (begun, mut old, mut new, mut rounds) = (Instant::now(), 0, 0, 0);
+    // As many kills as it takes to hit some before and some after.
+    while rounds < KILLS || old < 5 || new < 5 {
+        assert!(begun.elapsed() < TIMEOUT, "{old} old, {new} new");
+        rounds += 1;
+        let home = dir.path().join(rounds.to_string()).join("home");
+        std::fs::create_dir_all(&home).unwrap();
+        let Some(sealed) = sealed_by_first_version(&home, json.as_bytes()) else {
+            return;
+        };
+        std::fs::write(home.join(".counter"), &sealed).unwrap();
+        let mut writer = Writer::start(&home, child_reads_once, "");
+        writer.wait_for("reading");
+        let mut byte = [0];
+        random.fill(&mut byte).unwrap();
+        let until = Instant::now() + Duration::from_micros(u64::from(byte[0]) * 40);
+        while Instant::now() < until {
+            std::thread::yield_now();
+        }
+        writer.0.kill().unwrap();
+        writer.0.wait().unwrap();
+        let version = std::fs::read(home.join(".counter")).unwrap()[4];
+        *(if version == 1 { &mut old } else { &mut new }) += 1;
+        assert_eq!(now(&apart(&home)), 7, "round {rounds}, version {version}");
+        assert_eq!(number(&apart(&home).read().unwrap().unwrap()), 7);
+        let version = std::fs::read(home.join(".counter")).unwrap()[4];
+        assert_eq!(version, 2);
+        assert!(files_set_aside(&DataDir::at(&home)).is_empty());
+    }
+    println!("{rounds} kills: {old} before it was sealed anew, {new} after");
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -259,7 +336,7 @@ fn a_write_that_does_not_fit_leaves_the_old_content() {
     let output = writer.output();
     assert!(output.contains("failed: cannot write"), "{output}");
     assert_eq!(now(&file(dir.path())), 1);
-    assert_eq!(names(dir.path()), [".counter", "run"]);
+    assert_eq!(names(dir.path()), [".counter", ".key", "run"]);
 }
 
 /// A small file system of its own, where the user may mount one.
@@ -304,7 +381,7 @@ fn a_full_disk_leaves_the_old_content_and_heals() {
     }
     std::fs::remove_file(filling).unwrap();
     assert_eq!(increment(&file).unwrap(), 2);
-    assert_eq!(names(home), [".counter", "run"]);
+    assert_eq!(names(home), [".counter", ".key", "run"]);
 }
 
 #[test]

@@ -111,8 +111,8 @@ test('names that relays keep are those of the relay, and a name is made as it ma
   const list = /const RESERVED: &\[&str\] = &\[(.*?)\];/s.exec(source)[1];
   assert.deepEqual(RESERVED, [...list.matchAll(/"([a-z-]+)"/g)].map(([, name]) => name));
   assert.ok(siteNameProblem('www').includes('reserved') && siteNameProblem('autodiscover-2') === '' && siteNameProblem('ns1') !== '');
-  const texts = { 'My Shop': 'my-shop', '  Käse & Brot!! ': 'k-se-brot', 'http 127.0.0.1:3000': 'http-127-0-0-1-3000', ab: 'ab-http-80', API: 'api-http-80', '日本': 'http-80' };
-  for (const [text, name] of Object.entries(texts)) assert.equal(nameFrom(text, 'http-80'), name, text);
+  const texts = { 'My Shop': 'my-shop', '  Käse & Brot!! ': 'k-se-brot', a: 'a-brave-otter-123', admin: 'admin-brave-otter-123', '日本': 'brave-otter-123', 'http 10.0.0.1:80': 'brave-otter-123' };
+  for (const [text, name] of Object.entries(texts)) assert.deepEqual(nameFrom(text, 'http 10.0.0.1:80'), { name, isDrawn: name.includes('otter') }, text);
 });
 
 test('the address to come is told as far as it is known', () => {
@@ -125,8 +125,9 @@ test('the address to come is told as far as it is known', () => {
   assert.equal(endOfSites('https://other.example', live, version).isSeen, false, 'another server’s tells nothing');
   assert.equal(endOfSites('', [{ connection: { server: 'https://relay.example', site_url: 'http://203.0.113.7:41022/' } }], version).isSeen, false, 'a port is no name');
   const here = endOfSites('', [], { server: 'http://localhost:8180', embedded: true });
-  assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://http-127-0-0-1-3000.localhost:8180/');
+  assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://brave-otter-123.localhost:8180/', 'an address is nobody’s business');
   assert.deepEqual(siteOf({ ...app, protocol: 'ssh' }, guess), { address: '', text: 'It gets a public port at relay.example.' });
+  assert.ok(siteOf(app, endOfSites('http://127.0.0.1:9', [], version)).text.includes('“my-shop”'));
   assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('No server'));
 });
 

@@ -73,8 +73,8 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
     far.assign();
     let result = manager.connected(&id);
     let made = format!("127.0.0.1:{}", target.port());
-    let exposed =
-        json!({"target": made, "protocol": "http", "invisible": false, "db_readonly": null});
+    let exposed = json!({"target": made, "protocol": "http", "invisible": false, "db_readonly": null,
+            "host_header": "visitor", "allow": [], "expires": null, "guest": []});
     assert_eq!(
         (&result["exposed"], &result["pending_changes"]),
         (&exposed, &json!(false))
@@ -300,7 +300,7 @@ fn a_silent_application_is_unknown_and_then_failing() {
     let result = manager.connected(&id);
     assert_eq!(
         result["health"],
-        json!({"state": "unknown", "error": null, "since": null})
+        json!({"state": "unknown", "error": null, "hint": null, "since": null})
     );
     let health = wait_health(&manager, &id, "failing");
     assert_eq!(

@@ -427,6 +427,10 @@ fn where_the_server_asks_for_no_code_this_end_does() {
         again.starts_with("HTTP/1.1 303"),
         "a right one passes: {again}"
     );
+    let answer = manager.post(&format!("/api/apps/{id}/signout"));
+    assert_eq!(answer.status(), 200, "{}", answer.text());
+    let is_out = || get("/in", &format!("Cookie: {cookie}\r\n")).starts_with("HTTP/1.1 401");
+    wait_until(TIMEOUT, "the end of the sign-in", is_out);
     let log = requests(&manager, &id, 0).to_string();
     let value = cookie.split('=').nth(1).unwrap();
     for secret in [

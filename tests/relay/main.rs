@@ -15,6 +15,7 @@ mod gateway_not_http;
 mod gateway_pooled;
 mod gateway_streams;
 mod gateway_tls;
+mod one_word;
 mod places;
 mod setup;
 mod share;

@@ -17,6 +17,7 @@ pub mod ports;
 pub mod postern;
 pub mod quick_setup;
 pub mod relay;
+pub mod share;
 
 pub use self::postern::{Home, Postern};
 pub use chromium::Browser;

@@ -81,7 +81,8 @@ impl Home {
         finish(self.command(args), input, args)
     }
 
-    fn environment(&self) -> [(&'static str, String); 4] {
+    /// What every command gets in its environment.
+    pub fn environment(&self) -> [(&'static str, String); 4] {
         [
             ("POSTERN_HOME", self.path().to_string_lossy().into_owned()),
             // No browser may open, and no password of the developer's may slip in.

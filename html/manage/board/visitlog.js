@@ -38,7 +38,7 @@ class VisitLog {
     const label = what === 'requests' ? 'Requests' : 'Statements';
     this.filter = h('input', { class: 'field', type: 'search', placeholder: 'Filter', 'aria-label': `Filter the ${what} of ${app.name}`, autocomplete: 'off', spellcheck: 'false', on: { input: () => this.#redraw() } });
     this.pause = h('button', { type: 'button', class: 'button', 'aria-pressed': 'false', text: 'Pause', on: { click: () => this.#togglePause() } });
-    this.state = h('span', { class: 'dim figures', role: 'status' });
+    this.state = h('span', { class: 'dim figures' });
     this.rows = h('tbody');
     this.box = h('div', { class: 'log-rows', tabindex: '0', role: 'region', 'aria-label': `${label} of ${app.name}` },
       h('table', {}, h('thead', {}, h('tr', {}, COLUMNS[what].map((text) => h('th', { scope: 'col', text })))), this.rows));

@@ -2,7 +2,7 @@
 
 /** A name as a grant has it: bare where it is plain, else in backticks. @param {string} name */
 export function quoted(name) {
-  return /^[A-Za-z0-9_$]+$/.test(name) ? name : `\`${name.replaceAll('`', '``')}\``;
+  return /[.*,()`\s]/.test(name) || name === "" ? `\`${name.replaceAll("`", "``")}\`` : name;
 }
 
 /** @typedef {{database: string, table: string|null, columns: string[]}} Grant `table` is null for all of them, `columns` empty for all */

@@ -1,6 +1,6 @@
 // The address that an application will get, as far as it can be told before it is connected. No DOM.
 import { hostOf, siteLink } from './links.js';
-import { protocolNamed } from './protocols.js';
+import { addressOf, protocolNamed } from './protocols.js';
 
 /** Longest name of a site, in characters: a label of a host name (RFC 1035, section 2.3.4). */
 const NAME_MAX = 63;
@@ -17,12 +17,17 @@ export function siteNameProblem(name) {
   return RESERVED.includes(name.replace(/[0-9]+$/, '')) ? `“${name}” is reserved: programs and people take it for the server’s own. Choose another.` : '';
 }
 
-/** The name that a relay makes of a text, as `src/relay/names.rs` does. @param {string} text @param {string} fallback */
-export function nameFrom(text, fallback) {
-  const name = text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-/, '').slice(0, NAME_MAX).replace(/-$/, '');
-  if (name === '') return fallback;
-  if (siteNameProblem(name) === '') return name;
-  return siteNameProblem(`${name}-${fallback}`) === '' ? `${name}-${fallback}` : fallback;
+/** Stands for the two words and the number that are drawn where nobody chose a name. */
+const DRAWN = 'brave-otter-123';
+
+/**
+ * The name of a site that is wished for, as `src/manager/apps/site_words.rs` has it; `isDrawn` where a part of it is only an example.
+ * @param {string} called @param {string} address what it is called where nobody calls it anything
+ */
+export function nameFrom(called, address) {
+  const name = called.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-/, '').slice(0, NAME_MAX).replace(/-$/, '');
+  if (called === address || name === '') return { name: DRAWN, isDrawn: true };
+  return siteNameProblem(name) === '' ? { name, isDrawn: false } : { name: `${name}-${DRAWN}`, isDrawn: true };
 }
 
 /**
@@ -39,7 +44,9 @@ export function endOfSites(server, apps, version) {
     const seen = link?.href && /^(https?:)\/\/[^./]+\.([^/]*[a-z][^/]*)/.exec(link.href);
     if (seen) return { scheme: seen[1], end: seen[2], isSeen: true, isHere };
   }
-  const { protocol, port, host } = new URL(origin);
+  const { protocol, port, host, hostname } = new URL(origin);
+  // Behind a number there are no names: the server has to tell.
+  if (!isHere && /^\[|^[0-9.]+$/.test(hostname)) return { scheme: '', end: host, isSeen: false, isHere };
   return isHere ? { scheme: 'http:', end: `localhost${port && `:${port}`}`, isSeen: true, isHere } : { scheme: protocol, end: host, isSeen: false, isHere };
 }
 
@@ -59,7 +66,9 @@ export function siteOf(values, ends) {
   const host = ends.end.replace(/:[0-9]+$/, '');
   if (visited === 'client') return { address: '', text: ends.isHere ? 'It gets a port of its own on this computer.' : `It gets a public port at ${host}.` };
   const { protocol, ip, port } = values;
-  const called = values.display_name || values.name || `${protocol} ${ip || '127.0.0.1'}:${port}`;
-  const name = values.site_name || nameFrom(called, `${protocol}-${port}`);
-  return { address: `${ends.scheme}//${name}.${ends.end}/`, text: ends.isSeen ? 'where that name is free' : 'or as the server decides' };
+  const address = `${protocol} ${addressOf({ ip: ip || '127.0.0.1', port: Number(port) })}`;
+  const { name, isDrawn } = values.site_name ? { name: values.site_name, isDrawn: false } : nameFrom(values.display_name || values.name || address, address);
+  if (!ends.scheme) return { address: '', text: isDrawn ? `It gets a name of two words, such as “${name}”; give it one of your own to choose.` : `It is to be called “${name}”; its whole address is known once it is connected.` };
+  const text = isDrawn ? 'or the like; give it a name to choose' : ends.isSeen ? 'where that name is free' : 'or as the server decides';
+  return { address: `${ends.scheme}//${name}.${ends.end}/`, text };
 }

@@ -31,6 +31,8 @@ const CLASSES = {
   forbidden: ['Refused by the server', 'It is not asked again by itself: mend what it says, then retry.'],
   limit: ['Over a limit', 'Wait a minute, or disconnect what is not needed.'],
   'own-listener': ['Own address', 'Edit the application (under ⋯): it leads to this program itself.'],
+  expired: ['Expired', 'Extend it to share it again.'],
+  'not-enforced': ['Not protected', 'The server does not keep what is asked of it; change the application, or use another server.'],
   'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
   plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
   'no-plugin': ['Database plugin', 'Install it in a terminal: postern plugin add mysql.'],

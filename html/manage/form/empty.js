@@ -1,13 +1,67 @@
-// What stands where the applications will be, while there are none.
-import { h, icon } from '../../common/dom.js';
+// What stands where the applications will be, while there are none: three ways to begin, and what listens here already.
+import { fill, h, icon } from '../../common/dom.js';
+import { protocolOfPort } from '../core/address.js';
+import { protocolNamed } from '../core/protocols.js';
+
+/** What most people share. */
+const PRESETS = [
+  { protocol: 'http', icon: 'globe', label: 'Web site', text: 'A development server, an intranet page' },
+  { protocol: 'mysql', icon: 'database', label: 'Database', text: 'MySQL or MariaDB, with a web client' },
+  { protocol: 'ssh', icon: 'keyword', label: 'SSH', text: 'A shell on this computer or near it' },
+];
+/** Listeners that are offered; the rest is counted. */
+const LISTENERS_MAX = 12;
+/** Ports of what is no web site, for those whose protocol the port does not tell. */
+const NO_SITES = /^(sshd|postgres|redis-server|mongod|mysqld|mariadbd|cupsd|master|dnsmasq|chronyd|rpcbind|systemd.*)$/;
 
 /**
  * Its content. Built once, when the list becomes empty; removed when there is an application.
- * @param {{store: import('../board/store.js').Store, actions: import('../board/actions.js').Actions}} parts
+ * @param {{actions: import('../board/actions.js').Actions}} parts
  */
 export function emptyState({ actions }) {
-  const what = actions.isHere({}) ? 'an address of its own on this computer; with a server, one that others can open' : 'an address that can be opened elsewhere';
-  return h('section', { class: 'empty' }, icon('plug'), h('h3', { text: 'No applications yet' }),
-    h('p', { text: `An application is something that listens on this computer or near it: a web server, a database, SSH. Add one, and Connect gives it ${what}.` }),
-    h('button', { type: 'button', class: 'button primary', id: 'add-first', on: { click: () => actions.add() } }, icon('plus'), h('span', { text: 'Add the first application' })));
+  const isHere = actions.isHere({});
+  const what = isHere ? 'gives it an address on this computer' : 'gives it an address that can be opened elsewhere';
+  const found = h('div', { class: 'found', role: 'status' });
+  showListeners(found, actions);
+  return h('section', { class: 'empty' }, h('h3', { text: 'Share your first application' }),
+    h('p', { text: `Something that listens on this computer or near it. Connect ${what}.` }),
+    h('ul', { class: 'presets', 'aria-label': 'Begin with' }, PRESETS.map((preset, i) => h('li', {}, presetButton(preset, i === 0, () => actions.add({ protocol: preset.protocol }))))),
+    found,
+    isHere && h('p', {}, 'No server is known yet, so what you share opens on this computer only. ', h('button', { type: 'button', class: 'link', id: 'empty-servers', text: 'Add a server to reach others', on: { click: () => actions.servers() } })));
+}
+
+function presetButton({ icon: name, label, text }, isFirst, run) {
+  return h('button', { type: 'button', class: 'preset', id: isFirst ? 'add-first' : undefined, on: { click: run } },
+    icon(name), h('strong', { text: label }), h('span', { class: 'dim', text }));
+}
+
+/** Offers what listens here; nothing is said where nothing does, or where nobody knows. */
+async function showListeners(host, actions) {
+  let listeners = [];
+  try {
+    listeners = await actions.api.listeners() ?? [];
+  } catch {
+    // A courtesy: the presets are there without it.
+  }
+  if (!Array.isArray(listeners) || listeners.length === 0) return;
+  const more = listeners.length - LISTENERS_MAX;
+  fill(host, h('h4', { text: 'Listening here now' }),
+    h('ul', { class: 'listeners' }, listeners.slice(0, LISTENERS_MAX).map((listener) => h('li', {}, listenerButton(listener, actions)))),
+    more > 0 && h('p', { class: 'dim', text: `and ${more} more` }));
+}
+
+/** @param {Listener} listener @param {import('../board/actions.js').Actions} actions */
+function listenerButton({ port, process, ip = '127.0.0.1' }, actions) {
+  const protocol = protocolOf(port, process);
+  const { label } = protocolNamed(protocol);
+  return h('button', { type: 'button', class: 'button', 'aria-label': `Share :${port} ${process}, ${label}`, title: `${label} at ${ip}`, on: { click: () => actions.add({ protocol, ip, port, name: process || undefined }) } },
+    h('span', { class: 'mono', text: `:${port}` }), ' ', h('span', { text: process || label }));
+}
+
+/** What an application of that port and process most likely speaks. @param {number} port @param {string} process */
+function protocolOf(port, process) {
+  if (/^(mysqld|mariadbd)$/.test(process)) return process === 'mysqld' ? 'mysql' : 'mariadb';
+  if (process === 'sshd') return 'ssh';
+  const suggested = protocolOfPort(port);
+  return suggested === 'http' && NO_SITES.test(process) ? 'tcp' : suggested;
 }

@@ -26,7 +26,7 @@ const HOSTS = [
 
 /**
  * The fields in their order, filled in.
- * @param {Record<string, any>} from @param {import('./form.js').Context} context
+ * @param {Record<string, any>} from @param {import('./field.js').Context} context
  * @param {{objects: (of: object) => Promise<string[]>, guestChanged: () => void}} on
  * @returns {any[]} each an AnyField
  */

@@ -8,8 +8,6 @@ import { PROTOCOLS, addressOf, protocolNamed } from '../core/protocols.js';
 import { endOfSites, siteOf } from '../core/site.js';
 import { EXAMPLES, fieldsOf } from './fieldlist.js';
 
-/** What the form needs of the page. @typedef {{api: import('../api.js').Api, apps: App[], version: ServerVersion}} Context */
-
 /** Connections that saved changes do not reach by themselves. */
 const LIVE = ['connected', 'connecting'];
 /** A duplicate name. */
@@ -17,7 +15,7 @@ const CONFLICT = 409;
 
 /**
  * Opens the form. Resolves with what the server saved, and whether it is to be connected; undefined when dismissed.
- * @param {{app?: App|null, draft?: Partial<App>|null, context: Context, save: (body: object) => Promise<App>}} options
+ * @param {{app?: App|null, draft?: Partial<App>|null, context: import('./field.js').Context, save: (body: object) => Promise<App>}} options
  * @returns {Promise<{saved: App, connect: boolean}|undefined>}
  */
 export function openForm({ app = null, draft = null, context, save }) {
@@ -40,7 +38,7 @@ class Form {
   /** @type {(value?: any) => void} */
   #close = () => {};
 
-  /** @param {{app: App|null, draft: Partial<App>|null, context: Context, save: (body: object) => Promise<App>}} options */
+  /** @param {{app: App|null, draft: Partial<App>|null, context: import('./field.js').Context, save: (body: object) => Promise<App>}} options */
   constructor({ app, draft, context, save }) {
     this.app = app;
     this.context = context;
@@ -219,7 +217,8 @@ class Form {
     const { app } = this;
     const isSaved = app && pass === '' && [[protocol, app.protocol], [ip || '127.0.0.1', app.ip], [Number(port), app.port], [user, app.db_user ?? '']].every(([now, then]) => now === then);
     const draft = { protocol, ip: ip || '127.0.0.1', port: Number(port) || protocolNamed(protocol).port, db_user: user || undefined, db_pass: pass || undefined };
-    return this.context.api.guestObjects({ ...(isSaved ? { id: app.id } : draft), ...of });
+    // Of one that is saved, a password that is left blank is the saved one.
+    return this.context.api.guestObjects({ ...(isSaved ? {} : draft), id: app?.id, ...of });
   }
 
   #check(field) {

@@ -35,7 +35,7 @@ export class ServerField extends SelectField {
   }
 
   #draw() {
-    const own = this.#servers.find((server) => server.default);
+    const own = this.#servers.find((server) => server.named) ?? this.#servers.find((server) => server.default);
     const others = this.#servers.filter((server) => server !== own).map(({ url }) => url);
     if (this.#chosen !== '' && !others.includes(this.#chosen)) others.push(this.#chosen);
     this.setOptions([
@@ -67,7 +67,8 @@ export class ServerField extends SelectField {
     const added = await openServerForm({ api: this.#api, insecure: this.#version.insecure === true });
     if (!added) return;
     await this.#load();
-    this.#chosen = this.#servers.find(({ url, default: isDefault }) => isDefault && sameServer(url, added)) ? '' : this.#servers.find(({ url }) => sameServer(url, added))?.url ?? added;
+    const found = this.#servers.find(({ url }) => sameServer(url, added));
+    this.#chosen = found?.default && !this.#servers.some(({ named }) => named) ? '' : found?.url ?? added;
     this.#draw();
     this.input.dispatchEvent(new Event('change'));
   }

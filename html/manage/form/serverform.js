@@ -40,7 +40,7 @@ class ServerForm {
     if (server?.default) this.isDefault.box.disabled = true;
     this.element = h('form', { class: 'form', novalidate: true, id: 'server-form', on: { submit: (event) => { event.preventDefault(); this.#submit(); } } },
       this.url.root, this.label.root, this.token.root, this.isDefault.root, this.problem);
-    this.url.input.addEventListener('blur', () => { if (this.url.text) this.#check(); });
+    this.url.input.addEventListener('blur', () => { if (this.url.text) { this.#complete(); this.#check(); } });
     this.url.input.addEventListener('input', () => { if (this.url.isWrong) this.#check(); });
   }
 
@@ -53,6 +53,12 @@ class ServerForm {
     (this.#server ? this.label : this.url).input.focus();
   }
 
+  /** A host alone gets what it most likely lacks. */
+  #complete() {
+    const text = this.url.text.trim();
+    if (/^[a-z0-9.-]+\.[a-z]{2,}(:[0-9]+)?\/?$/i.test(text)) this.url.input.value = `https://${text}`;
+  }
+
   #check() {
     const text = this.url.text.trim();
     this.url.setProblem(text === '' ? 'Enter the server’s URL.' : problem('server', text, { protocol: 'http', insecure: this.#insecure }));
@@ -62,6 +68,7 @@ class ServerForm {
   async #submit() {
     if (this.#isSaving) return;
     this.problem.textContent = '';
+    this.#complete();
     this.label.setProblem(problem('name', this.label.text, { protocol: 'http' }));
     if (!this.#check() || this.label.isWrong) {
       const wrong = this.url.isWrong ? this.url : this.label;

@@ -37,3 +37,4 @@ pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
 pub(crate) use connection::response_bytes;
 pub(super) use listener::{Listener, ListenerConfig};
+pub(crate) use proc_net::{ListeningSocket, listening};

@@ -10,6 +10,8 @@ use super::socket_owner::Owner;
 
 /// Bytes read from the list at once.
 const PIECE: usize = 8 * 1024;
+/// Lines of a list that are looked at for listeners; Linux lists those first.
+const MAX_LISTED: usize = 4096;
 
 /// The owner of the socket whose own end is `client` and whose peer is `ours`; `None` where it is not listed.
 ///
@@ -52,6 +54,61 @@ fn parse_line(line: &str, key: &str) -> Option<Owner> {
     let uid = fields.nth(3)?.parse().ok()?;
     let inode = fields.nth(1)?.parse().ok()?;
     Some(Owner::of(state, uid, inode))
+}
+
+/// A socket that listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListeningSocket {
+    /// Where; mapped addresses are IPv4.
+    pub(crate) address: SocketAddr,
+    /// Names it in the lists of files that processes have open.
+    pub(crate) inode: u64,
+}
+
+/// The TCP sockets of a user that listen; none where the kernel has no such list.
+pub(crate) fn listening(user: u32) -> Vec<ListeningSocket> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let tables = tables.iter().filter_map(|table| File::open(table).ok());
+    tables
+        .flat_map(|table| listening_in(BufReader::with_capacity(PIECE, table), user))
+        .collect()
+}
+
+fn listening_in(table: impl BufRead, user: u32) -> Vec<ListeningSocket> {
+    let lines = table.lines().map_while(Result::ok).take(MAX_LISTED);
+    lines
+        .filter_map(|line| listening_line(&line, user))
+        .collect()
+}
+
+fn listening_line(line: &str, user: u32) -> Option<ListeningSocket> {
+    /// `TCP_LISTEN` (net/tcp_states.h).
+    const LISTENS: &str = "0A";
+    let mut fields = line.split_once(": ")?.1.split_ascii_whitespace();
+    let address = address(fields.next()?)?;
+    let is_listening = fields.nth(1)? == LISTENS;
+    let uid: u32 = fields.nth(3)?.parse().ok()?;
+    let inode = fields.nth(1)?.parse().ok()?;
+    (is_listening && uid == user).then_some(ListeningSocket { address, inode })
+}
+
+/// The reverse of [`end`].
+fn address(text: &str) -> Option<SocketAddr> {
+    let (words, port) = text.split_once(':')?;
+    let word = |at: usize| {
+        let word = u32::from_str_radix(words.get(at..at + 8)?, 16).ok()?;
+        Some(word.to_ne_bytes())
+    };
+    let ip: IpAddr = match words.len() {
+        8 => word(0)?.into(),
+        32 => {
+            let octets = [word(0)?, word(8)?, word(16)?, word(24)?].concat();
+            <[u8; 16]>::try_from(octets).ok()?.into()
+        }
+        _ => return None,
+    };
+    let port = u16::from_str_radix(port, 16).ok()?;
+    Some(SocketAddr::new(ip.to_canonical(), port))
 }
 
 /// The client's end and ours as the table writes them, the client's first, with a space
@@ -133,6 +190,19 @@ mod tests {
             ),
             None
         );
+    }
+
+    #[test]
+    fn listeners_of_one_user_are_found_with_their_addresses() {
+        let found = |table: &str, user| -> Vec<String> {
+            let found = listening_in(table.as_bytes(), user);
+            let shown = |socket: &ListeningSocket| format!("{} {}", socket.address, socket.inode);
+            found.iter().map(shown).collect()
+        };
+        assert_eq!(found(TABLE, 0), ["127.0.0.1:8306 100"]);
+        assert!(found(TABLE, 1000).is_empty() && found(TABLE6, 33).is_empty());
+        let table6 = "   0: 00000000000000000000000001000000:0BB8 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     7        0 9 1\n   1: zz:1 0:0 0A\n";
+        assert_eq!(found(table6, 7), ["[::1]:3000 9"]);
     }
 
     #[test]

@@ -49,6 +49,26 @@ pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::ok(result))
 }
 
+/// The statements of a database's visitors after number `after`, as far as they are kept.
+pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
+    let id = id(request);
+    let after = match request.query("after").map(str::parse) {
+        None => 0,
+        Some(Ok(after)) => after,
+        Some(Err(_)) => return Err(ApiError::bad_request("after must be a whole number")),
+    };
+    let (last, statements) = match core.connections.find(id) {
+        Some(connection) => connection.statements().after(after),
+        None => {
+            core.apps.find(id).map_err(failed)?;
+            (0, Vec::new())
+        }
+    };
+    Ok(Response::ok(
+        json!({"last": last, "statements": statements}),
+    ))
+}
+
 pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     match core.connections.find(id) {

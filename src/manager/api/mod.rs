@@ -4,6 +4,7 @@ mod answer;
 mod apps;
 mod connections;
 mod guest;
+mod listeners;
 mod remotes;
 mod routes;
 mod servers;

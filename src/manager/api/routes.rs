@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, guest, remotes, servers, shares};
+use super::{apps, connections, guest, listeners, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -54,6 +54,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
         .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
         .on(
+            Method::Get,
+            "/api/apps/{id}/requests",
+            on(connections::requests),
+        )
+        .on(
             Method::Post,
             "/api/apps/{id}/code",
             writing(apps::renew_code),
@@ -65,8 +70,8 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         )
         .on(
             Method::Get,
-            "/api/apps/{id}/requests",
-            on(connections::requests),
+            "/api/apps/{id}/statements",
+            on(connections::statements),
         )
         .on(Method::Post, "/api/connect/{id}", on(connections::connect))
         .on(
@@ -83,6 +88,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/api/servers", on(servers::list))
         .on(Method::Post, "/api/servers", writing(servers::put))
         .on(Method::Delete, "/api/servers", writing(servers::remove))
+        .on(Method::Get, "/api/listeners", writing(listeners::list))
         .on(Method::Get, "/api/plugins", on(plugins))
         .on(Method::Get, "/api/version", on(version))
 }
@@ -139,6 +145,7 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     let stand_in = stands_in.then_some(&core.choice.stand_in);
     let mut notices = stand_in.map_or_else(Vec::new, |stand_in| stand_in.notices.clone());
     notices.extend(core.notices.iter().cloned());
+    notices.extend(core.audit.trouble());
     notices.extend(servers.as_ref().err().map(ToString::to_string));
     notices.extend(files_set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -89,11 +89,10 @@ impl AppStore {
         self.insert(draft.into_new().map_err(|_| Error::NoRandom)?, is_named)
     }
 
-    /// Adds one that is never stored, with this identifier.
+    /// Adds one that is never stored, with this identifier. Where its name is another's, it gets a number behind it.
     pub fn add_temporary(&self, draft: AppInput, id: &str) -> Result<AppConfig, Error> {
-        let is_named = draft.is_named();
         let app = draft.into_temporary(id).map_err(|_| Error::NoRandom)?;
-        self.insert(app, is_named)
+        self.insert(app, false)
     }
 
     fn insert(&self, app: AppConfig, is_named: bool) -> Result<AppConfig, Error> {

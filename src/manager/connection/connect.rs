@@ -17,6 +17,7 @@ use crossbeam_channel::{Receiver, never, select};
 
 use super::error::{ConnectError, Ended};
 use super::map::{NewConnection, Refused};
+use super::outages::is_of_server;
 use super::record::ConnectionRecord;
 use super::rounds::{self, Rounds};
 use super::sequence::{ConnectionWork, HeldResources};
@@ -106,6 +107,7 @@ fn round(
 ) -> Option<ConnectError> {
     let mut held = HeldResources::default();
     let app = app.clone();
+    record.notes_as(&app, &core.audit);
     let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
     drop(held);
     match ended {
@@ -123,12 +125,32 @@ fn fail(
     error: ConnectError,
 ) -> Option<Awaited> {
     let pause = rounds::comes_back(core, app).then(|| rounds.pause());
-    if rounds.is_told(&error.error) {
-        log::debug!("application '{}': {}", app.name, error.in_one_line());
-    } else {
-        log::warn!("application '{}': {}", app.name, error.in_one_line());
-    }
+    tell(core, record, app, rounds, &error);
     record.failed(error, pause)
+}
+
+/// What its server is the reason of is told once for all its applications, the rest once for each.
+fn tell(
+    core: &AppState,
+    record: &ConnectionRecord,
+    app: &AppConfig,
+    rounds: &mut Rounds,
+    error: &ConnectError,
+) {
+    let (line, origin) = (error.in_one_line(), record.server());
+    let class = error.class.unwrap_or_default();
+    let is_servers = error.is_of_tunnel || is_of_server(class);
+    let level = if is_servers && !core.tunnels.is_main_connected(&origin) {
+        if core.connections.server_is_away(&origin, class, &line) {
+            return;
+        }
+        log::Level::Debug
+    } else if rounds.is_told(&error.error) {
+        log::Level::Debug
+    } else {
+        log::Level::Warn
+    };
+    log::log!(level, "application '{}': {line}", app.name);
 }
 
 fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited: Awaited) -> bool {
@@ -174,7 +196,7 @@ impl ConnectionWork<'_> {
             self.completed(site);
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
-            log::warn!(
+            log::info!(
                 "application '{}': turned away; the server is asked again",
                 self.app.name
             );
@@ -197,6 +219,7 @@ impl ConnectionWork<'_> {
                 self.app.name
             );
         }
+        self.record.is_noted();
     }
 
     /// The URL of the server that it stays with from now on, where it names none: the relay on this machine only stands

@@ -19,12 +19,13 @@ pub(crate) struct Enforcement {
     /// What visitors have to show; none where everybody sees the application.
     pub(crate) code: Option<Zeroizing<String>>,
     /// Whether this end asks for it.
-    #[allow(dead_code, reason = "for the gateway of HTTP applications at this end")]
     pub(crate) asks_here: bool,
     /// The link that carries it, for the owner; empty where there is none. A secret.
     pub(crate) auth_url: String,
     /// Who signed in when this was another number is signed in no more.
     pub(crate) generation: u64,
+    /// Whether it is a relay of ours that visitors come by, which says truly where from.
+    pub(crate) says_origins: bool,
 }
 
 impl Enforcement {
@@ -44,6 +45,7 @@ impl Enforcement {
             asks_here: false,
             auth_url: String::new(),
             generation: app.signed_out,
+            says_origins: setup.is_of_relay(),
         };
         if !app.invisible {
             return Ok(nothing);

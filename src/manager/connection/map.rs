@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
+use super::outages::{Outages, in_words};
 use super::record::ConnectionRecord;
 use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
@@ -26,6 +27,8 @@ struct ConnectionMap {
     active: HashMap<String, Arc<ConnectionRecord>>,
     /// Those that were ended and still give back what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
+    /// Servers that are away, as it was told.
+    outages: Outages,
     /// Applications that were connected since the program started.
     were_connected: HashSet<String>,
     is_closed: bool,
@@ -83,6 +86,7 @@ impl Connections {
         let mut map = self.map();
         let active = map.active.remove(id)?;
         active.stop();
+        map.forget_outage(&active.server());
         let done = active.done().clone();
         map.ending.insert(id.to_owned(), done.clone());
         Some(done)
@@ -105,10 +109,13 @@ impl Connections {
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
-    /// How many there are of each status.
-    pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
+    /// How many there are of each status through the server with this origin: it learns nothing of the others.
+    pub(crate) fn counts(&self, origin: &str) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
         for active in self.all() {
+            if !active.is_through(origin) {
+                continue;
+            }
             let name = match active.result().status {
                 ConnectionState::Connecting => "connecting",
                 ConnectionState::Connected => "connected",
@@ -148,8 +155,42 @@ impl Connections {
         }
     }
 
+    /// The server with this origin is away or refuses: told once, with how many applications go through it, until it is
+    /// back. True where it was told now.
+    pub(crate) fn server_is_away(&self, origin: &str, class: &'static str, why: &str) -> bool {
+        let mut map = self.map();
+        let is_news = !map.is_closed && map.outages.begin(origin, class, Instant::now());
+        if is_news {
+            log::warn!("{origin}: {why}; {}", map.in_words_through(origin));
+        }
+        is_news
+    }
+
+    /// One tunnel to the server with this origin is up, so that the others can be.
+    pub(crate) fn server_answers(&self, origin: &str) {
+        for active in self.all() {
+            if active.is_through(origin) {
+                active.try_now();
+            }
+        }
+    }
+
+    /// The machine has slept: nothing waits any longer.
+    pub(crate) fn wake_all(&self) {
+        for active in self.all() {
+            active.try_now();
+        }
+    }
+
     /// A main tunnel of the server with this origin is up.
     pub(crate) fn server_is_back(&self, origin: &str) {
+        {
+            let mut map = self.map();
+            if let Some(away) = map.outages.end(origin, Instant::now()) {
+                let (away, through) = (in_words(away), map.in_words_through(origin));
+                log::warn!("{origin}: connected again after {away}; {through}");
+            }
+        }
         for active in self.all() {
             if active.is_through(origin) {
                 active.server_is_back();
@@ -219,6 +260,23 @@ impl Connections {
 }
 
 impl ConnectionMap {
+    /// How many applications are, or are to be, connected through a server.
+    fn in_words_through(&self, origin: &str) -> String {
+        let through =
+            |active: &&Arc<ConnectionRecord>| active.is_through(origin) && active.has_place();
+        match self.active.values().filter(through).count() {
+            1 => "1 application goes through it".to_owned(),
+            count => format!("{count} applications go through it"),
+        }
+    }
+
+    /// Of a server that nothing goes through any more it is not told when it is back.
+    fn forget_outage(&mut self, origin: &str) {
+        if !self.active.values().any(|active| active.is_through(origin)) {
+            self.outages.end(origin, Instant::now());
+        }
+    }
+
     /// Places that other applications than this one take.
     fn count_others(&self, id: &str) -> usize {
         let others = self.active.iter().filter(|(other, _)| *other != id);

@@ -12,8 +12,12 @@ use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
+use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
-use crate::manager::visits::Visits;
+use crate::manager::visits::{Visitors, Visits};
+use crate::plugin::StatementLog;
+use crate::store::AuditFiles;
+use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Tunnel;
 
@@ -23,6 +27,8 @@ pub(crate) struct ConnectionRecord {
     stopped: Receiver<()>,
     retry: (Sender<()>, Receiver<()>),
     change: (Sender<()>, Receiver<()>),
+    /// The statements of a database's visitors.
+    statements: Arc<StatementLog>,
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
     /// Who was here, by the application's gateway.
@@ -38,6 +44,7 @@ impl ConnectionRecord {
             stopped,
             retry: crossbeam_channel::bounded(1),
             change: crossbeam_channel::bounded(1),
+            statements: Arc::default(),
             done,
             visits: Arc::default(),
         })
@@ -68,6 +75,20 @@ impl ConnectionRecord {
         &self.change.1
     }
 
+    /// What is noted of visitors is as `app` says, and goes to `files` too where it says so.
+    pub(super) fn notes_as(&self, app: &AppConfig, files: &Arc<AuditFiles>) {
+        self.statements.keep_sql(app.sharing.record_sql);
+        if let Some(audit) = AppAudit::of(app, files) {
+            self.statements.write_to(audit.clone());
+            self.visits.write_to(audit);
+        }
+    }
+
+    /// The statements of a database's visitors, and who of them is there.
+    pub(crate) fn statements(&self) -> &Arc<StatementLog> {
+        &self.statements
+    }
+
     /// Closed when the connection's thread has ended.
     pub(crate) fn done(&self) -> &Receiver<()> {
         &self.done
@@ -82,16 +103,33 @@ impl ConnectionRecord {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
-        let has_gateway = status.made_from.protocol.has_gateway();
-        let visitors = has_gateway.then(|| self.visits.visitors());
+        let protocol = status.made_from.protocol;
+        let visitors = if protocol.is_database() {
+            Some(self.of_database())
+        } else {
+            protocol.has_gateway().then(|| self.visits.visitors())
+        };
         status.result(snapshot.as_ref(), visitors)
+    }
+
+    /// Who is there, of a database's visitors.
+    fn of_database(&self) -> Visitors {
+        let present = self.statements.present();
+        Visitors {
+            now: present.now,
+            last_at: present.last_at.map(rfc3339),
+            requests: present.requests,
+        }
     }
 
     /// The same beside what is saved of the application now.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
         let mut result = self.result();
-        result.pending_changes =
-            result.status.is_active() && self.status().made_from.differs_in_force(saved);
+        let status = self.status();
+        result.pending_changes = result.status.is_active()
+            && !status.is_being_noted
+            && status.made_from.differs_in_force(saved);
+        drop(status);
         result
     }
 
@@ -148,6 +186,11 @@ impl ConnectionRecord {
         origin.clone_into(&mut self.status().server);
     }
 
+    /// The remote server's origin; empty before it is known.
+    pub(crate) fn server(&self) -> String {
+        self.status().server.clone()
+    }
+
     /// Whether that is it.
     pub(crate) fn is_through(&self, origin: &str) -> bool {
         self.status().server == origin
@@ -195,7 +238,13 @@ impl ConnectionRecord {
             status.step = Step::Serving;
             status.site = site;
             status.is_exposed = true;
+            status.is_being_noted = true;
         }
+    }
+
+    /// What it was connected through is noted.
+    pub(super) fn is_noted(&self) {
+        self.status().is_being_noted = false;
     }
 
     /// The server takes the tunnel no more. What it said is shown until the next step begins.
@@ -290,7 +339,22 @@ impl ConnectionRecord {
         if self.is_refused() && !self.is_refused_for_credentials() {
             return;
         }
+        self.wake();
+    }
+
+    /// Ends the present pause, unless only a change can help.
+    pub(crate) fn try_now(&self) {
+        if !self.is_refused() {
+            self.wake();
+        }
+    }
+
+    /// As [`ConnectionRecord::retry`]; a tunnel's attempt that is under way and fails is followed by another.
+    fn wake(&self) {
         self.retry();
+        if let Some(tunnel) = &self.status().tunnel {
+            tunnel.wake();
+        }
     }
 
     /// Whether only a change can help.

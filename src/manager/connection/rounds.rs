@@ -3,7 +3,7 @@
 //! A round is one connect sequence, with the specification's five calls. What is to be connected whenever the program
 //! runs, or was connected since it started, is tried for ever; what a user connected for the first time is not.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, select};
 
@@ -17,11 +17,6 @@ use crate::tunnel::client::Pauses;
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause: one call a minute is little to a server, and an hour's outage costs a minute more.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Time between two looks at the clocks while it waits.
-const LOOK: Duration = Duration::from_secs(1);
-/// How much further the wall clock must have gone than the other one for the machine to have slept: corrections of the
-/// clock are smaller, and a try too many does no harm.
-const SLEPT: Duration = Duration::from_secs(10);
 
 /// The rounds of one connection.
 pub(super) struct Rounds {
@@ -83,23 +78,11 @@ pub(super) fn wait(record: &ConnectionRecord, awaited: Awaited, changed: &Receiv
 }
 
 fn wait_until(record: &ConnectionRecord, at: Instant) -> bool {
-    let (since, asleep_since) = (Instant::now(), SystemTime::now());
-    while Instant::now() < at {
-        select! {
-            recv(record.stopped()) -> _ => return false,
-            recv(record.retries()) -> _ => return !record.is_stopped(),
-            default(at.saturating_duration_since(Instant::now()).min(LOOK)) => {}
-        }
-        if has_slept(since.elapsed(), asleep_since.elapsed().unwrap_or_default()) {
-            break;
-        }
+    select! {
+        recv(record.stopped()) -> _ => false,
+        recv(record.retries()) -> _ => !record.is_stopped(),
+        default(at.saturating_duration_since(Instant::now())) => true,
     }
-    true
-}
-
-/// Whether the machine slept in between: the monotonic clock stands still then, the wall clock does not.
-fn has_slept(by_monotonic: Duration, by_wall: Duration) -> bool {
-    by_wall.saturating_sub(by_monotonic) >= SLEPT
 }
 
 #[cfg(test)]
@@ -117,13 +100,5 @@ mod tests {
         rounds.reset();
         assert!(rounds.pause() <= FIRST_PAUSE);
         assert!(!rounds.is_told("gone") && rounds.is_told("gone") && !rounds.is_told("other"));
-    }
-
-    #[test]
-    fn a_gap_between_the_clocks_is_a_sleep() {
-        let seconds = Duration::from_secs;
-        assert!(has_slept(seconds(3), seconds(3 + 3600)));
-        assert!(!has_slept(seconds(60), seconds(61)));
-        assert!(!has_slept(seconds(60), seconds(0)), "it was set back");
     }
 }

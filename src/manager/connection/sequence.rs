@@ -1,6 +1,7 @@
 //! One connect sequence: from the call to the remote server to the tunnel that is up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, select};
@@ -17,17 +18,14 @@ use super::watch::HealthWatch;
 use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::apps::protocol::Protocol;
-use crate::manager::gateway::{self, Door, Naming, SiteGateway, SiteNames};
+use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
-use crate::tunnel::client::{Status, Tunnel};
+use crate::tunnel::client::{Settings, Status, Tunnel};
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
-use crate::tunnel::target::MayDial;
-use crate::tunnel::ws::Tls;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
@@ -40,6 +38,8 @@ pub(super) struct HeldResources {
     tunnel: Option<OpenTunnel>,
     port: Option<PortReservation>,
     web_client: Option<WebClient>,
+    /// Asks visitors of an application with a gateway for the code, where the server does not.
+    door: Arc<Door>,
     /// What the server has answered last.
     setup: Option<Setup>,
 }
@@ -56,10 +56,18 @@ impl HeldResources {
         self.setup = Some(setup);
     }
 
-    /// Visitors of this site are let in as is decided.
-    pub(super) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
+    /// Visitors of the application of this name, which was set up so, are let in as is decided.
+    pub(super) fn admit(&mut self, enforcement: &Enforcement, name: &str, setup: &Setup) {
+        let site_url = &setup.app.site_url;
         if let Some(client) = &mut self.web_client {
-            client.admit(enforcement, site_url);
+            return client.admit(enforcement, site_url);
+        }
+        match enforcement.code.as_ref().filter(|_| enforcement.asks_here) {
+            Some(code) => {
+                let code = (Code::new(code), enforcement.generation);
+                self.door.ask_for((name, setup.app_id()), code, site_url);
+            }
+            None => self.door.open(),
         }
     }
 
@@ -106,11 +114,11 @@ impl ConnectionWork<'_> {
         let remote = self.core.servers.of(url.origin())?;
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
-        held.admit(&enforcement, &setup.app.site_url);
+        held.admit(&enforcement, &self.app.name, &setup);
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
-        let names = Arc::new(SiteNames::new(self.naming(&setup)));
+        let names = Arc::new(SiteNames::of(&self.app, &setup.app.site_url));
         let through = (&setup, &names);
         let tunnel = self.open_tunnel(held, url.origin(), &connector, through, (ip, port), tell)?;
         let mut health = self.ask(held, names, missed, was_there);
@@ -148,7 +156,7 @@ impl ConnectionWork<'_> {
         }
         let client = match held.web_client.take() {
             Some(running) => running,
-            None => WebClient::start(self.core, &self.app, self.record.stopped())?,
+            None => WebClient::start(self.core, &self.app, self.record)?,
         };
         self.record.offers(client.local_url());
         let address = client.address();
@@ -224,15 +232,23 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
+        settings.max_streams = self.app.sharing.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
         if self.app.protocol.has_gateway() {
-            let gateway = self.gateway(setup, names, &may_dial, missed.clone());
+            let parts = (
+                Arc::clone(names),
+                Arc::clone(&held.door),
+                self.record.visits(),
+            );
+            let dial = (Arc::clone(&may_dial), missed.clone());
+            let gateway = SiteGateway::of(&self.app, setup, parts, dial);
             settings.serve = Some(gateway::serve(gateway));
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
+        self.watch_failures(&mut settings, origin);
         let tunnel = self.core.tunnels.start(key.clone(), settings);
         let tunnel = tunnel
             .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
@@ -243,43 +259,35 @@ impl ConnectionWork<'_> {
         Ok(tunnel)
     }
 
-    /// By which name the application is asked.
-    fn naming(&self, setup: &Setup) -> Naming {
-        let app = &self.app;
-        let is_tls = app.protocol == Protocol::Https;
-        let host_header = &app.sharing.host_header;
-        Naming::new(
-            host_header,
-            (&app.ip, app.port),
-            is_tls,
-            &setup.app.site_url,
-        )
-    }
-
-    /// What stands between the tunnel and an application that speaks HTTP.
-    fn gateway(
-        &self,
-        setup: &Setup,
-        names: &Arc<SiteNames>,
-        may_dial: &MayDial,
-        missed: Sender<()>,
-    ) -> SiteGateway {
-        let (app, site_url) = (&self.app, &setup.app.site_url);
-        let is_tls = app.protocol == Protocol::Https;
-        let code = &setup.api_key.code;
-        let is_asked_here = app.invisible && !setup.is_of_relay() && !code.is_empty();
-        SiteGateway {
-            target: (app.ip.clone(), app.port),
-            names: Arc::clone(names),
-            // Whose certificate it is nobody can say, as the form does.
-            tls: is_tls.then(Tls::unverified),
-            door: is_asked_here
-                .then(|| Door::new(&app.name, setup.app_id(), Code::new(code), site_url)),
-            is_server_ours: setup.is_of_relay(),
-            visits: self.record.visits(),
-            may_dial: Some(Arc::clone(may_dial)),
-            missed,
-        }
+    /// Of its tunnel alone it is told where the main tunnel stands; else that is told, once for all. One that is up shows
+    /// that the server is there.
+    fn watch_failures(&self, settings: &mut Settings, origin: &str) {
+        let is_told = Arc::new(AtomicBool::new(false));
+        let (was_told, name, server) = (
+            Arc::clone(&is_told),
+            self.app.name.clone(),
+            origin.to_owned(),
+        );
+        let tunnels = Arc::clone(&self.core.tunnels);
+        settings.on_failed = Some(Box::new(move |failure, was_connected| {
+            // After a loss the main tunnel's may not be noticed yet.
+            let is_its_own = !was_connected && tunnels.is_main_connected(&server);
+            if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
+                log::warn!("'{name}': {failure}; it is tried again");
+            }
+        }));
+        let (name, server) = (self.app.name.clone(), origin.to_owned());
+        let (tunnels, connections) = (
+            Arc::clone(&self.core.tunnels),
+            Arc::clone(&self.core.connections),
+        );
+        settings.on_connected = Some(Box::new(move || {
+            if was_told.swap(false, Ordering::Relaxed) {
+                log::warn!("'{name}': connected again");
+            }
+            tunnels.wake_main(&server);
+            connections.server_answers(&server);
+        }));
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.

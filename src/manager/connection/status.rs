@@ -27,6 +27,8 @@ pub(super) struct ConnectionStatus {
     pub(super) site: Site,
     /// Whether the site was completed since the round began: something is exposed, also while its tunnel is lost.
     pub(super) is_exposed: bool,
+    /// Whether it is just being noted what it was connected through: what is saved of that may be older.
+    pub(super) is_being_noted: bool,
     pub(super) local_url: String,
     pub(super) failure: ShownFailure,
     /// The calls of this round so far.
@@ -82,6 +84,7 @@ impl ConnectionStatus {
             server: String::new(),
             site: Site::default(),
             is_exposed: false,
+            is_being_noted: false,
             local_url: String::new(),
             failure: ShownFailure::default(),
             attempt: 0,

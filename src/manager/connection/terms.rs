@@ -64,10 +64,9 @@ impl ConnectionWork<'_> {
         self.app = wanted;
         self.record.ends_at(self.app.sharing.expires.as_deref());
         if !admits_as_before {
-            let setup = held.setup();
-            let at_home = Enforcement::at_home(&self.app, setup)?;
-            let site_url = setup.app.site_url.clone();
-            held.admit(&at_home, &site_url);
+            let setup = held.setup().clone();
+            let at_home = Enforcement::at_home(&self.app, &setup)?;
+            held.admit(&at_home, &self.app.name, &setup);
             tunnel.cut_streams();
         }
         Ok(())
@@ -83,7 +82,10 @@ impl ConnectionWork<'_> {
                 return Ok(Applied::Elsewhere);
             }
         }
-        let enforcement = Enforcement::of(&self.app, held.setup())?;
+        let setup = held.setup().clone();
+        let enforcement = Enforcement::of(&self.app, &setup)?;
+        // The server may see to something else than before.
+        held.admit(&enforcement, &self.app.name, &setup);
         self.record.has_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }

@@ -1,6 +1,7 @@
 //! The sign-in of an invisible application whose server asks for no code: page, form and cookie are those of a relay.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use crate::http::auth::Code;
 use crate::http::h1::head::Head;
@@ -9,31 +10,80 @@ use crate::relay::gateway::{
     Down, ForwardDefaults, GatewayConfig, GatewayState, Origin, Served, Site, SiteRequest, answer,
     is_sign_in,
 };
+use crate::sync::Mutex;
 
-/// Asks for one application's code.
-pub(crate) struct Door {
+/// Asks for one application's code, or lets everybody in. What it is told holds from the next request on.
+#[derive(Default)]
+pub(crate) struct Door(Mutex<Option<Arc<Desk>>>);
+
+/// What asks for one code.
+struct Desk {
     state: GatewayState,
     site: Site,
+    generation: u64,
 }
 
 impl Door {
-    /// For the application that its server calls `app_id`, at a site with this URL; `name` is what visitors read.
-    pub(crate) fn new(name: &str, app_id: &str, code: Code, site_url: &str) -> Door {
+    /// Asks for this code from now on, of the application that its server calls `app_id` at a site with this URL; `name`
+    /// is what visitors read. Whoever was signed in under another code or `generation` is so no more.
+    pub(crate) fn ask_for(
+        &self,
+        (name, app_id): (&str, &str),
+        (code, generation): (Code, u64),
+        site_url: &str,
+    ) {
         let mut config = GatewayConfig::new("", 0);
         config.secure = site_url.starts_with("https:");
         let mut site = Site::new(name, app_id, Box::new(|| Err(Down::Tunnel)));
         site.code = Some(code);
-        Door {
-            state: GatewayState::without_sites(config),
-            site,
+        let mut desk = self.0.lock();
+        if !desk
+            .as_ref()
+            .is_some_and(|desk| desk.is_for(&site, &config, generation))
+        {
+            *desk = Some(Arc::new(Desk {
+                state: GatewayState::without_sites(config),
+                site,
+                generation,
+            }));
         }
     }
 
+    /// Lets everybody in from now on.
+    pub(crate) fn open(&self) {
+        *self.0.lock() = None;
+    }
+
+    /// Whether somebody has to show a code.
+    pub(super) fn is_closed(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
     /// Answers a request that does not get in, or that is for the sign-in itself; none for one that passes.
-    ///
+    pub(super) fn turn_away(
+        &self,
+        head: &Head,
+        host: &[u8],
+        visitor: &mut dyn ClientConnection,
+    ) -> Option<Served> {
+        let desk = self.0.lock().clone();
+        desk.and_then(|desk| desk.turn_away(head, host, visitor))
+    }
+}
+
+impl Desk {
+    fn is_for(&self, site: &Site, config: &GatewayConfig, generation: u64) -> bool {
+        let of = |site: &Site| {
+            let code = site.code.as_ref().map(|code| *code.digest());
+            (site.name.clone(), site.app_id.clone(), code)
+        };
+        let is_same = (self.generation, self.state.is_https()) == (generation, config.secure);
+        is_same && of(&self.site) == of(site)
+    }
+
     /// What a server that is not ours says of a visitor's address is not believed: a visitor could have written it, and
     /// then be counted as somebody else at each wrong code. So all are counted as one; a right code always passes.
-    pub(super) fn turn_away(
+    fn turn_away(
         &self,
         head: &Head,
         host: &[u8],
@@ -59,7 +109,7 @@ impl Door {
         if self.state.is_signed_in(&request, &self.site) {
             return None;
         }
-        let page = self.state.asking(&request);
+        let page = self.state.asking(&request, &self.site);
         Some(answer(head, visitor, page, false))
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct AppRules<'a> {
 
 impl Rules for AppRules<'_> {
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
-        let is_private = self.gateway.door.is_some();
+        let is_private = self.gateway.door.is_closed();
         for (name, value) in end_to_end(&answer.headers) {
             let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
             let is_afresh = is_private && (is("cache-control") || caching::is_for_caches(name));

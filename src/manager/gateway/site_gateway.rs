@@ -7,6 +7,9 @@ use crossbeam_channel::Sender;
 
 use super::door::Door;
 use super::host_header::Naming;
+use crate::manager::apps::app::AppConfig;
+use crate::manager::apps::protocol::Protocol;
+use crate::manager::quick_setup::Setup;
 use crate::manager::visits::Visits;
 use crate::relay::gateway::Pages;
 use crate::tunnel::target::MayDial;
@@ -18,19 +21,19 @@ static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
 /// One application's gateway.
 pub(crate) struct SiteGateway {
     /// Host and port of the application.
-    pub(crate) target: (String, u16),
-    pub(crate) names: Arc<SiteNames>,
+    pub(super) target: (String, u16),
+    pub(super) names: Arc<SiteNames>,
     /// How it is spoken to; none for plain text.
-    pub(crate) tls: Option<Tls>,
-    /// Asks for the code; none where nobody has to show one, or the server asks.
-    pub(crate) door: Option<Door>,
+    pub(super) tls: Option<Tls>,
+    /// Asks for the code where the server does not.
+    pub(super) door: Arc<Door>,
     /// Whether the server's own word about a visitor's address is believed.
-    pub(crate) is_server_ours: bool,
-    pub(crate) visits: Arc<Visits>,
+    pub(super) is_server_ours: bool,
+    pub(super) visits: Arc<Visits>,
     /// Whether an address may be connected to.
-    pub(crate) may_dial: Option<MayDial>,
+    pub(super) may_dial: Option<MayDial>,
     /// Gets a message, as far as there is room, when nobody was found at the target.
-    pub(crate) missed: Sender<()>,
+    pub(super) missed: Sender<()>,
 }
 
 /// The names of an application, and what became of them.
@@ -41,9 +44,12 @@ pub(crate) struct SiteNames {
 }
 
 impl SiteNames {
-    pub(crate) fn new(naming: Naming) -> SiteNames {
+    /// Those of an application at a site with this URL.
+    pub(crate) fn of(app: &AppConfig, site_url: &str) -> SiteNames {
+        let is_tls = app.protocol == Protocol::Https;
+        let host_header = &app.sharing.host_header;
         SiteNames {
-            naming,
+            naming: Naming::new(host_header, (&app.ip, app.port), is_tls, site_url),
             is_self_named: AtomicBool::new(false),
         }
     }
@@ -55,6 +61,26 @@ impl SiteNames {
 }
 
 impl SiteGateway {
+    /// That of an application that a server has set up so.
+    pub(crate) fn of(
+        app: &AppConfig,
+        setup: &Setup,
+        (names, door, visits): (Arc<SiteNames>, Arc<Door>, Arc<Visits>),
+        (may_dial, missed): (MayDial, Sender<()>),
+    ) -> SiteGateway {
+        SiteGateway {
+            target: (app.ip.clone(), app.port),
+            names,
+            // Whose certificate it is nobody can say, as the form does.
+            tls: (app.protocol == Protocol::Https).then(Tls::unverified),
+            door,
+            is_server_ours: setup.is_of_relay(),
+            visits,
+            may_dial: Some(may_dial),
+            missed,
+        }
+    }
+
     pub(super) fn pages(&self) -> &'static Pages {
         &PAGES
     }

@@ -128,8 +128,8 @@ impl<'g> StreamConnection<'g> {
             return self.say(head, &message(400, "A malformed request", why, ""));
         };
         let host = host.unwrap_or_default();
-        let door = self.gateway.door.as_ref();
-        if let Some(served) = door.and_then(|door| door.turn_away(head, host, &mut self.client)) {
+        let door = &self.gateway.door;
+        if let Some(served) = door.turn_away(head, host, &mut self.client) {
             return served;
         }
         self.pass(head, host)

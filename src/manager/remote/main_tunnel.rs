@@ -21,6 +21,7 @@ use super::credentials::ServerCredentials;
 use super::environment::Environment;
 use super::mailbox::Mailbox;
 use super::view::MainTunnelView;
+use crate::manager::connection::class_name;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
 use crate::tunnel::client::{Status, Tunnel};
@@ -201,6 +202,12 @@ impl MainTunnel {
                 mailbox.send(Command::MainTunnelIsUp);
             }
         }));
+        let connections = Arc::clone(&self.environment.connections);
+        let origin = self.key.server.clone();
+        settings.on_failed = Some(Box::new(move |failure, _| {
+            let class = class_name(failure.class);
+            connections.server_is_away(&origin, class, &failure.message);
+        }));
         let started = self.environment.tunnels.start(self.key.clone(), settings);
         started.map_err(|error| format!("cannot start it: {error}"))
     }
@@ -244,7 +251,7 @@ impl MainTunnel {
             .map_err(|error| format!("cannot save its ports: {error}"))?;
         self.service = match std::mem::take(&mut self.service) {
             LocalService::Bound(listener, _registered, port) => LocalService::Running {
-                _api: LocalApi::start(&self.environment, listener)
+                _api: LocalApi::start(&self.environment, &self.key.server, listener)
                     .map_err(|error| format!("cannot start the local API: {error}"))?,
                 _registered,
                 port,

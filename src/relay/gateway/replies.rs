@@ -74,7 +74,7 @@ pub(super) fn has_ended() -> Message<'static> {
     message(
         410,
         "This site has ended",
-        "It was shared for a time, and that is over.",
+        "It was shared for a time only, and that time is over.",
         "Ask the one who shared it to share it for longer.",
     )
 }
@@ -97,8 +97,8 @@ pub(super) fn tunnel_is_down() -> Message<'static> {
     message(
         502,
         "The tunnel is down",
-        "The site is known, but the application behind it is not connected.",
-        "Connect it where it is shared from, then reload.",
+        "This site is there, but whoever shares it is not connected now.",
+        "Try again later. If it is yours: connect it in postern, then reload.",
     )
 }
 
@@ -107,6 +107,6 @@ pub(crate) fn target_is_down(why: &str) -> Message<'_> {
         502,
         "The application does not answer",
         why,
-        "The tunnel is up. Check the application on the machine that shares it, then reload.",
+        "Try again later. If it is yours: the tunnel is up, so start what it leads to, then reload.",
     )
 }

@@ -23,6 +23,8 @@ pub type Open = Box<dyn Fn() -> Result<Box<dyn ByteStream>, Down> + Send + Sync>
 pub struct Site {
     /// Its name: the label before the domain.
     pub name: String,
+    /// What visitors may know that it is called by whoever shares it.
+    pub title: Option<String>,
     /// What names its application to visitors with a code.
     pub app_id: String,
     /// Whether the application speaks TLS. Its certificate is not verified.
@@ -50,6 +52,7 @@ impl Site {
     pub fn new(name: impl Into<String>, app_id: impl Into<String>, open: Open) -> Site {
         Site {
             name: name.into(),
+            title: None,
             app_id: app_id.into(),
             tls: false,
             code: None,

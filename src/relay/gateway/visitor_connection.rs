@@ -135,7 +135,7 @@ impl<'g> VisitorConnection<'g> {
                 return self.gateway.enter(request, &site, visitor);
             }
             if !self.gateway.is_signed_in(request, &site) {
-                let page = self.gateway.asking(request);
+                let page = self.gateway.asking(request, &site);
                 return answer(request.head, visitor, page, false);
             }
         }
@@ -160,8 +160,8 @@ impl<'g> VisitorConnection<'g> {
             return Err(message(421, "A wrong port", why, hint));
         }
         self.gateway.sites.find(request.site).ok_or_else(|| {
-            let why = "No site has this name here.";
-            let hint = "Check the address. A site has its name from its first connect on.";
+            let why = "There is nothing at this address.";
+            let hint = "Check it for a slip. A site has its name from its first connect on.";
             message(404, "Unknown site", why, hint)
         })
     }

@@ -47,6 +47,7 @@ pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> 
         sql: fields.required("sql"),
         reader,
         uses: service.use_of(request),
+        visitor: service.label(request),
         db: fields.optional("db"),
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {

@@ -8,11 +8,13 @@ use super::export;
 use super::query;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
+use crate::plugin::Visit;
 use crate::sqlweb::auth::Auth;
 use crate::sqlweb::catalogue;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::Target;
 use crate::sqlweb::service::Service;
+use crate::sqlweb::visitors::Source;
 
 /// The description of the API, served at `/api/openapi.json`.
 const OPENAPI: &str = include_str!("openapi.json");
@@ -63,9 +65,23 @@ impl Routes {
     }
 }
 
+impl Routes {
+    /// Notes that a visitor who may be here asks for something; what a page is made of does not count.
+    fn note(&self, request: &Request) -> Option<Visit> {
+        let statements = self.service.options.statements.as_ref()?;
+        let path = request.path();
+        let access = self.service.access.as_ref();
+        let is_in = access.is_none_or(|access| access.visitor(request).is_some());
+        let counts = !path.starts_with("/assets/") && !path.starts_with("/.postern/");
+        let is_visitor = self.service.visitors.source(request) != Source::Here;
+        (counts && is_in && is_visitor).then(|| statements.visit(&self.service.label(request)))
+    }
+}
+
 impl Handler for Routes {
     fn handle(&self, request: Request) {
         log_request(&request);
+        let _visit = self.note(&request);
         match &self.service.access {
             Some(access) if !may_pass(access, &request) => turn_away(request),
             _ if self.service.is_over() && request.path().starts_with("/api/") => over(request),

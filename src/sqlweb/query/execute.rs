@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::job::Job;
+use super::job::{Completed, Job};
+use super::noted::noted;
 use super::statement::{self, RunContext};
 use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
@@ -18,14 +19,6 @@ use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
-
-/// What a statement that succeeded returns beside its rows.
-pub(crate) struct Completed {
-    /// The server's warnings.
-    pub(crate) warnings: Vec<Value>,
-    /// Whether the session is in a transaction now.
-    pub(crate) in_transaction: bool,
-}
 
 /// What the text is, found before anything is sent.
 struct Classified {
@@ -51,8 +44,22 @@ impl Classified {
     }
 }
 
-/// Runs `job`, handing rows to `sink`.
+/// Runs `job`, handing rows to `sink`, and notes it where statements are noted.
 pub(crate) fn execute(
+    service: &Arc<Service>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    client: &CancelToken,
+) -> Result<Completed, ApiError> {
+    match &service.options.statements {
+        None => execute_unnoted(service, job, sink, client),
+        Some(statements) => noted(statements, job, sink, |sink| {
+            execute_unnoted(service, job, sink, client)
+        }),
+    }
+}
+
+fn execute_unnoted(
     service: &Arc<Service>,
     job: &Job,
     sink: &mut dyn RowSink,
@@ -107,6 +114,7 @@ pub(crate) fn execute(
         .map(|warnings| Completed {
             warnings,
             in_transaction,
+            was_stopped: entry.running.is_stopped(),
         })
         .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
 }

@@ -3,6 +3,7 @@
 mod budget;
 mod execute;
 mod job;
+mod noted;
 mod statement;
 mod tickets;
 

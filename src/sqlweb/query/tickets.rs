@@ -87,6 +87,7 @@ mod tests {
             job: Job {
                 reader: String::new(),
                 uses: None,
+                visitor: String::new(),
                 sql: "x".repeat(sql),
                 db: None,
                 query_id: None,

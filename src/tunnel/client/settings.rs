@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 use zeroize::Zeroizing;
 
+use super::failure::Failure;
 use super::timing::{Retries, Timeouts};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
@@ -18,6 +19,10 @@ use crate::tunnel::ws::{DialOptions, Endpoint};
 pub const KEEPALIVE: Duration = Duration::from_secs(25);
 /// The longest pause before another attempt. Default 10 s.
 pub const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Time in which a side that hears nothing of the other gives a connection up: the keep-alive's pause, and 15 s for its
+/// answer. Default 40 s.
+pub const GONE_WITHIN: Duration = Duration::from_secs(40);
 
 /// What a tunnel is made of.
 #[non_exhaustive]
@@ -48,6 +53,8 @@ pub struct Settings {
     pub retries: Retries,
     /// Gets a message, as far as there is room, when nothing listens at the target of a stream.
     pub target_missed: Option<Sender<()>>,
+    /// Streams at once; none for the cap of all tunnels alone.
+    pub max_streams: Option<u64>,
     /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
     /// is refused.
     pub may_dial: Option<MayDial>,
@@ -57,7 +64,13 @@ pub struct Settings {
     pub ssh: ssh::Config,
     /// Called each time that the tunnel is connected, on its own thread: it must not block.
     pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Called instead of a log line each time that an attempt or a connection has failed, on the tunnel's own thread: it
+    /// must not block. `true` where there was a connection.
+    pub on_failed: Option<OnFailed>,
 }
+
+/// Gets a failure, and whether there was a connection until then.
+pub type OnFailed = Box<dyn Fn(&Failure, bool) + Send + Sync>;
 
 impl Settings {
     /// The usual ones, for anybody and any key.
@@ -76,10 +89,12 @@ impl Settings {
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             target_missed: None,
+            max_streams: None,
             may_dial: None,
             serve: None,
             ssh: ssh::Config::default(),
             on_connected: None,
+            on_failed: None,
         }
     }
 }

@@ -57,6 +57,8 @@ pub struct Snapshot {
 pub(super) struct TunnelState {
     pub(super) cancel: Cancel,
     stopping: AtomicBool,
+    /// Whether somebody wishes another attempt soon, whatever becomes of the present one.
+    wish: AtomicBool,
     pub(super) traffic: Arc<Traffic>,
     connections: AtomicU64,
     connection: Mutex<ConnectionState>,
@@ -84,6 +86,7 @@ impl TunnelState {
         Self {
             cancel: Cancel::new(),
             stopping: AtomicBool::new(false),
+            wish: AtomicBool::new(false),
             traffic: Arc::default(),
             connections: AtomicU64::new(0),
             connection: Mutex::new(ConnectionState {
@@ -134,6 +137,16 @@ impl TunnelState {
     pub(super) fn begin_stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.cancel.cancel();
+    }
+
+    /// Wishes another attempt soon.
+    pub(super) fn wish(&self) {
+        self.wish.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether there was a wish since this was asked last.
+    pub(super) fn take_wish(&self) -> bool {
+        self.wish.swap(false, Ordering::SeqCst)
     }
 
     /// Ends the streams that are open now.

@@ -69,12 +69,12 @@ impl Default for Retries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::client::{KEEPALIVE, MAX_RETRY_INTERVAL};
+    use crate::tunnel::client::{GONE_WITHIN, KEEPALIVE, MAX_RETRY_INTERVAL};
 
     #[test]
     fn a_vanished_peer_is_noticed_within_forty_seconds() {
         let timeouts = Timeouts::default();
-        assert!(KEEPALIVE + timeouts.answer <= Duration::from_secs(40));
+        assert!(KEEPALIVE + timeouts.answer <= GONE_WITHIN);
         assert_eq!(timeouts.ready, Duration::from_secs(30));
         assert_eq!(timeouts.target, Duration::from_secs(10));
     }

@@ -17,6 +17,9 @@ const STACK: usize = 512 * 1024;
 /// Time for a stopped tunnel's thread to end. Default 600 ms, with [`FAREWELL`] below a second.
 const STOP_WAIT: Duration = Duration::from_millis(600);
 
+/// The longest pause after an attempt during which the server came back. Default 300 ms.
+const WOKEN_PAUSE: Duration = Duration::from_millis(300);
+
 /// A tunnel at work. Dropping it stops it.
 pub struct Tunnel {
     state: Arc<TunnelState>,
@@ -65,6 +68,18 @@ impl Tunnel {
         let _ = self.retry.try_send(());
     }
 
+    /// Has it try at once, as its server is back: also after an attempt that is under way and fails yet.
+    pub fn wake(&self) {
+        self.state.wish();
+        self.retry_now();
+    }
+
+    /// Ends the connection, where there is one, so that it tries at once: the server has given it up already.
+    pub fn renew(&self) {
+        self.wake();
+        self.state.cut();
+    }
+
     /// Ends the streams that are open now; the connection stays.
     pub fn cut_streams(&self) {
         self.state.cut_streams();
@@ -105,12 +120,21 @@ impl Drop for Tunnel {
     }
 }
 
+/// An owner that is told of failures says what it wants of them.
+fn level(settings: &Settings) -> log::Level {
+    match settings.on_failed {
+        Some(_) => log::Level::Info,
+        None => log::Level::Warn,
+    }
+}
+
 /// Connects again and again; answers how that ended.
 fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) -> Status {
     let retries = &settings.retries;
     let mut backoff = Backoff::new(settings.max_retry_interval, *retries);
     let mut left = settings.max_retries;
     while !state.is_stopping() {
+        state.take_wish();
         let failure = attempt::run(state, settings);
         if state.is_stopping() {
             break;
@@ -125,7 +149,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
             return Status::Failed;
         }
         if retries.end_when_disowned && state.was_connected() && failure.class.is_disowned() {
-            log::warn!("{failure}; it was accepted before");
+            log::log!(level(settings), "{failure}; it was accepted before");
             return Status::Failed;
         }
         left = left.map(|left| left - 1);
@@ -133,7 +157,16 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
         if lived.is_some() {
             pause = pause.max(retries.after_loss);
         }
-        state.log_retry(&failure, pause);
+        if state.take_wish() {
+            pause = pause.min(WOKEN_PAUSE);
+        }
+        match &settings.on_failed {
+            Some(on_failed) => {
+                log::debug!("{failure}; next attempt in {:.1} s", pause.as_secs_f32());
+                on_failed(&failure, lived.is_some());
+            }
+            None => state.log_retry(&failure, pause),
+        }
         state.set_next_retry(Some(Instant::now() + pause));
         // Requests from before this pause were for an earlier one; a stop is seen all the same.
         while retry_requests.try_recv().is_ok() {}

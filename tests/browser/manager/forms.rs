@@ -10,9 +10,9 @@ use support::wait_until;
 fn the_empty_page_leads_to_the_first_application_and_its_connect() {
     let board = Board::open();
     let page = &board.page;
-    assert!(page.text("#note").contains("No applications yet"));
+    assert!(page.text("#note").contains("Share your first application"));
     page.click("#add-first");
-    page.wait_for("document.activeElement.id === 'field-protocol'");
+    page.wait_for("document.activeElement.id === 'field-ip'");
     board.fill("name", "my site");
     board.fill("port", &board.target.port().to_string());
     page.click("dialog text=Save");
@@ -50,40 +50,43 @@ fn the_form_shows_what_its_protocol_needs() {
     let value = |name: &str| page.eval(&format!("document.querySelector('#field-{name}').value"));
     let checked =
         |name: &str| page.eval(&format!("document.querySelector('#field-{name}').checked"));
+    let end = ["expires", "server"];
+    let more = [
+        "allow",
+        "host_header",
+        "group",
+        "max_streams",
+        "audit",
+        "record_sql",
+        "display_name",
+        "tunnel_port",
+    ];
+    let list = |first: &[&str], more: &[&str]| json!([first, &end, more].concat());
+    let without = |left_out: &[&str]| -> Vec<&str> {
+        more.into_iter()
+            .filter(|name| !left_out.contains(name))
+            .collect()
+    };
+    let site = ["ip", "port", "name", "site_name"];
     assert_eq!(
         shown(),
-        json!([
-            "name",
-            "ip",
-            "port",
-            "invisible",
-            "autoconnect",
-            "site_name",
-            "display_name",
-            "server",
-            "tunnel_port"
-        ])
+        list(
+            &[&site[..], &["invisible", "autoconnect"]].concat(),
+            &without(&["record_sql"])
+        )
     );
     assert_eq!(value("port"), "80");
     board.protocol("mysql");
-    assert_eq!(
-        shown(),
-        json!([
-            "name",
-            "ip",
-            "port",
-            "db_user",
-            "db_pass",
-            "db_name",
-            "db_readonly",
-            "invisible",
-            "autoconnect",
-            "site_name",
-            "display_name",
-            "server",
-            "tunnel_port"
-        ])
-    );
+    let database = [
+        "db_user",
+        "db_pass",
+        "db_name",
+        "invisible",
+        "db_readonly",
+        "autoconnect",
+    ];
+    let guest = [&["guest"], &without(&["host_header"])[..]].concat();
+    assert_eq!(shown(), list(&[&site[..], &database].concat(), &guest));
     assert_eq!(
         (value("port"), checked("db_readonly"), checked("invisible")),
         (json!("3306"), json!(true), json!(true))
@@ -91,21 +94,17 @@ fn the_form_shows_what_its_protocol_needs() {
     board.protocol("ssh");
     assert_eq!(
         shown(),
-        json!([
-            "name",
-            "ip",
-            "port",
-            "autoconnect",
-            "display_name",
-            "server",
-            "tunnel_port",
-            "username",
-            "auth_pass"
-        ])
+        list(
+            &["ip", "port", "name", "username", "autoconnect"],
+            &without(&["host_header", "audit", "record_sql"])
+        )
     );
+    let says = |text: &str| assert!(page.text("#field-protocol-line").contains(text), "{text}");
+    says("Anyone who reaches the server can connect to its public port");
     assert_eq!(value("port"), "22");
     board.fill("port", "2222");
     board.protocol("https");
+    says("certificate is not checked");
     assert_eq!(
         (value("port"), checked("invisible")),
         (json!("2222"), json!(false)),
@@ -125,11 +124,11 @@ fn a_field_is_checked_as_it_is_left_and_the_servers_words_stand_at_theirs() {
     page.click("#add");
     page.wait_for("document.querySelector('#app-form')");
     let line = |name: &str| page.text(&format!("#field-{name}-line"));
-    board.fill("ip", "http://x");
+    board.fill("ip", "gopher://x");
     assert!(!line("ip").contains("Enter"), "not while it is typed");
     page.press("Tab");
     page.wait_for("document.querySelector('#field-ip').ariaInvalid === 'true'");
-    assert!(line("ip").contains("without http"));
+    assert!(line("ip").contains("not known here"));
     board.fill("ip", "x");
     page.wait_for("document.querySelector('#field-ip').ariaInvalid !== 'true'");
     board.fill("port", "70000");
@@ -139,12 +138,12 @@ fn a_field_is_checked_as_it_is_left_and_the_servers_words_stand_at_theirs() {
     board.fill("port", "80");
     // A server that knows better than the page.
     page.eval(
-        "eyes.tamper.with = (path, body) => path === '/api/apps' && body.code === 201 ? { code: 400, message: 'x', fields: { site_name: 'is taken', ip: 'is <b>odd</b>' } } : body",
+        "eyes.tamper.with = (path, body) => path === '/api/apps' && body.code === 201 ? { code: 400, message: 'x', fields: { group: 'is taken', ip: 'is <b>odd</b>' } } : body",
     );
     page.click("dialog text=Save");
     page.wait_for("document.activeElement.id === 'field-ip'");
     assert_eq!(
-        (line("ip"), line("site_name")),
+        (line("ip"), line("group")),
         ("Is <b>odd</b>.".to_owned(), "Is taken.".to_owned())
     );
     assert_eq!(page.eval("document.querySelector('.form-more').open"), true);

@@ -94,7 +94,12 @@ fn every_state_is_accessible_in_every_look() {
     board.page.press("Escape");
     board.page.click("#tunnel");
     board.page.wait_for("eyes.first('.tunnel-entry')");
-    look(&board, "tunnels");
+    look(&board, "servers");
+    board.page.click("dialog text=Add server …");
+    board.page.wait_for("eyes.first('#server-form')");
+    board.page.fill("#field-server-url", "ftp://relay.example");
+    board.page.press("Tab");
+    look(&board, "server-form");
 }
 
 #[test]
@@ -110,6 +115,10 @@ fn dialogs_and_the_empty_page_are_accessible_in_every_look() {
     page.press("Tab");
     page.eval("document.querySelector('.form-more').open = true");
     look(&board, "form-database");
+    for protocol in ["https", "ssh", "tcp"] {
+        board.protocol(protocol);
+        look(&board, &format!("form-{protocol}"));
+    }
     page.click("dialog text=Cancel");
     page.wait_for("document.querySelectorAll('dialog').length === 2");
     look(&board, "discard");

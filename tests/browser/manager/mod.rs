@@ -10,6 +10,8 @@ mod hostile;
 mod keyboard;
 mod looks;
 mod outage;
+mod servers;
 mod sharerow;
+mod sharing;
 mod table;
 mod truth;

@@ -82,14 +82,14 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     let stranger = support::Browser::shared().page();
     stranger.expect_error("401");
     stranger.goto(&url(&page, id, "site"));
-    stranger.wait_for_text("Authorization code");
+    stranger.wait_for_text("Paste the link or code");
     enter(&stranger, "a-wrong-code");
-    stranger.wait_for_text("That code is not right.");
+    stranger.wait_for_text("That code is not right");
     assert!(!stranger.text("body").contains(GREETING));
     // What he asked for is what he gets, and the whole link is as good as the code in it.
     stranger.expect_error("401");
     stranger.goto(&format!("{}deep/page?x=%2F1", url(&page, id, "site")));
-    stranger.wait_for_text("Authorization code");
+    stranger.wait_for_text("Paste the link or code");
     enter(&stranger, &url(&page, id, "auth"));
     stranger.wait_for_text(GREETING);
     let path = stranger.eval("location.pathname + location.search");
@@ -125,9 +125,9 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
     let stranger = support::Browser::shared().page();
     stranger.expect_error("401");
     stranger.goto(&site);
-    stranger.wait_for_text("Authorization code");
+    stranger.wait_for_text("Paste the link or code");
     enter(&stranger, "a-wrong-code");
-    stranger.wait_for_text("That code is not right.");
+    stranger.wait_for_text("That code is not right");
     let refused = stranger.eval("fetch('/api/info').then(({ status }) => status)");
     assert_eq!(refused, 401);
 
@@ -165,7 +165,8 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
 #[track_caller]
 fn enter(tab: &Page, code: &str) {
     tab.fill("#code", code);
-    tab.click("text=Sign in");
+    tab.click("#code");
+    tab.press("Enter");
 }
 
 #[track_caller]

@@ -1,22 +1,30 @@
 //! `postern app code`, `app qr` and `app signout`: what lets visitors in, and how that ends.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::select::{Selected, apps, manager, selected};
 use crate::cli::args::app::{CODE, JSON, NEW, QR_CODE, SIGN_OUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::QR;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, UNREACHABLE};
 use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 
+/// Time for the server to take a new code. Default 30 s: one call.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause between two looks at that.
+const POLL: Duration = Duration::from_millis(100);
+
 pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
     each(&CODE, parsed, |manager, app| {
+        let before = manager.call("GET", &format!("/api/apps/{}", app.id), None)?;
         let shown = match parsed.has(&NEW) {
-            true => manager.call("POST", &format!("/api/apps/{}/code", app.id), None)?,
-            false => manager.call("GET", &format!("/api/apps/{}", app.id), None)?,
+            true => renewed(manager, app, &before)?,
+            false => before,
         };
         let link = text(&shown, "/connection/auth_url");
         let Some(code) = code_of(link) else {
@@ -68,6 +76,24 @@ fn each(
     let manager = manager(&home)?;
     let selected = selected(command, parsed, &apps(&home, Some(&manager))?)?;
     selected.iter().try_for_each(|app| act(&manager, app))
+}
+
+/// The application with another code, once that is in force where it is connected.
+fn renewed(manager: &Manager, app: &Selected, before: &Value) -> Result<Value, Failure> {
+    let mut shown = manager.call("POST", &format!("/api/apps/{}/code", app.id), None)?;
+    let link = text(before, "/connection/auth_url");
+    let deadline = Instant::now() + RENEWAL_TIMEOUT;
+    while !link.is_empty() && text(&shown, "/connection/auth_url") == link {
+        if Instant::now() >= deadline {
+            let message = format!("the server has not taken the new code of {} yet", app.name);
+            return Err(Failure::operation(message)
+                .hint(format!("'postern app code {}' shows when it has", app.name))
+                .exit_status(UNREACHABLE));
+        }
+        std::thread::sleep(POLL);
+        shown = manager.call("GET", &format!("/api/apps/{}", app.id), None)?;
+    }
+    Ok(shown)
 }
 
 /// The code in a link.

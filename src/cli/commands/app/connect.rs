@@ -74,14 +74,14 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
     }
     if text(result, "/health/state") == "failing" {
         let error = printable(text(result, "/health/error"));
+        let hint = match text(result, "/health/hint") {
+            "" => String::new(),
+            hint => format!("\n{}", printable(hint)),
+        };
         let who = if names {
             format!("{name} is ")
         } else {
             String::new()
-        };
-        let hint = match text(result, "/health/hint") {
-            "" => String::new(),
-            hint => format!("\n{}", printable(hint)),
         };
         warn(&format!("{who}connected, but {error}{hint}"));
     }

@@ -55,10 +55,11 @@ impl Plugin for MySql {
         logging::start(parsed.has(&VERBOSE));
         let watch = SignalWatch::start()?;
         let opens = !parsed.has(&NO_OPEN);
-        let share = settings.share.take();
+        let mut share = settings.share.take();
         let mut options = settings.ask()?;
         options.is_shared = share.is_some();
-        print(&connecting(&options))?;
+        options.guest = share.as_mut().and_then(|share| share.guest.take());
+        tell(&connecting(&options), share.as_ref())?;
         // After the questions, where most of the signals that end a start come.
         options.home = DataDir::locate().ok();
         let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
@@ -111,6 +112,7 @@ fn options(database: Database) -> Options {
         allow_hosts: Vec::new(),
         tls: TlsMode::default(),
         is_shared: true,
+        statements: Some(database.statements),
         query_timeout: Some(SHARED_QUERY_TIMEOUT),
         guest: database.guest,
         home: Some(database.home),
@@ -211,7 +213,8 @@ fn run_client(
     let stopped = watch.running();
     let running = Arc::new(running);
     let mut alone = None;
-    let ended = announce(&running, readonly, share.as_ref()).and_then(|()| {
+    let text = announcement(&running, readonly, share.is_some());
+    let ended = tell(&text, share.as_ref().map(|share| &share.request)).and_then(|()| {
         if opens {
             browser::open(&running.url);
         }
@@ -235,16 +238,14 @@ fn run_client(
     ended
 }
 
-/// Where the client is on this machine: with `--json` that is not the output.
-fn announce(running: &WebClient, readonly: bool, share: Option<&Share>) -> Result<(), Failure> {
-    let text = announcement(running, readonly, share.is_some());
-    match share {
-        Some(share) if share.request.teller.is_json() => {
-            let _ = std::io::stderr().lock().write_all(text.as_bytes());
-            Ok(())
-        }
-        _ => print(&text),
+/// What is about the client on this machine: with `--json` that is not the output.
+fn tell(text: &str, share: Option<&ShareRequest>) -> Result<(), Failure> {
+    if share.is_some_and(|share| share.teller.is_json()) {
+        // A failing stderr leaves nowhere to say so.
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        return Ok(());
     }
+    print(text)
 }
 
 /// The local link is called so where there is another one.

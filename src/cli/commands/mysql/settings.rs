@@ -117,6 +117,7 @@ impl Settings {
             allow_hosts: self.allow_hosts,
             tls: self.tls,
             is_shared: false,
+            statements: None,
             query_timeout: self.query_timeout,
             check_other_users: self.check_other_users,
             run_dir: PathBuf::new(),

@@ -4,12 +4,14 @@
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Client;
 use crate::cli::args::command::Parsed;
+use crate::cli::args::flags::GUEST;
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
 use crate::cli::commands::share::alone::Alone;
 use crate::cli::commands::share::session::Session;
@@ -19,9 +21,10 @@ use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
 use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
-use crate::plugin::{Database, NotServed, Served, WebClients};
+use crate::plugin::{Database, GUESTS_LIFE, Grant, Guest, NotServed, Served, WebClients};
 use crate::sqlweb::{Target, WebClient};
 use crate::store::DataDir;
+use crate::store::time::parse_rfc3339;
 
 /// Where a database on a Unix socket would be: an application has an address.
 const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
@@ -31,6 +34,8 @@ pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
     enroll_token: Option<String>,
     fields: Fields,
+    /// The account that everybody works as.
+    pub(super) guest: Option<Guest>,
     pub(super) teller: Teller,
     pub(super) readwrite: bool,
     pub(super) visible: bool,
@@ -55,8 +60,10 @@ impl ShareRequest {
         }
         fields.insert("db_readonly".to_owned(), json!(!readwrite));
         fields.insert("invisible".to_owned(), json!(!visible));
+        let guest = guest(&mut fields, parsed)?;
         fields::checked(&COMMAND, &fields)?;
         Ok(Some(Self {
+            guest,
             server: server(&COMMAND, parsed)?,
             enroll_token: given_token(parsed),
             teller: Teller::new(parsed).with_labels(),
@@ -119,6 +126,21 @@ impl ShareRequest {
     }
 }
 
+/// The temporary account that the flags ask for: it ends with the sharing, which ends by itself then.
+fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure> {
+    let grants = parsed.values(&GUEST);
+    if grants.is_empty() {
+        return Ok(None);
+    }
+    let grants: Result<Vec<Grant>, _> = grants.iter().map(|text| Grant::parse(text)).collect();
+    let grants = grants.map_err(|wrong| COMMAND.usage(format!("--guest {wrong}")))?;
+    let said = fields.get("expires").and_then(Value::as_str);
+    let expires = said.and_then(parse_rfc3339);
+    let expires = expires.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE);
+    fields::set_expiry(fields, expires);
+    Ok(Some(Guest { grants, expires }))
+}
+
 /// Gives the manager the web client that is there, as often as it connects.
 struct Lender(Weak<WebClient>);
 
@@ -129,11 +151,11 @@ impl WebClients for Lender {
         Some(Ok(Box::new(Client(client))))
     }
 
-    /// Nobody picks a guest's tables here: the command line names them.
+    /// Nobody asks for them here.
     fn objects(&self, _: &str, _: Database, _: &[String]) -> Option<Result<Vec<String>, String>> {
         None
     }
 
-    /// The command itself has swept.
+    /// The command's own start has done it.
     fn sweep(&self, _: &str, _: Database) {}
 }

@@ -352,6 +352,7 @@ impl Log<'_> {
         let spent = span(self.began.elapsed());
         let who = match (self.visitors, self.requests) {
             (0, _) => "no visitors".to_owned(),
+            (visitors, _) if self.sources.is_empty() => counted(visitors, "visitor"),
             (visitors, requests) => {
                 format!(
                     "{}, {}",

@@ -1,0 +1,164 @@
+//! What listens on this machine and could be shared: the page offers it. Only the user's own sockets, and none of
+//! postern's.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::answer::Answer;
+use crate::http::server::{ListeningSocket, listening};
+use crate::http::{Request, Response};
+use crate::manager::app_state::AppState;
+
+/// Listeners that are shown: a list for people.
+const MAX_SHOWN: usize = 64;
+/// Entries of `/proc` that are looked at.
+const MAX_PROCESSES: usize = 8192;
+/// Open files that are looked at, of all processes together: some 50 ms.
+const MAX_FILES: usize = 50_000;
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Listener {
+    port: u16,
+    /// The address to reach it at.
+    ip: IpAddr,
+    /// The name of the process; empty where it cannot be told.
+    process: String,
+}
+
+pub(super) fn list(_: &Arc<AppState>, _: &Request) -> Answer {
+    let user = rustix::process::geteuid().as_raw();
+    let sockets = listening(user);
+    let owners = if sockets.is_empty() {
+        HashMap::new()
+    } else {
+        processes(user)
+    };
+    Ok(Response::ok(shown(&sockets, &owners, &own_name())))
+}
+
+/// By port, without those of processes that are called `ours`.
+fn shown(sockets: &[ListeningSocket], owners: &HashMap<u64, String>, ours: &str) -> Vec<Listener> {
+    let mut by_port = BTreeMap::new();
+    for socket in sockets {
+        let process = owners.get(&socket.inode).cloned().unwrap_or_default();
+        let (ip, port) = (reached_at(socket.address.ip()), socket.address.port());
+        if process == ours {
+            continue;
+        }
+        let listener = Listener { port, ip, process };
+        // Of several on one port the one that most programs reach.
+        by_port
+            .entry(port)
+            .and_modify(|known: &mut Listener| {
+                if listener.ip < known.ip {
+                    known.ip = listener.ip;
+                }
+            })
+            .or_insert(listener);
+    }
+    by_port.into_values().take(MAX_SHOWN).collect()
+}
+
+fn reached_at(ip: IpAddr) -> IpAddr {
+    match ip {
+        // One for all addresses of IPv6 takes IPv4 too, but where it was told not to.
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    }
+}
+
+/// The names of the user's processes by the sockets that they have open.
+fn processes(user: u32) -> HashMap<u64, String> {
+    let mut owners = HashMap::new();
+    let mut files = 0;
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for entry in entries.take(MAX_PROCESSES) {
+        let path = entry.path();
+        let is_process = entry
+            .file_name()
+            .as_encoded_bytes()
+            .iter()
+            .all(u8::is_ascii_digit);
+        if !is_process || !entry.metadata().is_ok_and(|data| data.uid() == user) {
+            continue;
+        }
+        let mut sockets = sockets_of(&path, &mut files).peekable();
+        if sockets.peek().is_none() {
+            continue;
+        }
+        let name = name_of(&path);
+        owners.extend(sockets.map(|inode| (inode, name.clone())));
+        if files > MAX_FILES {
+            break;
+        }
+    }
+    owners
+}
+
+fn sockets_of<'a>(process: &Path, files: &'a mut usize) -> impl Iterator<Item = u64> + use<'a> {
+    let open = fs::read_dir(process.join("fd")).into_iter().flatten();
+    open.flatten().filter_map(|file| {
+        *files += 1;
+        let link = fs::read_link(file.path()).ok()?;
+        let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+        inode.parse().ok()
+    })
+}
+
+/// At most 15 bytes, as the kernel keeps it.
+fn name_of(process: &Path) -> String {
+    let name = fs::read(process.join("comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().to_owned()
+}
+
+fn own_name() -> String {
+    name_of(Path::new("/proc/self"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket(address: &str, inode: u64) -> ListeningSocket {
+        let address = address.parse().unwrap();
+        ListeningSocket { address, inode }
+    }
+
+    #[test]
+    fn a_port_is_shown_once_with_the_address_that_reaches_it() {
+        let sockets = [
+            socket("0.0.0.0:5432", 1),
+            socket("[::]:5432", 2),
+            socket("[::1]:3000", 3),
+            socket("127.0.0.1:80", 4),
+            socket("[::1]:80", 5),
+            socket("192.0.2.7:81", 6),
+            socket("127.0.0.1:7777", 7),
+        ];
+        let names = [(1, "postgres"), (3, "node"), (7, "ours")];
+        let owners = names.map(|(inode, name)| (inode, name.to_owned())).into();
+        let found: Vec<String> = shown(&sockets, &owners, "ours")
+            .iter()
+            .map(|found| format!("{} {} {}", found.port, found.ip, found.process))
+            .collect();
+        let expected = [
+            "80 127.0.0.1 ",
+            "81 192.0.2.7 ",
+            "3000 ::1 node",
+            "5432 127.0.0.1 postgres",
+        ];
+        assert_eq!(found, expected);
+        let many: Vec<_> = (1..=200)
+            .map(|port| socket(&format!("127.0.0.1:{port}"), 0))
+            .collect();
+        assert_eq!(shown(&many, &HashMap::new(), "ours").len(), MAX_SHOWN);
+    }
+}

@@ -1,0 +1,90 @@
+//! A statement that is noted in the log of its application.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use mysql::Column;
+use serde_json::Value;
+
+use super::job::{Completed, Job};
+use crate::http::ApiError;
+use crate::plugin::{StatementLog, StatementRecord, Verdict};
+use crate::sqlweb::error::INTERRUPTED;
+use crate::sqlweb::output::{Flow, RowSink};
+use crate::sqlweb::record_sql;
+use crate::sqlweb::results::{Done, TextRow};
+
+/// Runs `job` by `run` with a sink before `sink`, and notes how it ended.
+pub(super) fn noted(
+    statements: &Arc<StatementLog>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    run: impl FnOnce(&mut dyn RowSink) -> Result<Completed, ApiError>,
+) -> Result<Completed, ApiError> {
+    let (time, started) = (SystemTime::now(), Instant::now());
+    let mut counted = CountedRows { sink, rows: 0 };
+    let outcome = run(&mut counted);
+    let rows = counted.rows;
+    statements.note(StatementRecord {
+        n: 0,
+        time,
+        visitor: job.visitor.clone(),
+        kind: record_sql::kind(&job.sql),
+        verdict: match &outcome {
+            Ok(completed) if completed.was_stopped => Verdict::Cancelled,
+            Ok(_) => Verdict::Ok,
+            Err(error) => verdict(error),
+        },
+        rows,
+        ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        sql: statements.keeps_sql().then(|| record_sql::text(&job.sql)),
+    });
+    outcome
+}
+
+/// Errors of a server that say that the account may not (MySQL and MariaDB, "Server error message reference").
+const DENIED: [u64; 8] = [1044, 1045, 1142, 1143, 1227, 1345, 1370, 1792];
+
+fn verdict(error: &ApiError) -> Verdict {
+    let server = error
+        .extra
+        .get("error")
+        .and_then(|error| error.get("errno"));
+    let number = server.and_then(Value::as_u64);
+    match (error.status, number) {
+        (_, Some(number)) if number == u64::from(INTERRUPTED) => Verdict::Cancelled,
+        (504, _) => Verdict::Cancelled,
+        (403 | 429, _) => Verdict::Refused,
+        (_, Some(number)) if DENIED.contains(&number) => Verdict::Refused,
+        _ => Verdict::Failed,
+    }
+}
+
+/// Counts what passes.
+struct CountedRows<'a> {
+    sink: &'a mut dyn RowSink,
+    rows: u64,
+}
+
+impl RowSink for CountedRows<'_> {
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
+        self.sink.begin(columns)
+    }
+
+    fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow> {
+        let flow = self.sink.row(row)?;
+        if flow == Flow::Continue {
+            self.rows += 1;
+        }
+        Ok(flow)
+    }
+
+    fn end(&mut self, truncated: bool) -> io::Result<()> {
+        self.sink.end(truncated)
+    }
+
+    fn done(&mut self, done: Done) {
+        self.sink.done(done);
+    }
+}

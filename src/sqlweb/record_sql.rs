@@ -1,0 +1,232 @@
+//! What a log says of a statement: its first verb, and its text without passwords.
+
+/// Bytes of a text that are kept.
+const LONGEST: usize = 8 * 1024;
+
+/// What stands in place of what may be a password.
+const MASK: &str = "***";
+
+/// Verbs that are named; anything else a statement begins with may be a word of the visitor's own.
+#[rustfmt::skip]
+const VERBS: [&str; 58] = [
+    "ALTER", "ANALYZE", "BEGIN", "BINLOG", "CACHE", "CALL", "CHANGE", "CHECK", "CHECKSUM", "CLONE", "COMMIT", "CREATE",
+    "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DO", "DROP", "EXECUTE", "EXPLAIN", "FLUSH", "GET", "GRANT", "HANDLER",
+    "HELP", "IMPORT", "INSERT", "INSTALL", "KILL", "LOAD", "LOCK", "OPTIMIZE", "PREPARE", "PURGE", "RELEASE", "RENAME",
+    "REPAIR", "REPLACE", "RESET", "RESTART", "REVOKE", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "SHUTDOWN",
+    "SIGNAL", "START", "STOP", "TABLE", "TRUNCATE", "UNINSTALL", "UNLOCK", "UPDATE", "USE", "VALUES", "WITH",
+];
+
+/// In a text that has one of these anywhere, in capital or small letters, nothing in quotes is shown: accounts, servers,
+/// replication, keys, and columns and variables that are called so.
+#[rustfmt::skip]
+const SENSITIVE: [&str; 18] = [
+    "pass", "pwd", "identified", "secret", "credential", "token", "crypt", "api_key", "apikey", "server", "master",
+    "replica", "slave", "source", "connection", "_user", "user ", "grant",
+];
+
+/// The first verb; `OTHER` where that is none that is known.
+pub(super) fn kind(sql: &str) -> &'static str {
+    let word = first_word(sql);
+    let is = |verb: &&&str| verb.eq_ignore_ascii_case(word);
+    VERBS.iter().find(is).copied().unwrap_or("OTHER")
+}
+
+/// The first word behind blanks, comments and opening brackets.
+fn first_word(sql: &str) -> &str {
+    let mut rest = sql;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ';'));
+        let after = if let Some(comment) = rest.strip_prefix("/*") {
+            // What is in a comment of a server's own is run.
+            if comment.starts_with(['!', 'M']) {
+                rest = comment
+                    .trim_start_matches(|c: char| c == '!' || c == 'M' || c.is_ascii_digit());
+                continue;
+            }
+            comment.split_once("*/").map(|(_, after)| after)
+        } else if rest.starts_with('#') || rest.starts_with("--") {
+            rest.split_once('\n').map(|(_, after)| after)
+        } else {
+            let end = rest.find(|c: char| !c.is_ascii_alphabetic());
+            return end.and_then(|end| rest.get(..end)).unwrap_or(rest);
+        };
+        rest = after.unwrap_or_default();
+    }
+}
+
+/// The text as a log may hold it: whatever may be a password is masked, and what is too long is cut, which is said.
+pub(super) fn text(sql: &str) -> String {
+    let lower = sql.to_ascii_lowercase();
+    let is_sensitive = SENSITIVE.iter().any(|word| lower.contains(word));
+    let shown = if is_sensitive {
+        masked(sql)
+    } else {
+        without_passwords_in_urls(sql)
+    };
+    let end = shown.floor_char_boundary(LONGEST);
+    match shown.split_at_checked(end) {
+        Some((kept, rest)) if !rest.is_empty() => {
+            format!("{kept}… ({} more bytes)", rest.len())
+        }
+        _ => shown,
+    }
+}
+
+/// Without anything in quotes, and without hexadecimal texts. Where it hangs on a server's mode, or on comments, what is
+/// in quotes, everything between the first and the last of them goes.
+fn masked(sql: &str) -> String {
+    let is_ambiguous = sql.contains('\\')
+        || sql.contains('#')
+        || sql.contains("--")
+        || sql.contains("/*")
+        || sql.contains('`');
+    let plain = if is_ambiguous {
+        between_quotes_masked(sql)
+    } else {
+        each_quoted_masked(sql)
+    };
+    without_hexadecimals(&plain)
+}
+
+fn between_quotes_masked(sql: &str) -> String {
+    const QUOTES: [char; 2] = ['\'', '"'];
+    let (Some(first), Some(last)) = (sql.find(QUOTES), sql.rfind(QUOTES)) else {
+        return sql.to_owned();
+    };
+    // One alone is open to the end.
+    let after = if first == last {
+        ""
+    } else {
+        sql.get(last + 1..).unwrap_or_default()
+    };
+    let before = sql.get(..first).unwrap_or_default();
+    format!("{before}'{MASK}'{after}")
+}
+
+fn each_quoted_masked(sql: &str) -> String {
+    let (mut shown, mut open) = (String::new(), None);
+    for c in sql.chars() {
+        match open {
+            None if c == '\'' || c == '"' => {
+                open = Some(c);
+                shown.push(c);
+                shown.push_str(MASK);
+            }
+            None => shown.push(c),
+            Some(quote) if c == quote => {
+                open = None;
+                shown.push(c);
+            }
+            Some(_) => {}
+        }
+    }
+    shown
+}
+
+fn without_hexadecimals(sql: &str) -> String {
+    let (mut shown, mut rest) = (String::new(), sql);
+    while let Some(at) = rest.find("0x").or_else(|| rest.find("0X")) {
+        let (before, from) = rest.split_at(at);
+        let digits = from.get(2..).unwrap_or_default();
+        let end = digits.find(|c: char| !c.is_ascii_hexdigit());
+        shown.push_str(before);
+        shown.push_str("0x");
+        shown.push_str(MASK);
+        rest = end.and_then(|end| digits.get(end..)).unwrap_or_default();
+    }
+    shown + rest
+}
+
+/// `scheme://user:password@host` without the password.
+fn without_passwords_in_urls(sql: &str) -> String {
+    let (mut shown, mut rest) = (String::new(), sql);
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        let end = after.find(|c: char| c.is_whitespace() || matches!(c, '/' | '\'' | '"' | '?'));
+        let (authority, behind) = after.split_at(end.unwrap_or(after.len()));
+        match authority.rsplit_once('@') {
+            Some((_, host)) => {
+                shown.push_str(MASK);
+                shown.push('@');
+                shown.push_str(host);
+            }
+            None => shown.push_str(authority),
+        }
+        rest = behind;
+    }
+    shown + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_verb_is_named_and_nothing_else() {
+        for (sql, verb) in [
+            ("select 1", "SELECT"),
+            (" ( (SELECT 1))", "SELECT"),
+            ("/* a */ -- b\n# c\nInsert INTO t", "INSERT"),
+            ("/*!50000 UPDATE t */", "UPDATE"),
+            ("/*M!100000 DELETE */", "DELETE"),
+            ("hunter2", "OTHER"),
+            ("SELECTED", "OTHER"),
+            ("", "OTHER"),
+            ("/* open", "OTHER"),
+            ("-- only", "OTHER"),
+            ("with a as (select 1) select * from a", "WITH"),
+        ] {
+            assert_eq!(kind(sql), verb, "{sql}");
+        }
+    }
+
+    #[test]
+    fn no_password_is_in_a_text() {
+        const SECRET: &str = "hunter2";
+        for sql in [
+            "CREATE USER a IDENTIFIED BY 'hunter2'",
+            "create user a identified by 'it''s hunter2' require ssl",
+            "ALTER USER a IDENTIFIED BY \"hunter2\" REPLACE 'hunter2'",
+            "ALTER USER a IDENTIFIED WITH x AS 'hunter2'",
+            r"SET PASSWORD = 'a\'hunter2'",
+            "SET PASSWORD FOR a = PASSWORD('hunter2')",
+            "SELECT PASSWORD('hunter2')",
+            "GRANT ALL ON *.* TO a IDENTIFIED BY 'hunter2'",
+            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'u', PASSWORD 'hunter2')",
+            "CHANGE MASTER TO MASTER_PASSWORD='hunter2'",
+            "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD='hunter2'",
+            "START SLAVE USER='u' PASSWORD='hunter2'",
+            "CREATE TABLE t (a INT) ENGINE=FEDERATED CONNECTION='mysql://u:hunter2@h/d/t'",
+            "CREATE TABLE t (a INT) COMMENT='mysql://u:hunter2@h/d/t'",
+            "SELECT 'https://u:hunter2@h/x', 'http://a/hunt'",
+            "UPDATE people SET password = 'hunter2'",
+            "SELECT AES_ENCRYPT('x', 'hunter2')",
+            "-- it's\nCREATE USER a IDENTIFIED BY 'hunter2'",
+            "CREATE USER `a'b` IDENTIFIED BY 'hunter2'",
+            "CREATE USER a IDENTIFIED /* ' */ BY 'hunter2'",
+            "CREATE USER a IDENTIFIED BY 'hunter2",
+            "SET @api_token = 'hunter2'",
+        ] {
+            let shown = text(sql);
+            assert!(!shown.contains(SECRET), "{sql}: {shown}");
+            assert!(shown.contains(MASK), "{sql}: {shown}");
+        }
+        assert_eq!(
+            text("CREATE USER a IDENTIFIED BY 0x68756E74, x'68'"),
+            "CREATE USER a IDENTIFIED BY 0x***, x'***'"
+        );
+    }
+
+    #[test]
+    fn other_texts_are_whole_up_to_a_length() {
+        let sql = "SELECT * FROM shop.orders WHERE name = 'ann' AND id = 0x41";
+        assert_eq!(text(sql), sql);
+        let long = format!("SELECT '{}'", "ä".repeat(LONGEST));
+        let shown = text(&long);
+        assert!(
+            shown.len() < LONGEST + 40 && shown.ends_with(" more bytes)"),
+            "{shown}"
+        );
+    }
+}

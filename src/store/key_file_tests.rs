@@ -1,0 +1,201 @@
+//! Tests of where the key lies, and of what happens without it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use crate::store::JsonFile;
+use crate::store::json_file::files_set_aside;
+use crate::store::sealed::Seal;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Note {
+    text: String,
+}
+
+/// A machine with an id, a directory on it, and a place apart.
+struct Scene {
+    root: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("etc")).unwrap();
+        fs::write(root.path().join("etc/machine-id"), "here").unwrap();
+        Self { root }
+    }
+
+    fn place(&self) -> PathBuf {
+        self.root.path().join("state/postern/key")
+    }
+
+    fn home(&self, name: &str) -> DataDir {
+        DataDir::with_key_at(self.root.path().join(name), [self.place()])
+    }
+
+    fn file(&self, home: &DataDir) -> JsonFile<Note> {
+        JsonFile::sealed(home.clone(), ".f", "p").on(self.root.path())
+    }
+
+    fn put(&self, home: &DataDir, text: &str) {
+        let note = Note { text: text.into() };
+        self.file(home).write(&note).unwrap();
+    }
+
+    fn text(&self, home: &DataDir) -> Option<String> {
+        self.file(home).read().unwrap().map(|note| note.text)
+    }
+
+    fn seal(&self) -> Seal {
+        Seal::new("p").on(self.root.path())
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        if entry.path().is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_the_directory_opens_nothing_without_the_key_and_all_with_it() {
+    let scene = Scene::new();
+    let home = scene.home("home");
+    assert_eq!(key_file(&home).unwrap(), None);
+    scene.put(&home, "secret");
+    assert_eq!(key_file(&home).unwrap(), Some(scene.place()));
+    let mode = fs::metadata(scene.place()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(!home.dir().join(INSIDE).exists());
+
+    // The same machine and user, so the fingerprint alone would open it.
+    let copied = scene.home("copy");
+    copy(home.dir(), copied.dir());
+    let away = scene.root.path().join("away");
+    fs::rename(scene.place(), &away).unwrap();
+    assert_eq!(scene.text(&copied), None);
+    let aside = files_set_aside(&copied);
+    assert_eq!(aside.len(), 1, "as what is unreadable is");
+    fs::create_dir_all(scene.place().parent().unwrap()).unwrap();
+    fs::rename(&away, scene.place()).unwrap();
+    fs::rename(&aside[0], copied.dir().join(".f")).unwrap();
+    assert_eq!(scene.text(&copied).unwrap(), "secret");
+}
+
+#[test]
+fn a_directory_that_is_moved_or_named_otherwise_finds_its_key() {
+    let scene = Scene::new();
+    scene.put(&scene.home("home"), "x");
+    fs::rename(scene.root.path().join("home"), scene.root.path().join("b")).unwrap();
+    let other = scene.root.path().join("b.key");
+    let moved = DataDir::with_key_at(scene.root.path().join("b"), [other.clone()]);
+    assert_eq!(scene.text(&moved).unwrap(), "x");
+    scene.put(&moved, "y");
+    assert!(!other.exists(), "the known one is used");
+    assert_eq!(scene.text(&scene.home("b")).unwrap(), "y");
+}
+
+#[test]
+fn what_the_first_version_sealed_is_sealed_anew_without_loss() {
+    let scene = Scene::new();
+    let home = scene.home("home");
+    home.lock().unwrap();
+    let old = scene.seal().seal_as_first(&home, b"{\"text\":\"old\"}");
+    let path = home.dir().join(".f");
+    fs::write(&path, &old).unwrap();
+    let held = home.lock().unwrap();
+    assert_eq!(
+        scene.text(&home).unwrap(),
+        "old",
+        "also while it cannot be written"
+    );
+    assert_eq!(fs::read(&path).unwrap(), old);
+    drop(held);
+    assert_eq!(scene.text(&home).unwrap(), "old");
+    assert_eq!(fs::read(&path).unwrap()[..5], *b"PSTN\x02");
+    assert_eq!(scene.text(&home).unwrap(), "old");
+    assert!(files_set_aside(&home).is_empty());
+}
+
+#[test]
+fn a_newer_form_is_refused_and_stays_where_it_is() {
+    let scene = Scene::new();
+    let home = scene.home("home");
+    scene.put(&home, "x");
+    let path = home.dir().join(".f");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4] = 3;
+    fs::write(&path, &bytes).unwrap();
+    let file = scene.file(&home);
+    for error in [
+        file.read().err().unwrap(),
+        file.update(|_| Ok::<_, Error>(())).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("newer version"), "{error}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert!(files_set_aside(&home).is_empty());
+}
+
+#[test]
+fn the_key_lies_in_the_directory_where_there_is_no_other_place() {
+    let scene = Scene::new();
+    let inside = |home: &DataDir| home.dir().join(INSIDE).exists() && !scene.place().exists();
+    // Others could put theirs there.
+    let state = scene.root.path().join("state/postern");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    let home = scene.home("a");
+    scene.put(&home, "x");
+    assert!(inside(&home) && scene.text(&home).as_deref() == Some("x"));
+    // Nothing can be made there.
+    fs::remove_dir_all(scene.root.path().join("state")).unwrap();
+    fs::write(scene.root.path().join("state"), "").unwrap();
+    let home = scene.home("b");
+    scene.put(&home, "x");
+    assert!(inside(&home) && scene.text(&home).as_deref() == Some("x"));
+    // The machine has no id: what lies apart may not live as long.
+    fs::remove_file(scene.root.path().join("state")).unwrap();
+    fs::remove_file(scene.root.path().join("etc/machine-id")).unwrap();
+    let home = scene.home("c");
+    scene.put(&home, "x");
+    assert!(inside(&home) && scene.text(&home).as_deref() == Some("x"));
+}
+
+#[test]
+fn what_is_no_key_is_none_and_is_left_as_it_is() {
+    let scene = Scene::new();
+    let home = scene.home("home");
+    scene.put(&home, "x");
+    fs::write(scene.place(), "garbage").unwrap();
+    let place = scene.place();
+    assert_eq!(scene.text(&home), None);
+    scene.put(&home, "y");
+    assert_eq!(scene.text(&home).unwrap(), "y", "sealed with another one");
+    assert_eq!(fs::read_to_string(&place).unwrap(), "garbage");
+    fs::write(home.dir().join(PLACE), "relative/key\n").unwrap();
+    assert_eq!(scene.text(&home).unwrap(), "y");
+}
+
+#[test]
+fn all_who_begin_at_once_take_one_key() {
+    let scene = Scene::new();
+    let homes: Vec<DataDir> = (0..8).map(|n| scene.home(&n.to_string())).collect();
+    std::thread::scope(|scope| {
+        for home in &homes {
+            scope.spawn(|| scene.put(home, "x"));
+        }
+    });
+    assert!(
+        homes
+            .iter()
+            .all(|home| scene.text(home).as_deref() == Some("x"))
+    );
+    let beside = fs::read_dir(scene.place().parent().unwrap()).unwrap();
+    assert_eq!(beside.count(), 1, "nothing is left over");
+}

@@ -1,0 +1,64 @@
+//! Links, and the length of README.
+
+use super::source;
+
+/// What stands between `before` and the next quote or bracket, each time.
+fn after<'a>(text: &'a str, before: &'a str, end: char) -> impl Iterator<Item = &'a str> {
+    let rests = text.split(before).skip(1);
+    rests.map(move |rest| rest.split(end).next().unwrap_or_default())
+}
+
+#[test]
+fn every_link_of_a_page_leads_to_a_page_and_a_heading() {
+    let pages = source::pages();
+    assert!(pages.contains_key("index") && pages.len() > 5);
+    for (name, html) in &pages {
+        for link in after(html, "href=\"", '"').filter(|link| !link.starts_with("/assets/@/")) {
+            let target = link
+                .strip_prefix("/docs")
+                .unwrap_or_else(|| panic!("{name}: {link} leads elsewhere"));
+            let (page, heading) = target.split_once('#').unwrap_or((target, ""));
+            let page = page.trim_start_matches('/');
+            let page = if page.is_empty() { "index" } else { page };
+            let text = pages
+                .get(page)
+                .unwrap_or_else(|| panic!("{name}: {link}: no such page"));
+            let has = heading.is_empty() || text.contains(&format!("id=\"{heading}\""));
+            assert!(has, "{name}: {link}: no such heading");
+        }
+    }
+}
+
+#[test]
+fn every_page_is_named_by_the_first() {
+    let pages = source::pages();
+    for name in pages.keys().filter(|name| *name != "index") {
+        assert!(
+            pages["index"].contains(&format!("href=\"/docs/{name}\"")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_a_page_refers_to_is_embedded() {
+    for (name, html) in source::pages() {
+        for asset in after(&html, "/assets/@/", '"') {
+            assert!(
+                source::root().join("html").join(asset).is_file(),
+                "{name}: {asset}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_readme_is_short_and_its_links_lead_to_files() {
+    let readme = source::readme();
+    let words = readme.split_whitespace().count();
+    assert!(words <= 1400, "{words} words");
+    for link in after(&readme, "](", ')') {
+        let file = link.split('#').next().unwrap_or_default();
+        assert!(source::root().join(file).is_file(), "{link}");
+    }
+}

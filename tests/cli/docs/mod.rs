@@ -1,0 +1,5 @@
+//! README and documentation: their links lead somewhere, and every command in them runs.
+
+mod commands;
+mod links;
+mod source;

@@ -1,0 +1,334 @@
+//! `postern http …` through a running `postern start`, and `postern app` with what belongs to it.
+
+use serde_json::{Value, json};
+use support::manager::{Far, Manager, Target};
+use support::quick_setup::Act;
+use support::share::Sharing;
+use support::{Home, TIMEOUT, wait_until};
+
+#[test]
+fn a_running_start_carries_it_and_tells_what_happens() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let port = far.assign();
+    let args = [
+        "http",
+        &target.port().to_string(),
+        "--name",
+        "notes",
+        "--json",
+    ];
+    let mut sharing = Sharing::start(manager.home(), &args);
+    let shared = sharing.event("shared");
+    assert_eq!(shared["link"], format!("http://127.0.0.1:{port}/"));
+    let id = shared["id"].as_str().unwrap();
+    let app = manager.client().get(&format!("/api/apps/{id}")).data();
+    assert_eq!(
+        (&app["name"], &app["temporary"]),
+        (&json!("notes"), &json!(true))
+    );
+    assert_eq!(
+        manager.home().run(&["app", "disconnect", "notes"]).code,
+        Some(0)
+    );
+    assert_eq!(sharing.code(), Some(0), "{}", sharing.stderr());
+    assert_eq!(sharing.event("ended")["reason"], "disconnected");
+    wait_until(TIMEOUT, "its end", || {
+        manager.client().get("/api/apps").data() == json!([])
+    });
+}
+
+#[test]
+fn what_the_page_removes_ends_the_command_and_so_does_the_start_that_ends() {
+    let (far, target) = (Far::new(), Target::start());
+    let mut manager = far.manager();
+    let args = ["http", &target.port().to_string()];
+    far.assign();
+    let mut sharing = Sharing::start(manager.home(), &args);
+    sharing.link();
+    assert_eq!(
+        manager
+            .home()
+            .run(&["app", "remove", &format!("http {}", target.port())])
+            .code,
+        Some(0)
+    );
+    assert_eq!(sharing.code(), Some(0), "{}", sharing.stderr());
+    assert!(
+        sharing.stderr().contains("It was removed. Shared for "),
+        "{}",
+        sharing.stderr()
+    );
+    far.assign();
+    let mut sharing = Sharing::start(manager.home(), &args);
+    sharing.link();
+    manager.kill();
+    assert_eq!(sharing.code(), Some(1), "{}", sharing.stderr());
+    assert!(
+        sharing.stderr().contains("has ended\nrun the same again"),
+        "{}",
+        sharing.stderr()
+    );
+}
+
+#[test]
+fn refusals_are_exit_status_4_and_nothing_is_left() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    far.quick
+        .script([Act::json(403, &json!({"message": "not you"}))]);
+    let mut sharing = Sharing::start(manager.home(), &["http", &target.port().to_string()]);
+    assert_eq!(sharing.code(), Some(4), "{}", sharing.stderr());
+    assert!(sharing.stderr().contains("not you"), "{}", sharing.stderr());
+    assert_eq!(manager.client().get("/api/apps").data(), json!([]));
+}
+
+/// Nobody asks visitors of a port for a code.
+#[test]
+fn a_port_through_a_server_that_others_reach_asks_who_may_come() {
+    let home = Home::new();
+    for line in [&["ssh", "box"][..], &["tcp", "5432"], &["rdp"]] {
+        let line = [line, &["--server", "https://relay.example"]].concat();
+        let refused = home.run(&line);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(
+            refused.stderr.contains("--allow CIDR") && refused.stderr.contains("--visible"),
+            "{refused:?}"
+        );
+    }
+}
+
+fn app(home: &Home, name: &str) -> Value {
+    let shown = home.run(&["app", "show", name, "--json"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    serde_json::from_str(&shown.stdout).unwrap()
+}
+
+#[test]
+fn edit_changes_what_is_named_and_nothing_else() {
+    let home = Home::new();
+    let added = home.run(&[
+        "app",
+        "add",
+        "mysql",
+        "mysql://bob:hunter2@db:3307/shop",
+        "--name",
+        "books",
+        "--allow",
+        "10.0.0.0/8",
+        "--for",
+        "2h",
+        "--group",
+        "work",
+        "--audit",
+    ]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let before = app(&home, "books");
+    let edited = home.run(&[
+        "app",
+        "edit",
+        "books",
+        "--address",
+        "3308",
+        "--until",
+        "",
+        "--allow",
+        "",
+        "--no-audit",
+        "--readwrite",
+    ]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    assert!(edited.stderr.contains("--readwrite is given"), "{edited:?}");
+    let after = app(&home, "books");
+    assert_eq!(
+        (
+            &after["ip"],
+            &after["port"],
+            &after["expires"],
+            &after["allow"]
+        ),
+        (&json!("127.0.0.1"), &json!(3308), &json!(null), &json!([]))
+    );
+    assert_eq!(
+        (&after["audit"], &after["db_readonly"]),
+        (&json!(false), &json!(false))
+    );
+    for kept in [
+        "id",
+        "name",
+        "group",
+        "db_user",
+        "db_name",
+        "invisible",
+        "has_db_pass",
+        "created_at",
+    ] {
+        assert_eq!(before[kept], after[kept], "{kept}");
+    }
+    let replaced = home.run(&["app", "add", "http", "8080", "--name", "books", "--replace"]);
+    assert_eq!(replaced.stdout.trim(), before["id"].as_str().unwrap());
+    let shown = home.run(&["app", "show", "books"]);
+    assert!(
+        shown.stdout.contains("target        http 127.0.0.1:8080\n"),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn export_has_no_secret_and_import_says_what_it_leaves_out() {
+    let (from, to) = (Home::new(), Home::new());
+    for line in [
+        &[
+            "app",
+            "add",
+            "mysql",
+            "db:3307",
+            "--name",
+            "books",
+            "--db-pass",
+            "hunter2",
+            "--guest",
+            "shop.*",
+        ][..],
+        &[
+            "app", "add", "http", "3000", "--name", "web", "--host", "target",
+        ],
+    ] {
+        assert_eq!(from.run(line).code, Some(0));
+    }
+    let exported = from.run(&["app", "export"]);
+    assert!(!exported.stdout.contains("hunter2"), "{exported:?}");
+    let one: Value = serde_json::from_str(&from.run(&["app", "export", "web"]).stdout).unwrap();
+    assert_eq!(one["applications"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        to.run(&["app", "add", "ssh", "--name", "web"]).code,
+        Some(0)
+    );
+    let imported = to.run_with_input(&["app", "import", "-"], &exported.stdout);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    assert!(imported.stdout.ends_with("\tbooks\n"), "{imported:?}");
+    assert_eq!(
+        imported.stderr,
+        "postern: 'web' is there already: left out\n"
+    );
+    let books = app(&to, "books");
+    assert_eq!(
+        (
+            &books["ip"],
+            &books["port"],
+            &books["guest"],
+            &books["has_db_pass"]
+        ),
+        (
+            &json!("db"),
+            &json!(3307),
+            &json!(["shop.*"]),
+            &json!(false)
+        )
+    );
+    for (text, words) in [
+        ("[]", "is no JSON object"),
+        ("{}", "does not say that it is one"),
+        (
+            r#"{"format": "postern applications", "version": 2}"#,
+            "use a newer postern",
+        ),
+        (
+            r#"{"format": "postern applications", "version": 1}"#,
+            "it has no applications",
+        ),
+        (
+            r#"{"format": "postern applications", "version": 1, "applications": [{"protocol": "http", "colour": 1}]}"#,
+            "--colour is not a known field",
+        ),
+    ] {
+        let refused = to.run_with_input(&["app", "import", "-"], text);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(words), "{text}: {refused:?}");
+    }
+}
+
+#[test]
+fn all_and_several_are_connected_and_disconnected() {
+    let (manager, target) = (Manager::start(&[]), Target::start());
+    let home = manager.home();
+    let names = ["one", "two", "three"];
+    for name in names {
+        let port = target.port().to_string();
+        assert_eq!(
+            home.run(&["app", "add", "http", &port, "--name", name])
+                .code,
+            Some(0)
+        );
+    }
+    let connected = home.run(&["app", "connect", "--all"]);
+    assert_eq!(connected.code, Some(0), "{connected:?}");
+    for name in names {
+        assert!(
+            connected
+                .stdout
+                .contains(&format!("{name}\thttp://{name}.localhost:")),
+            "{connected:?}"
+        );
+    }
+    let ended = home.run(&["app", "disconnect", "one", "two", "--json"]);
+    assert_eq!(
+        (ended.code, ended.stdout.lines().count()),
+        (Some(0), 2),
+        "{ended:?}"
+    );
+    assert_eq!(home.run(&["app", "disconnect", "--all"]).code, Some(0));
+    let removed = home.run(&["app", "remove", "one", "two", "--json"]);
+    assert_eq!(removed.stdout.lines().count(), 2, "{removed:?}");
+    assert_eq!(
+        manager
+            .client()
+            .get("/api/apps")
+            .data()
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+}
+
+#[test]
+fn add_connects_and_the_code_is_renewed() {
+    let target = Target::start();
+    let manager = Manager::start(&[]);
+    let home = manager.home();
+    let port = target.port().to_string();
+    let added = home.run(&[
+        "app",
+        "add",
+        "http",
+        &port,
+        "--name",
+        "notes",
+        "--invisible",
+        "--connect",
+    ]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let code = |args: &[&str]| {
+        let said = home.run(&[&["app", "code", "notes"], args].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said.stdout.lines().next().unwrap().to_owned()
+    };
+    let first = code(&[]);
+    assert!(added.stdout.contains(&first), "{added:?}");
+    let second = code(&["--new"]);
+    assert!(first != second && code(&[]) == second);
+    assert_eq!(home.run(&["app", "signout", "notes"]).code, Some(0));
+    let qr = home.run(&["app", "qr", "notes"]);
+    assert!(
+        qr.stdout.contains('█') && qr.stdout.contains(&second),
+        "{qr:?}"
+    );
+    assert_eq!(
+        home.run(&["app", "edit", "notes", "--visible"]).code,
+        Some(0)
+    );
+    assert_eq!(code(&[]), second, "what is in force");
+    assert_eq!(home.run(&["app", "disconnect", "notes"]).code, Some(0));
+    let none = home.run(&["app", "code", "notes"]);
+    assert_eq!(none.code, Some(1), "{none:?}");
+}

@@ -1,0 +1,332 @@
+//! Visitors of a shared database: each has a share, and what they run is noted.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use support::database::{PASSWORD, USER};
+use support::http::Client;
+use support::manager::{Far, Manager, Target};
+use support::quick_setup::Act;
+use support::{Database, Home, TIMEOUT, wait_until};
+
+fn app(changes: Value) -> Value {
+    let port = Database::shared().port();
+    let mut app = json!({"protocol": "mysql", "ip": "127.0.0.1", "port": port, "db_user": USER,
+        "db_pass": PASSWORD, "invisible": false});
+    app.as_object_mut()
+        .unwrap()
+        .extend(changes.as_object().unwrap().clone());
+    app
+}
+
+/// A connected application, behind a relay of ours or another server; the port that visitors come by.
+fn connected(far: &Far, is_ours: bool, changes: Value) -> (Manager, String, u16) {
+    let manager = far.manager_in(&Arc::new(Home::with_plugin()));
+    let id = manager.add(&app(changes));
+    let port = support::free_port();
+    let mut answer = far.answer(port);
+    if is_ours {
+        answer["app"]["in_force"] = json!(["code", "expires_in", "allow"]);
+    }
+    far.quick.script([Act::json(200, &answer)]);
+    manager.connected(&id);
+    wait_until(TIMEOUT, "the site", || {
+        Client::new(&format!("127.0.0.1:{port}"))
+            .try_send("GET", "/assets/none", &[], b"")
+            .is_ok()
+    });
+    (manager, id, port)
+}
+
+fn send(port: u16, from: &str, path: &str, body: &Value) -> (u16, Value) {
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("X-Forwarded-For", from),
+    ];
+    let mut client = Client::new(&format!("127.0.0.1:{port}"));
+    let answer = client.send("POST", path, &headers, body.to_string().as_bytes());
+    (answer.status(), answer.json())
+}
+
+/// So many statements that take their time, from one address.
+fn sleepers(port: u16, from: &'static str, count: usize) -> Vec<std::thread::JoinHandle<u16>> {
+    let one = |number: usize| {
+        let body = json!({"sql": "SELECT SLEEP(600) AS asleep_here", "query_id": format!("{from}-{number}")});
+        std::thread::spawn(move || send(port, from, "/api/query", &body).0)
+    };
+    (0..count).map(one).collect()
+}
+
+fn asleep() -> usize {
+    Database::shared().running("AS asleep_here")
+}
+
+#[test]
+fn a_visitor_has_a_share_of_the_connections_and_others_theirs() {
+    let far = Far::new();
+    let (manager, id, port) = connected(&far, true, json!({}));
+    let held = sleepers(port, "192.0.2.1", 8);
+    wait_until(TIMEOUT, "eight run", || asleep() == 8);
+    let select = json!({"sql": "SELECT 1 AS one"});
+    let (status, answer) = send(port, "192.0.2.1", "/api/query", &select);
+    assert_eq!(status, 429, "{answer}");
+    let message = answer["message"].as_str().unwrap();
+    assert!(
+        message.contains("you use 8 database connections"),
+        "{message}"
+    );
+    for other in ["192.0.2.2", "2001:db8::1"] {
+        assert_eq!(send(port, other, "/api/query", &select).0, 200, "{other}");
+    }
+    // What the first one holds is free again once it ends.
+    let cancel = json!({"query_id": "192.0.2.1-3"});
+    assert_eq!(send(port, "192.0.2.9", "/api/cancel", &cancel).0, 200);
+    wait_until(TIMEOUT, "one has ended", || asleep() == 7);
+    wait_until(TIMEOUT, "its place", || {
+        send(port, "192.0.2.1", "/api/query", &select).0 == 200
+    });
+    manager.disconnect(&id);
+    let ended: Vec<u16> = held
+        .into_iter()
+        .map(|one| one.join().unwrap_or(0))
+        .collect();
+    assert!(!ended.contains(&429));
+
+    // Of another server's visitors nothing is known: all of them together, and whoever is here by themselves.
+    let far = Far::new();
+    let (manager, id, port) = connected(&far, false, json!({}));
+    let held = sleepers(port, "192.0.2.1", 8);
+    wait_until(TIMEOUT, "eight run", || asleep() == 8);
+    assert_eq!(send(port, "192.0.2.2", "/api/query", &select).0, 429);
+    let here = manager.status(&id)["local_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mut here = Client::new(here.trim_start_matches("http://").trim_end_matches('/'));
+    assert_eq!(here.query("", "SELECT 1")["code"], 200);
+    manager.disconnect(&id);
+    for one in held {
+        let _ = one.join();
+    }
+}
+
+#[test]
+fn wrong_codes_are_counted_by_visitor_where_a_relay_of_ours_says_who_they_are() {
+    let far = Far::new();
+    let invisible = json!({"invisible": true});
+    let (manager, id, port) = connected(&far, true, invisible.clone());
+    let wrong = |port, from: &str| send(port, from, "/auth", &json!({"code": "wrong"})).0;
+    for _ in 0..5 {
+        assert_eq!(wrong(port, "192.0.2.1"), 401);
+    }
+    assert_eq!(wrong(port, "192.0.2.1"), 429);
+    assert_eq!(wrong(port, "192.0.2.2"), 401, "somebody else");
+    manager.disconnect(&id);
+    let far = Far::new();
+    let (_manager, _, port) = connected(&far, false, invisible);
+    for n in 1..=5 {
+        assert_eq!(wrong(port, &format!("192.0.2.{n}")), 401);
+    }
+    assert_eq!(
+        wrong(port, "192.0.2.6"),
+        429,
+        "what another server passes on is not believed"
+    );
+}
+
+#[test]
+fn statements_are_noted_without_what_is_secret() {
+    const MARKED: &str = "marked-secret";
+    let far = Far::new();
+    let (manager, id, port) = connected(
+        &far,
+        true,
+        json!({"record_sql": true, "db_readonly": false}),
+    );
+    let run = |sql: &str| send(port, "192.0.2.7", "/api/query", &json!({"sql": sql})).0;
+    assert_eq!(run("SELECT 1 AS n UNION SELECT 2"), 200);
+    assert_eq!(run("SELECT nothing FROM nowhere.nobody"), 400);
+    assert_eq!(run("marked-secret typed in the wrong place"), 400);
+    run(&format!(
+        "CREATE USER marked_user IDENTIFIED BY '{MARKED}' PASSWORD EXPIRE BY MISTAKE"
+    ));
+    let asleep = sleepers(port, "192.0.2.8", 1);
+    wait_until(TIMEOUT, "it runs", || {
+        Database::shared().running("AS asleep_here") >= 1
+    });
+    wait_until(TIMEOUT, "it is cancelled", || {
+        send(
+            port,
+            "192.0.2.8",
+            "/api/cancel",
+            &json!({"query_id": "192.0.2.8-0"}),
+        );
+        asleep.iter().all(|one| one.is_finished())
+    });
+    let log = |after: u64| {
+        let path = format!("/api/apps/{id}/statements?after={after}");
+        manager.client().get(&path).data()
+    };
+    wait_until(TIMEOUT, "five", || log(0)["last"] == 5);
+    let all = log(0);
+    let of = |n: usize| &all["statements"][n];
+    let said = |n: usize| {
+        (
+            of(n)["kind"].as_str().unwrap(),
+            of(n)["verdict"].as_str().unwrap(),
+        )
+    };
+    assert_eq!(said(0), ("SELECT", "ok"));
+    assert_eq!(
+        (&of(0)["rows"], &of(0)["visitor"]),
+        (&json!(2), &json!("192.0.2.7"))
+    );
+    assert_eq!(of(0)["sql"], "SELECT 1 AS n UNION SELECT 2");
+    assert_eq!(said(1), ("SELECT", "failed"));
+    assert_eq!(said(2), ("OTHER", "failed"));
+    assert_eq!(said(3).0, "CREATE");
+    let created = of(3)["sql"].as_str().unwrap();
+    assert!(
+        created.starts_with("CREATE USER") && !created.contains(MARKED),
+        "{created}"
+    );
+    assert_eq!(said(4), ("SELECT", "cancelled"));
+    assert_eq!(log(4)["statements"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        manager
+            .client()
+            .get(&format!("/api/apps/{id}/statements?after=x"))
+            .status(),
+        400
+    );
+    assert_eq!(
+        manager.client().get("/api/apps/none/statements").status(),
+        404
+    );
+    assert!(!manager.stderr().contains(MARKED), "the log of the program");
+}
+
+#[test]
+fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
+    let far = Far::new();
+    let (manager, id, port) = connected(&far, true, json!({}));
+    let select = json!({"sql": "DROP DATABASE marked_name"});
+    assert_eq!(send(port, "192.0.2.7", "/api/query", &select).0, 403);
+    let answer = manager.client().get(&format!("/api/apps/{id}/statements"));
+    assert!(!answer.text().contains("marked_name"));
+    let record = &answer.data()["statements"][0];
+    assert_eq!(
+        (&record["kind"], &record["verdict"], &record["sql"]),
+        (&json!("DROP"), &json!("refused"), &Value::Null)
+    );
+    let visitors = &manager.status(&id)["visitors"];
+    assert_eq!(
+        (&visitors["now"], &visitors["requests"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(visitors["last_at"].is_string());
+    manager.disconnect(&id);
+}
+
+/// The lines of the audit file.
+fn audited(manager: &Manager) -> Vec<Value> {
+    let file = manager.home().path().join("audit/audit.jsonl");
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn audit_files_hold_what_was_done_and_no_secret() {
+    const MARKED: &str = "marked-secret";
+    let far = Far::new();
+    let changes = json!({"audit": true, "record_sql": true, "db_readonly": false, "invisible": true, "name": "shop db"});
+    let (manager, id, port) = connected(&far, true, changes);
+    let auth_url = manager.status(&id)["auth_url"].as_str().unwrap().to_owned();
+    let code = auth_url.rsplit_once("code=").unwrap().1.to_owned();
+    let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
+    let signed_in = visitor.get(&format!("/.postern/auth?code={code}&{MARKED}=1"));
+    let cookie = signed_in.cookie().unwrap();
+    visitor.set_cookie(&cookie);
+    let select = json!({"sql": format!("SET PASSWORD FOR nobody_at_all = '{MARKED}'")});
+    visitor.post("/api/query", &select);
+    wait_until(TIMEOUT, "a line", || audited(&manager).len() == 1);
+    let line = &audited(&manager)[0];
+    assert_eq!(
+        (
+            &line["what"],
+            &line["application"],
+            &line["name"],
+            &line["kind"]
+        ),
+        (
+            &json!("statement"),
+            &json!(id),
+            &json!("shop db"),
+            &json!("SET")
+        )
+    );
+    let file = std::fs::read_to_string(manager.home().path().join("audit/audit.jsonl")).unwrap();
+    let value = cookie.split_once('=').unwrap().1;
+    for secret in [MARKED, &code, value, PASSWORD] {
+        assert!(!file.contains(secret), "{secret}: {file}");
+    }
+    manager.disconnect(&id);
+}
+
+#[test]
+fn requests_are_audited_without_queries_and_cookies_and_a_full_disk_stops_nothing() {
+    const MARKED: &str = "marked-secret";
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let mut app = target.app();
+    app["audit"] = json!(true);
+    let id = manager.add(&app);
+    let port = far.assign();
+    manager.connected(&id);
+    let get = |path: &str| {
+        let headers = [
+            ("Cookie", "a=marked-secret"),
+            ("Authorization", "Basic marked-secret"),
+        ];
+        Client::new(&format!("127.0.0.1:{port}")).try_send("GET", path, &headers, b"")
+    };
+    wait_until(TIMEOUT, "the site", || get("/up").is_ok());
+    assert!(get("/some/path?q=marked-secret").is_ok());
+    wait_until(TIMEOUT, "its line", || {
+        audited(&manager)
+            .iter()
+            .any(|line| line["path"] == "/some/path")
+    });
+    assert!(
+        audited(&manager)
+            .iter()
+            .all(|line| line["what"] == "request")
+    );
+    let directory = manager.home().path().join("audit");
+    let text = std::fs::read_to_string(directory.join("audit.jsonl")).unwrap();
+    assert!(!text.contains(MARKED), "{text}");
+    manager.disconnect(&id);
+
+    // A start that cannot write there says so once and goes on.
+    let home = manager.home().clone();
+    drop(manager);
+    std::fs::remove_dir_all(&directory).unwrap();
+    std::fs::write(&directory, "in the way").unwrap();
+    let manager = far.manager_in(&home);
+    manager.connected(&id);
+    wait_until(TIMEOUT, "the site", || get("/a").is_ok());
+    assert!(get("/b").is_ok());
+    let notices = || manager.client().get("/api/version").data()["notices"].to_string();
+    wait_until(TIMEOUT, "a notice", || {
+        notices().contains("audit records are missing")
+    });
+    assert_eq!(
+        manager
+            .stderr()
+            .matches("audit records are missing")
+            .count(),
+        1
+    );
+}

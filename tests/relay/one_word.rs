@@ -1,0 +1,191 @@
+//! `postern http 3000` and the like, with a real relay and with the one that is embedded.
+
+use std::net::TcpStream;
+
+use serde_json::json;
+use support::http::{Client, Response};
+use support::manager::{Manager, Target};
+use support::relay::Relay;
+use support::share::Sharing;
+use support::{Home, TIMEOUT, free_port, wait_until};
+
+/// The site behind a link, at this machine's address.
+fn visit(link: &str) -> Response {
+    let (_, rest) = link.split_once("://").unwrap();
+    let (host, path) = rest.split_once('/').unwrap();
+    let port = host.rsplit(':').next().unwrap();
+    let headers = [("Host", host), ("Origin", "")];
+    Client::new(&format!("127.0.0.1:{port}")).send("GET", &format!("/{path}"), &headers, b"")
+}
+
+#[test]
+fn without_any_server_it_is_shared_on_this_machine_and_says_so() {
+    let (home, target) = (Home::new(), Target::start());
+    let mut sharing = Sharing::start(&home, &["http", &target.port().to_string()]);
+    let link = sharing.link();
+    assert!(
+        link.starts_with(&format!("http://http-{}.localhost:", target.port())),
+        "{link}"
+    );
+    assert_eq!(visit(&link).text(), "hello from the target");
+    sharing.wait_said("Ctrl-C ends it.\n");
+    sharing.wait_said("This reaches this machine only. To reach others, give --server URL");
+    assert_eq!(sharing.stdout(), format!("{link}\n"), "the link alone");
+    assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
+    let last = sharing.stderr();
+    let last = last.lines().last().unwrap_or_default();
+    assert!(last.starts_with("Shared for "), "{last}");
+    assert_eq!(home.run(&["app", "list", "--json"]).stdout, "[]\n");
+}
+
+/// The same target gets the same address again; two at a time get two.
+#[test]
+fn the_address_stays_and_two_shares_of_one_target_have_one_each() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let url = format!("http://127.0.0.1:{}/", target.port());
+    let args = ["http", &url, "--server", &relay.url()];
+    let mut first = Sharing::start(&home, &args);
+    let link = first.link();
+    let second = Sharing::start(&home, &args);
+    assert_ne!(second.link(), link);
+    for link in [&link, &second.link()] {
+        assert_eq!(visit(link).text(), "hello from the target");
+    }
+    assert_eq!(first.stop().and_then(|status| status.code()), Some(0));
+    assert_eq!(visit(&link).status(), 404, "it is given back");
+    assert_eq!(Sharing::start(&home, &args).link(), link);
+}
+
+#[test]
+fn events_are_a_json_object_a_line_and_the_link_has_the_code() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let port = target.port().to_string();
+    let args = [
+        "http",
+        &port,
+        "--server",
+        &relay.url(),
+        "--invisible",
+        "--name",
+        "Field notes",
+        "--for",
+        "1h",
+        "--json",
+    ];
+    let mut sharing = Sharing::start(&home, &args);
+    let shared = sharing.event("shared");
+    assert_eq!(
+        (
+            &shared["name"],
+            &shared["protocol"],
+            &shared["this_machine_only"]
+        ),
+        (&json!("Field notes"), &json!("http"), &json!(true))
+    );
+    assert!(
+        shared["expires"].is_string() && shared["auth_url"] == shared["link"],
+        "{shared}"
+    );
+    let site = shared["site_url"].as_str().unwrap();
+    assert!(site.starts_with("http://field-notes.localhost:"), "{site}");
+    assert_eq!(visit(site).status(), 401);
+    assert_eq!(visit(shared["link"].as_str().unwrap()).status(), 303);
+    assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
+    let ended = sharing.event("ended");
+    assert_eq!(ended["reason"], "interrupted");
+    assert!(
+        ended["seconds"].is_u64() && ended["bytes_out"].is_u64(),
+        "{ended}"
+    );
+}
+
+#[test]
+fn it_ends_when_its_time_is_over() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let port = target.port().to_string();
+    let args = [
+        "http",
+        &port,
+        "--server",
+        &relay.url(),
+        "--for",
+        "3s",
+        "--json",
+    ];
+    let mut sharing = Sharing::start(&home, &args);
+    let link = sharing.event("shared")["link"].clone();
+    assert_eq!(sharing.code(), Some(0));
+    assert_eq!(sharing.event("ended")["reason"], "expired");
+    assert_eq!(visit(link.as_str().unwrap()).status(), 404);
+}
+
+#[test]
+fn a_port_is_shared_by_one_word_too() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let port = target.port().to_string();
+    let tcp = Sharing::start(&home, &["tcp", &port, "--server", &relay.url()]);
+    let link = tcp.link();
+    let address = link.replace("localhost", "127.0.0.1");
+    assert!(TcpStream::connect(&address).is_ok(), "{link}");
+    let ssh = Sharing::start(&home, &["ssh", &port, "--server", &relay.url()]);
+    let link = ssh.link();
+    assert!(
+        link.starts_with("ssh -p ") && link.ends_with(" 127.0.0.1"),
+        "{link}"
+    );
+}
+
+/// Both the enrol token of the line, and none.
+#[test]
+fn a_relay_that_asks_for_a_token_gets_the_one_of_the_line() {
+    let relay = Relay::start(&["--trust-proxy", "127.0.0.0/8"]);
+    let (home, target) = (Home::new(), Target::start());
+    let port = target.port().to_string();
+    let mut refused = Sharing::start(&home, &["http", &port, "--server", &relay.url()]);
+    assert_eq!(refused.code(), Some(4), "{}", refused.stderr());
+    assert!(
+        refused.stderr().contains("--enroll-token"),
+        "{}",
+        refused.stderr()
+    );
+    let token = relay.enrol_token();
+    let args = [
+        "http",
+        &port,
+        "--server",
+        &relay.url(),
+        "--enroll-token",
+        &token,
+    ];
+    assert_eq!(visit(&Sharing::start(&home, &args).link()).status(), 200);
+}
+
+#[test]
+fn what_cannot_be_reached_is_exit_status_3() {
+    let (home, target) = (Home::new(), Target::start());
+    let server = format!("http://127.0.0.1:{}", free_port());
+    let port = target.port().to_string();
+    let mut sharing = Sharing::start(&home, &["http", &port, "--server", &server]);
+    assert_eq!(sharing.code(), Some(3), "{}", sharing.stderr());
+    assert_eq!(sharing.stdout(), "");
+}
+
+/// The embedded relay of the running start is used, and what is killed is not left there.
+#[test]
+fn through_a_running_start_it_goes_when_the_command_is_killed() {
+    let (manager, target) = (Manager::start(&[]), Target::start());
+    let port = target.port().to_string();
+    let mut sharing = Sharing::start(manager.home(), &["http", &port]);
+    let link = sharing.link();
+    sharing.wait_said("This reaches this machine only.");
+    assert_eq!(visit(&link).text(), "hello from the target");
+    let apps = || manager.client().get("/api/apps").data();
+    let shown = apps();
+    assert_eq!(
+        (&shown[0]["temporary"], &shown[0]["conn_status"]),
+        (&json!(true), &json!("connected"))
+    );
+    sharing.kill();
+    wait_until(TIMEOUT, "its end", || apps() == json!([]));
+    wait_until(TIMEOUT, "the site's end", || visit(&link).status() == 404);
+}
