@@ -42,12 +42,11 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
         return print(&format!("{:#}\n", Value::from(connectors)));
     }
     let rows: Vec<_> = connectors.iter().flat_map(rows).collect();
-    if rows.is_empty() {
-        return print(
-            "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.\n",
-        );
-    }
-    print_table(HEADING, &rows)
+    print_table(
+        HEADING,
+        &rows,
+        "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.",
+    )
 }
 
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
