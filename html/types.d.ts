@@ -95,14 +95,6 @@ interface App {
   record_sql?: boolean;
   guest?: string[];
   last_connected_at?: string | null;
-  host_header?: string | null;
-  allow?: string[];
-  expires?: string | null;
-  group?: string | null;
-  max_streams?: number | null;
-  audit?: boolean;
-  record_sql?: boolean;
-  guest?: string[];
   conn_status?: string;
   connection?: Connection;
 }

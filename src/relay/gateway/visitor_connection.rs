@@ -130,7 +130,7 @@ impl<'g> VisitorConnection<'g> {
         if let Some(refused) = self.closed_to(request, &site) {
             return self.gateway.say(request, visitor, &refused);
         }
-        site.figures.requests.fetch_add(1, Ordering::Relaxed);
+        site.figures.count_request();
         if site.code.is_some() {
             if is_sign_in(request.head, &site) {
                 return self.gateway.enter(request, &site, visitor);
