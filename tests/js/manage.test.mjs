@@ -225,6 +225,8 @@ test('of a connection what is in force is shown, of the others what would be', (
   }
   const failing = { health: { state: 'failing', error: 'a:1 refuses connections' } };
   assert.equal(healthError({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
+  const hinted = { health: { state: 'failing', error: 'a:1 answers 403', hint: 'set its Host' } };
+  assert.equal(healthError({ conn_status: 'connected', connection: hinted }), 'a:1 answers 403: set its Host');
   assert.deepEqual([healthError({ conn_status: 'connecting', connection: failing }), healthError({ conn_status: 'connected', connection: { health: null } }), healthError({})], ['', '', '']);
   assert.equal(summary([{ conn_status: 'connected', connection: failing }, { conn_status: 'connected' }]), '2 connected · 1 not answering');
 });
