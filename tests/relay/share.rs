@@ -107,3 +107,30 @@ fn flags_that_do_not_go_together_are_exit_status_2() {
         assert_eq!(ended.code, Some(2), "{flags:?}: {ended:?}");
     }
 }
+
+#[test]
+fn it_takes_the_flags_of_every_share() {
+    let relay = Relay::start(&[]);
+    let flags = [
+        "--share",
+        "--server",
+        &relay.url(),
+        "--name",
+        "Book store",
+        "--for",
+        "4s",
+        "--visible",
+    ];
+    let mut postern = Postern::on(Database::shared(), &flags);
+    let site = said(&postern, "Site URL: ");
+    assert!(site.starts_with("http://book-store.localhost:"), "{site}");
+    assert_eq!(visit(&site, "/api/info", "").status(), 200);
+    let ended = postern.wait(TIMEOUT).and_then(|status| status.code());
+    assert_eq!(ended, Some(0), "its time is over: {}", postern.stderr());
+    assert!(
+        postern.stderr().contains("Its time is over. Shared for "),
+        "{}",
+        postern.stderr()
+    );
+    assert_eq!(visit(&site, "/", "").status(), 404);
+}

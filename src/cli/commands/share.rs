@@ -38,6 +38,10 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
     let (mut fields, input) = read(command, parsed)?;
     let server = server(command, parsed)?;
     logging::start(parsed.has(&VERBOSE));
+    if !parsed.has(&VERBOSE) {
+        // What happens is told in lines of its own.
+        log::set_max_level(log::LevelFilter::Error);
+    }
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
     let teller = Teller::new(parsed);

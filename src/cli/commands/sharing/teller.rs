@@ -143,8 +143,8 @@ impl Teller {
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
         if is_local(result) {
             lines.push_str(
-                "This reaches this machine only. To reach others, give --server URL: 'postern relay' on a machine that \
-                 they reach is such a server.\n",
+                "This reaches this machine only. To reach others, give --server URL: a machine that\n\
+                 they reach, where you run 'postern relay', is such a server.\n",
             );
         } else {
             lines.push_str(&who(app, result));
