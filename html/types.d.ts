@@ -65,7 +65,6 @@ interface Connection {
   pending_changes?: boolean;
   visitors?: Visitors | null;
   health?: { state: string; error?: string | null };
-  visitors?: Visitors | null;
 }
 
 /** An AppConfig, with the state of its connection. */
@@ -96,14 +95,6 @@ interface App {
   record_sql?: boolean;
   guest?: string[];
   last_connected_at?: string | null;
-  host_header?: string | null;
-  allow?: string[];
-  expires?: string | null;
-  group?: string | null;
-  max_streams?: number | null;
-  audit?: boolean;
-  record_sql?: boolean;
-  guest?: string[];
   conn_status?: string;
   connection?: Connection;
 }
@@ -189,11 +180,16 @@ interface RelayApplication {
   target: string;
   connected: boolean;
   invisible: boolean;
+  last_visit?: string | null;
   figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number } | null;
 }
 
 interface Connector {
   name: string;
+  label?: string | null;
+  source?: string | null;
+  version?: string | null;
+  last_visit?: string | null;
   connected: boolean;
   enrolled_at: string;
   called_at: string;

@@ -4,6 +4,7 @@ import { showStrip } from '../common/announce.js';
 import { openDialog } from '../common/dialog.js';
 import { byId, fill, h } from '../common/dom.js';
 import { formatBytes } from '../common/figures.js';
+import { themeSwitch } from '../common/theme.js';
 import { createFetch, readData } from '../common/transport.js';
 
 /** Time between two refreshes, in ms. */
@@ -16,6 +17,7 @@ let shown = '';
 const send = createFetch({ onResponse: (status) => { if (status === 401) location.replace('/auth'); } });
 
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
+themeSwitch();
 refresh();
 
 async function refresh() {
@@ -29,11 +31,12 @@ async function refresh() {
   timer = setTimeout(refresh, REFRESH_MS);
 }
 
-async function revoke(name) {
+/** @param {{name: string, label?: string|null}} of */
+async function revoke({ name, label }) {
   const isSure = await openDialog({
     title: 'Revoke this connector?',
     body: [
-      h('p', {}, h('strong', { class: 'mono', text: name }), ' is disconnected at once and stays out until you allow it again; its names and ports stay its own for 30 days.'),
+      h('p', {}, h('strong', { class: 'mono', text: name }), label && ` (${label})`, ' is disconnected at once and stays out until you allow it again; its names and ports stay its own for 30 days.'),
       h('p', { text: 'The enrol token, which it knows, is renewed: the new one is shown once, for new connectors. Those that are enrolled need none.' }),
     ],
     actions: [{ label: 'Keep', value: false }, { label: 'Revoke', value: true, kind: 'danger' }],
@@ -110,12 +113,21 @@ function facts(status) {
 
 /** @param {Connector} of */
 function connector(of) {
-  const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name }, 'aria-label': `Revoke ${of.name}`, on: { click: () => revoke(of.name) } });
+  const called = of.label || of.name;
+  const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name }, 'aria-label': `Revoke ${called}`, on: { click: () => revoke(of) } });
+  const told = [
+    of.label && of.name,
+    of.source && `from ${of.source}`,
+    of.version && `postern ${of.version}`,
+    `enrolled ${time(of.enrolled_at)}`,
+    `last called ${time(of.called_at)}`,
+    of.last_visit && `last visit ${time(of.last_visit)}`,
+  ];
   return h('li', { class: 'connector' },
     h('div', { class: 'connector-head' },
-      h('h3', { class: 'mono', text: of.name }),
+      h('h3', { class: of.label ? '' : 'mono', text: called }),
       state(of.connected),
-      h('span', { class: 'dim', text: `enrolled ${time(of.enrolled_at)}, last called ${time(of.called_at)}` }),
+      h('span', { class: 'dim', text: told.filter(Boolean).join(' · ') }),
       button),
     of.applications.length > 0 && h('div', { class: 'scroll' }, applications(of)));
 }
@@ -129,28 +141,43 @@ function revoked(of) {
       h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name }, 'aria-label': `Allow ${of.name} again`, on: { click: allow } })));
 }
 
+/** The columns of the table: name, what it means, how it is aligned. */
+const COLUMNS = [
+  ['Address', 'Where visitors come'],
+  ['Leads to', 'As its owner’s computer sees it'],
+  ['State', ''],
+  ['Access', 'Who gets in'],
+  ['Last visit', ''],
+  ['Now', 'Requests or connections of visitors that are under way at this moment', 'number'],
+  ['Visits', 'Requests of a site, connections of a port, since the relay started', 'number'],
+  ['In', 'Bytes from visitors since the relay started', 'number'],
+  ['Out', 'Bytes to visitors since the relay started', 'number'],
+];
+
 function applications(of) {
-  const names = ['Address', 'Leads to', 'State', 'Access', 'Visitors', 'Requests', 'In', 'Out'];
-  const heads = names.map((name, at) => h('th', { scope: 'col', class: at > 3 ? 'number' : '', text: name }));
-  return h('table', { 'aria-label': `Applications of ${of.name}` },
-    h('thead', {}, h('tr', {}, ...heads)),
-    h('tbody', {}, ...of.applications.map(application)));
+  const heads = COLUMNS.map(([name, title, kind]) => h('th', { scope: 'col', role: 'columnheader', class: kind, title, text: name }));
+  // On narrow screens rows are blocks, which would make it no table: so it says that it is one.
+  return h('table', { role: 'table', 'aria-label': `Applications of ${of.label || of.name}` },
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ...heads)),
+    h('tbody', { role: 'rowgroup' }, ...of.applications.map(application)));
 }
 
 /** @param {RelayApplication} of */
 function application(of) {
-  const figures = of.figures;
-  const number = (text) => h('td', { class: 'number', text });
-  const count = (value) => number(figures ? value(figures) : '–');
-  return h('tr', {},
-    h('td', {}, address(of.url)),
-    h('td', { class: 'mono', text: `${of.protocol} ${of.target}` }),
-    h('td', {}, state(of.connected)),
-    h('td', { text: of.invisible ? 'with a code' : 'open' }),
+  const { figures } = of;
+  const count = (value) => (figures ? value(figures) : '–');
+  const cells = [
+    address(of.url),
+    h('span', { class: 'mono', text: `${of.protocol} ${of.target}` }),
+    state(of.connected),
+    of.invisible ? 'with a code' : 'open',
+    of.last_visit ? time(of.last_visit) : '–',
     count((f) => String(f.visitors)),
     count((f) => String(f.requests)),
     count((f) => formatBytes(f.bytes_in)),
-    count((f) => formatBytes(f.bytes_out)));
+    count((f) => formatBytes(f.bytes_out)),
+  ];
+  return h('tr', { role: 'row' }, ...cells.map((cell, at) => h('td', { role: 'cell', class: COLUMNS[at][2], data: { label: COLUMNS[at][0] } }, cell)));
 }
 
 /** Only what a browser opens becomes a link. */

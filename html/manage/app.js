@@ -6,10 +6,13 @@ import { createApi } from './api.js';
 import { Actions } from './board/actions.js';
 import { Alerts } from './board/alerts.js';
 import { Board } from './board/board.js';
+import { preloadParts } from './board/parts.js';
 import { Store } from './board/store.js';
 import { drawNotices, drawTunnel } from './board/tunnels.js';
-import { showServers } from './form/servers.js';
 import { listenForKeys, showKeys, walkCards } from './keys.js';
+
+/** Time after which all that the page may need is loaded, in ms: the list is drawn by then. */
+const PRELOAD_MS = 1_000;
 
 const api = createApi({ onState: reach });
 const store = new Store(api, draw);
@@ -47,7 +50,7 @@ function drawOutage() {
 byId('add').addEventListener('click', () => actions.add());
 byId('help').addEventListener('click', showKeys);
 byId('retry-now').addEventListener('click', () => store.refresh());
-byId('tunnel').addEventListener('click', () => showServers(store, actions));
+byId('tunnel').addEventListener('click', () => actions.servers());
 walkCards(byId('apps'));
 listenForKeys({
   add: () => actions.add(),
@@ -57,3 +60,4 @@ listenForKeys({
 });
 themeSwitch();
 store.start();
+setTimeout(preloadParts, PRELOAD_MS);

@@ -9,36 +9,74 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use log::{LevelFilter, Log, Metadata, Record};
+use serde_json::json;
 
+use super::args::command::{Command, Parsed};
+use super::args::table::{LOG_FORMAT, VERBOSE};
+use super::failure::Failure;
 use crate::store::time::rfc3339_millis;
 
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");
 
-struct Stderr;
+/// How lines are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people: without the place in the program, but for the access log, whose name others filter by.
+    Text,
+    /// The same with it.
+    Verbose,
+    /// An object a line.
+    Json,
+}
+
+struct Stderr(Format);
+
+static TEXT: Stderr = Stderr(Format::Text);
+static VERBOSE_TEXT: Stderr = Stderr(Format::Verbose);
+static JSON_LINES: Stderr = Stderr(Format::Json);
+
+/// The target of lines that say who came.
+const ACCESS: &str = "postern::access";
 
 /// Sends log lines to stderr from now on.
 pub(crate) fn start(verbose: bool) {
-    start_at(if verbose {
-        LevelFilter::Debug
-    } else {
-        LevelFilter::Warn
-    });
+    start_at(LevelFilter::Warn, verbose, false);
 }
 
 /// The same for a command whose log is its output: what happens is told without `-v` too.
 pub(crate) fn start_informing(verbose: bool) {
-    start_at(if verbose {
-        LevelFilter::Debug
-    } else {
-        LevelFilter::Info
-    });
+    start_at(LevelFilter::Info, verbose, false);
 }
 
-fn start_at(level: LevelFilter) {
+/// The same for a command that has `-v` and `--log-format`, and tells this much without.
+pub(crate) fn start_by(
+    command: &Command,
+    parsed: &Parsed,
+    level: LevelFilter,
+) -> Result<(), Failure> {
+    let is_json = match parsed.value(&LOG_FORMAT).as_deref() {
+        None | Some("text") => false,
+        Some("json") => true,
+        Some(other) => return Err(command.refuse(&LOG_FORMAT, other, "give text or json")),
+    };
+    start_at(level, parsed.has(&VERBOSE), is_json);
+    Ok(())
+}
+
+fn start_at(level: LevelFilter, is_verbose: bool, is_json: bool) {
+    let logger = match (is_json, is_verbose) {
+        (true, _) => &JSON_LINES,
+        (false, true) => &VERBOSE_TEXT,
+        (false, false) => &TEXT,
+    };
     // Fails only where a logger is set already, which then goes on.
-    if log::set_logger(&Stderr).is_ok() {
-        log::set_max_level(level);
+    if log::set_logger(logger).is_ok() {
+        log::set_max_level(if is_verbose {
+            LevelFilter::Debug
+        } else {
+            level
+        });
     }
 }
 
@@ -51,7 +89,7 @@ impl Log for Stderr {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            let line = line(SystemTime::now(), record);
+            let line = line(SystemTime::now(), record, self.0);
             // One call a line, so that threads do not mix; a failing stderr leaves nowhere to say so.
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         }
@@ -60,14 +98,20 @@ impl Log for Stderr {
     fn flush(&self) {}
 }
 
-/// `TIME LEVEL module: message`, always one line whatever the message holds.
-fn line(time: SystemTime, record: &Record<'_>) -> String {
-    let mut line = format!(
-        "{} {:5} {}: ",
-        rfc3339_millis(time),
-        record.level(),
-        record.target()
-    );
+/// `TIME LEVEL [place: ]message`, always one line whatever the message holds.
+fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
+    let (time, level, target) = (rfc3339_millis(time), record.level(), record.target());
+    if format == Format::Json {
+        let level = level.as_str().to_lowercase();
+        let message = record.args().to_string();
+        let line = json!({"time": time, "level": level, "target": target, "message": message});
+        return format!("{line}\n");
+    }
+    let mut line = format!("{time} {level:5} ");
+    if format == Format::Verbose || target == ACCESS {
+        line.push_str(target);
+        line.push_str(": ");
+    }
     for character in record.args().to_string().chars() {
         if character.is_control() {
             line.extend(character.escape_default());
@@ -85,7 +129,7 @@ mod tests {
     use log::Level;
 
     fn is_shown(target: &str, level: Level) -> bool {
-        Stderr.enabled(&Metadata::builder().target(target).level(level).build())
+        TEXT.enabled(&Metadata::builder().target(target).level(level).build())
     }
 
     #[test]
@@ -104,7 +148,20 @@ mod tests {
             .level(Level::Warn)
             .target("t")
             .build();
-        let shown = line(SystemTime::UNIX_EPOCH, &record);
-        assert_eq!(shown, "1970-01-01T00:00:00.000Z WARN  t: a\\nb\\u{1b}\n");
+        let shown = |format| line(SystemTime::UNIX_EPOCH, &record, format);
+        let time = "1970-01-01T00:00:00.000Z";
+        assert_eq!(
+            shown(Format::Verbose),
+            format!("{time} WARN  t: a\\nb\\u{{1b}}\n")
+        );
+        assert_eq!(
+            shown(Format::Text),
+            format!("{time} WARN  a\\nb\\u{{1b}}\n")
+        );
+        let object: serde_json::Value = serde_json::from_str(&shown(Format::Json)).unwrap();
+        assert_eq!(
+            (&object["level"], &object["message"]),
+            (&"warn".into(), &"a\nb\u{1b}".into())
+        );
     }
 }

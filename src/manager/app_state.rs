@@ -14,7 +14,7 @@ use super::server_choice::ServerChoice;
 use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::expiry::Clocks;
-use crate::store::{CredentialStore, DataDir};
+use crate::store::{AuditFiles, CredentialStore, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::registry::Registry;
@@ -47,6 +47,8 @@ pub(crate) struct AppState {
     /// Whether the main tunnels are this process's to keep.
     pub(crate) keeps_main_tunnels: bool,
     pub(crate) notices: Vec<String>,
+    /// The files of applications that keep them.
+    pub(crate) audit: Arc<AuditFiles>,
 }
 
 impl AppState {

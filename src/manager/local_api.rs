@@ -23,8 +23,12 @@ pub(crate) struct LocalApi {
 }
 
 impl LocalApi {
-    /// Starts it on `listener`.
-    pub(crate) fn start(environment: &Environment, listener: TcpListener) -> io::Result<Self> {
+    /// Starts it on `listener`, for the server with this origin.
+    pub(crate) fn start(
+        environment: &Environment,
+        origin: &str,
+        listener: TcpListener,
+    ) -> io::Result<Self> {
         let limits = Limits {
             connections: CONNECTIONS,
             ..Limits::default()
@@ -38,12 +42,12 @@ impl LocalApi {
             limits,
         };
         let connections = Arc::clone(&environment.connections);
-        let server = Server::start(config, Arc::new(routes(connections)))?;
+        let server = Server::start(config, Arc::new(routes(connections, origin.to_owned())))?;
         Ok(Self { _server: server })
     }
 }
 
-fn routes(connections: Arc<Connections>) -> Router {
+fn routes(connections: Arc<Connections>, origin: String) -> Router {
     Router::new()
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));
@@ -52,6 +56,6 @@ fn routes(connections: Arc<Connections>) -> Router {
             request.respond(Response::ok(json!({"version": env!("CARGO_PKG_VERSION")})));
         })
         .on(Method::Get, "/status", move |request| {
-            request.respond(Response::ok(connections.counts()));
+            request.respond(Response::ok(connections.counts(&origin)));
         })
 }

@@ -15,6 +15,7 @@ pub mod quick_setup;
 
 mod api;
 mod app_state;
+mod audit;
 mod clocks;
 mod connection;
 mod expiry;
@@ -44,7 +45,7 @@ use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, WebClients};
-use crate::store::{CredentialStore, Credentials, DataDir};
+use crate::store::{AuditFiles, CredentialStore, Credentials, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
@@ -169,6 +170,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         run_dir: options.run_dir.clone(),
         check_other_users: options.check_other_users,
     };
+    let audit = Arc::new(AuditFiles::new(home.clone()));
     let core = AppState {
         apps: options.applications.store(&home),
         credentials: CredentialStore::new(home.clone()),
@@ -188,6 +190,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         insecure: options.insecure,
         check_other_users: options.check_other_users,
         notices: options.notices,
+        audit,
         keeps_main_tunnels: options.applications == Applications::Stored,
     };
     (Arc::new(core), options.listener)
@@ -218,9 +221,9 @@ fn begin(core: &Arc<AppState>) {
         if !app.autoconnect || core.expiries.is_over(&app) {
             continue;
         }
-        let id = app.id.clone();
+        let name = app.name.clone();
         if let Err(refused) = connection::begin(core, app) {
-            log::warn!("application {id} is not connected at the start: {refused}");
+            log::warn!("application '{name}' is not connected at the start: {refused}");
         }
     }
 }
@@ -266,10 +269,56 @@ fn begin_main_tunnel(
     }
 }
 
+/// Whether a remote server is reached, as its main tunnel shows.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Nothing was set up with it: the first connect asks it.
+    NotAsked,
+    /// It is being asked.
+    Asking,
+    /// Its main tunnel is connected.
+    Reached,
+    /// It is not, for this reason.
+    Failing(String),
+}
+
 impl Running {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.server.addr()
+    }
+
+    /// The server of applications that name none, and whether it is reached; none where there is no server.
+    pub fn server(&self) -> Option<(ServerUrl, Reach)> {
+        let server = self.core.choice.now().ok()?.default().ok()??;
+        let all = self.core.servers.all();
+        let remote = all.iter().find(|remote| remote.origin() == server.origin());
+        let main = remote.and_then(|remote| {
+            let snapshot = remote.snapshot();
+            let main = snapshot.main.as_ref()?;
+            Some(main.to_json(server.origin()))
+        });
+        let text = |name: &str| {
+            let main = main.as_ref()?;
+            main.get(name)?.as_str().map(str::to_owned)
+        };
+        let error = text("error").filter(|error| !error.is_empty());
+        let reach = match (text("status").as_deref(), error) {
+            (None, _) => Reach::NotAsked,
+            (Some("connected"), _) => Reach::Reached,
+            (_, Some(error)) => Reach::Failing(error),
+            (_, None) => Reach::Asking,
+        };
+        Some((server, reach))
+    }
+
+    /// How many applications there are, and how many of them are connected at the start.
+    pub fn applications(&self) -> (usize, usize) {
+        let apps = self.core.apps.list().unwrap_or_default();
+        (
+            apps.len(),
+            apps.iter().filter(|app| app.autoconnect).count(),
+        )
     }
 
     /// The first part of [`Running::stop`], which does not wait: a server that ends now is no failure to anybody.

@@ -33,8 +33,8 @@ pub(crate) struct WebClient {
     is_invisible: bool,
     /// The code that lets visitors in, and the number that goes with it.
     admitted: Option<(Zeroizing<String>, u64)>,
-    /// The site's name that it is served under.
-    host: Option<String>,
+    /// The site's name that it is served under, and whether visitors come by `https`.
+    host: Option<(String, bool)>,
     /// After what it is of: it goes when nobody listens any more.
     _registered: Option<Registered>,
 }
@@ -96,10 +96,14 @@ impl WebClient {
         served.expect("it is taken by the drop alone")
     }
 
+    /// The account of a guest ends with the application, whose end is another now.
+    pub(crate) fn ends_at(&self, expires: Option<&str>) {
+        self.served().ends_at(guests_end(expires));
+    }
+
     /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
     /// earlier code, or with what was signed out, nobody any more.
     pub(crate) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
-        let before = self.host.take();
         let code = enforcement.code.as_ref().filter(|_| self.is_invisible);
         let admitted = code.map(|code| (code.clone(), enforcement.generation));
         let served = self.served();
@@ -107,17 +111,26 @@ impl WebClient {
             served.set_code(code);
         }
         served.believe_origins(enforcement.says_origins);
-        let host = site_host(site_url);
-        if let Some(before) = before {
-            served.disallow_host(&before);
-        }
-        let is_https = site_url.starts_with("https:");
-        let allowed = host.as_ref().map(|host| served.allow_host(host, is_https));
-        if let Some(Err(error)) = allowed {
-            log::warn!("the web client is not served under the site's name: {error}");
+        let host = site_host(site_url).map(|host| (host, site_url.starts_with("https:")));
+        if host != self.host {
+            if let Some((before, _)) = &self.host {
+                served.disallow_host(before);
+            }
+            let allowed = host
+                .as_ref()
+                .map(|(host, https)| served.allow_host(host, *https));
+            if let Some(Err(error)) = allowed {
+                log::warn!("the web client is not served under the site's name: {error}");
+            }
         }
         (self.host, self.admitted) = (host, admitted);
     }
+}
+
+/// When the account of a guest ends: with the application, or after the time that is usual.
+fn guests_end(expires: Option<&str>) -> SystemTime {
+    let said = expires.and_then(parse_rfc3339);
+    said.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE)
 }
 
 impl Drop for WebClient {
@@ -212,8 +225,7 @@ fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
         .map(|text| Grant::parse(text))
         .collect();
     let grants = grants.map_err(|wrong| ConnectError::new("plugin", format!("guest: {wrong}")))?;
-    let said = app.sharing.expires.as_deref().and_then(parse_rfc3339);
-    let expires = said.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE);
+    let expires = guests_end(app.sharing.expires.as_deref());
     Ok((!grants.is_empty()).then_some(Guest { grants, expires }))
 }
 

@@ -3,6 +3,7 @@
 //! In memory and bounded. A text is kept only where its owner asked for that, and then without passwords.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -107,7 +108,7 @@ pub struct Present {
 /// The log of one application's connection.
 #[derive(Default)]
 pub struct StatementLog {
-    keeps_sql: bool,
+    keeps_sql: AtomicBool,
     log: Mutex<Log>,
     sink: OnceLock<Arc<dyn StatementSink>>,
 }
@@ -128,17 +129,14 @@ struct Seen {
 }
 
 impl StatementLog {
-    /// An empty one; `keeps_sql` says whether texts are kept.
-    pub fn new(keeps_sql: bool) -> Self {
-        Self {
-            keeps_sql,
-            ..Self::default()
-        }
+    /// Whether texts are kept from now on; at first they are not.
+    pub fn keep_sql(&self, keeps: bool) {
+        self.keeps_sql.store(keeps, Ordering::SeqCst);
     }
 
-    /// Whether texts are kept.
+    /// Whether they are.
     pub fn keeps_sql(&self) -> bool {
-        self.keeps_sql
+        self.keeps_sql.load(Ordering::SeqCst)
     }
 
     /// What is noted from now on goes to `sink` too; the first one stays.
@@ -250,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_log_is_bounded_by_number_and_text_and_read_on_from_a_number() {
-        let log = StatementLog::new(true);
+        let log = StatementLog::default();
         for _ in 0..MOST + 10 {
             log.note(record(None));
         }
@@ -270,7 +268,7 @@ mod tests {
 
     #[test]
     fn whoever_asks_is_there() {
-        let log = Arc::new(StatementLog::new(false));
+        let log = Arc::<StatementLog>::default();
         assert_eq!(log.present(), Present::default());
         let (one, two) = (log.visit("a"), log.visit("b"));
         drop(log.visit("a"));

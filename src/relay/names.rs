@@ -88,6 +88,14 @@ pub(super) fn derived(text: &str, fallback: &str) -> String {
     }
 }
 
+/// Whether a site's name tells already what it is called, so that this is no secret: who chose another name for the site
+/// may have had a reason.
+pub(super) fn is_told_by(name: &str, called: &str) -> bool {
+    let label = label(called);
+    let rest = name.strip_prefix(&label).filter(|_| !label.is_empty());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 /// `name`, or where it is held the first free of `name-2`, `name-3` and so on.
 pub(super) fn free(name: &str, is_held: impl Fn(&str) -> bool) -> Option<String> {
     let numbered = |number: u32| match number {
@@ -177,5 +185,21 @@ mod tests {
         let numbered = free(&long, |name| name == long).unwrap();
         assert_eq!(numbered, format!("{}-2", "a".repeat(61)));
         assert_eq!(free("x-y", |_| true), None);
+    }
+
+    #[test]
+    fn a_site_is_called_what_its_name_tells() {
+        for (name, called, is_told) in [
+            ("my-shop", "My Shop", true),
+            ("my-shop-2", "My Shop", true),
+            ("a-brave-otter-123", "a", true),
+            ("q3", "Secret merger", false),
+            ("brave-otter-123", "http 10.0.0.1:80", false),
+            ("shops", "shop", false),
+            ("shop", "", false),
+            ("shop", "日本", false),
+        ] {
+            assert_eq!(is_told_by(name, called), is_told, "{name} of {called}");
+        }
     }
 }

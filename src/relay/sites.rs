@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::gateway::{Code, Site, Sites, Stats, through};
+use super::names;
 use super::state::Application;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
@@ -153,6 +154,8 @@ impl Table {
             let open = through(opener.clone(), connector, application.port);
             let mut made = Site::new(&*site.name, &*application.app_id, open);
             made.tls = site.tls;
+            let called = &application.display_name;
+            made.title = names::is_told_by(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);
             made.allow.clone_from(&terms.allow);
             (made.expiry, made.epoch) = (terms.expiry, terms.epoch);

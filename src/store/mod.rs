@@ -8,6 +8,7 @@
 //! [`Fingerprint`], and to a random [`key_file()`] that lies apart.
 
 mod atomic;
+mod audit;
 mod credentials;
 mod data_dir;
 mod error;
@@ -25,10 +26,11 @@ pub mod time;
 mod zeroizing_json;
 
 pub use atomic::write_atomic;
+pub use audit::AuditFiles;
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
 pub use error::Error;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, machine_name};
 pub use instance::{ClaimError, Instance};
 pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
 pub use key_file::key_file;

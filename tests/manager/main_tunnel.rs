@@ -78,6 +78,12 @@ fn the_local_api_is_behind_it_and_names_nothing() {
     );
     let version = through(far.api_port, "/version").unwrap();
     assert_eq!(version["data"]["version"], env!("CARGO_PKG_VERSION"));
+    // What is shared through another server is nothing to this one.
+    let (other, elsewhere) = (Far::new(), Target::start());
+    other.assign();
+    let mut app = elsewhere.app();
+    app["server"] = json!(other.quick.url());
+    manager.connected(&manager.add(&app));
     let status = through(far.api_port, "/status").unwrap();
     assert_eq!(
         status["data"],

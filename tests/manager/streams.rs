@@ -71,3 +71,37 @@ fn visitors_who_stay_take_neither_the_page_nor_anothers_place() {
         patient.taken.load(Ordering::SeqCst) > begun
     });
 }
+
+/// As many as its owner said.
+#[test]
+fn an_application_has_as_many_streams_as_was_said() {
+    let (far, patient) = (Far::new(), Patient::start());
+    let manager = far.manager();
+    let app = json!({"protocol": "tcp", "port": patient.port, "max_streams": 2});
+    let id = manager.add(&app);
+    let port = far.assign();
+    manager.connected(&id);
+    // Whoever asked whether it is there has gone.
+    wait_until(TIMEOUT, "the question", || {
+        patient.taken.load(Ordering::SeqCst) > 0
+    });
+    patient.held.lock().unwrap().clear();
+    let asked = patient.taken.load(Ordering::SeqCst);
+    let visitors: Vec<TcpStream> = (0..2)
+        .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
+        .collect();
+    wait_until(TIMEOUT, "two visitors", || {
+        patient.taken.load(Ordering::SeqCst) == asked + 2
+    });
+    let mut third = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    third.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let end = std::io::Read::read(&mut third, &mut [0]);
+    assert!(matches!(end, Ok(0)), "it is turned away: {end:?}");
+    assert_eq!(patient.taken.load(Ordering::SeqCst), asked + 2);
+    drop(visitors);
+    patient.held.lock().unwrap().clear();
+    wait_until(TIMEOUT, "another visitor", || {
+        drop(TcpStream::connect(("127.0.0.1", port)));
+        patient.taken.load(Ordering::SeqCst) > asked + 2
+    });
+}

@@ -145,6 +145,9 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
         );
     };
     is_over(&manager);
+    let refused = home.run(&["app", "connect", "shop"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("is over\nextend it"), "{refused:?}");
     wait_until(TIMEOUT, "the relay's end of it", || {
         send(&relay, "/", "").status() == 410
     });
@@ -427,5 +430,56 @@ fn names_are_one_applications_alone_and_reserved_ones_nobodys() {
             .as_str()
             .unwrap()
             .contains("reserved")
+    );
+}
+
+/// A visit by the remote port, at a server that is none of ours.
+fn visit_with(port: u16, path: &str, cookie: &str) -> Option<Response> {
+    let mut client = support::http::Client::new(&format!("127.0.0.1:{port}"));
+    client
+        .try_send("GET", path, &[("Cookie", cookie)], b"")
+        .ok()
+}
+
+#[test]
+fn a_code_that_no_server_asks_for_is_asked_for_here_and_renewed_here() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let port = support::free_port();
+    let mut answer = far.answer(port);
+    answer["api_key"] = json!({"nhp_server": "", "code": ""});
+    far.quick.script([Act::json(200, &answer)]);
+    let id = manager.add(&shop(&target, json!({"invisible": true})));
+    let first = manager.connected(&id);
+    let path = |connection: &Value| {
+        let url = connection["auth_url"].as_str().unwrap();
+        let site = format!("http://127.0.0.1:{port}");
+        url.strip_prefix(&site).unwrap().to_owned()
+    };
+    assert_eq!(visit_with(port, "/", "").unwrap().status(), 401);
+    let entered = visit_with(port, &path(&first), "").unwrap();
+    assert_eq!(entered.status(), 303, "{}", entered.text());
+    let cookie = entered.cookie().unwrap();
+    assert_eq!(visit_with(port, "/", &cookie).unwrap().text(), HELLO);
+    let asked = far.quick.requests().len();
+    manager.post(&format!("/api/apps/{id}/signout")).data();
+    let is_out =
+        |cookie: &str| visit_with(port, "/", cookie).is_some_and(|visit| visit.status() == 401);
+    wait_until(TIMEOUT, "the cookie's end", || is_out(&cookie));
+    let cookie = visit_with(port, &path(&first), "")
+        .unwrap()
+        .cookie()
+        .unwrap();
+    manager.post(&format!("/api/apps/{id}/code")).data();
+    let renewed = manager.wait_for(&id, "the new code", |status| {
+        status["auth_url"] != first["auth_url"]
+    });
+    assert!(is_out(&cookie));
+    assert_eq!(visit_with(port, &path(&first), "").unwrap().status(), 401);
+    assert_eq!(visit_with(port, &path(&renewed), "").unwrap().status(), 303);
+    assert_eq!(
+        far.quick.requests().len(),
+        asked,
+        "the server has nothing to do with it"
     );
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use support::database::{PASSWORD, USER};
 use support::http::Client;
-use support::manager::{Far, Manager};
+use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 use support::{Database, Home, TIMEOUT, wait_until};
 
@@ -219,5 +219,114 @@ fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
         (&record["kind"], &record["verdict"], &record["sql"]),
         (&json!("DROP"), &json!("refused"), &Value::Null)
     );
+    let visitors = &manager.status(&id)["visitors"];
+    assert_eq!(
+        (&visitors["now"], &visitors["requests"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(visitors["last_at"].is_string());
     manager.disconnect(&id);
+}
+
+/// The lines of the audit file.
+fn audited(manager: &Manager) -> Vec<Value> {
+    let file = manager.home().path().join("audit/audit.jsonl");
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn audit_files_hold_what_was_done_and_no_secret() {
+    const MARKED: &str = "marked-secret";
+    let far = Far::new();
+    let changes = json!({"audit": true, "record_sql": true, "db_readonly": false, "invisible": true, "name": "shop db"});
+    let (manager, id, port) = connected(&far, true, changes);
+    let auth_url = manager.status(&id)["auth_url"].as_str().unwrap().to_owned();
+    let code = auth_url.rsplit_once("code=").unwrap().1.to_owned();
+    let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
+    let signed_in = visitor.get(&format!("/.postern/auth?code={code}&{MARKED}=1"));
+    let cookie = signed_in.cookie().unwrap();
+    visitor.set_cookie(&cookie);
+    let select = json!({"sql": format!("SET PASSWORD FOR nobody_at_all = '{MARKED}'")});
+    visitor.post("/api/query", &select);
+    wait_until(TIMEOUT, "a line", || audited(&manager).len() == 1);
+    let line = &audited(&manager)[0];
+    assert_eq!(
+        (
+            &line["what"],
+            &line["application"],
+            &line["name"],
+            &line["kind"]
+        ),
+        (
+            &json!("statement"),
+            &json!(id),
+            &json!("shop db"),
+            &json!("SET")
+        )
+    );
+    let file = std::fs::read_to_string(manager.home().path().join("audit/audit.jsonl")).unwrap();
+    let value = cookie.split_once('=').unwrap().1;
+    for secret in [MARKED, &code, value, PASSWORD] {
+        assert!(!file.contains(secret), "{secret}: {file}");
+    }
+    manager.disconnect(&id);
+}
+
+#[test]
+fn requests_are_audited_without_queries_and_cookies_and_a_full_disk_stops_nothing() {
+    const MARKED: &str = "marked-secret";
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let mut app = target.app();
+    app["audit"] = json!(true);
+    let id = manager.add(&app);
+    let port = far.assign();
+    manager.connected(&id);
+    let get = |path: &str| {
+        let headers = [
+            ("Cookie", "a=marked-secret"),
+            ("Authorization", "Basic marked-secret"),
+        ];
+        Client::new(&format!("127.0.0.1:{port}")).try_send("GET", path, &headers, b"")
+    };
+    wait_until(TIMEOUT, "the site", || get("/up").is_ok());
+    assert!(get("/some/path?q=marked-secret").is_ok());
+    wait_until(TIMEOUT, "its line", || {
+        audited(&manager)
+            .iter()
+            .any(|line| line["path"] == "/some/path")
+    });
+    assert!(
+        audited(&manager)
+            .iter()
+            .all(|line| line["what"] == "request")
+    );
+    let directory = manager.home().path().join("audit");
+    let text = std::fs::read_to_string(directory.join("audit.jsonl")).unwrap();
+    assert!(!text.contains(MARKED), "{text}");
+    manager.disconnect(&id);
+
+    // A start that cannot write there says so once and goes on.
+    let home = manager.home().clone();
+    drop(manager);
+    std::fs::remove_dir_all(&directory).unwrap();
+    std::fs::write(&directory, "in the way").unwrap();
+    let manager = far.manager_in(&home);
+    manager.connected(&id);
+    wait_until(TIMEOUT, "the site", || get("/a").is_ok());
+    assert!(get("/b").is_ok());
+    let notices = || manager.client().get("/api/version").data()["notices"].to_string();
+    wait_until(TIMEOUT, "a notice", || {
+        notices().contains("audit records are missing")
+    });
+    assert_eq!(
+        manager
+            .stderr()
+            .matches("audit records are missing")
+            .count(),
+        1
+    );
 }

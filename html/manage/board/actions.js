@@ -2,11 +2,10 @@
 import { copyText } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
-import { copyOf } from '../core/fields.js';
 import { hostOf, openedLink } from '../core/links.js';
 import { healthError } from '../core/status.js';
-import { openForm } from '../form/form.js';
 import { confirmReset } from './reset.js';
+import { withPart } from './parts.js';
 import { ConnectionPoller } from './poller.js';
 import { confirmHostKey } from './hostkey.js';
 import { lengthText, timeOf } from '../core/remaining.js';
@@ -145,7 +144,7 @@ export class Actions {
 
   /** Opens the form of a new application, filled in from `draft` where there is one. @param {object|null} [draft] */
   async add(draft = null) {
-    const done = await openForm({ draft, context: this.#context(), save: (body) => this.#api.add(body) });
+    const done = await withPart('form', ({ openForm }) => openForm({ draft, context: this.#context(), save: (body) => this.#api.add(body) }));
     if (!done) return;
     this.#store.put(done.saved);
     this.#store.refresh();
@@ -156,7 +155,7 @@ export class Actions {
 
   /** Opens the form of an application. @param {App} app */
   async edit(app) {
-    const done = await openForm({ app, context: this.#context(), save: (body) => this.#api.replace(app.id, body) });
+    const done = await withPart('form', ({ openForm }) => openForm({ app, context: this.#context(), save: (body) => this.#api.replace(app.id, body) }));
     if (!done) return;
     this.#store.put(done.saved);
     this.#store.refresh();
@@ -167,7 +166,7 @@ export class Actions {
 
   /** Begins a new application from one that is there. @param {App} app */
   duplicate(app) {
-    return this.add(copyOf(app));
+    return withPart('fields', ({ copyOf }) => this.add(copyOf(app)));
   }
 
   /** Deletes after asking. @param {App} app */
@@ -192,26 +191,19 @@ export class Actions {
     else notify('The browser refused the clipboard; select the text and copy it', 'warn');
   }
 
-  /** Shows the addresses of a connected application as QR codes. @param {App} app */
-  qr(app) {
-    return this.#load(() => import('./qrview.js'), ({ showQr }) => showQr(app));
+  /** Shows the servers: tokens, labels, main tunnels. */
+  servers() {
+    return withPart('servers', ({ showServers }) => showServers(this.#store, this));
   }
 
-  /** Runs what only some visits of the page need, and is therefore loaded with its first use. */
-  async #load(load, run) {
-    let loaded;
-    try {
-      loaded = await load();
-    } catch {
-      notify('This part of the page could not be loaded; is postern still running? Otherwise load the page anew.', 'bad');
-      return undefined;
-    }
-    return run(loaded);
+  /** Shows the addresses of a connected application as QR codes. @param {App} app */
+  qr(app) {
+    return withPart('qr', ({ showQr }) => showQr(app));
   }
 
   /** Asks until when an application is to be shared, and sets that. @param {App} app */
   async extend(app) {
-    const end = await this.#load(() => import('./extend.js'), ({ askEnd }) => askEnd(app));
+    const end = await withPart('extend', ({ askEnd }) => askEnd(app));
     if (end !== undefined) await this.setEnd(app, end);
   }
 
@@ -275,7 +267,7 @@ export class Actions {
    * @returns {Promise<{element: HTMLElement, close: () => void}|undefined>}
    */
   openLog(what, app, onClose) {
-    return this.#load(() => import('./visitlog.js'), ({ openVisitLog }) => openVisitLog({ what, app, ask: (after) => this.#api.log(what, app.id, after), onClose }));
+    return withPart('log', ({ openVisitLog }) => openVisitLog({ what, app, ask: (after) => this.#api.log(what, app.id, after), onClose }));
   }
 }
 

@@ -5,8 +5,8 @@ import { ORDERS, TABLE_FROM, countText, matches, sorted, summary } from '../core
 import { remember, remembered } from '../core/memory.js';
 import { relayTroubles } from '../core/relays.js';
 import { healthError } from '../core/status.js';
-import { emptyState } from '../form/empty.js';
 import { List } from './list.js';
+import { emptyState } from '../form/empty.js';
 import { drawRelayBanners } from './relaybanner.js';
 import { setText } from './text.js';
 
@@ -79,7 +79,7 @@ export class Board {
     this.#drawHead(apps, shown);
     const troubles = relayTroubles(apps);
     drawRelayBanners(troubles, this.#actions);
-    this.#list.draw(apps, shown, { isTable: this.isTable, isSearch: query !== '', around: ({ id }) => ({ isDead: this.#isDead, trouble: troubles.get(id) ?? null }) });
+    this.#list.draw(apps, shown, { isTable: this.isTable, isSearch: query !== '', around: (app) => ({ isDead: this.#isDead, isHere: this.#actions.isHere(app), trouble: troubles.get(app.id) ?? null }) });
     this.#shownOrder = shown.map(({ id }) => id);
     this.#drawNote(apps, shown, query);
     this.#tell(apps);
@@ -110,7 +110,7 @@ export class Board {
     const key = apps.length === 0 ? 'empty' : shown.length === 0 ? `none:${query}` : '';
     if (this.note.dataset.key === key) return;
     this.note.dataset.key = key;
-    if (key === 'empty') fill(this.note, emptyState({ store: this.#store, actions: this.#actions }));
+    if (key === 'empty') fill(this.note, emptyState({ actions: this.#actions }));
     else fill(this.note, key && h('p', { class: 'dim nothing', text: `No application matches “${query}”.` }));
   }
 

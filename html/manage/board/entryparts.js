@@ -27,7 +27,8 @@ export function partsFor(app, status, { trouble }) {
     return { key: JSON.stringify([status, failing, pending]), build: (actions, current, openLog) => connectedParts(failing, pending, actions, current, openLog) };
   }
   if (status === 'connecting' && !connection.error) return { key: 'connecting', build: () => connectingParts() };
-  if (status === 'connecting' || status === 'failed') {
+  // Of one that has ended its end tells.
+  if (connection.error_class !== 'expired' && (status === 'connecting' || status === 'failed')) {
     const { error, error_class: errorClass, hint, detail, host_key: key } = connection;
     return { key: JSON.stringify([status, error, errorClass, hint, detail, key, trouble?.host]), build: (actions, current) => troubleParts(connection, status, trouble, actions, current) };
   }
@@ -75,6 +76,7 @@ function troubleParts(connection, status, trouble, actions, current) {
     isHostKey(key) && status === 'connecting' && button('Compare keys …', 'keys', () => actions.trust(key)),
     canRetry && !isHostKey(key) && button('Retry now', 'again', () => actions.retry(current())),
     status === 'connecting' && areCredentialsRefused(connection) && button('Start afresh …', 'afresh', () => actions.resetServer(connection.server, current())),
+    errorClass === 'forbidden' && button('Servers …', 'servers', () => actions.servers()),
     status === 'failed' && button('Dismiss', 'dismiss', () => actions.disconnect(current())),
   ].filter((node) => node !== false);
   /** @type {number|null} */
@@ -84,7 +86,7 @@ function troubleParts(connection, status, trouble, actions, current) {
     line: [h('p', { class: 'card-error', title: said }, known && h('span', { class: 'error-class', text: known.label }), ' ',
       h('span', { text: trouble ? `${status === 'failed' ? 'failed with' : 'waits for'} ${trouble.host}, see above` : said })),
     ...trouble ? [] : [h('div', { class: 'line-row' }, wait, ...buttons)]],
-    detail: trouble ? [h('p', { class: 'dim', text: said })] : troubleDetail(said, hint || known?.hint, detail, key),
+    detail: trouble ? [status === 'failed' && h('p', { class: 'dim', text: said })].filter((node) => node !== false) : troubleDetail(said, hint || known?.hint, detail, key),
     update: (_, times) => { retryAt = times.retryAt; },
     tick: (now) => {
       if (retryAt !== null) setText(wait, retryAt > now ? `Next try in ${formatWait(retryAt - now)}.` : 'Trying again now.');

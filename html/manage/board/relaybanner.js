@@ -1,9 +1,10 @@
 // One banner for each server whose applications suffer together.
+import { announce } from '../../common/announce.js';
 import { byId, h, icon } from '../../common/dom.js';
 import { failureClass, formatWait } from '../core/status.js';
 import { HOST_KEY_CHANGED, isHostKey } from './hostkey.js';
 import { areCredentialsRefused } from './reset.js';
-import { setText } from './text.js';
+import { setAttribute, setText } from './text.js';
 
 /** @typedef {import('../core/relays.js').RelayTrouble} RelayTrouble */
 
@@ -22,11 +23,13 @@ export function drawRelayBanners(troubles, actions) {
   }
   for (const [key, trouble] of now) {
     let banner = banners.get(key);
+    const isNew = !banner;
     if (!banner) {
       banners.set(key, banner = new Banner(actions));
       host.append(banner.element);
     }
     banner.draw(trouble);
+    if (isNew) announce(banner.words, 'bad');
   }
   host.hidden = banners.size === 0;
   clearInterval(timer);
@@ -48,7 +51,7 @@ class Banner {
     this.hint = h('span', { class: 'dim' });
     this.wait = h('span', { class: 'dim figures' });
     this.act = h('button', { type: 'button', class: 'button', data: { relay: '' }, on: { click: () => this.#press() } });
-    this.element = h('li', { class: 'relay-banner', role: 'alert' }, icon('warn'), h('p', {}, this.head, ' ', this.said, ' ', this.hint), this.wait, this.act);
+    this.element = h('li', { class: 'relay-banner' }, icon('warn'), h('p', {}, this.head, ' ', this.said, ' ', this.hint), this.wait, this.act);
   }
 
   /** @param {RelayTrouble} trouble */
@@ -65,8 +68,13 @@ class Banner {
     setText(this.said, isHostKey(connection.host_key) ? HOST_KEY_CHANGED : `${known ? `${known.label}: ` : ''}${connection.error}.`.replace(/\.\.$/, '.'));
     setText(this.hint, hint && !isHostKey(connection.host_key) ? `${hint.charAt(0).toUpperCase()}${hint.slice(1).replace(/\.$/, '')}.` : '');
     setText(this.act, isHostKey(connection.host_key) ? 'Compare keys …' : areCredentialsRefused(connection) ? 'Start afresh …' : 'Retry now');
-    this.act.setAttribute('aria-label', `${this.act.textContent} ${host}`);
+    setAttribute(this.act, 'aria-label', `${this.act.textContent} ${host}`);
     this.tick();
+  }
+
+  /** What it says without the countdown, for those who do not see it. */
+  get words() {
+    return `${this.head.textContent} ${this.said.textContent}`;
   }
 
   /** Updates the countdown. */

@@ -4,7 +4,7 @@ import { hostOf } from './links.js';
 /** Failures of the server or of the way to it, whatever their words; of all others the words tell whether they are one. */
 const OF_THE_SERVER = ['network', 'dns', 'proxy', 'tls', 'timeout', 'not-a-tunnel-server', 'wrong-password', 'host-key-changed', 'address-refused'];
 /** Failures that are an application's own, though several may have them. */
-const OF_THE_APPLICATION = ['own-listener', 'plugin', 'local', 'port-held', 'permission-denied'];
+const OF_THE_APPLICATION = ['own-listener', 'plugin', 'local', 'port-held', 'permission-denied', 'expired', 'not-enforced'];
 /** Fewer than so many tell it themselves. */
 const TOGETHER = 2;
 

@@ -33,7 +33,8 @@ export function endOf(app, now) {
   const exposed = app.connection?.exposed;
   const at = Date.parse((exposed ? exposed.expires : app.expires) ?? '');
   if (Number.isNaN(at)) return null;
-  return { at, isLive: Boolean(exposed), isOver: at <= now };
+  // The server counts by a clock that nobody moves, too.
+  return { at, isLive: Boolean(exposed), isOver: at <= now || (!exposed && app.connection?.error_class === 'expired') };
 }
 
 /** Whether an application has ended and waits to be extended. @param {App} app @param {number} now in ms */
@@ -48,7 +49,7 @@ export function endText(app, now, short = false) {
   if (!end) return '';
   if (!end.isOver) return short ? lengthText(end.at - now) : `Ends in ${lengthText(end.at - now)}`;
   if (end.isLive) return short ? 'ending' : 'Ending now';
-  return short ? 'expired' : `Expired ${agoText(new Date(end.at).toISOString(), now)}`;
+  return short ? 'expired' : end.at <= now ? `Expired ${agoText(new Date(end.at).toISOString(), now)}` : 'Expired';
 }
 
 /** A moment as the API has it. @param {number} ms since 1970 */

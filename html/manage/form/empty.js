@@ -2,7 +2,6 @@
 import { fill, h, icon } from '../../common/dom.js';
 import { protocolOfPort } from '../core/address.js';
 import { protocolNamed } from '../core/protocols.js';
-import { showServers } from './servers.js';
 
 /** What most people share. */
 const PRESETS = [
@@ -17,9 +16,9 @@ const NO_SITES = /^(sshd|postgres|redis-server|mongod|mysqld|mariadbd|cupsd|mast
 
 /**
  * Its content. Built once, when the list becomes empty; removed when there is an application.
- * @param {{store: import('../board/store.js').Store, actions: import('../board/actions.js').Actions}} parts
+ * @param {{actions: import('../board/actions.js').Actions}} parts
  */
-export function emptyState({ store, actions }) {
+export function emptyState({ actions }) {
   const isHere = actions.isHere({});
   const what = isHere ? 'gives it an address on this computer' : 'gives it an address that can be opened elsewhere';
   const found = h('div', { class: 'found', role: 'status' });
@@ -28,7 +27,7 @@ export function emptyState({ store, actions }) {
     h('p', { text: `Something that listens on this computer or near it. Connect ${what}.` }),
     h('ul', { class: 'presets', 'aria-label': 'Begin with' }, PRESETS.map((preset, i) => h('li', {}, presetButton(preset, i === 0, () => actions.add({ protocol: preset.protocol }))))),
     found,
-    isHere && h('p', {}, 'No server is known yet, so what you share opens on this computer only. ', h('button', { type: 'button', class: 'link', id: 'empty-servers', text: 'Add a server to reach others', on: { click: () => showServers(store, actions) } })));
+    isHere && h('p', {}, 'No server is known yet, so what you share opens on this computer only. ', h('button', { type: 'button', class: 'link', id: 'empty-servers', text: 'Add a server to reach others', on: { click: () => actions.servers() } })));
 }
 
 function presetButton({ icon: name, label, text }, isFirst, run) {

@@ -5,6 +5,11 @@ use super::command::{Command, Flag, Kind, Variable};
 #[rustfmt::skip]
 pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log what is done to stderr").alias("v").repeatable();
 #[rustfmt::skip]
+pub(crate) const QUIET: Flag = Flag::switch("quiet", "say only what was asked for, and what went wrong").alias("q");
+#[rustfmt::skip]
+pub(crate) const LOG_FORMAT: Flag = Flag::valued("log-format", "FORMAT", "how lines on stderr are written: text (default) or json")
+    .kind(Kind::Choice(&["text", "json"]));
+#[rustfmt::skip]
 pub(crate) const NO_OPEN: Flag = Flag::switch("no-open", "do not open a browser");
 #[rustfmt::skip]
 pub(crate) const ALLOW_HOST: Flag = Flag::valued("allow-host", "HOST[:PORT]",
@@ -126,7 +131,7 @@ pub(crate) mod start {
         "forget what the servers know this machine by, and begin afresh; the file is kept aside");
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
         "print a hardened unit file for these options, for systemd's user manager, and end");
-    pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, NO_OPEN, VERBOSE};
+    pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, LOG_FORMAT, NO_OPEN, QUIET, VERBOSE};
 
     pub(crate) const COMMAND: Command = Command {
         name: "start",
@@ -137,7 +142,10 @@ pub(crate) mod start {
             env::HOME, env::SERVER, env::TOKEN, env::CERTIFICATES, env::PROXY, env::NO_PROXY,
         ],
         about: "Starts the manager: a page on 127.0.0.1 that shares applications through tunnels.",
-        flags: &[SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, VERBOSE],
+        flags: &[
+            SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, LOG_FORMAT, QUIET,
+            VERBOSE,
+        ],
         notes: "The port is 8181 where none is named; 0 takes a free one.",
         ..Command::EMPTY
     };
@@ -181,7 +189,7 @@ pub(crate) mod relay {
         "print a hardened unit file for these options, and end");
     pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
         "on loopback, also serve the other users of this machine");
-    pub(crate) use super::VERBOSE;
+    pub(crate) use super::{LOG_FORMAT, VERBOSE};
 
     pub(crate) const COMMAND: Command = Command {
         name: "relay",
@@ -189,9 +197,10 @@ pub(crate) mod relay {
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, VERBOSE,
+            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, LOG_FORMAT,
+            VERBOSE,
         ],
-        commands: &[&LIST, &REVOKE, &ALLOW],
+        commands: &[&LIST, &STATUS_URL, &REVOKE, &ALLOW],
         environment: &[env::HOME, env::TOKEN],
         notes: "\
 Off loopback, and behind a proxy, a new connector needs the enrol token.
@@ -201,9 +210,19 @@ server in front, and name it with --public-url.",
     };
     pub(crate) const LIST: Command = Command {
         name: "relay list",
-        brief: "show NAME, STATUS, ENROLLED, URL, TARGET",
-        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application.",
+        brief: "show who is enrolled, from where, and what passes",
+        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: NAME, STATUS, \
+            ENROLLED, URL, TARGET, LABEL (the connector's machine), SOURCE, VERSION, LAST VISIT, TRAFFIC.",
         flags: &[DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const STATUS_URL: Command = Command {
+        name: "relay status-url",
+        brief: "print a fresh address of the operator's page",
+        about: "Prints the address of the status page of the relay that runs on this machine, also of the one within \
+            'postern start'. It signs its reader in, and is good until that relay ends.",
+        flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
     };
@@ -295,11 +314,14 @@ pub(crate) mod tunnel {
     pub(crate) const AUTHFILE: Flag = Flag::valued("authfile", "FILE",
         "users and what each may forward, as JSON: {\"user:pass\": [\"^R:0.0.0.0:7000$\"]}").kind(Kind::File);
 
+    pub(crate) const ANYBODY: Flag = Flag::switch("anybody",
+        "serve without users off loopback too: whoever reaches it can listen on any port of this machine");
+
     pub(crate) const CLIENT: Command = Command {
         name: "tunnel-client",
         operands: "URL REMOTE…",
         operand_count: 2..=MAX_REMOTES + 1,
-        brief: "a tunnel alone, as 'chisel client' has it",
+        brief: "a tunnel alone, in chisel's protocol",
         environment: &[env::HOME, env::AUTH, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
         about: "Keeps a tunnel to a chisel-v3 server, for reverse TCP remotes.",
         flags: &[AUTH, FINGERPRINT, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, HEADER, PROXY, VERBOSE],
@@ -310,12 +332,13 @@ on the local side, and visitors come out at the remote side, reached from here."
     };
     pub(crate) const SERVER: Command = Command {
         name: "tunnel-server",
-        brief: "a tunnel server alone, as 'chisel server --reverse' has it",
+        brief: "a tunnel server alone, in chisel's protocol",
         environment: &[env::HOME, env::AUTH],
         about: "Serves chisel-v3 clients, for reverse TCP remotes.",
-        flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, VERBOSE],
+        flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, ANYBODY, VERBOSE],
         notes: "\
-Without users anybody may connect and listen on any port of this machine.
+Without users it serves loopback alone: anybody who reaches it could listen on
+any port of this machine.
 An expression is compared with R:HOST:PORT; an empty one allows everything.",
         ..Command::EMPTY
     };

@@ -1,16 +1,18 @@
 //! `postern start [port]`: the manager of applications and its page.
 
+mod announcement;
 mod unit;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
+use log::LevelFilter;
 use zeroize::Zeroizing;
 
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::start::{
-    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, ENROLL_TOKEN, INSECURE, NO_OPEN, PRINT_UNIT, RESET,
-    SERVER, VERBOSE,
+    ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, ENROLL_TOKEN, INSECURE, NO_OPEN, PRINT_UNIT, QUIET,
+    RESET, SERVER,
 };
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment, whole_number};
 use crate::cli::failure::{Failure, quoted};
@@ -18,7 +20,7 @@ use crate::cli::manager_client::Whereabouts;
 use crate::cli::output::print;
 use crate::cli::plugins::BuiltIns;
 use crate::cli::signals::SignalWatch;
-use crate::cli::{browser, logging, serve};
+use crate::cli::{browser, logging, port_holder, serve};
 use crate::manager::server_store::ServerStore;
 use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::relay;
@@ -56,10 +58,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
-    logging::start(parsed.has(&VERBOSE));
+    let level = if parsed.has(&QUIET) {
+        LevelFilter::Warn
+    } else {
+        LevelFilter::Info
+    };
+    logging::start_by(&COMMAND, parsed, level)?;
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
-    let instance = claim(&home)?;
+    let instance = claim(&home, !parsed.has(&NO_OPEN))?;
     let listener = listen(settings.port)?;
     if parsed.has(&RESET) {
         CredentialStore::new(home.clone()).reset()?;
@@ -90,10 +97,16 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     announce(&instance, &running)?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
-    let url = url(&running);
-    let ended = serve::until_signal(&format!("Management page: {url}\n"), &stopped, || {
+    let sites = embedded.as_ref().map(|embedded| embedded.site_url("NAME"));
+    let is_quiet = parsed.has(&QUIET);
+    let ended = print(&announcement::of(&running, sites.as_deref(), is_quiet)).map(|()| {
         if !parsed.has(&NO_OPEN) {
-            browser::open(&url);
+            browser::open(&url(&running));
+        }
+        let says_more = !is_quiet && sites.is_none();
+        if !(says_more && announcement::tell_reach(&running, &stopped)) {
+            // An error means that nobody can send any more; ending is right then too.
+            let _ = stopped.recv();
         }
     });
     serve::stop_in_time(move || stop(running, embedded));
@@ -143,7 +156,7 @@ impl OwnRelay {
     /// The embedded relay, or one of this user's in a process of its own.
     fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
         match embedded::start(home, run_dir.path(), check_other_users) {
-            Ok(embedded) => Self::embedded(embedded),
+            Ok(embedded) => Self::embedded(home, embedded),
             Err(NotEmbedded::Beside(Some(relay))) => Self::beside(relay),
             Err(error) => {
                 log::warn!("no relay is embedded: {error}");
@@ -184,12 +197,30 @@ impl OwnRelay {
         Self::of(Some((&url, relay.token)), vec![notice])
     }
 
-    fn embedded(embedded: Embedded) -> Self {
+    fn embedded(home: &DataDir, embedded: Embedded) -> Self {
         let mut notices = vec![format!(
             "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
              find these, other programs may not. To share with others, add a server, or start with --server URL.",
             embedded.site_url("name")
         )];
+        if let Some(taken) = embedded.port_taken() {
+            let holder = port_holder::of_loopback(taken);
+            let holder = holder.map_or(String::new(), |holder| format!(" by {holder}"));
+            let notice = format!(
+                "Port {taken} is in use{holder}, so that applications are shared at another one until postern is \
+                 started again: at addresses such as {}.",
+                embedded.site_url("name")
+            );
+            log::warn!("{notice}");
+            notices.push(notice);
+        }
+        if let Some(before) = embedded.server_before() {
+            // Else applications would get other names there, as those they have are another connector's.
+            let credentials = CredentialStore::new(home.clone());
+            if let Err(error) = credentials.follow(&before, &embedded.server()) {
+                log::warn!("applications get other names: {error}");
+            }
+        }
         for path in embedded.set_aside() {
             notices.push(format!("unreadable, and kept aside: {}", path.display()));
         }
@@ -242,8 +273,8 @@ fn server(parsed: &Parsed, insecure: bool) -> Result<Option<ServerUrl>, Failure>
         .map_err(|why| COMMAND.usage(format!("{name}: {why}")))
 }
 
-/// One manager at a time on a directory; a second one says where the first is.
-fn claim(home: &DataDir) -> Result<Instance, Failure> {
+/// One manager at a time on a directory; a second one says where the first is, and opens its page.
+fn claim(home: &DataDir, opens: bool) -> Result<Instance, Failure> {
     Instance::claim(home).map_err(|claimed| match claimed {
         ClaimError::Failed(error) => error.into(),
         ClaimError::Held(said) => {
@@ -251,6 +282,9 @@ fn claim(home: &DataDir) -> Result<Instance, Failure> {
             let first = said.and_then(|said| serde_json::from_slice::<Whereabouts>(&said).ok());
             match first {
                 Some(first) => {
+                    if opens {
+                        browser::open(&first.url);
+                    }
                     Failure::operation(format!("already running on {dir} (process {})", first.pid))
                         .hint(format!("its page is at {}", first.url))
                 }

@@ -53,7 +53,7 @@ fn with_connection(core: &AppState, app: &AppConfig) -> Value {
 pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
     let added = core.apps.add(input(core, request)?).map_err(failed)?;
     core.end_in_time(&added);
-    log::info!("application {}: added", added.id);
+    log::info!("application '{}': added", added.name);
     Ok(Response::json(
         201,
         &json!({"code": 201, "data": added.to_json()}),
@@ -74,7 +74,7 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
         input = input.staying();
     }
     let app = core.apps.replace(id(request), input).map_err(failed)?;
-    log::info!("application {}: changed", app.id);
+    log::info!("application '{}': changed", app.name);
     core.end_in_time(&app);
     core.connections.application_has_changed(&app.id);
     core.retire_unused_main_tunnels();
@@ -89,14 +89,14 @@ pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
         return Err(ApiError::conflict(why).with("hint", "make it invisible first"));
     }
     let app = core.apps.renew_code(&app.id).map_err(failed)?;
-    log::info!("application {}: it has another code", app.id);
+    log::info!("application '{}': it has another code", app.name);
     Ok(now_holds(core, &app))
 }
 
 /// Ends every visitor's sign-in, and what they have open.
 pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.sign_out(id(request)).map_err(failed)?;
-    log::info!("application {}: everybody is signed out", app.id);
+    log::info!("application '{}': everybody is signed out", app.name);
     Ok(now_holds(core, &app))
 }
 
@@ -124,7 +124,7 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
     core.expiries.forget(id);
     give_back(core, &removed);
     core.retire_unused_main_tunnels();
-    log::info!("application {id}: removed");
+    log::info!("application '{}': removed", removed.name);
     Ok(removed)
 }
 

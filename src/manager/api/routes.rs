@@ -145,6 +145,7 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     let stand_in = stands_in.then_some(&core.choice.stand_in);
     let mut notices = stand_in.map_or_else(Vec::new, |stand_in| stand_in.notices.clone());
     notices.extend(core.notices.iter().cloned());
+    notices.extend(core.audit.trouble());
     notices.extend(servers.as_ref().err().map(ToString::to_string));
     notices.extend(files_set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

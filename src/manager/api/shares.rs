@@ -35,7 +35,10 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
         let _ = apps::end_and_remove(core, id);
         return Err(ApiError::new(503, format!("no thread for it: {error}")));
     }
-    log::info!("application {id}: added for as long as its command runs");
+    log::info!(
+        "application '{}': added for as long as its command runs",
+        added.name
+    );
     Ok(Response::json(
         201,
         &json!({"code": 201, "data": added.to_json()}),

@@ -107,6 +107,7 @@ fn round(
 ) -> Option<ConnectError> {
     let mut held = HeldResources::default();
     let app = app.clone();
+    record.notes_as(&app, &core.audit);
     let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
     drop(held);
     match ended {
@@ -149,7 +150,7 @@ fn tell(
     } else {
         log::Level::Warn
     };
-    log::log!(level, "application {}: {line}", app.id);
+    log::log!(level, "application '{}': {line}", app.name);
 }
 
 fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited: Awaited) -> bool {
@@ -196,8 +197,8 @@ impl ConnectionWork<'_> {
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
             log::info!(
-                "application {}: turned away; the server is asked again",
-                self.app.id
+                "application '{}': turned away; the server is asked again",
+                self.app.name
             );
             self.record.turned_away();
             held.leave_port();
@@ -207,15 +208,15 @@ impl ConnectionWork<'_> {
 
     /// Step 7.
     fn completed(&self, site: Site) {
-        log::info!("application {}: connected", self.app.id);
+        log::info!("application '{}': connected", self.app.name);
         self.core.connections.note_connected(&self.app.id);
         self.record.has_terms(&self.app, site.auth_url.clone());
         self.record.completed(site);
         let through = self.stays_with();
         if let Err(error) = self.core.apps.connected(&self.app.id, through.as_deref()) {
             log::warn!(
-                "application {}: the time of the connection is not noted: {error}",
-                self.app.id
+                "application '{}': the time of the connection is not noted: {error}",
+                self.app.name
             );
         }
         self.record.is_noted();

@@ -109,10 +109,13 @@ impl Connections {
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
-    /// How many there are of each status.
-    pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
+    /// How many there are of each status through the server with this origin: it learns nothing of the others.
+    pub(crate) fn counts(&self, origin: &str) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::from([("connecting", 0), ("connected", 0), ("failed", 0)]);
         for active in self.all() {
+            if !active.is_through(origin) {
+                continue;
+            }
             let name = match active.result().status {
                 ConnectionState::Connecting => "connecting",
                 ConnectionState::Connected => "connected",

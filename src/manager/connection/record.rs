@@ -12,9 +12,12 @@ use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
+use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
-use crate::manager::visits::Visits;
+use crate::manager::visits::{Visitors, Visits};
 use crate::plugin::StatementLog;
+use crate::store::AuditFiles;
+use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Tunnel;
 
@@ -41,7 +44,7 @@ impl ConnectionRecord {
             stopped,
             retry: crossbeam_channel::bounded(1),
             change: crossbeam_channel::bounded(1),
-            statements: Arc::new(StatementLog::new(app.sharing.record_sql)),
+            statements: Arc::default(),
             done,
             visits: Arc::default(),
         })
@@ -72,6 +75,15 @@ impl ConnectionRecord {
         &self.change.1
     }
 
+    /// What is noted of visitors is as `app` says, and goes to `files` too where it says so.
+    pub(super) fn notes_as(&self, app: &AppConfig, files: &Arc<AuditFiles>) {
+        self.statements.keep_sql(app.sharing.record_sql);
+        if let Some(audit) = AppAudit::of(app, files) {
+            self.statements.write_to(audit.clone());
+            self.visits.write_to(audit);
+        }
+    }
+
     /// The statements of a database's visitors, and who of them is there.
     pub(crate) fn statements(&self) -> &Arc<StatementLog> {
         &self.statements
@@ -91,9 +103,23 @@ impl ConnectionRecord {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
-        let has_gateway = status.made_from.protocol.has_gateway();
-        let visitors = has_gateway.then(|| self.visits.visitors());
+        let protocol = status.made_from.protocol;
+        let visitors = if protocol.is_database() {
+            Some(self.of_database())
+        } else {
+            protocol.has_gateway().then(|| self.visits.visitors())
+        };
         status.result(snapshot.as_ref(), visitors)
+    }
+
+    /// Who is there, of a database's visitors.
+    fn of_database(&self) -> Visitors {
+        let present = self.statements.present();
+        Visitors {
+            now: present.now,
+            last_at: present.last_at.map(rfc3339),
+            requests: present.requests,
+        }
     }
 
     /// The same beside what is saved of the application now.

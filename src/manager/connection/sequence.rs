@@ -56,6 +56,13 @@ impl HeldResources {
         self.setup = Some(setup);
     }
 
+    /// The application's end is another now.
+    pub(super) fn ends_at(&self, expires: Option<&str>) {
+        if let Some(client) = &self.web_client {
+            client.ends_at(expires);
+        }
+    }
+
     /// Visitors of the application of this name, which was set up so, are let in as is decided.
     pub(super) fn admit(&mut self, enforcement: &Enforcement, name: &str, setup: &Setup) {
         let site_url = &setup.app.site_url;
@@ -232,6 +239,7 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
+        settings.max_streams = self.app.sharing.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
@@ -299,12 +307,12 @@ impl ConnectionWork<'_> {
     ) -> HealthWatch {
         match held.web_client.as_ref().map(WebClient::sign_in) {
             Some((sign_in, missed)) => {
-                HealthWatch::begin(&self.app.id, Probe::Database(sign_in), missed, !was_there)
+                HealthWatch::begin(&self.app.name, Probe::Database(sign_in), missed, !was_there)
             }
             None => {
                 let may_dial = self.core.listeners.may_dial(None);
                 let probe = Probe::of(&self.app, names, may_dial);
-                HealthWatch::begin(&self.app.id, probe, missed, false)
+                HealthWatch::begin(&self.app.name, probe, missed, false)
             }
         }
     }

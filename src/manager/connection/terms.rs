@@ -61,6 +61,9 @@ impl ConnectionWork<'_> {
         wanted: AppConfig,
     ) -> Result<(), Ended> {
         let admits_as_before = wanted.admits_as(&self.app);
+        if wanted.sharing.expires != self.app.sharing.expires {
+            held.ends_at(wanted.sharing.expires.as_deref());
+        }
         self.app = wanted;
         self.record.ends_at(self.app.sharing.expires.as_deref());
         if !admits_as_before {
@@ -82,7 +85,10 @@ impl ConnectionWork<'_> {
                 return Ok(Applied::Elsewhere);
             }
         }
-        let enforcement = Enforcement::of(&self.app, held.setup())?;
+        let setup = held.setup().clone();
+        let enforcement = Enforcement::of(&self.app, &setup)?;
+        // The server may see to something else than before.
+        held.admit(&enforcement, &self.app.name, &setup);
         self.record.has_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }

@@ -28,7 +28,7 @@ const STACK: usize = 512 * 1024;
 pub(super) struct HealthWatch {
     probe: Probe,
     /// The application's name in the log.
-    id: String,
+    name: String,
     /// A visit found nobody.
     missed: Receiver<()>,
     /// The question under way.
@@ -50,10 +50,10 @@ pub(super) enum WatchEnd {
 
 impl HealthWatch {
     /// Asks at once, but one that `is_known` to answer. `missed` gets a message when a visit found nobody.
-    pub(super) fn begin(id: &str, probe: Probe, missed: Receiver<()>, is_known: bool) -> Self {
+    pub(super) fn begin(name: &str, probe: Probe, missed: Receiver<()>, is_known: bool) -> Self {
         let mut watch = Self {
             probe,
-            id: id.to_owned(),
+            name: name.to_owned(),
             missed,
             answer: None,
             asked: Instant::now(),
@@ -152,16 +152,18 @@ impl HealthWatch {
     fn heard(&mut self, record: &ConnectionRecord, answer: Option<Answer>) {
         self.answer = None;
         let Some(answer) = answer else {
-            log::warn!("application {}: a question broke off", self.id);
+            log::warn!("application '{}': a question broke off", self.name);
             self.due = Some(self.asked + FAILING_PAUSE);
             return;
         };
         self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
         let error = answer.as_ref().err().cloned();
+        let has_failed = record.health() == HealthState::Failing;
         if record.answered(answer) {
             match error {
-                Some(failing) => log::warn!("application {}: {}", self.id, failing.error),
-                None => log::debug!("application {}: it answers", self.id),
+                Some(failing) => log::warn!("application '{}': {}", self.name, failing.error),
+                None if has_failed => log::info!("application '{}': it answers again", self.name),
+                None => {}
             }
         }
     }

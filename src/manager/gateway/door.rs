@@ -109,7 +109,7 @@ impl Desk {
         if self.state.is_signed_in(&request, &self.site) {
             return None;
         }
-        let page = self.state.asking(&request);
+        let page = self.state.asking(&request, &self.site);
         Some(answer(head, visitor, page, false))
     }
 }

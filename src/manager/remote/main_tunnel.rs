@@ -251,7 +251,7 @@ impl MainTunnel {
             .map_err(|error| format!("cannot save its ports: {error}"))?;
         self.service = match std::mem::take(&mut self.service) {
             LocalService::Bound(listener, _registered, port) => LocalService::Running {
-                _api: LocalApi::start(&self.environment, listener)
+                _api: LocalApi::start(&self.environment, &self.key.server, listener)
                     .map_err(|error| format!("cannot start the local API: {error}"))?,
                 _registered,
                 port,

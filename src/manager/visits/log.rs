@@ -36,8 +36,6 @@ struct Log {
 }
 
 impl Visits {
-    // What keeps files attaches itself here.
-    #[allow(dead_code)]
     /// What is logged from now on goes to `sink` too; the first one stays.
     pub(crate) fn write_to(&self, sink: Arc<dyn RequestSink>) {
         // One is enough.

@@ -6,5 +6,5 @@
 mod log;
 mod record;
 
-pub(crate) use log::{Presence, Visits};
+pub(crate) use log::{Presence, RequestSink, Visits};
 pub(crate) use record::{RequestRecord, Visitors};

@@ -10,8 +10,8 @@ use ring::digest;
 use crate::http::h1::head::Head;
 use crate::http::{ApiError, Response, assets};
 
-/// The files that make up the style of all pages, in order.
-const STYLE: [&str; 2] = ["common/tokens.css", "gateway/gateway.css"];
+/// The style of all pages; it goes with each, so it is small and leans on no other.
+const STYLE: &str = "gateway/gateway.css";
 
 /// The pages, ready but for what differs.
 pub(crate) struct Pages {
@@ -34,7 +34,7 @@ pub(crate) struct Message<'a> {
 impl Pages {
     /// Puts the embedded files together.
     pub(crate) fn load() -> Pages {
-        let style: String = STYLE.iter().map(|name| text(name)).collect();
+        let style = text(STYLE);
         let hash = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
         let page = |name| text(name).replace("{{style}}", &style);
         Pages {
@@ -47,13 +47,13 @@ impl Pages {
         }
     }
 
-    /// The page that asks for a code; `error` says what was wrong with the last one,
-    /// and `next` is the path that a right one leads on to.
+    /// The page that asks for a code; `error` says what was wrong with the last one, and `next` is the path that a right
+    /// one leads on to. What the site is called stands above its name, where that is known.
     pub(super) fn signin(
         &self,
         head: &Head,
         status: u16,
-        (site, next): (&str, &str),
+        ((site, title), next): ((&str, Option<&str>), &str),
         error: &str,
     ) -> Response {
         if wants_json(head) || is_script(head) {
@@ -65,7 +65,15 @@ impl Pages {
         }
         let filled = fill(
             &self.signin,
-            &[("site", site), ("error", error), ("next", next)],
+            &[
+                ("title", title.unwrap_or(site)),
+                (
+                    "above",
+                    title.map_or("", |title| if title == site { "" } else { site }),
+                ),
+                ("error", error),
+                ("next", next),
+            ],
         );
         self.page(status, filled)
     }
@@ -77,13 +85,14 @@ impl Pages {
             return private(Response::error(&ApiError::new(message.status, text)));
         }
         let status = message.status.to_string();
+        let text = sentence(message.text);
         let filled = fill(
             &self.message,
             &[
                 ("site", site),
                 ("status", &status),
                 ("title", message.title),
-                ("text", message.text),
+                ("text", &text),
                 ("hint", message.hint),
             ],
         );
@@ -125,6 +134,21 @@ fn is_script(head: &Head) -> bool {
         || is("sec-fetch-mode", b"websocket")
         || is("x-requested-with", b"XMLHttpRequest")
         || head.headers.lists("upgrade", "websocket")
+}
+
+/// What other layers say begins without a capital and ends without a full stop.
+fn sentence(text: &str) -> String {
+    let before = if text.starts_with(char::is_lowercase) {
+        "What happened: "
+    } else {
+        ""
+    };
+    let after = if text.ends_with(['.', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{before}{text}{after}")
 }
 
 /// An embedded file; one that is missing leaves its place empty.
@@ -174,8 +198,15 @@ mod tests {
         let (_, rest) = pages.signin.split_once("<style>").unwrap();
         let (style, _) = rest.split_once("</style>").unwrap();
         let hash = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
-        assert!(pages.policy.contains(&hash) && style.len() > 1000);
+        assert!(pages.policy.contains(&hash) && (500..2000).contains(&style.len()));
+        assert!(!style.contains("/*"), "comments would go with each page");
         assert!(!pages.message.contains("{{style}}"));
+    }
+
+    #[test]
+    fn what_other_layers_say_is_a_sentence_on_the_page() {
+        assert_eq!(sentence("it refused"), "What happened: it refused.");
+        assert_eq!(sentence("Gone."), "Gone.");
     }
 
     #[test]

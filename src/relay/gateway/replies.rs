@@ -1,5 +1,7 @@
 //! What the gateway itself says to a request for a site.
 
+use std::io;
+
 use super::gateway_state::GatewayState;
 use super::pages::Message;
 use super::permits::Full;
@@ -74,7 +76,7 @@ pub(super) fn has_ended() -> Message<'static> {
     message(
         410,
         "This site has ended",
-        "It was shared for a time, and that is over.",
+        "It was shared for a time only, and that time is over.",
         "Ask the one who shared it to share it for longer.",
     )
 }
@@ -97,8 +99,8 @@ pub(super) fn tunnel_is_down() -> Message<'static> {
     message(
         502,
         "The tunnel is down",
-        "The site is known, but the application behind it is not connected.",
-        "Connect it where it is shared from, then reload.",
+        "This site is there, but whoever shares it is not connected now.",
+        "Try again later. If it is yours: connect it in postern, then reload.",
     )
 }
 
@@ -107,6 +109,31 @@ pub(crate) fn target_is_down(why: &str) -> Message<'_> {
         502,
         "The application does not answer",
         why,
-        "The tunnel is up. Check the application on the machine that shares it, then reload.",
+        "Try again later. If it is yours: the tunnel is up, so start what it leads to, then reload.",
     )
+}
+
+/// What is said where nobody is at the target, or it says nothing.
+pub(crate) const REFUSED: &str = "It refused the connection, or closed it without an answer.";
+
+/// The same, by what broke the connection off.
+pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
+    let of_tls = error.and_then(io::Error::get_ref);
+    match (error, of_tls.and_then(|error| error.downcast_ref())) {
+        (_, Some(rustls::Error::InvalidMessage(_))) => {
+            "It does not speak TLS: share it as http.".to_owned()
+        }
+        (_, Some(rustls::Error::AlertReceived(_))) => {
+            "It refuses TLS under the name that it is asked by.".to_owned()
+        }
+        (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
+            format!("The connection to it failed: {error}.")
+        }
+        _ => REFUSED.to_owned(),
+    }
+}
+
+/// What is said of an answer that is none as HTTP has it.
+pub(crate) fn not_http(why: &str) -> String {
+    format!("Its answer is not valid HTTP: {why}.")
 }

@@ -15,6 +15,8 @@ use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
 
+/// What a wrong code is told: it may have been right once.
+const WRONG: &str = "That code is not right. It may have been changed: ask for the link once more.";
 /// Where a right code leads where nothing was asked for.
 const HOME: &str = "/";
 /// Bytes of the form that brings a code. Default 16 KiB: a whole link, and where it leads on to,
@@ -44,7 +46,7 @@ impl GatewayState {
                 let query = head.target.split_once('?').map_or("", |(_, query)| query);
                 answer(head, visitor, self.judge(request, site, query), false)
             }
-            "POST" => match self.form(request, visitor) {
+            "POST" => match self.form(request, site, visitor) {
                 Ok(form) => answer(head, visitor, self.judge(request, site, &form), true),
                 Err(served) => served,
             },
@@ -57,35 +59,36 @@ impl GatewayState {
     }
 
     /// The page that asks for the code, in place of what was asked for.
-    pub(crate) fn asking(&self, request: &SiteRequest<'_>) -> Response {
+    pub(crate) fn asking(&self, request: &SiteRequest<'_>, site: &Site) -> Response {
         let head = request.head;
         // What a form sent is lost; a page can be asked for once more.
         let again = matches!(head.method.as_str(), "GET" | "HEAD");
         let next = same_site(&head.target).filter(|_| again).unwrap_or(HOME);
-        self.asking_with(request, 401, next, "")
+        self.asking_with((request, site), 401, next, "")
     }
 
     /// The same; `error` is what was wrong with the last code, `next` where a right one leads on to.
     fn asking_with(
         &self,
-        request: &SiteRequest<'_>,
+        (request, site): (&SiteRequest<'_>, &Site),
         status: u16,
         next: &str,
         error: &str,
     ) -> Response {
         let pages = &self.pages;
-        pages.signin(request.head, status, (request.site, next), error)
+        let names = (&*site.name, site.title.as_deref());
+        pages.signin(request.head, status, (names, next), error)
     }
 
     /// What a code gets, if there is one.
     fn judge(&self, request: &SiteRequest<'_>, site: &Site, query: &str) -> Response {
         let Ok(fields) = SignInFields::parse(query) else {
-            return self.asking_with(request, 401, HOME, "That code cannot be read.");
+            return self.asking_with((request, site), 401, HOME, "That code cannot be read.");
         };
         let mut next = fields.next.iter();
         let next = next.find_map(|next| leads_on(next)).unwrap_or(HOME);
         let Some(code) = &fields.code else {
-            return self.asking_with(request, 401, next, "");
+            return self.asking_with((request, site), 401, next, "");
         };
         let from = (request.origin.source(), self.is_secure(request));
         let app_id = fields.app_id.as_deref();
@@ -93,8 +96,8 @@ impl GatewayState {
             Outcome::SignedIn(cookie) => {
                 private(Response::redirect(303, next)).header("Set-Cookie", cookie)
             }
-            Outcome::WrongCode => self.asking_with(request, 401, next, "That code is not right."),
-            Outcome::TooMany(wait) => self.too_many(request, next, wait),
+            Outcome::WrongCode => self.asking_with((request, site), 401, next, WRONG),
+            Outcome::TooMany(wait) => self.too_many((request, site), next, wait),
         }
     }
 
@@ -103,12 +106,12 @@ impl GatewayState {
         self.config.secure || request.origin.is_secure()
     }
 
-    fn too_many(&self, request: &SiteRequest<'_>, next: &str, wait: Duration) -> Response {
+    fn too_many(&self, of: (&SiteRequest<'_>, &Site), next: &str, wait: Duration) -> Response {
         let seconds = (wait.as_secs() + 1).to_string();
         let error = format!(
             "Too many wrong codes from here. Try again in {seconds} s; a right code passes at any time."
         );
-        let page = self.asking_with(request, 429, next, &error);
+        let page = self.asking_with(of, 429, next, &error);
         page.header("Retry-After", seconds)
     }
 
@@ -116,6 +119,7 @@ impl GatewayState {
     fn form(
         &self,
         request: &SiteRequest<'_>,
+        site: &Site,
         visitor: &mut dyn ClientConnection,
     ) -> Result<String, Served> {
         let head = request.head;
@@ -129,7 +133,7 @@ impl GatewayState {
         })?;
         let form = String::from_utf8(body).ok();
         form.filter(|form| form.len() <= MAX_FORM).ok_or_else(|| {
-            let page = self.asking_with(request, 401, HOME, "That code cannot be read.");
+            let page = self.asking_with((request, site), 401, HOME, "That code cannot be read.");
             answer(head, visitor, page, true)
         })
     }

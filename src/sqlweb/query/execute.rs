@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::job::Job;
+use super::job::{Completed, Job};
 use super::noted::noted;
 use super::statement::{self, RunContext};
 use crate::http::{ApiError, CancelToken};
@@ -19,14 +19,6 @@ use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
-
-/// What a statement that succeeded returns beside its rows.
-pub(crate) struct Completed {
-    /// The server's warnings.
-    pub(crate) warnings: Vec<Value>,
-    /// Whether the session is in a transaction now.
-    pub(crate) in_transaction: bool,
-}
 
 /// What the text is, found before anything is sent.
 struct Classified {
@@ -122,6 +114,7 @@ fn execute_unnoted(
         .map(|warnings| Completed {
             warnings,
             in_transaction,
+            was_stopped: entry.running.is_stopped(),
         })
         .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
 }

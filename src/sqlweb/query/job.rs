@@ -1,5 +1,7 @@
 //! One statement as a request asks for it.
 
+use serde_json::Value;
+
 use crate::sqlweb::conn::Owner;
 use crate::sqlweb::visitors::Use;
 
@@ -19,4 +21,14 @@ pub(crate) struct Job {
     pub(crate) reader: String,
     /// What they use, where that is counted.
     pub(crate) uses: Option<Use>,
+}
+
+/// What a statement that succeeded returns beside its rows.
+pub(crate) struct Completed {
+    /// The server's warnings.
+    pub(crate) warnings: Vec<Value>,
+    /// Whether the session is in a transaction now.
+    pub(crate) in_transaction: bool,
+    /// Whether it was told to stop, so that its result may be cut short.
+    pub(super) was_stopped: bool,
 }

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use mysql::Column;
 use serde_json::Value;
 
-use super::job::Job;
+use super::job::{Completed, Job};
 use crate::http::ApiError;
 use crate::plugin::{StatementLog, StatementRecord, Verdict};
 use crate::sqlweb::error::INTERRUPTED;
@@ -16,12 +16,12 @@ use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, TextRow};
 
 /// Runs `job` by `run` with a sink before `sink`, and notes how it ended.
-pub(super) fn noted<T>(
+pub(super) fn noted(
     statements: &Arc<StatementLog>,
     job: &Job,
     sink: &mut dyn RowSink,
-    run: impl FnOnce(&mut dyn RowSink) -> Result<T, ApiError>,
-) -> Result<T, ApiError> {
+    run: impl FnOnce(&mut dyn RowSink) -> Result<Completed, ApiError>,
+) -> Result<Completed, ApiError> {
     let (time, started) = (SystemTime::now(), Instant::now());
     let mut counted = CountedRows { sink, rows: 0 };
     let outcome = run(&mut counted);
@@ -31,7 +31,11 @@ pub(super) fn noted<T>(
         time,
         visitor: job.visitor.clone(),
         kind: record_sql::kind(&job.sql),
-        verdict: outcome.as_ref().err().map_or(Verdict::Ok, verdict),
+        verdict: match &outcome {
+            Ok(completed) if completed.was_stopped => Verdict::Cancelled,
+            Ok(_) => Verdict::Ok,
+            Err(error) => verdict(error),
+        },
         rows,
         ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         sql: statements.keeps_sql().then(|| record_sql::text(&job.sql)),

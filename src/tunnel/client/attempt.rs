@@ -215,7 +215,7 @@ impl Client<'_> {
         };
         let open = self.state.traffic.streams.load(Ordering::Relaxed);
         let is_served = self.settings.serve.is_some();
-        let Some(permit) = permits::permit(open, is_served) else {
+        let Some(permit) = permits::permit(open, self.settings.max_streams, is_served) else {
             if !std::mem::replace(&mut self.is_crowded, true) {
                 log::warn!("{open} streams of this tunnel are open: no further one is accepted");
             }

@@ -27,9 +27,16 @@ static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);
 /// How many there may be.
 static ROOM: OnceLock<usize> = OnceLock::new();
 
-/// Room for one stream of a tunnel that has `of_tunnel`; none where that, or the process, has too many. One that
-/// `is_served` in this process has the open files of three.
-pub(super) fn permit(of_tunnel: u64, is_served: bool) -> Option<[Option<Permit>; FILES_SERVED]> {
+/// Room for one stream of a tunnel that has `of_tunnel`, and may have `wanted` where that was said; none where that, or
+/// the process, has too many. One that `is_served` in this process has the open files of three.
+pub(super) fn permit(
+    of_tunnel: u64,
+    wanted: Option<u64>,
+    is_served: bool,
+) -> Option<[Option<Permit>; FILES_SERVED]> {
+    if wanted.is_some_and(|wanted| of_tunnel >= wanted) {
+        return None;
+    }
     let room = *ROOM.get_or_init(|| within(raise_open_files(RESERVED + MOST * PART)));
     let share = room / SHARE_OF_TUNNEL;
     let most = if is_served {

@@ -53,6 +53,8 @@ pub struct Settings {
     pub retries: Retries,
     /// Gets a message, as far as there is room, when nothing listens at the target of a stream.
     pub target_missed: Option<Sender<()>>,
+    /// Streams at once; none for the cap of all tunnels alone.
+    pub max_streams: Option<u64>,
     /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
     /// is refused.
     pub may_dial: Option<MayDial>,
@@ -87,6 +89,7 @@ impl Settings {
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             target_missed: None,
+            max_streams: None,
             may_dial: None,
             serve: None,
             ssh: ssh::Config::default(),

@@ -1,6 +1,9 @@
 //! The gateway's own pages, and the management page with the relay within: light and dark, wide and narrow. The
 //! pictures in `target/screens` are for people.
 
+use std::time::{Duration, SystemTime};
+
+use postern::store::time::rfc3339;
 use serde_json::json;
 
 use crate::relay::page::{open, url, wait_status};
@@ -9,6 +12,7 @@ use support::Browser;
 use support::chromium::Page;
 use support::manager::Manager;
 use support::relay::{Relay, body};
+use support::{TIMEOUT, wait_until};
 
 const LOOKS: [(&str, bool, u32, u32); 4] = [
     ("light-wide", false, 1280, 800),
@@ -45,7 +49,12 @@ fn the_gateways_pages_are_accessible_in_every_look() {
     hidden["invisible"] = json!(true);
     let (hidden, shown) = (manager.add(&hidden), manager.add(&site.app("shown")));
     let away = manager.add(&json!({"protocol": "http", "name": "away", "port": 1}));
-    for id in [&hidden, &shown, &away] {
+    let mut others = site.app("for others");
+    others["allow"] = json!(["192.0.2.0/24"]);
+    let mut brief = site.app("brief");
+    brief["expires"] = json!(rfc3339(SystemTime::now() + Duration::from_secs(20)));
+    let (others, brief) = (manager.add(&others), manager.add(&brief));
+    for id in [&hidden, &shown, &away, &others, &brief] {
         manager.connected(id);
     }
     let board = open(&manager);
@@ -54,16 +63,21 @@ fn the_gateways_pages_are_accessible_in_every_look() {
     let shown_url = url(&board, &shown, "site");
 
     let page = Browser::shared().page();
-    for code in ["401", "404", "502"] {
+    for code in ["401", "403", "404", "410", "502"] {
         page.expect_error(code);
     }
     page.goto(&url(&board, &hidden, "site"));
-    page.wait_for_text("Authorization code");
+    page.wait_for_text("Paste the link or code");
     look(&page, "signin");
     page.fill("#code", "wrong");
-    page.click("text=Sign in");
-    page.wait_for_text("That code is not right.");
+    page.click("text=Open");
+    page.wait_for_text("That code is not right");
     look(&page, "signin-wrong");
+    let weight = page.eval("performance.getEntriesByType('navigation')[0].decodedBodySize");
+    assert!(weight.as_u64().unwrap() < 3500, "{weight} bytes");
+    page.goto(&shown_url.replace("shown.", "for-others."));
+    page.wait_for_text("Not from this address");
+    look(&page, "403");
     page.goto(&shown_url.replace("shown.", "unknown."));
     page.wait_for_text("404");
     look(&page, "404");
@@ -80,6 +94,12 @@ fn the_gateways_pages_are_accessible_in_every_look() {
         "it says which of the two is down"
     );
     look(&page, "502-tunnel");
+    let brief_url = shown_url.replace("shown.", "brief.");
+    wait_until(TIMEOUT, "its time is over", || {
+        page.goto(&brief_url);
+        page.text("body").contains("This site has ended")
+    });
+    look(&page, "410");
 }
 
 #[test]
@@ -94,6 +114,12 @@ fn the_operators_page_is_accessible_in_every_look() {
     page.goto(&format!("{url}/"));
     page.wait_for("document.querySelector('form')");
     look(&page, "operator-signin");
+    // The link of an earlier start.
+    page.goto(&format!("{url}/auth?code=of-an-earlier-start"));
+    page.wait_for("document.querySelector('#error').innerText.includes('each start')");
+    assert!(page.text("#error").contains("postern relay status-url"));
+    assert_eq!(page.eval("location.search"), "");
+    look(&page, "operator-old-link");
     let link = relay.said("Status page: ");
     page.goto(link.trim());
     page.wait_for("document.body.innerText.length > 0");
@@ -101,6 +127,23 @@ fn the_operators_page_is_accessible_in_every_look() {
     manager.connected(&manager.add(&site.app("shown")));
     page.reload();
     page.wait_for_text("shown.localhost");
+    // Each figure says of what at any width.
+    page.viewport(360, 740);
+    assert_eq!(
+        page.eval("(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('.scroll'))"),
+        true
+    );
+    assert_eq!(
+        page.eval(
+            "getComputedStyle(document.querySelector('td:nth-child(5)'), '::before').content"
+        ),
+        "\"Last visit\""
+    );
+    page.click("#theme");
+    page.wait_for("document.documentElement.dataset.theme === 'light'");
+    page.click("#theme");
+    page.wait_for("document.documentElement.dataset.theme === 'dark'");
+    page.click("#theme");
     look(&page, "operator");
     page.click("[data-name]");
     page.wait_for("document.querySelector('dialog')");

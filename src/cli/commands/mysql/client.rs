@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
 
@@ -38,6 +39,10 @@ impl Served for Client {
 
     fn believe_origins(&self, is_ours: bool) {
         self.0.believe_origins(is_ours);
+    }
+
+    fn ends_at(&self, expires: SystemTime) {
+        self.0.ends_at(expires);
     }
 
     fn sign_in(&self) -> SignIn {

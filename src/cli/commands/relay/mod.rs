@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE, VERBOSE,
+    ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE, STATUS_URL,
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
@@ -27,6 +27,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let subcommands: &[(&Command, Action)] = &[
         (&LIST, |parsed| {
             connectors::list(&settings::data(parsed)?, parsed.has(&JSON))
+        }),
+        (&STATUS_URL, |parsed| {
+            connectors::status_url(&settings::data(parsed)?)
         }),
         (&REVOKE, |parsed| {
             connectors::revoke(&settings::data(parsed)?, parsed.operand())
@@ -72,7 +75,7 @@ fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&PRINT_UNIT) {
         return print(&unit::text(&settings, parsed));
     }
-    logging::start_informing(parsed.has(&VERBOSE));
+    logging::start_by(&COMMAND, parsed, log::LevelFilter::Info)?;
     run_relay(settings)
 }
 

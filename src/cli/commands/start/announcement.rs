@@ -1,0 +1,68 @@
+//! What `postern start` says at its beginning.
+
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+use crate::cli::failure::printable;
+use crate::cli::output::print;
+use crate::manager::{Reach, Running};
+
+/// Time in which is said whether the server is reached. Default 30 s: a main tunnel has as long.
+const REACHED_WITHIN: Duration = Duration::from_secs(30);
+/// Pause between two looks.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The page's address, and unless `is_quiet` what else a person wants to know. `sites` is where those of the relay in
+/// this process are.
+pub(super) fn of(running: &Running, sites: Option<&str>, is_quiet: bool) -> String {
+    let page = format!("Management page: http://{}/\n", running.address());
+    if is_quiet {
+        return page;
+    }
+    let relay = match (sites, running.server()) {
+        (Some(sites), _) => {
+            format!("Relay: in this process, for this machine alone\nSites: {sites}\n")
+        }
+        (None, Some((server, Reach::NotAsked))) => {
+            format!("Relay: {server}, asked with the first connect\n")
+        }
+        (None, Some((server, _))) => format!("Relay: {server}\n"),
+        (None, None) => "Relay: none; 'postern server add URL --default' names one\n".to_owned(),
+    };
+    let (all, connected) = running.applications();
+    let applications = match connected {
+        0 => format!("Applications: {all}\n"),
+        some => format!("Applications: {all}, of which {some} are connected now\n"),
+    };
+    format!("{page}{relay}{applications}Ctrl-C ends it.\n")
+}
+
+/// Says once whether the server is reached, where it is asked; whether the signal came meanwhile.
+pub(super) fn tell_reach(running: &Running, stopped: &Receiver<()>) -> bool {
+    let until = Instant::now() + REACHED_WITHIN;
+    while Instant::now() < until {
+        let line = match running.server() {
+            Some((server, Reach::Reached)) => format!("Relay: {server} is reached\n"),
+            Some((server, Reach::Failing(error))) => {
+                format!(
+                    "Relay: {server} is not reached, and is tried again: {}\n",
+                    printable(&error)
+                )
+            }
+            Some(_) => String::new(),
+            None => return false,
+        };
+        if !line.is_empty() {
+            // Whoever closed it does not want to be told.
+            let _ = print(&line);
+            return false;
+        }
+        match stopped.recv_timeout(LOOK) {
+            Err(RecvTimeoutError::Timeout) => {}
+            // An error means that nobody can send any more; ending is right then too.
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return true,
+        }
+    }
+    false
+}

@@ -1,0 +1,211 @@
+//! Files of what was done, a line of JSON each, that are read by people and never again by this program.
+//!
+//! At most [`FILES`] of [`FILE_CAP`] bytes: the newest is `audit.jsonl`, `audit.1.jsonl` was before it, and so on; the
+//! oldest goes. Lines are whole: one that does not fit on the disk any more is taken back. A disk that is full, or any
+//! other failure, is said once and stops nothing.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::atomic::private_file;
+use super::data_dir::{DataDir, create_private, make_private};
+use crate::sync::Mutex;
+
+/// The directory's name in the per-user directory.
+const DIRECTORY: &str = "audit";
+/// Files at once. Default 10.
+const FILES: usize = 10;
+/// Bytes of a file. Default 10 MiB: some 50,000 requests.
+const FILE_CAP: u64 = 10 * 1024 * 1024;
+
+/// The files of one process. Nothing is made before the first line.
+pub struct AuditFiles {
+    home: DataDir,
+    cap: u64,
+    newest: Mutex<Newest>,
+    trouble: Mutex<Option<String>>,
+}
+
+/// The file that is written; its lock is held over a write, so that lines are whole.
+#[derive(Default)]
+struct Newest {
+    file: Option<File>,
+    length: u64,
+}
+
+impl AuditFiles {
+    /// Those in `home`.
+    pub fn new(home: DataDir) -> Self {
+        Self {
+            home,
+            cap: FILE_CAP,
+            newest: Mutex::default(),
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// Writes a line. It waits for the disk; what goes wrong is in [`Self::trouble`].
+    pub fn write(&self, line: &impl Serialize) {
+        let mut bytes = match serde_json::to_vec(line) {
+            Ok(bytes) => bytes,
+            Err(error) => return self.note(Err(error.into())),
+        };
+        bytes.push(b'\n');
+        let written = self.write_line(&mut self.newest.lock(), &bytes);
+        self.note(written);
+    }
+
+    /// What the user is to be told: that lines are missing, and why. None while all is well.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().clone()
+    }
+
+    fn write_line(&self, newest: &mut Newest, line: &[u8]) -> io::Result<()> {
+        let size = u64::try_from(line.len()).map_err(io::Error::other)?;
+        if newest.length > 0 && newest.length + size > self.cap {
+            newest.file = None;
+            self.rotate()?;
+        }
+        if newest.file.is_none() {
+            let (file, length) = self.open()?;
+            (newest.file, newest.length) = (Some(file), length);
+            if length > 0 && length + size > self.cap {
+                return self.write_line(newest, line);
+            }
+        }
+        let file = newest.file.as_mut().expect("it was just opened");
+        if let Err(error) = file.write_all(line) {
+            // No half line; where that fails too, the next line begins anew in another file.
+            if file.set_len(newest.length).is_err() {
+                newest.length = self.cap;
+            }
+            return Err(error);
+        }
+        newest.length += size;
+        Ok(())
+    }
+
+    /// The newest file, and its length.
+    fn open(&self) -> io::Result<(File, u64)> {
+        let directory = self.home.dir().join(DIRECTORY);
+        create_private(&directory).map_err(io::Error::other)?;
+        make_private(&directory).map_err(io::Error::other)?;
+        let path = self.path(0);
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::other("audit.jsonl is not a regular file"));
+        }
+        let file = private_file().append(true).create(true).open(path)?;
+        let length = file.metadata()?.len();
+        Ok((file, length))
+    }
+
+    /// Each file takes the place of the one before it; the oldest goes.
+    fn rotate(&self) -> io::Result<()> {
+        for number in (0..FILES - 1).rev() {
+            match fs::rename(self.path(number), self.path(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, number: usize) -> PathBuf {
+        let directory = self.home.dir().join(DIRECTORY);
+        match number {
+            0 => directory.join("audit.jsonl"),
+            number => directory.join(format!("audit.{number}.jsonl")),
+        }
+    }
+
+    /// Says it once, until all is well again.
+    fn note(&self, written: io::Result<()>) {
+        let mut trouble = self.trouble.lock();
+        match written {
+            Ok(()) => {
+                if trouble.take().is_some() {
+                    log::info!("audit records are written again");
+                }
+            }
+            Err(error) if trouble.is_none() => {
+                let directory = self.home.dir().join(DIRECTORY);
+                let why = format!(
+                    "audit records are missing: {} cannot be written: {error}; everything else goes on",
+                    directory.display()
+                );
+                log::warn!("{why}");
+                *trouble = Some(why);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn files(home: &std::path::Path, cap: u64) -> AuditFiles {
+        AuditFiles {
+            cap,
+            ..AuditFiles::new(DataDir::at(home))
+        }
+    }
+
+    fn names(home: &std::path::Path) -> Vec<String> {
+        let entries = fs::read_dir(home.join("audit")).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_are_private_whole_bounded_and_go_on_after_a_start() {
+        let home = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let audit = files(home.path(), 30);
+            for n in 0..40 {
+                audit.write(&serde_json::json!({"line": n}));
+            }
+            assert_eq!(audit.trouble(), None);
+        }
+        let names = names(home.path());
+        assert_eq!(names.len(), FILES);
+        for name in &names {
+            let path = home.path().join("audit").join(name);
+            let found = fs::metadata(&path).unwrap();
+            assert_eq!(found.permissions().mode() & 0o777, 0o600);
+            assert!(found.len() <= 30);
+            for line in fs::read_to_string(&path).unwrap().lines() {
+                serde_json::from_str::<serde_json::Value>(line).unwrap();
+            }
+        }
+        let newest = fs::read_to_string(home.path().join("audit/audit.jsonl")).unwrap();
+        assert!(newest.ends_with("{\"line\":39}\n"), "{newest}");
+        let mode = fs::metadata(home.path().join("audit"))
+            .unwrap()
+            .permissions();
+        assert_eq!(mode.mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_until_it_can() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("audit"), "in the way").unwrap();
+        let audit = files(home.path(), 100);
+        audit.write(&1);
+        let trouble = audit.trouble().unwrap();
+        assert!(trouble.contains("audit records are missing"), "{trouble}");
+        fs::remove_file(home.path().join("audit")).unwrap();
+        audit.write(&2);
+        assert_eq!(audit.trouble(), None);
+        let kept = fs::read_to_string(home.path().join("audit/audit.jsonl")).unwrap();
+        assert_eq!(kept, "2\n");
+    }
+}
