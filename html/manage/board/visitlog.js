@@ -59,7 +59,7 @@ class VisitLog {
     const began = performance.now();
     try {
       // What nobody sees is not asked for: a tab in the background, a search that leaves the application out.
-      if (!document.hidden && (this.element.isConnected || this.#count === 0)) {
+      if (!document.hidden && (this.element.checkVisibility() || this.#count === 0)) {
         const isAnew = this.#epoch() !== this.#lastEpoch;
         this.#lastEpoch = this.#epoch();
         if (isAnew) this.#after = 0;

@@ -19,7 +19,7 @@ export function visitOf(what, entry) {
   const texts = what === 'requests'
     ? [clock(entry.time), entry.source, entry.method, entry.path, entry.status, took(entry.ms), size(entry.bytes)]
     : [clock(entry.time), entry.visitor, entry.kind, entry.sql === null || entry.sql === undefined ? '(not recorded)' : cut(entry.sql), entry.verdict, took(entry.ms), entry.rows];
-  const cells = texts.map((text) => String(text ?? '–'));
+  const cells = texts.map((text) => String(text ?? '') || '–');
   const isBad = what === 'requests' ? Number(entry.status) >= 400 : !['ok', 'allowed', 'done'].includes(String(entry.verdict));
   return { n: Number(entry.n), key: `${entry.n} ${entry.time}`, cells, hay: cells.join(' ').toLowerCase(), isBad };
 }
