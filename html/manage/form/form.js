@@ -190,7 +190,7 @@ class Form {
     if (port.value === '' || port.value === String(before.port)) port.input.value = now.port ?? '';
     port.input.placeholder = now.port === null ? '' : String(now.port);
     if (port.isWrong) this.#check(port);
-    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'Stands on the card, for those who are to sign in.');
+    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'For you to look up here; visitors do not see it.');
     const choice = this.#field('invisible');
     if (this.isNew && before !== now && !this.#touched.has('invisible')) choice.box.checked = now.database;
     this.protocolLine.textContent = protocolText(now);

@@ -1,10 +1,13 @@
 //! The form's fields that say where an application is, how it is shared, for whom and for how long.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use crate::manager::board::{Board, card};
-use support::wait_until;
-use support::{TIMEOUT, free_port};
+use crate::manager::board::{Board, card, see};
+use support::database::{PASSWORD, USER};
+use support::manager::{Far, Target};
+use support::{Database, Home, TIMEOUT, free_port, wait_until};
 
 #[track_caller]
 fn add(board: &Board) {
@@ -381,4 +384,51 @@ fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
     page.click(".listeners li:nth-child(2) button");
     page.wait_for("document.querySelector('#field-protocol')?.value === 'tcp'");
     assert_eq!(value(&board, "port"), "5432");
+}
+
+#[test]
+fn the_picker_lists_what_the_database_has() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager_in(&Arc::new(Home::with_plugin()));
+    let db = Database::shared();
+    db.exec("CREATE DATABASE `pick me`; CREATE TABLE `pick me`.`odd,<i>one` (id INT, `na``me` INT); CREATE TABLE `pick me`.plain (id INT)");
+    let page = support::Browser::shared().page();
+    see(&page);
+    page.goto(&format!("{}/", manager.url()));
+    page.wait_for("/\\(/.test(document.querySelector('#heading').textContent)");
+    let board = Board {
+        page,
+        manager,
+        far,
+        target,
+    };
+    let page = &board.page;
+    page.expect_error("502");
+    add(&board);
+    let port = db.port();
+    board.fill("ip", &format!("mariadb://{USER}@127.0.0.1:{port}"));
+    page.press("Tab");
+    // Without the password the database says why there is no list.
+    page.click("#app-form text=Choose …");
+    page.wait_for("document.querySelector('dialog:last-of-type .bad')?.innerText.includes('Type what visitors may read')");
+    page.press("Escape");
+    page.wait_for("document.querySelectorAll('dialog').length === 1");
+    board.fill("db_pass", PASSWORD);
+    page.click("#app-form text=Choose …");
+    page.wait_for("[...document.querySelectorAll('#pick-database option')].some(({ value }) => value === 'pick me')");
+    choose_database(&board, "pick me");
+    page.wait_for("eyes.all('.pick-table').length === 2");
+    assert_eq!(page.texts(".pick-table label"), ["odd,<i>one", "plain"]);
+    page.click(".pick-table button");
+    page.wait_for("eyes.first('#pick-column-0-1')");
+    page.click("#pick-column-0-1");
+    page.click("#pick-table-1");
+    page.click("dialog:last-of-type text=Take these");
+    page.wait_for("eyes.all('.grant').length === 2");
+    save(&board);
+    wait_until(TIMEOUT, "it is saved", || board.apps().len() == 1);
+    assert_eq!(
+        board.apps()[0]["guest"],
+        json!(["`pick me`.`odd,<i>one`(`na``me`)", "`pick me`.plain"])
+    );
 }
