@@ -263,6 +263,11 @@ class Form {
     this.problem.textContent = '';
     this.#takeAddress();
     const wrong = this.fields.filter((field) => !this.#check(field));
+    const expires = this.#field('expires');
+    if (connect && wrong.length === 0 && expires.isOver) {
+      expires.setProblem('It has ended: choose a later time to connect it.');
+      wrong.push(expires);
+    }
     if (wrong.length) {
       this.#lead(wrong, wrong.length === 1 ? 'One field needs attention.' : `${wrong.length} fields need attention.`);
       return;

@@ -242,6 +242,31 @@ fn how_it_is_shared_is_saved_shown_again_and_cleared() {
 }
 
 #[test]
+fn what_has_ended_is_not_connected_before_it_is_extended() {
+    let mut id = String::new();
+    let board = Board::with(|manager, target| {
+        let mut app = target.app();
+        app["expires"] = json!("2020-01-31T18:00:00Z");
+        id = manager.add(&app);
+    });
+    let page = &board.page;
+    edit(&board, &id);
+    assert!(
+        page.text("#field-expires-line")
+            .contains("choose a later time")
+    );
+    page.click("dialog text=Save and connect");
+    page.wait_for("document.activeElement.id === 'field-expires'");
+    assert!(page.text("#field-expires-line").contains("It has ended"));
+    assert!(board.times("PUT /api/apps").is_empty());
+    page.eval("eyes.popups.blocked = true");
+    board.far.assign();
+    choose(&board, "expires", "3600");
+    page.click("dialog text=Save and connect");
+    board.wait_status(&id, "connected");
+}
+
+#[test]
 fn a_name_that_is_taken_is_told_beside_the_name_and_nothing_typed_is_lost() {
     let board = Board::with(|manager, _| {
         manager.add(&json!({"protocol": "http", "name": "x"}));
