@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 53] = [
     "",
     "http",
     "https",
@@ -36,6 +36,7 @@ const COMMANDS: [&str; 39] = [
     "app remove",
     "relay",
     "relay list",
+    "relay status-url",
     "relay revoke",
     "relay allow",
     "plugin",
@@ -44,6 +45,19 @@ const COMMANDS: [&str; 39] = [
     "plugin list",
     "tunnel-client",
     "tunnel-server",
+    "status",
+    "logs",
+    "doctor",
+    "server",
+    "server list",
+    "server add",
+    "server remove",
+    "server default",
+    "service",
+    "service install",
+    "service remove",
+    "service status",
+    "docs",
     "completions",
     "man",
     "version",

@@ -200,7 +200,7 @@ pub(crate) mod relay {
             TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, LOG_FORMAT,
             VERBOSE,
         ],
-        commands: &[&LIST, &REVOKE, &ALLOW],
+        commands: &[&LIST, &STATUS_URL, &REVOKE, &ALLOW],
         environment: &[env::HOME, env::TOKEN],
         notes: "\
 Off loopback, and behind a proxy, a new connector needs the enrol token.
@@ -210,9 +210,19 @@ server in front, and name it with --public-url.",
     };
     pub(crate) const LIST: Command = Command {
         name: "relay list",
-        brief: "show NAME, STATUS, ENROLLED, URL, TARGET",
-        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application.",
+        brief: "show who is enrolled, from where, and what passes",
+        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: NAME, STATUS, \
+            ENROLLED, URL, TARGET, LABEL (the connector's machine), SOURCE, VERSION, LAST VISIT, TRAFFIC.",
         flags: &[DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const STATUS_URL: Command = Command {
+        name: "relay status-url",
+        brief: "print a fresh address of the operator's page",
+        about: "Prints the address of the status page of the relay that runs on this machine, also of the one within \
+            'postern start'. It signs its reader in, and is good until that relay ends.",
+        flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
     };
@@ -304,11 +314,14 @@ pub(crate) mod tunnel {
     pub(crate) const AUTHFILE: Flag = Flag::valued("authfile", "FILE",
         "users and what each may forward, as JSON: {\"user:pass\": [\"^R:0.0.0.0:7000$\"]}").kind(Kind::File);
 
+    pub(crate) const ANYBODY: Flag = Flag::switch("anybody",
+        "serve without users off loopback too: whoever reaches it can listen on any port of this machine");
+
     pub(crate) const CLIENT: Command = Command {
         name: "tunnel-client",
         operands: "URL REMOTE…",
         operand_count: 2..=MAX_REMOTES + 1,
-        brief: "a tunnel alone, as 'chisel client' has it",
+        brief: "a tunnel alone, in chisel's protocol",
         environment: &[env::HOME, env::AUTH, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
         about: "Keeps a tunnel to a chisel-v3 server, for reverse TCP remotes.",
         flags: &[AUTH, FINGERPRINT, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, HEADER, PROXY, VERBOSE],
@@ -319,12 +332,13 @@ on the local side, and visitors come out at the remote side, reached from here."
     };
     pub(crate) const SERVER: Command = Command {
         name: "tunnel-server",
-        brief: "a tunnel server alone, as 'chisel server --reverse' has it",
+        brief: "a tunnel server alone, in chisel's protocol",
         environment: &[env::HOME, env::AUTH],
         about: "Serves chisel-v3 clients, for reverse TCP remotes.",
-        flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, VERBOSE],
+        flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, ANYBODY, VERBOSE],
         notes: "\
-Without users anybody may connect and listen on any port of this machine.
+Without users it serves loopback alone: anybody who reaches it could listen on
+any port of this machine.
 An expression is compared with R:HOST:PORT; an empty one allows everything.",
         ..Command::EMPTY
     };
