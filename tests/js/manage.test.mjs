@@ -84,6 +84,8 @@ test('what is sent: own fields alone, numbers as numbers, secrets kept, set or c
   assert.equal(toBody(values, new Set(['db_pass'])).db_pass, '');
   const before = { protocol: 'http', username: 'kept', has_auth_pass: true };
   assert.deepEqual(toBody({ protocol: 'http', ip: 'a', username: '' }, new Set(), before), { protocol: 'http', ip: 'a', username: 'kept' }, 'what is not shown stays');
+  const moved = { protocol: 'http', server: 'https://a.example' };
+  assert.deepEqual([toBody({ protocol: 'http', server: '' }, new Set(), moved).server, toBody(moved, new Set(), moved).server, 'server' in toBody({ protocol: 'http', server: '' }, new Set(), { protocol: 'http', server: null })], [null, 'https://a.example', false], 'it is moved to the default only when somebody chose that');
   const changed = toBody({ protocol: 'http', ip: 'a', db_pass: '' }, new Set(), { protocol: 'mysql', db_user: 'r', has_db_pass: true });
   assert.deepEqual([changed.db_user, changed.db_pass, 'invisible' in toBody({ protocol: 'ssh', invisible: true })], [undefined, '', false]);
 });
