@@ -245,6 +245,11 @@ fn the_server_keeps_to_its_description() {
         check("POST", objects, objects, Some(body));
     }
     check("GET", "/api/plugins", "/api/plugins", None);
+    for name in ["mariadb", "mysql", "postgres"] {
+        let body = json!({"name": name});
+        check("POST", "/api/plugins", "/api/plugins", Some(body));
+    }
+    check("POST", "/api/plugins", "/api/plugins", Some(json!({})));
     check("GET", "/api/version", "/api/version", None);
     check(
         "POST",
