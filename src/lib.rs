@@ -52,7 +52,11 @@
 //!                tunnel/ssh, tunnel/ws     sealed and framed: one WebSocket a connector
 //!     ═══════════ the network ═══════════
 //!                tunnel/ws, tunnel/ssh     opened in place
-//!                tunnel/mux/stream         connects to the target that was configured, and to no other
+//!                tunnel/mux/stream         connects to the target that was configured, and to no other; of what speaks
+//!                                          HTTP, to a pair of sockets in this process, and at its other end
+//!                manager/gateway           does what this end alone knows or can: the application's own name and links,
+//!                                          TLS to it, the log of who was here, the code where the server asks for none
+//!                http/proxy                the same loop once more
 //!                the application
 //! ```
 //!
@@ -97,7 +101,7 @@
 //! | `tunnel-accept`, `tunnel-listen` | `tunnel::server`, one a server and one a public port | when it is stopped, when the port is freed | whoever frees it |
 //! | `tunnel-client` | `tunnel-accept`, one a client: reads | with the connection | the server's stop waits |
 //! | `tunnel-writer`, `tunnel-poller` | `tunnel::mux`, one each a connection: what others left to write, what quiet streams receive | with the connection | the reading thread |
-//! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue | after a second without work | nobody |
+//! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue; serves a stream of an HTTP application for [`manager`] | after a second without work | nobody |
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
 //! | `relay-slow-call` | [`relay`], for a password that is slow to compare | with the answer | nobody |
 //!

@@ -151,6 +151,9 @@ pub trait Served: Send {
     /// Whether visitors come from a relay of ours, which says truly where they come from. Before it is said none does.
     fn believe_origins(&self, is_ours: bool);
 
+    /// The temporary account that visitors work as, where there is one, ends then and not when it was to.
+    fn ends_at(&self, expires: SystemTime);
+
     /// Tries whether the database still lets the web client in.
     fn sign_in(&self) -> SignIn;
 

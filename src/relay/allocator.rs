@@ -303,6 +303,7 @@ mod tests {
                 api_port: api_port(&state).unwrap(),
                 enrolled_at: String::new(),
                 called_at: String::new(),
+                caller: Default::default(),
                 applications: Vec::new(),
             };
             state.connectors.insert(name.into(), connector);

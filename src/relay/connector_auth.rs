@@ -123,6 +123,7 @@ mod tests {
             api_port: 30_000,
             enrolled_at: String::new(),
             called_at: String::new(),
+            caller: Default::default(),
             applications: Vec::new(),
         }
     }

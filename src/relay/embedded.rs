@@ -35,6 +35,8 @@ struct Ports {
 /// The relay at work.
 pub struct Embedded {
     running: Running,
+    /// The gateway's port at the last start.
+    port_before: Option<u16>,
     /// What lets the manager of this process in, and nobody else, whatever enrol token a revocation
     /// ended: its operator's. A secret.
     pub token: Zeroizing<String>,
@@ -91,7 +93,7 @@ pub fn start(
         ClaimError::Failed(error) => NotEmbedded::Store(error),
         ClaimError::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
     })?;
-    let (listener, tunnel_listener) = listeners(&data)?;
+    let (listener, tunnel_listener, port_before) = listeners(&data)?;
     let running = server::start(Options {
         data,
         listener,
@@ -116,6 +118,7 @@ pub fn start(
     let token = running.operator_token().clone();
     Ok(Embedded {
         running,
+        port_before,
         token,
         _instance: instance,
     })
@@ -125,6 +128,19 @@ impl Embedded {
     /// The server that the manager asks, by address: `localhost` may be IPv6 first.
     pub fn server(&self) -> String {
         format!("http://{}", self.running.address())
+    }
+
+    /// The same as it was at the last start, where that was another port.
+    pub fn server_before(&self) -> Option<String> {
+        let port = self.running.address().port();
+        let before = self.port_before.filter(|before| *before != port);
+        before.map(|before| format!("http://{}", SocketAddr::from((Ipv4Addr::LOCALHOST, before))))
+    }
+
+    /// The port that it would have, where that is another program's.
+    pub fn port_taken(&self) -> Option<u16> {
+        let is_first = self.running.address().port() == FIRST_PORTS.gateway;
+        (!is_first).then_some(FIRST_PORTS.gateway)
     }
 
     /// Where it listens, and what each is.
@@ -151,8 +167,9 @@ impl Embedded {
     }
 }
 
-/// On the first ports, else those from before, else free ones; which they are is kept.
-fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener), NotEmbedded> {
+/// On the first ports, else those from before, else free ones; which they are is kept. Also the gateway's port from
+/// before.
+fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener, Option<u16>), NotEmbedded> {
     let file = JsonFile::<Ports>::new(data.clone(), PORTS, PORTS_CAP);
     // A file that says nothing is written anew: at worst the addresses change.
     let before = file.look().ok().flatten();
@@ -166,7 +183,7 @@ fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener), NotEmbedded> 
     if before != Some(ports) {
         file.write(&ports)?;
     }
-    Ok((gateway, tunnel))
+    Ok((gateway, tunnel, before.map(|before| before.gateway)))
 }
 
 fn first_free(ports: [u16; 2]) -> io::Result<TcpListener> {

@@ -58,6 +58,12 @@ pub struct Enrolled {
     pub name: String,
     /// RFC 3339.
     pub enrolled_at: String,
+    /// The name of its machine, as it says.
+    pub label: String,
+    /// The version of its program, as it says.
+    pub version: String,
+    /// Where it called from last.
+    pub source: String,
     /// Whether it was turned out.
     pub is_revoked: bool,
     /// Its applications: the name of each, and where it leads to.
@@ -77,12 +83,18 @@ pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
     let enrolled = state.connectors.iter().map(|(name, connector)| Enrolled {
         name: name.clone(),
         enrolled_at: connector.enrolled_at.clone(),
+        label: connector.caller.label.clone(),
+        version: connector.caller.version.clone(),
+        source: connector.caller.source.clone(),
         is_revoked: false,
         applications: connector.applications.iter().map(of).collect(),
     });
     let revoked = status::revoked(&state).into_iter().map(|revoked| Enrolled {
         name: revoked.name,
         enrolled_at: revoked.enrolled_at,
+        label: revoked.label,
+        version: String::new(),
+        source: String::new(),
         is_revoked: true,
         applications: Vec::new(),
     });

@@ -84,7 +84,8 @@ impl Service {
         let Some(fields) = body.as_object() else {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
-        let request = SetupRequest::read(fields).map_err(ApiError::bad_request)?;
+        let mut request = SetupRequest::read(fields).map_err(ApiError::bad_request)?;
+        request.caller.source = source.to_string();
         if !request.is_web() && self.urls.ports_ip().is_none() {
             return Err(ApiError::forbidden(NO_PORTS));
         }
@@ -341,6 +342,7 @@ fn enrolled(
             return Err(AuthError::WrongPassword.into());
         }
         now.clone_into(&mut connector.called_at);
+        connector.caller.clone_from(&request.caller);
         return Ok(connector.api_port);
     }
     // Who was known a moment ago and is not any more was revoked.
@@ -354,6 +356,7 @@ fn enrolled(
         api_port,
         enrolled_at: now.to_owned(),
         called_at: now.to_owned(),
+        caller: request.caller.clone(),
         applications: Vec::new(),
     };
     state.connectors.insert(name.clone(), connector);

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use super::names;
+use super::state::Caller;
 
 /// Bytes of a connector's name, and of an application's.
 const MAX_NAME: usize = 64;
@@ -52,6 +53,8 @@ pub(super) struct SetupRequest {
     pub(super) allow: Vec<Cidr>,
     /// Another number than before ends all sign-ins and open streams.
     pub(super) generation: u64,
+    /// What the connector says of itself; where it calls from is added by who takes the call.
+    pub(super) caller: Caller,
 }
 
 impl SetupRequest {
@@ -78,6 +81,11 @@ impl SetupRequest {
             expires_in: fields.number("expires_in"),
             allow: fields.networks("allow"),
             generation: fields.number("generation").unwrap_or_default(),
+            caller: Caller {
+                label: fields.text("label", false, display),
+                version: fields.text("version", false, display),
+                source: String::new(),
+            },
         };
         fields.switch("reset");
         if fields.wrong.is_empty() {

@@ -98,8 +98,23 @@ pub(super) struct Connector {
     pub(super) enrolled_at: String,
     /// The last quick-setup.
     pub(super) called_at: String,
+    /// Who made it.
+    #[serde(default)]
+    pub(super) caller: Caller,
     #[serde(default)]
     pub(super) applications: Vec<Application>,
+}
+
+/// What a connector says of itself, and where it calls from. Each is empty where it is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Caller {
+    /// The name of its machine.
+    pub(super) label: String,
+    /// The version of its program.
+    pub(super) version: String,
+    /// The address that the last call came from.
+    pub(super) source: String,
 }
 
 /// One application of a connector, and what it was assigned.
@@ -354,6 +369,7 @@ mod tests {
             api_port: 30_000,
             enrolled_at: String::new(),
             called_at: String::new(),
+            caller: Caller::default(),
             applications: vec![application("1", 20_000, None)],
         };
         state.connectors.insert("one".into(), connector);

@@ -21,6 +21,28 @@ impl PublicUrl {
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
+
+    /// The host, lower case.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether it can be that of a relay whose sites are below `domain`: the same name, one below the other, or both in
+    /// one domain.
+    pub fn goes_with(&self, domain: &str) -> bool {
+        let (host, domain) = (self.host.as_str(), domain.to_ascii_lowercase());
+        let is_below = |name: &str, of: &str| {
+            let rest = name.strip_suffix(of);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        let parent = |name: &str| {
+            let (_, parent) = name.split_once('.')?;
+            parent.contains('.').then(|| parent.to_owned())
+        };
+        let share =
+            parent(host).is_some_and(|parent_of_host| parent(&domain) == Some(parent_of_host));
+        is_below(host, &domain) || is_below(&domain, host) || share
+    }
 }
 
 /// What is wrong with a text that is no such address.
@@ -198,6 +220,23 @@ impl PublicUrls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_public_url_goes_with_the_domain_or_does_not() {
+        for (domain, url, goes) in [
+            ("relay.example", "https://relay.example", true),
+            ("relay.example", "https://www.relay.example:8443", true),
+            ("apps.relay.example", "https://relay.example", true),
+            ("Apps.example.org", "https://relay.example.org", true),
+            ("localhost", "http://localhost", true),
+            ("a.example", "https://b.example", false),
+            ("a", "https://b", false),
+            ("relay.example", "https://otherrelay.example", false),
+        ] {
+            let url: PublicUrl = url.parse().unwrap();
+            assert_eq!(url.goes_with(domain), goes, "{domain} {url:?}");
+        }
+    }
 
     #[test]
     fn addresses_carry_what_the_public_url_says() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
@@ -201,6 +201,27 @@ impl Service {
         self.guest.as_ref().is_some_and(|guest| guest.is_over())
     }
 
+    /// The temporary account ends then and not when it was to. Does not wait; where the database does not do it, its end
+    /// stays as it was.
+    pub(crate) fn ends_at(self: &Arc<Self>, expires: SystemTime) {
+        let Some(guest) = self.guest.clone() else {
+            return;
+        };
+        let service = self.clone();
+        let changing = move || {
+            if let Some(name) = guest.ends_at(expires) {
+                service.connector.is_renamed(&name);
+            }
+        };
+        let spawned = std::thread::Builder::new()
+            .name("db-guest".into())
+            .stack_size(STACK)
+            .spawn(changing);
+        if let Err(error) = spawned {
+            log::warn!("no thread to give the guest's account another end: {error}");
+        }
+    }
+
     /// Begins to drop the temporary account, where there is one; the channel closes when that is done.
     pub(crate) fn begin_end_of_guest(&self) -> Option<Receiver<()>> {
         let guest = self.guest.clone()?;
@@ -234,6 +255,7 @@ impl Service {
         if self.guest.as_ref().is_some_and(|guest| guest.is_due()) {
             self.shut_down();
             drop(self.begin_end_of_guest());
+            self.connector.miss();
         }
         if let Some(limit) = self.options.query_timeout {
             for running in self.running.filter(|_, running| running.age() > limit) {

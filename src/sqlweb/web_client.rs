@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -254,6 +254,7 @@ impl WebClient {
     pub fn sign_in(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
         let service = Arc::clone(&self.service);
         move || match service.connector.connect() {
+            _ if service.is_over() => Err("the time of the guest's account is over".into()),
             Ok(_) | Err(DbError::Busy) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
@@ -268,6 +269,11 @@ impl WebClient {
     /// from.
     pub fn believe_origins(&self, is_ours: bool) {
         self.service.visitors.believe(is_ours);
+    }
+
+    /// The guest's account, where there is one, ends then and not when it was to.
+    pub fn ends_at(&self, expires: SystemTime) {
+        self.service.ends_at(expires);
     }
 
     /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code

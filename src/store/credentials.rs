@@ -159,6 +159,25 @@ impl CredentialStore {
         })
     }
 
+    /// The server `from` is at `to` now: who this connector is to it stays, where nothing is known at the new place. Where
+    /// its tunnels are, its next answer says.
+    pub fn follow(&self, from: &str, to: &str) -> Result<(), Error> {
+        let known = self.read()?;
+        let (Some(before), false) = (known.get(from), known.contains_key(to)) else {
+            return Ok(());
+        };
+        let moved = Credentials {
+            api_port: None,
+            tunnel_port: None,
+            proven_tunnel_port: None,
+            ..before.clone()
+        };
+        self.file.update(|content| {
+            content.servers.entry(to.to_owned()).or_insert(moved);
+            Ok(())
+        })
+    }
+
     /// The servers whose connector info is complete, by origin.
     pub fn with_connector_info(&self) -> Result<Vec<(String, Credentials)>, Error> {
         let mut servers = self.read()?;
@@ -254,6 +273,30 @@ mod tests {
         assert_eq!(kept.len(), 1);
         std::fs::rename(kept[0].path(), dir.path().join(FILE)).unwrap();
         assert_eq!(store.load(A).unwrap(), a);
+    }
+
+    #[test]
+    fn a_server_that_moves_knows_the_connector_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(DataDir::at(dir.path()));
+        store.change(B, complete).unwrap();
+        let before = store.load(B).unwrap();
+        let moved = "http://127.0.0.1:9999";
+        store.follow(B, moved).unwrap();
+        let after = store.load(moved).unwrap();
+        assert_eq!(
+            (&after.connector_name, &after.password),
+            (&before.connector_name, &before.password)
+        );
+        assert!(!after.has_connector_info() && store.load(B).unwrap() == before);
+        store.follow(A, moved).unwrap();
+        store.load(A).unwrap();
+        store.follow(A, moved).unwrap();
+        assert_eq!(
+            store.load(moved).unwrap(),
+            after,
+            "what is known there stays"
+        );
     }
 
     #[test]

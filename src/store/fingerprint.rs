@@ -168,6 +168,12 @@ fn value_after(output: &str, mark: &str) -> Option<String> {
     Some(value.to_owned()).filter(|value| !value.is_empty())
 }
 
+/// What this machine calls itself; empty where it does not say.
+pub fn machine_name() -> String {
+    let name = host_name(Path::new("/")).unwrap_or_default();
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
+}
+
 fn host_name(root: &Path) -> Option<String> {
     let name = read_text(&root.join("proc/sys/kernel/hostname")).ok()??;
     Some(name).filter(|name| name != "(none)")

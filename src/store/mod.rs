@@ -30,7 +30,7 @@ pub use audit::AuditFiles;
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
 pub use error::Error;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, machine_name};
 pub use instance::{ClaimError, Instance};
 pub use json_file::{JsonFile, UNREADABLE, files_set_aside};
 pub use key_file::key_file;

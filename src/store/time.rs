@@ -4,6 +4,12 @@ use std::time::{Duration, SystemTime};
 
 const SECONDS_A_DAY: u64 = 86_400;
 
+/// Seconds since 1970, UTC.
+pub(crate) fn unix_seconds() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
+}
+
 /// `2026-01-31T23:59:59Z`, the form of RFC 3339. A time before 1970 is shown as 1970.
 pub fn rfc3339(time: SystemTime) -> String {
     format!("{}Z", date_time(since_epoch(time).as_secs()))

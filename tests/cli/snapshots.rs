@@ -36,6 +36,7 @@ const COMMANDS: [&str; 52] = [
     "app remove",
     "relay",
     "relay list",
+    "relay status-url",
     "relay revoke",
     "relay allow",
     "plugin",

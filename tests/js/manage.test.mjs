@@ -255,6 +255,8 @@ test('an address is shown as people write it, and shared with its code', () => {
   assert.deepEqual([port('ssh', 'me'), port('ssh', null), port('ssh', 'me', 22), port('tcp'), port('telnet'), port('rdp')],
     ['ssh -p 20001 me@a.example', 'ssh -p 20001 a.example', 'ssh me@a.example', 'a.example:20001', 'telnet a.example 20001', 'a.example:20001']);
   for (const odd of ['-oProxyCommand=x', 'a b', '$(x)', ';x', 'ž']) assert.equal(port('ssh', odd), 'ssh -p 20001 a.example', odd);
+  for (const odd of ['$(reboot)', '`x`', 'a;b', '-oProxyCommand=x', "a'b", 'a&b']) assert.ok(!shown(`tcp://${odd}:22000`, { protocol: 'ssh' }).startsWith('ssh'), `no command of ${odd}`);
+  assert.equal(shown('tcp://[2001:db8::1]:22000', { protocol: 'ssh' }), 'ssh -p 22000 2001:db8::1');
   const hidden = { protocol: 'http', connection: { site_url: 'http://a.example/', auth_url: 'http://a.example/.postern/auth?code=1' } };
   const { shared, own, hasCode, shown: plain } = addressesOf(hidden);
   assert.deepEqual([shared, own, hasCode, plain], ['http://a.example/.postern/auth?code=1', 'http://a.example/.postern/auth?code=1', true, 'a.example'], 'M1: the owner has the code');

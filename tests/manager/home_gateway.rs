@@ -359,8 +359,20 @@ fn an_https_virtual_host_is_picked_by_its_name() {
     // The relay is told of HTTP alone: TLS is done at this end.
     let told = way.relay.status()["connectors"][0]["applications"][0]["protocol"].clone();
     assert_eq!(told, "http");
-    way.connected(&app("unnamed", "visitor"));
-    assert!(way.get("unnamed", "/", "").starts_with("HTTP/1.1 502"));
+    let (_, result) = way.connected(&app("unnamed", "visitor"));
+    let error = format!("127.0.0.1:{port} refuses TLS under the name unnamed.localhost");
+    assert_eq!(
+        (
+            &result["health"]["error"],
+            &result["health"]["hint"].is_string()
+        ),
+        (&json!(error), &true)
+    );
+    let page = way.get("unnamed", "/", "");
+    assert!(
+        page.starts_with("HTTP/1.1 502") && page.contains("It refuses TLS under the name"),
+        "{page}"
+    );
     assert!(
         asked
             .lock()

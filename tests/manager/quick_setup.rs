@@ -337,13 +337,46 @@ fn https_needs_an_authority_that_is_trusted() {
     );
     let stranger = child(&url, &[]);
     assert!(
-        stranger.contains("failed: ") && stranger.contains("ertificate"),
+        stranger.contains("failed: the server did not give an address: the certificate of localhost is not trusted: \
+             no trusted authority signed it"),
         "{stranger}"
     );
     let missing = child(&url, &[("SSL_CERT_FILE", "/nowhere/ca.pem")]);
     assert!(
         missing.contains("failed: cannot read /nowhere/ca.pem"),
         "{missing}"
+    );
+}
+
+/// What the library has no words for is told in ours.
+#[test]
+fn an_authoritys_own_certificate_and_a_server_without_tls_are_told_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    let authority = dir.path().join("ca.pem");
+    let certificate = CertificateDer::from_pem_file(&authority).unwrap();
+    let key = PrivateKeyDer::from_pem_file(dir.path().join("ca.key")).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth();
+    let config = Arc::new(config.with_single_cert(vec![certificate], key).unwrap());
+    let secure = Listener::start(1, move |socket| {
+        let connection = ServerConnection::new(config.clone()).unwrap();
+        let _ = head(&mut StreamOwned::new(connection, socket));
+    });
+    let trusted = [("SSL_CERT_FILE", authority.to_str().unwrap())];
+    let said = child(&format!("https://localhost:{}", secure.port), &trusted);
+    assert!(
+        said.contains("it is an authority's certificate, not a server's")
+            && !said.contains("Other("),
+        "{said}"
+    );
+    let plain = Listener::start(1, |mut socket| {
+        let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        let _ = std::io::copy(&mut socket, &mut std::io::sink());
+    });
+    let said = child(&format!("https://localhost:{}", plain.port), &[]);
+    assert!(
+        said.contains("localhost does not speak TLS on this port"),
+        "{said}"
     );
 }
 

@@ -224,3 +224,38 @@ fn what_waits_for_a_server_comes_when_one_is_entered() {
         manager.status(&id)["status"] == "connected"
     });
 }
+
+/// M12: the relay within the program cannot have its port, says so, and every application keeps its name.
+#[test]
+fn the_embedded_relay_at_another_port_keeps_names_and_says_why() {
+    let (target, home) = (Target::start(), Arc::new(Home::new()));
+    let mut manager = Manager::start_in(&home, &[]);
+    let mut app = target.app();
+    app["site_name"] = json!("printer");
+    let id = manager.add(&app);
+    let port_and_name = |manager: &Manager| {
+        let site = manager.connected(&id)["site_url"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let host = site.trim_start_matches("http://").trim_end_matches('/');
+        let (name, port) = host.split_once(".localhost:").unwrap();
+        (port.parse::<u16>().unwrap(), name.to_owned())
+    };
+    let (port, name) = port_and_name(&manager);
+    assert_eq!(name, "printer");
+    manager.stop();
+    // Another test's relay may have taken it already.
+    let _holders = [port, 8180].map(|port| std::net::TcpListener::bind(("127.0.0.1", port)));
+    let manager = Manager::start_in(&home, &[]);
+    let (moved, name) = port_and_name(&manager);
+    assert!(moved != port && moved != 8180, "{moved}");
+    assert_eq!(name, "printer");
+    let notices = manager.client().get("/api/version").data()["notices"].to_string();
+    let said = format!("printer.localhost:{moved}").replace("printer", "name");
+    assert!(
+        notices.contains("Port 8180 is in use") && notices.contains(&said),
+        "{notices}"
+    );
+    assert!(manager.stderr().contains("Port 8180 is in use"));
+}

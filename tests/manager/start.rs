@@ -87,7 +87,7 @@ fn what_is_stored_is_private_and_sealed() {
     }
     for name in [".apps", ".credential"] {
         let bytes = fs::read(home.join(name)).unwrap();
-        assert!(bytes.starts_with(b"PSTN\x01"));
+        assert!(bytes.starts_with(b"PSTN\x02"));
         for secret in ["planted", "assigned-password", "http"] {
             assert!(
                 !bytes

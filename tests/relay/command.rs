@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use support::http::Client;
+use support::manager::{Manager, Target};
 use support::relay::{Relay, body};
 use support::{Home, TIMEOUT, assert_within, wait_until};
 
@@ -44,6 +46,15 @@ fn wrong_flags_are_exit_status_2_and_start_nothing() {
         (&["--enroll-token", "short"], "--enroll-token"),
         (&["revoke"], "NAME"),
         (&["allow"], "NAME"),
+        (&["--external-ip", "foo"], "--external-ip 'foo'"),
+        (
+            &["--listen", "0.0.0.0:0", "--external-ip", "203.0.113.7"],
+            "with --domain",
+        ),
+        (
+            &["--domain", "a.example", "--public-url", "https://b.example"],
+            "nothing in common",
+        ),
         (&["--port-listen", "0.0.0.0"], "--port-listen '0.0.0.0'"),
         (&["--port-listen", "127.0.0.1"], "--shared-host-ports"),
         (&["stop"], "'relay stop'"),
@@ -152,10 +163,11 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
     assert!(
         listed
             .stdout
-            .starts_with("NAME\tSTATUS\tENROLLED\tURL\tTARGET\none\t"),
+            .starts_with("NAME\tSTATUS\tENROLLED\tURL\tTARGET\tLABEL\t")
+            && listed.stdout.contains("\none\t"),
         "{listed:?}"
     );
-    assert!(listed.stdout.contains("shop\t127.0.0.1:1\n"), "{listed:?}");
+    assert!(listed.stdout.contains("shop\t127.0.0.1:1\t"), "{listed:?}");
     let unknown = home.run(&["relay", "revoke", "two"]);
     assert!(
         unknown.code == Some(1) && unknown.stderr.contains("'two'"),
@@ -170,7 +182,12 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
     assert!(!listed.contains("shop"), "{listed}");
     let none = home.path().join("none");
     let dir = none.to_str().unwrap();
-    for line in [&["list"][..], &["revoke", "one"], &["allow", "one"]] {
+    for line in [
+        &["list"][..],
+        &["status-url"],
+        &["revoke", "one"],
+        &["allow", "one"],
+    ] {
         let empty = home.run(&[&["relay"], line, &["--data", dir]].concat());
         let expected = format!("postern: no relay's state in {dir}\n");
         assert_eq!(empty.code, Some(1), "{empty:?}");
@@ -190,7 +207,10 @@ fn a_running_relay_knows_no_such_name_and_says_where_names_are() {
         assert_eq!(hint, Some("'postern relay list' shows their names"));
     }
     let help = relay.home().run(&["--help"]).stdout;
-    assert!(help.contains("\n  relay list|revoke|allow"), "{help}");
+    assert!(
+        help.contains("\n  relay list|status-url|revoke|…"),
+        "{help}"
+    );
     let help = relay.home().run(&["relay", "--help"]).stdout;
     assert!(help.contains("\nCommands:\n  list "), "{help}");
     assert!(help.contains("\n  revoke NAME "), "{help}");
@@ -206,6 +226,102 @@ fn a_running_relay_knows_no_such_name_and_says_where_names_are() {
         .run(&["relay", "--data", &data, "list", "--json"]);
     let before: serde_json::Value = serde_json::from_str(&before.stdout).unwrap();
     assert_eq!(before[0]["applications"][0]["status"], "away", "{before}");
+}
+
+/// L16: a link is good until the relay ends, and a fresh one is had without looking for what was printed.
+#[test]
+fn the_operators_page_is_found_whatever_was_printed() {
+    let relay = Relay::start(&[]);
+    let url = |home: &Home| {
+        let printed = home.run(&["relay", "status-url"]);
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        printed.stdout.trim_end().to_owned()
+    };
+    let printed = url(relay.home());
+    assert_eq!(printed, relay.said("Status page: "));
+    let path = |url: &str| {
+        url.split_once("/auth")
+            .map(|(_, rest)| format!("/auth{rest}"))
+            .unwrap()
+    };
+    assert_eq!(relay.client().get(&path(&printed)).status(), 303);
+    let home = relay.home().clone();
+    let mut relay = relay.restart(&[]);
+    assert_ne!(url(&home), printed, "it is new at each start");
+    let old = relay.client().get(&path(&printed));
+    assert_eq!(old.status(), 401);
+    assert!(
+        old.text().contains("postern relay status-url"),
+        "{}",
+        old.text()
+    );
+    relay.stop();
+    let none = home.run(&["relay", "status-url"]);
+    assert!(
+        none.code == Some(1) && none.stderr.contains("no relay runs on"),
+        "{none:?}"
+    );
+    // That of the relay within 'start' too.
+    let home = Arc::new(Home::new());
+    let _manager = Manager::start_in(&home, &[]);
+    let printed = url(&home);
+    let (host, _) = printed
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let address = host.replace("localhost", "127.0.0.1");
+    let answer = Client::new(&address).send(
+        "GET",
+        &path(&printed),
+        &[("Host", host), ("Origin", "")],
+        b"",
+    );
+    assert_eq!(answer.status(), 303, "{printed}");
+}
+
+#[test]
+fn the_list_tells_who_a_connector_is_and_what_passes() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let manager = Manager::start_in(&Arc::new(Home::new()), &["--server", &relay.url()]);
+    let id = manager.add(&target.app());
+    let site = manager.connected(&id)["site_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let status = || relay.status()["connectors"][0].clone();
+    let before = status();
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert_eq!(before["label"], machine.trim(), "{before}");
+    assert_eq!(before["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        (&before["source"], &before["last_visit"]),
+        (&"127.0.0.1".into(), &serde_json::Value::Null)
+    );
+    let name = site
+        .trim_start_matches("http://")
+        .split('.')
+        .next()
+        .unwrap();
+    assert_eq!(relay.visit(name, "/").status(), 200);
+    let after = status();
+    assert!(
+        after["last_visit"]
+            .as_str()
+            .is_some_and(|time| time.ends_with('Z')),
+        "{after}"
+    );
+    let listed = relay.home().run(&["relay", "list"]).stdout;
+    let row: Vec<&str> = listed.lines().nth(1).unwrap().split('\t').collect();
+    let is = |column: usize, text: &str| assert_eq!(row[column], text, "{listed}");
+    is(5, machine.trim());
+    is(6, "127.0.0.1");
+    is(7, env!("CARGO_PKG_VERSION"));
+    assert!(row[8].ends_with('Z') && row[9].ends_with(" B"), "{listed}");
+    // What a connector says of itself is bounded, and no line of a table.
+    let mut call = body("odd", "odd", "http", 1);
+    call["label"] = "a\nb".into();
+    assert_eq!(relay.call(&call).status(), 400);
 }
 
 #[test]

@@ -79,7 +79,7 @@ export class Board {
     this.#drawHead(apps, shown);
     const troubles = relayTroubles(apps);
     drawRelayBanners(troubles, this.#actions);
-    this.#list.draw(apps, shown, { isTable: this.isTable, isSearch: query !== '', around: ({ id }) => ({ isDead: this.#isDead, trouble: troubles.get(id) ?? null }) });
+    this.#list.draw(apps, shown, { isTable: this.isTable, isSearch: query !== '', around: (app) => ({ isDead: this.#isDead, isHere: this.#actions.isHere(app), trouble: troubles.get(app.id) ?? null }) });
     this.#shownOrder = shown.map(({ id }) => id);
     this.#drawNote(apps, shown, query);
     this.#tell(apps);

@@ -23,6 +23,8 @@ class VisitLog {
   #ask;
   #onClose;
   #after = 0;
+  /** Numbers of earlier connections. */
+  #before = 0;
   #timer = 0;
   #isOpen = true;
   #isPaused = false;
@@ -52,7 +54,8 @@ class VisitLog {
     clearTimeout(this.#timer);
     const began = performance.now();
     try {
-      if (!document.hidden) this.#take(await this.#ask(this.#after));
+      // What nobody sees is not asked for: a tab in the background, a search that leaves the application out.
+      if (!document.hidden && (this.element.isConnected || this.#after === 0)) this.#take(await this.#ask(this.#after));
     } catch (error) {
       setText(this.state, error.status === 404 ? 'is not told by this version' : `not fresh: ${error.message}`);
     }
@@ -63,10 +66,14 @@ class VisitLog {
     if (!this.#isOpen) return;
     const listed = Array.isArray(answer?.[this.#what]) ? answer[this.#what] : [];
     const last = Number(answer?.last);
-    // The count begins anew with the program.
-    if (last < this.#after) [this.#visits, this.#held, this.#after] = [[], [], 0];
-    else if (Number.isFinite(last)) this.#after = last;
-    const more = listed.filter((entry) => entry !== null && typeof entry === 'object').map((entry) => visitOf(this.#what, entry));
+    // The count begins anew with each connection; what was seen before stays above.
+    if (last < this.#after) {
+      this.#before += this.#after;
+      this.#after = 0;
+      return;
+    }
+    if (Number.isFinite(last)) this.#after = last;
+    const more = listed.filter((entry) => entry !== null && typeof entry === 'object').map((entry) => visitOf(this.#what, { ...entry, n: this.#before + Number(entry.n) }));
     if (this.#isPaused) this.#held = joined(this.#held, more);
     else this.#add(more);
     this.#count();

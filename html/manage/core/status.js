@@ -33,7 +33,7 @@ const CLASSES = {
   'own-listener': ['Own address', 'Edit the application (under ⋯): it leads to this program itself.'],
   expired: ['Expired', 'Extend it to share it again.'],
   'not-enforced': ['Not protected', 'The server does not keep what is asked of it; change the application, or use another server.'],
-  'no-server': ['No server', 'Start with --server URL, or name a remote server in the application.'],
+  'no-server': ['No server', 'Add a server (at the top of the page), or choose one in the application (Edit, under ⋯).'],
   plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
   'no-plugin': ['Database plugin', 'Add it with the button, or in a terminal: postern plugin add mysql.'],
   local: ['This computer', 'Something on this computer stands in the way; the log has more (-v).'],

@@ -200,7 +200,7 @@ pub(crate) mod relay {
             TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, LOG_FORMAT,
             VERBOSE,
         ],
-        commands: &[&LIST, &REVOKE, &ALLOW],
+        commands: &[&LIST, &STATUS_URL, &REVOKE, &ALLOW],
         environment: &[env::HOME, env::TOKEN],
         notes: "\
 Off loopback, and behind a proxy, a new connector needs the enrol token.
@@ -210,9 +210,19 @@ server in front, and name it with --public-url.",
     };
     pub(crate) const LIST: Command = Command {
         name: "relay list",
-        brief: "show NAME, STATUS, ENROLLED, URL, TARGET",
-        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application.",
+        brief: "show who is enrolled, from where, and what passes",
+        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: NAME, STATUS, \
+            ENROLLED, URL, TARGET, LABEL (the connector's machine), SOURCE, VERSION, LAST VISIT, TRAFFIC.",
         flags: &[DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const STATUS_URL: Command = Command {
+        name: "relay status-url",
+        brief: "print a fresh address of the operator's page",
+        about: "Prints the address of the status page of the relay that runs on this machine, also of the one within \
+            'postern start'. It signs its reader in, and is good until that relay ends.",
+        flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
     };

@@ -20,7 +20,7 @@ use crate::cli::manager_client::Whereabouts;
 use crate::cli::output::print;
 use crate::cli::plugins::BuiltIns;
 use crate::cli::signals::SignalWatch;
-use crate::cli::{browser, logging, serve};
+use crate::cli::{browser, logging, port_holder, serve};
 use crate::manager::server_store::ServerStore;
 use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::relay;
@@ -156,7 +156,7 @@ impl OwnRelay {
     /// The embedded relay, or one of this user's in a process of its own.
     fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
         match embedded::start(home, run_dir.path(), check_other_users) {
-            Ok(embedded) => Self::embedded(embedded),
+            Ok(embedded) => Self::embedded(home, embedded),
             Err(NotEmbedded::Beside(Some(relay))) => Self::beside(relay),
             Err(error) => {
                 log::warn!("no relay is embedded: {error}");
@@ -197,12 +197,30 @@ impl OwnRelay {
         Self::of(Some((&url, relay.token)), vec![notice])
     }
 
-    fn embedded(embedded: Embedded) -> Self {
+    fn embedded(home: &DataDir, embedded: Embedded) -> Self {
         let mut notices = vec![format!(
             "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
              find these, other programs may not. To share with others, add a server, or start with --server URL.",
             embedded.site_url("name")
         )];
+        if let Some(taken) = embedded.port_taken() {
+            let holder = port_holder::of_loopback(taken);
+            let holder = holder.map_or(String::new(), |holder| format!(" by {holder}"));
+            let notice = format!(
+                "Port {taken} is in use{holder}, so that applications are shared at another one until postern is \
+                 started again: at addresses such as {}.",
+                embedded.site_url("name")
+            );
+            log::warn!("{notice}");
+            notices.push(notice);
+        }
+        if let Some(before) = embedded.server_before() {
+            // Else applications would get other names there, as those they have are another connector's.
+            let credentials = CredentialStore::new(home.clone());
+            if let Err(error) = credentials.follow(&before, &embedded.server()) {
+                log::warn!("applications get other names: {error}");
+            }
+        }
         for path in embedded.set_aside() {
             notices.push(format!("unreadable, and kept aside: {}", path.display()));
         }

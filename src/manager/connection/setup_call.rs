@@ -14,7 +14,7 @@ use crate::manager::quick_setup::{self, Body, Caller, Failure, PreparedCall, Set
 use crate::manager::remote::{CallAnswer, Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::{Credentials, random};
+use crate::store::{self, Credentials, random};
 
 /// The calls that ask for one application's setup.
 pub(super) struct SetupCalls<'a> {
@@ -78,6 +78,8 @@ impl SetupCalls<'_> {
             host_header: Some(app.sharing.host_header.as_str())
                 .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST),
             generation: app.signed_out,
+            label: &store::machine_name(),
+            version: env!("CARGO_PKG_VERSION"),
             visable: "",
             reset: !credentials.accepted,
         };

@@ -61,6 +61,9 @@ impl ConnectionWork<'_> {
         wanted: AppConfig,
     ) -> Result<(), Ended> {
         let admits_as_before = wanted.admits_as(&self.app);
+        if wanted.sharing.expires != self.app.sharing.expires {
+            held.ends_at(wanted.sharing.expires.as_deref());
+        }
         self.app = wanted;
         self.record.ends_at(self.app.sharing.expires.as_deref());
         if !admits_as_before {

@@ -83,6 +83,11 @@ impl Naming {
         self.tls_name.as_deref().or_else(host)
     }
 
+    /// The `Host` by which it knows itself.
+    pub(super) fn own_host(&self) -> &str {
+        self.origin.split_once("://").map_or("", |(_, host)| host)
+    }
+
     /// Whether it is asked by the visitors' name for it, which it may not know.
     pub(crate) fn is_visitors(&self) -> bool {
         self.host.is_none() && !self.site.is_empty()

@@ -24,8 +24,8 @@ use crate::http::socket::would_block;
 use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
 use crate::relay::gateway::{
-    FORWARDED_FOR, Message, Served, asks_for_websocket, is_repeatable, message, path,
-    target_is_down,
+    FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message, not_http,
+    path, target_is_down, unanswered,
 };
 use crate::tunnel::target::Serve;
 
@@ -229,7 +229,7 @@ impl<'g> StreamConnection<'g> {
             }
             Outcome::NotHttp(why) => {
                 self.gateway.note_missed();
-                text = format!("Its answer is not valid HTTP: {why}.");
+                text = not_http(why);
                 target_is_down(&text)
             }
             Outcome::TooSlow => message(
@@ -267,22 +267,6 @@ impl<'g> StreamConnection<'g> {
         if self.client.write_all(&bytes).is_ok() {
             self.client.finish();
         }
-    }
-}
-
-/// What is said where nobody is at the target.
-const REFUSED: &str = "It refused the connection, or closed it without an answer.";
-
-fn unanswered(error: Option<&io::Error>) -> String {
-    let of_tls = error.and_then(io::Error::get_ref);
-    match (error, of_tls.and_then(|error| error.downcast_ref())) {
-        (_, Some(rustls::Error::InvalidMessage(_))) => {
-            "It does not speak TLS: share it as http.".to_owned()
-        }
-        (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
-            format!("The connection to it failed: {error}.")
-        }
-        _ => REFUSED.to_owned(),
     }
 }
 

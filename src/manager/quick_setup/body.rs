@@ -49,6 +49,12 @@ pub struct Body<'a> {
     /// Another number than before ends all sign-ins and open streams.
     #[serde(skip_serializing_if = "is_zero")]
     pub generation: u64,
+    /// The name of this machine, by which who runs the server knows it again; may be empty.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub label: &'a str,
+    /// The version of this program.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub version: &'a str,
     /// Always empty: some servers read a field of this spelling.
     pub visable: &'a str,
     /// Whether the server may take these credentials as new.

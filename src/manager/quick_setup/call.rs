@@ -60,7 +60,7 @@ pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result
     let agent = agent(server, proxy.as_ref(), timeout, &reached).map_err(local)?;
     let is_direct = proxy.is_none();
     let way = proxy.map(|proxy| format!(" (by the proxy {})", proxy.authority()));
-    let explained = |error| classified(error, way.as_deref().unwrap_or_default());
+    let explained = |error| classified(server, error, way.as_deref().unwrap_or_default());
     let request = agent
         .post(server.with(PATH))
         .header(header::CONTENT_TYPE, "application/json")
@@ -93,7 +93,7 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, String
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| e.to_string())?;
     let agent = agent(server, proxy.as_ref(), timeout, &Reached::default())?;
     let response = agent.get(server.with(PATH)).call();
-    let response = response.map_err(|error| match classified(error, "") {
+    let response = response.map_err(|error| match classified(server, error, "") {
         NoReply::Passing(reason) => reason,
         NoReply::Lasting(failure) => failure.to_string(),
     })?;
@@ -123,7 +123,9 @@ pub(super) fn release(
     let request = agent
         .delete(server.with(&format!("{APPLICATIONS}{client_app_id}")))
         .header(header::AUTHORIZATION, basic.as_str());
-    let response = request.call().map_err(|error| classified(error, ""))?;
+    let response = request
+        .call()
+        .map_err(|error| classified(server, error, ""))?;
     Ok(response.status().as_u16())
 }
 
@@ -218,12 +220,15 @@ fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
 }
 
 /// `way` is appended to what happened on the way to the server.
-fn classified(error: ureq::Error, way: &str) -> NoReply {
+fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
     let passing = |reason: &str| NoReply::Passing(format!("{reason}{way}"));
     let lasting = |reason: String| {
         let reason = format!("{}{way}", clean(&reason));
         NoReply::Lasting(Failure::Call { reason })
     };
+    if let Some(error) = of_tls(&error) {
+        return lasting(ws::https_failure(server.host(), error));
+    }
     match error {
         ureq::Error::Timeout(_) => passing(LATE),
         ureq::Error::Io(error) => match row(error.kind()) {
@@ -239,6 +244,15 @@ fn classified(error: ureq::Error, way: &str) -> NoReply {
             lasting(format!("the answer is larger than {limit} bytes"))
         }
         other => lasting(other.to_string()),
+    }
+}
+
+/// What TLS has to say, however the library wraps it.
+fn of_tls(error: &ureq::Error) -> Option<&rustls::Error> {
+    match error {
+        ureq::Error::Rustls(error) => Some(error),
+        ureq::Error::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
     }
 }
 

@@ -97,7 +97,9 @@ impl Failure {
             Self::Status { .. } | Self::Refused { .. } => {
                 "check the application and the server's URL, or ask who runs the server"
             }
-            Self::Answer { .. } => "check that the URL is that of a quick-setup server",
+            Self::Answer { .. } => {
+                "check that the URL is that of a relay, or of another server for tunnels"
+            }
         }
     }
 }
@@ -106,7 +108,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stopped => f.write_str("the quick-setup call was stopped"),
+            Self::Stopped => f.write_str("the call to the server was stopped"),
             Self::Local(reason) => f.write_str(reason),
             Self::Unauthorized { said } => {
                 f.write_str("the server does not take this connector's credentials (401")?;
@@ -125,7 +127,7 @@ impl fmt::Display for Failure {
                     "the server cannot be reached: {reason}, {attempts} attempts"
                 )
             }
-            Self::Call { reason } => write!(f, "the quick-setup call failed: {reason}"),
+            Self::Call { reason } => write!(f, "the server did not give an address: {reason}"),
             Self::Status { status, said } => {
                 write!(f, "the server answered {status}")?;
                 part(f, ": ", said)

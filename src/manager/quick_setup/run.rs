@@ -175,7 +175,7 @@ fn ask(
     select! {
         recv(stop) -> _ => Err(Failure::Stopped),
         recv(answered) -> outcome => {
-            outcome.map_err(|_| Failure::Local("the quick-setup call broke off".to_owned()))
+            outcome.map_err(|_| Failure::Local("the call to the server broke off".to_owned()))
         }
     }
 }
@@ -186,7 +186,7 @@ fn start(
     server: ServerUrl,
     prepared: PreparedCall,
 ) -> Result<Receiver<Outcome>, Failure> {
-    let too_many = || format!("{MAX_CALLS} quick-setup calls still wait for an answer");
+    let too_many = || format!("{MAX_CALLS} calls to servers still wait for an answer");
     let permit = CALLS
         .take(MAX_CALLS)
         .ok_or_else(|| Failure::Local(too_many()))?;

@@ -8,6 +8,7 @@ use crate::http::auth::Code;
 use crate::http::proxy::ByteStream;
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
+use crate::store::time::unix_seconds;
 use crate::tunnel::server::{OpenError, Opener};
 
 /// All sites; asked once a request.
@@ -101,12 +102,15 @@ pub enum Down {
     Target(String),
 }
 
+/// What is said where the other end refuses a stream.
+const REFUSED_STREAM: &str = "The other end of its tunnel refused the stream.";
+
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
 pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
     let holder = holder.into();
     Box::new(move || match opener.open(&holder, port) {
         Ok(stream) => Ok(Box::new(stream)),
-        Err(error @ OpenError::Refused) => Err(Down::Target(error.to_string())),
+        Err(OpenError::Refused) => Err(Down::Target(REFUSED_STREAM.to_owned())),
         Err(_) => Err(Down::Tunnel),
     })
 }
@@ -122,9 +126,17 @@ pub struct Stats {
     pub bytes_out: AtomicU64,
     /// Visitors whose requests are under way.
     pub visitors: AtomicU64,
+    /// Seconds since 1970 of the last request; 0 before the first.
+    pub last_visit: AtomicU64,
 }
 
 impl Stats {
+    /// A request came.
+    pub(super) fn count_request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.last_visit.store(unix_seconds(), Ordering::Relaxed);
+    }
+
     pub(super) fn count_in(&self, bytes: usize) {
         add(&self.bytes_in, bytes);
     }

@@ -188,7 +188,7 @@ fn info(service: &Arc<Service>, request: Request) {
         "version": info.version,
         "host": host,
         "port": port,
-        "user": service.options.user,
+        "user": &*service.connector.user(),
         "database": service.options.database,
         "readonly": service.options.readonly,
         "mode": if service.options.readonly { "read-only" } else { "read-write" },

@@ -59,6 +59,20 @@ impl Records {
         Ok(())
     }
 
+    /// Notes another name of an account, by which it is about to be called.
+    pub(super) fn note_beside(&self, other: &Account, account: &Account) -> Result<(), Error> {
+        in_use(|names| names.insert(other.name.clone()));
+        self.0.update(|document: &mut Document| {
+            let is_it = |record: &&Record| record.name == account.name;
+            let noted = document.accounts.iter().find(is_it).cloned();
+            document.accounts.extend(noted.map(|record| Record {
+                name: other.name.clone(),
+                ..record
+            }));
+            Ok(())
+        })
+    }
+
     /// The account is gone.
     pub(super) fn forget(&self, account: &Account) -> Result<(), Error> {
         in_use(|names| names.remove(&account.name));

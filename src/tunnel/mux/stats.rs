@@ -30,6 +30,8 @@ pub struct PortStats {
     pub count: AtomicU64,
     /// Those that are there now.
     pub now: AtomicU64,
+    /// Seconds since 1970 of the last one; 0 before the first.
+    pub last_visit: AtomicU64,
     /// Bytes from visitors to the target.
     pub bytes_in: AtomicU64,
     /// Bytes from the target to visitors.
@@ -57,6 +59,7 @@ impl StreamPermit {
         if let Some(port) = port {
             port.count.fetch_add(1, Ordering::Relaxed);
             port.now.fetch_add(1, Ordering::Relaxed);
+            port.last_visit.store(millis / 1000, Ordering::Relaxed);
         }
         Self {
             traffic: Arc::clone(traffic),

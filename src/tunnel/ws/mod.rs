@@ -54,6 +54,7 @@ pub use limits::{
 };
 pub use proxy::{Proxy, ProxyChoice, environment_proxy};
 pub use reader::WsReader;
+pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};
 pub use upgrade::Header;
 pub use writer::{Counters, WsWriter};

@@ -245,6 +245,14 @@ pub(super) fn failure(host: &str, error: Error) -> DialError {
     }
 }
 
+/// The same in words, for a call by `https`.
+pub(crate) fn https_failure(host: &str, error: &Error) -> String {
+    match error {
+        Error::InvalidMessage(_) => format!("{host} does not speak TLS on this port"),
+        error => failure(host, error.clone()).to_string(),
+    }
+}
+
 fn problem(error: &CertificateError) -> CertificateProblem {
     match error {
         CertificateError::UnknownIssuer => CertificateProblem::UnknownIssuer,

@@ -291,3 +291,47 @@ fn a_picker_is_given_names() {
 fn is(db: &Database, kind: Kind) -> bool {
     db.kind() == kind
 }
+
+#[test]
+fn a_guest_whose_time_is_extended_works_on_and_its_name_says_so() {
+    let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
+    let manager = manager(&far, &home);
+    let ends_in = |seconds: u64| {
+        let mut body = app(db.port(), USER, &["shop.orders"]);
+        let end = SystemTime::now() + Duration::from_secs(seconds);
+        body["expires"] = json!(postern::store::time::rfc3339(end));
+        body
+    };
+    let id = manager.add(&ends_in(3600));
+    let mut client = client(&manager.connected(&id));
+    let select = "SELECT id FROM shop.orders";
+    assert_eq!(column(&mut client, select), ["7"]);
+    let name = |client: &mut Client| {
+        let info = client.get("/api/info").data();
+        info["user"].as_str().unwrap().to_owned()
+    };
+    let first = name(&mut client);
+    let put = |body: &Value| {
+        let json = [("Content-Type", "application/json")];
+        let body = body.to_string();
+        let answer =
+            manager
+                .client()
+                .send("PUT", &format!("/api/apps/{id}"), &json, body.as_bytes());
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+    };
+    put(&ends_in(3 * 24 * 3600));
+    wait_until(TIMEOUT, "another name", || name(&mut client) != first);
+    let second = name(&mut client);
+    assert!(second > first, "{second}: it says that it ends later");
+    for _ in 0..3 {
+        assert_eq!(column(&mut client, select), ["7"]);
+    }
+    wait_until(TIMEOUT, "one record", || {
+        !records(home.path()).contains(&first)
+    });
+    assert!(records(home.path()).contains(&second));
+    assert!(!accounts(db).contains(&first) && accounts(db).contains(&second));
+    put(&ends_in(2));
+    wait_until(TIMEOUT, "its end", || !accounts(db).contains(&second));
+}

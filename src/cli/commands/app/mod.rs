@@ -15,6 +15,8 @@ mod transfer;
 mod trust;
 mod warning;
 
+use std::io::IsTerminal;
+
 use serde_json::Value;
 
 use crate::cli::args::app::{

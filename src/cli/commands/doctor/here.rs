@@ -13,7 +13,7 @@ use crate::manager::app_store::AppStore;
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::plugin::Registry;
 use crate::store::time::{parse_rfc3339, rfc3339};
-use crate::store::{CredentialStore, Credentials, DataDir, Error, files_set_aside};
+use crate::store::{CredentialStore, Credentials, DataDir, Error, files_set_aside, key_file};
 
 /// Ports that are taken where nothing else is said, and what for.
 const PORTS: [(u16, &str); 3] = [
@@ -132,10 +132,26 @@ pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
         Finding::note(
             CHECK,
             format!("{} was unreadable, and is kept aside", path.display()),
-            "it comes from another machine or is damaged: remove it where it is not needed any more",
+            "it comes from another machine, its key is lost, or it is damaged: remove it where it is not needed any more",
         )
     }));
+    findings.push(key(home));
     findings
+}
+
+/// Where the key of the sealed files is, which a backup needs too.
+fn key(home: &DataDir) -> Finding {
+    const CHECK: &str = "key of sealed files";
+    match key_file(home) {
+        Ok(Some(path)) if path.starts_with(home.dir()) => Finding::note(
+            CHECK,
+            path.display().to_string(),
+            "there is no place apart that lasts: whoever copies the directory copies the key",
+        ),
+        Ok(Some(path)) => Finding::good(CHECK, path.display().to_string()),
+        Ok(None) => Finding::good(CHECK, "made with the first file"),
+        Err(error) => Finding::wrong(CHECK, error.to_string(), error.hint()),
+    }
 }
 
 /// Whether one runs, and where.

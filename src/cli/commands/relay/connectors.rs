@@ -6,13 +6,25 @@ use zeroize::Zeroizing;
 use super::state_dir::{claim, of_store};
 use crate::cli::api_client::{self, Answer, Call};
 use crate::cli::columns::print_table;
+use crate::cli::commands::share::teller::size;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::net::percent::encode;
 use crate::relay::{self, Whereabouts};
 use crate::store::{DataDir, Instance};
 
-const HEADING: [&str; 5] = ["NAME", "STATUS", "ENROLLED", "URL", "TARGET"];
+const HEADING: [&str; 10] = [
+    "NAME",
+    "STATUS",
+    "ENROLLED",
+    "URL",
+    "TARGET",
+    "LABEL",
+    "SOURCE",
+    "VERSION",
+    "LAST VISIT",
+    "TRAFFIC",
+];
 
 const SEE_NAMES: &str = "'postern relay list' shows their names";
 
@@ -35,6 +47,18 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
         &rows,
         "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.",
     )
+}
+
+/// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
+/// `postern start`. The token in it is new at each start.
+pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
+    match find(data)? {
+        Some(running) => print(&format!("{}auth?code={}\n", running.url, *running.token)),
+        None => Err(
+            Failure::operation(format!("no relay runs on {}", data.dir().display()))
+                .hint("start it: 'postern relay', or 'postern start' without a server"),
+        ),
+    }
 }
 
 /// Turns a connector out, and prints the enrol token that holds from then on.
@@ -148,6 +172,7 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
         code,
         message,
         data,
+        ..
     } = api_client::call(running.address, &call).map_err(|error| {
         Failure::operation(format!(
             "the relay at {} does not answer: {error}",
@@ -176,7 +201,8 @@ fn of_running(status: &Value) -> Vec<Value> {
         shown
     });
     let revoked = items(status, "revoked").map(|revoked| {
-        json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"], "applications": []})
+        json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"],
+            "label": revoked["label"], "applications": []})
     });
     connectors.chain(revoked).collect()
 }
@@ -201,6 +227,7 @@ fn of_stored(connector: &relay::Enrolled) -> Value {
         .map(|(url, target)| json!({"url": url, "target": target, "status": status}))
         .collect();
     json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
+        "label": connector.label, "source": connector.source, "version": connector.version,
         "applications": applications})
 }
 
@@ -216,11 +243,33 @@ fn text(of: &Value, name: &str) -> String {
     }
 }
 
-fn rows(connector: &Value) -> Vec<[String; 5]> {
+/// What has passed through an application since the relay started.
+fn traffic(of: &Value) -> String {
+    let bytes = |name: &str| of.pointer(&format!("/figures/{name}"))?.as_u64();
+    match (bytes("bytes_in"), bytes("bytes_out")) {
+        (Some(read), Some(written)) => size(read.saturating_add(written)),
+        _ => "-".to_owned(),
+    }
+}
+
+fn rows(connector: &Value) -> Vec<[String; 10]> {
     let row = |of: &Value| {
-        let status = text(of, "status");
-        let [name, enrolled] = ["name", "enrolled_at"].map(|member| text(connector, member));
-        [name, status, enrolled, text(of, "url"), text(of, "target")]
+        let own = |member: &str| text(connector, member);
+        let [status, url, target] = ["status", "url", "target"].map(|member| text(of, member));
+        let [label, source, version] = ["label", "source", "version"].map(own);
+        let visit = text(of, "last_visit");
+        [
+            own("name"),
+            status,
+            own("enrolled_at"),
+            url,
+            target,
+            label,
+            source,
+            version,
+            visit,
+            traffic(of),
+        ]
     };
     let rows: Vec<_> = items(connector, "applications").map(row).collect();
     if rows.is_empty() {

@@ -10,7 +10,9 @@ use std::net::{SocketAddr, TcpListener};
 
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
-use crate::cli::args::table::relay::{ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE};
+use crate::cli::args::table::relay::{
+    ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE, STATUS_URL,
+};
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
@@ -25,6 +27,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let subcommands: &[(&Command, Action)] = &[
         (&LIST, |parsed| {
             connectors::list(&settings::data(parsed)?, parsed.has(&JSON))
+        }),
+        (&STATUS_URL, |parsed| {
+            connectors::status_url(&settings::data(parsed)?)
         }),
         (&REVOKE, |parsed| {
             connectors::revoke(&settings::data(parsed)?, parsed.operand())

@@ -64,13 +64,16 @@ impl Settings {
         if listen == tunnel_listen && listen.port() != 0 {
             return Err(COMMAND.usage("--listen and --tunnel-listen are the same address"));
         }
+        let (domain, public_url) = (domain(parsed)?, public_url(parsed)?);
+        let external_ip = external_ip(parsed, tunnel_listen)?;
+        check_reach(listen, &domain, public_url.as_ref())?;
         Ok(Self {
             data: data(parsed)?,
             listen,
             tunnel_listen,
-            domain: domain(parsed)?,
-            public_url: public_url(parsed)?,
-            external_ip: external_ip(parsed, tunnel_listen)?,
+            domain,
+            public_url,
+            external_ip,
             ports: ports(parsed, [listen, tunnel_listen])?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
@@ -82,7 +85,7 @@ impl Settings {
 
     /// Whether only this machine reaches the relay, and not by way of a proxy.
     fn is_private(&self) -> bool {
-        let of_this_machine = self.domain == DEFAULT_DOMAIN || self.domain.ends_with(".localhost");
+        let of_this_machine = is_of_this_machine(&self.domain);
         is_loopback(self.listen)
             && is_loopback(self.tunnel_listen)
             && self.public_url.is_none()
@@ -154,6 +157,34 @@ pub(super) fn data(parsed: &Parsed) -> Result<DataDir, Failure> {
     Ok(DataDir::at(dir))
 }
 
+/// Refuses what would give sites addresses that nobody can open.
+fn check_reach(
+    listen: SocketAddr,
+    domain: &str,
+    public_url: Option<&PublicUrl>,
+) -> Result<(), Failure> {
+    match public_url {
+        Some(url) if !url.goes_with(domain) => Err(COMMAND
+            .usage(format!(
+                "sites would be below {domain}, and the relay at {}: these have nothing in common",
+                url.host()
+            ))
+            .hint("give --domain and --public-url the same name, or names in one domain")),
+        None if !is_loopback(listen) && is_of_this_machine(domain) => Err(COMMAND
+            .usage(format!(
+                "--listen {listen} lets others come, but sites would be NAME.{domain}, which leads each visitor to a \
+                 machine of their own"
+            ))
+            .hint("name a domain that leads here with --domain, or listen on 127.0.0.1")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether names below the domain lead everybody to the machine that they are on (RFC 6761 §6.3).
+fn is_of_this_machine(domain: &str) -> bool {
+    domain == DEFAULT_DOMAIN || domain.ends_with(".localhost")
+}
+
 fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
@@ -197,9 +228,12 @@ fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Fai
         }
         Some(_) => Ok(text),
         None => {
-            let reason = "give an address, such as 203.0.113.7, or a host name";
-            check_domain(&text).map_err(|_| COMMAND.refuse(&EXTERNAL_IP, &text, reason))?;
-            Ok(text)
+            let reason = "give an address, such as 203.0.113.7, or a whole host name";
+            let is_whole = text.contains('.') || text.eq_ignore_ascii_case(DEFAULT_DOMAIN);
+            match check_domain(&text) {
+                Ok(()) if is_whole => Ok(text),
+                _ => Err(COMMAND.refuse(&EXTERNAL_IP, &text, reason)),
+            }
         }
     }
 }

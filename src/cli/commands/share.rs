@@ -1,20 +1,19 @@
 //! `postern http 3000` and the like: something is shared until Ctrl-C.
 //!
 //! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
-//! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`]). Either is spoken to
-//! by its API ([`session`]), and what happens is told a line at a time ([`teller`]).
-
-pub(super) mod alone;
-pub(super) mod session;
-pub(super) mod teller;
+//! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
+//! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time ([`teller`](super::sharing::teller)).
 
 use serde_json::Value;
 
+use super::sharing::alone::Alone;
+use super::sharing::line::{given_token, name_by_target, server};
+use super::sharing::session::Session;
+use super::sharing::teller::Teller;
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::flags::{ALLOW, ENROLL_TOKEN, SERVER, VISIBLE};
+use crate::cli::args::flags::{ALLOW, VISIBLE};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
-use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
 use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
@@ -24,10 +23,6 @@ use crate::cli::{logging, serve};
 use crate::manager::app_input::AppInput;
 use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
-use crate::net::authority::is_loopback;
-use alone::Alone;
-use session::Session;
-use teller::Teller;
 
 /// The command of a protocol that is shared by one word.
 pub(crate) fn command(word: &str) -> Option<&'static Command> {
@@ -103,48 +98,8 @@ fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failur
     Ok((fields, input))
 }
 
-/// What nobody has named is called by its protocol and port: its site's name is no place for an address of this network.
-pub(super) fn name_by_target(fields: &mut Fields, protocol: Protocol) {
-    let given = fields.get("port").and_then(Value::as_u64);
-    let Some(port) = given.or_else(|| protocol.default_port().map(u64::from)) else {
-        return;
-    };
-    let here = |host: &str| is_loopback(host.trim_start_matches('[').trim_end_matches(']'));
-    let host = Some(text_of(fields, "ip")).filter(|host| !host.is_empty() && !here(host));
-    let place = host.map_or_else(|| port.to_string(), |host| format!("{host}:{port}"));
-    let protocol = protocol.name();
-    let called = [
-        ("name", format!("{protocol} {place}")),
-        ("site_name", format!("{protocol}-{port}")),
-    ];
-    if !fields.contains_key("name") {
-        for (field, text) in called {
-            fields.entry(field.to_owned()).or_insert(text.into());
-        }
-    }
-}
-
 fn text_of<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The server that is named, by flag or variable.
-pub(super) fn server(command: &Command, parsed: &Parsed) -> Result<Option<ServerUrl>, Failure> {
-    let by_flag = parsed.value(&SERVER).map(|url| ("--server", url));
-    let by_variable = || Some((SERVER_VARIABLE, environment(SERVER_VARIABLE)?));
-    let Some((name, url)) = by_flag.or_else(by_variable) else {
-        return Ok(None);
-    };
-    let server = ServerUrl::parse(&url, false);
-    server
-        .map(Some)
-        .map_err(|why| command.usage(format!("{name}: {why}")))
-}
-
-/// The enrol token that is given, by flag or variable.
-pub(super) fn given_token(parsed: &Parsed) -> Option<String> {
-    let variable = || environment(TOKEN_VARIABLE);
-    parsed.value(&ENROLL_TOKEN).or_else(variable)
 }
 
 /// Whether only this machine is reached through the server that the manager uses.

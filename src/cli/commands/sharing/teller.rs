@@ -412,7 +412,7 @@ fn span(time: Duration) -> String {
 }
 
 /// `999 B`, `1.2 KiB`, `30 MiB`.
-fn size(bytes: u64) -> String {
+pub(in crate::cli) fn size(bytes: u64) -> String {
     let mut unit = 1;
     for name in ["B", "KiB", "MiB", "GiB"] {
         if bytes < unit * 1024 {
