@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, guest, listeners, plugins, remotes, servers, shares};
+use super::{apps, connections, guest, listeners, metrics, plugins, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -43,6 +43,10 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/docs/{page}", |request| {
             let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
             assets::page(request, &name)
+        })
+        .on(Method::Get, "/metrics", {
+            let core = Arc::clone(core);
+            move |request| metrics::show(&core, request)
         })
         .on(Method::Get, "/api/openapi.json", |request| {
             request.respond(Response::new(200, "application/json", OPENAPI));
