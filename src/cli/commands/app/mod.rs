@@ -15,7 +15,6 @@ mod transfer;
 mod trust;
 mod warning;
 
-use std::io::IsTerminal;
 
 use serde_json::Value;
 
