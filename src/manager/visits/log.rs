@@ -179,7 +179,8 @@ mod tests {
         }
         let kept = Arc::new(Kept(Mutex::default()));
         let visits = Visits::default();
-        visits.write_to(Arc::clone(&kept) as Arc<dyn RequestSink>);
+        let sink: Arc<dyn RequestSink> = kept.clone();
+        visits.write_to(sink);
         visits.note(record("/"));
         visits.note(record("/"));
         assert_eq!(*kept.0.lock(), [1, 2]);
