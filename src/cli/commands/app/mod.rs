@@ -15,7 +15,6 @@ mod transfer;
 mod trust;
 mod warning;
 
-
 use serde_json::Value;
 
 use crate::cli::args::app::{
