@@ -152,11 +152,11 @@ mod tests {
         records
             .note("a:1", &dead, &dir.path().join("gone"))
             .unwrap();
-        assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
+        assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         assert_eq!(records.left_on("a:2").unwrap(), []);
         assert_eq!(records.in_use().unwrap(), [used.name.clone()].into());
         are_held_by(run.path());
-        assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
+        assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         leave(&used);
         assert_eq!(
             records.left_on("a:1").unwrap(),
