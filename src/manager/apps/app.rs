@@ -131,7 +131,9 @@ impl AppConfig {
     pub fn differs_in_force(&self, other: &Self) -> bool {
         let (mut own, mut others) = (self.in_force(), other.in_force());
         // Which server it stays with is noted together with the time of the connection, a moment after that is there.
-        let is_noted = self.last_connected_at != other.last_connected_at;
+        // Both times are of whole seconds.
+        let is_noted = self.last_connected_at != other.last_connected_at
+            || self.updated_at != other.updated_at;
         if !is_noted && self.server == other.server {
             (own.server, others.server) = (None, None);
         }
