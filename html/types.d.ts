@@ -64,8 +64,7 @@ interface Connection {
   exposed?: Exposed | null;
   pending_changes?: boolean;
   visitors?: Visitors | null;
-  health?: { state: string; error?: string | null };
-  visitors?: Visitors | null;
+  health?: { state: string; error?: string | null; hint?: string | null };
 }
 
 /** An AppConfig, with the state of its connection. */
@@ -96,14 +95,6 @@ interface App {
   record_sql?: boolean;
   guest?: string[];
   last_connected_at?: string | null;
-  host_header?: string | null;
-  allow?: string[];
-  expires?: string | null;
-  group?: string | null;
-  max_streams?: number | null;
-  audit?: boolean;
-  record_sql?: boolean;
-  guest?: string[];
   conn_status?: string;
   connection?: Connection;
 }

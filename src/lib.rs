@@ -52,7 +52,11 @@
 //!                tunnel/ssh, tunnel/ws     sealed and framed: one WebSocket a connector
 //!     ═══════════ the network ═══════════
 //!                tunnel/ws, tunnel/ssh     opened in place
-//!                tunnel/mux/stream         connects to the target that was configured, and to no other
+//!                tunnel/mux/stream         connects to the target that was configured, and to no other; of what speaks
+//!                                          HTTP, to a pair of sockets in this process, and at its other end
+//!                manager/gateway           does what this end alone knows or can: the application's own name and links,
+//!                                          TLS to it, the log of who was here, the code where the server asks for none
+//!                http/proxy                the same loop once more
 //!                the application
 //! ```
 //!
@@ -85,11 +89,12 @@
 //! | `sql-watch` | [`sqlweb`], one a web client: time limits, idle sessions | when it is closed | the web client |
 //! | `db-connect`, `db-kill`, `db-reap` | [`sqlweb`], for what the driver cannot give a deadline | with the connection made, the kill sent, the list looked at | nobody |
 //! | `db-relay` | [`sqlweb`], one a connection of an account that the driver does not sign in to (`conn/sha256`) | with the connection | nobody |
+//! | `db-guest` | [`sqlweb`], when a guest's account ends or is given another end | with that | the web client's stop waits a moment |
 //! | `connection` | [`manager`], one a connected application: the connect sequence | after its stop signal | the manager's stop waits |
 //! | `remote-server` | [`manager`], one a remote server in use: owns its credentials, calls and main tunnel | when nobody uses the server | the manager's stop waits |
 //! | `quick-setup`, `release` | [`manager`], one a call | with the call, 30 s at most | nobody |
 //! | `health` | [`manager`], one a question whether an application answers | with the answer | nobody |
-//! | `web-client` | [`manager`], while a database's web client starts | when it has started | nobody |
+//! | `web-client` | [`manager`], while a database's web client starts, and at the start to drop what guests have left | when it has started | nobody |
 //! | `share` | [`manager`], one a temporary application: waits for the end of its command | with that | nobody |
 //! | `sleep-watch` | [`manager`], one: looks at the clocks, and wakes what waits | with the manager | nobody |
 //! | `manage` | [`manager`], one a change that may wait for another process | with the answer | nobody |
@@ -97,7 +102,7 @@
 //! | `tunnel-accept`, `tunnel-listen` | `tunnel::server`, one a server and one a public port | when it is stopped, when the port is freed | whoever frees it |
 //! | `tunnel-client` | `tunnel-accept`, one a client: reads | with the connection | the server's stop waits |
 //! | `tunnel-writer`, `tunnel-poller` | `tunnel::mux`, one each a connection: what others left to write, what quiet streams receive | with the connection | the reading thread |
-//! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue | after a second without work | nobody |
+//! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue; serves a stream of an HTTP application for [`manager`] | after a second without work | nobody |
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
 //! | `relay-slow-call` | [`relay`], for a password that is slow to compare | with the answer | nobody |
 //!
@@ -109,6 +114,7 @@
 //! A lock is held for memory alone: never over a socket, a file, a resolver, a database, or a callback. Where two are held
 //! at once they are taken in this order:
 //!
+//! - the audit files: one lock, held over the write of a line, so that lines are whole; nothing is taken under it;
 //! - a tunnel: writer, session, streams, one stream's state; the timers' after the session's or alone; the poller's, the
 //!   pool's and the buffers' alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;

@@ -30,6 +30,8 @@ pub(super) struct Answer {
     /// The status; none where the answer is no envelope.
     pub(super) code: Option<u64>,
     pub(super) message: Option<String>,
+    /// What to try, where the message does not say it.
+    pub(super) hint: Option<String>,
     pub(super) data: Value,
 }
 

@@ -8,11 +8,16 @@ use super::output::print;
 /// What stands between two columns that a person reads.
 const GAP: &str = "  ";
 
-/// Prints a heading and rows of as many cells, none of which holds a control character.
+/// Prints a heading and rows of as many cells, none of which holds a control character. Where there is no row, a person
+/// reads `hint` in place of the heading.
 pub(super) fn print_table<const N: usize>(
     heading: [&str; N],
     rows: &[[String; N]],
+    hint: &str,
 ) -> Result<(), Failure> {
+    if rows.is_empty() && std::io::stdout().is_terminal() {
+        return print(&format!("{hint}\n"));
+    }
     let heading = [heading.map(str::to_owned)];
     let lines = heading.iter().chain(rows);
     if std::io::stdout().is_terminal() {

@@ -48,7 +48,6 @@ pub(super) fn qr(text: String) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
 
     #[test]

@@ -78,6 +78,7 @@ impl Manager {
         let Answer {
             code,
             message,
+            hint,
             data,
         } = api_client::call(self.address, &call).map_err(|error| {
             Failure::operation(format!(
@@ -91,7 +92,10 @@ impl Manager {
             Some(200..=299) => Ok(data),
             Some(404) => Err(Failure::operation(message).of_missing()),
             Some(429) => Err(Failure::operation(message).exit_status(OVER_LIMIT)),
-            Some(_) => Err(Failure::operation(message)),
+            Some(_) => {
+                let hint = hint.map(|hint| printable(&hint));
+                Err(Failure::operation(message).hint_if(hint))
+            }
             None => Err(Failure::operation(format!(
                 "what answers at {} is not the manager",
                 self.address

@@ -96,6 +96,11 @@ impl WebClient {
         served.expect("it is taken by the drop alone")
     }
 
+    /// The account of a guest ends with the application, whose end is another now.
+    pub(crate) fn ends_at(&self, expires: Option<&str>) {
+        self.served().ends_at(guests_end(expires));
+    }
+
     /// Lets the visitors in who come by the site's name, in invisible mode with its code; by an earlier name, with an
     /// earlier code, or with what was signed out, nobody any more.
     pub(crate) fn admit(&mut self, enforcement: &Enforcement, site_url: &str) {
@@ -120,6 +125,12 @@ impl WebClient {
         }
         (self.host, self.admitted) = (host, admitted);
     }
+}
+
+/// When the account of a guest ends: with the application, or after the time that is usual.
+fn guests_end(expires: Option<&str>) -> SystemTime {
+    let said = expires.and_then(parse_rfc3339);
+    said.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE)
 }
 
 impl Drop for WebClient {
@@ -214,8 +225,7 @@ fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
         .map(|text| Grant::parse(text))
         .collect();
     let grants = grants.map_err(|wrong| ConnectError::new("plugin", format!("guest: {wrong}")))?;
-    let said = app.sharing.expires.as_deref().and_then(parse_rfc3339);
-    let expires = said.unwrap_or_else(|| SystemTime::now() + GUESTS_LIFE);
+    let expires = guests_end(app.sharing.expires.as_deref());
     Ok((!grants.is_empty()).then_some(Guest { grants, expires }))
 }
 

@@ -52,8 +52,9 @@ impl Grant {
 
     /// Whether a database is not one of the server's own.
     pub fn can_be_lent(database: &str) -> bool {
-        let is_own = |own: &&str| own.eq_ignore_ascii_case(database);
-        !OF_THE_SERVER.iter().any(is_own)
+        !OF_THE_SERVER
+            .iter()
+            .any(|own| own.eq_ignore_ascii_case(database))
     }
 
     fn checked(self) -> Result<Self, String> {

@@ -52,6 +52,9 @@ pub trait Plugin: Sync {
 
 /// Finds the plugin for a protocol and lets it serve.
 pub trait WebClients: Send + Sync {
+    /// The name and the protocols of the plugin of that name, or that speaks that protocol.
+    fn named(&self, name: &str) -> Option<(&'static str, &'static [&'static str])>;
+
     /// As [`Plugin::serve`]; none where no plugin speaks `protocol`.
     fn serve(
         &self,
@@ -147,6 +150,9 @@ pub trait Served: Send {
 
     /// Whether visitors come from a relay of ours, which says truly where they come from. Before it is said none does.
     fn believe_origins(&self, is_ours: bool);
+
+    /// The temporary account that visitors work as, where there is one, ends then and not when it was to.
+    fn ends_at(&self, expires: SystemTime);
 
     /// Tries whether the database still lets the web client in.
     fn sign_in(&self) -> SignIn;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
@@ -20,7 +20,8 @@ use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use super::visitors::{Use, Visitors};
 use crate::http::{ApiError, CancelToken, Request, Response};
-use crate::sync::Permits;
+use crate::plugin::StatementLog;
+use crate::sync::{Mutex, Permits};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.
@@ -43,6 +44,8 @@ pub(crate) struct Service {
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
     pub(crate) visitors: Visitors,
+    /// Where visitors and their statements are noted.
+    statements: Mutex<Option<Arc<StatementLog>>>,
     /// The temporary account that everything is done as.
     guest: Option<Arc<Guest>>,
     /// Whether a thread asks whether the server takes writes.
@@ -59,6 +62,7 @@ impl Service {
         visitors: Visitors,
     ) -> Service {
         Service {
+            statements: Mutex::new(options.statements.clone()),
             sessions: SessionPool::new(connector.clone(), options.readonly),
             connector,
             options,
@@ -120,6 +124,16 @@ impl Service {
         let access = self.access.as_ref();
         let visitor = access.and_then(|access| access.visitor(request));
         visitor.unwrap_or_default()
+    }
+
+    /// Where visitors and their statements are noted, where they are.
+    pub(crate) fn statements(&self) -> Option<Arc<StatementLog>> {
+        self.statements.lock().clone()
+    }
+
+    /// From now on they are noted there.
+    pub(crate) fn note_in(&self, statements: Arc<StatementLog>) {
+        *self.statements.lock() = Some(statements);
     }
 
     /// The sender of a request as a log names them.
@@ -201,6 +215,27 @@ impl Service {
         self.guest.as_ref().is_some_and(|guest| guest.is_over())
     }
 
+    /// The temporary account ends then and not when it was to. Does not wait; where the database does not do it, its end
+    /// stays as it was.
+    pub(crate) fn ends_at(self: &Arc<Self>, expires: SystemTime) {
+        let Some(guest) = self.guest.clone() else {
+            return;
+        };
+        let service = self.clone();
+        let changing = move || {
+            if let Some(name) = guest.ends_at(expires) {
+                service.connector.is_renamed(&name);
+            }
+        };
+        let spawned = std::thread::Builder::new()
+            .name("db-guest".into())
+            .stack_size(STACK)
+            .spawn(changing);
+        if let Err(error) = spawned {
+            log::warn!("no thread to give the guest's account another end: {error}");
+        }
+    }
+
     /// Begins to drop the temporary account, where there is one; the channel closes when that is done.
     pub(crate) fn begin_end_of_guest(&self) -> Option<Receiver<()>> {
         let guest = self.guest.clone()?;
@@ -234,6 +269,7 @@ impl Service {
         if self.guest.as_ref().is_some_and(|guest| guest.is_due()) {
             self.shut_down();
             drop(self.begin_end_of_guest());
+            self.connector.miss();
         }
         if let Some(limit) = self.options.query_timeout {
             for running in self.running.filter(|_, running| running.age() > limit) {

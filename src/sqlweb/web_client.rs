@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -19,6 +19,7 @@ use super::options::Options;
 use super::service::{self, Service};
 use super::visitors::Visitors;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::plugin::StatementLog;
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
 pub const FIRST_PORT: u16 = 8306;
@@ -254,6 +255,7 @@ impl WebClient {
     pub fn sign_in(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
         let service = Arc::clone(&self.service);
         move || match service.connector.connect() {
+            _ if service.is_over() => Err("the time of the guest's account is over".into()),
             Ok(_) | Err(DbError::Busy) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
@@ -264,10 +266,20 @@ impl WebClient {
         self.service.connector.missed()
     }
 
+    /// From now on visitors and their statements are noted there.
+    pub fn note_in(&self, statements: Arc<StatementLog>) {
+        self.service.note_in(statements);
+    }
+
     /// Whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
     /// from.
     pub fn believe_origins(&self, is_ours: bool) {
         self.service.visitors.believe(is_ours);
+    }
+
+    /// The guest's account, where there is one, ends then and not when it was to.
+    pub fn ends_at(&self, expires: SystemTime) {
+        self.service.ends_at(expires);
     }
 
     /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code

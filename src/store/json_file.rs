@@ -18,8 +18,8 @@ use super::lock::Locked;
 use super::sealed::{Opened, Seal};
 use super::zeroizing_json::to_json;
 
-/// Bytes of a sealed file. Default 4 MiB: a hundred applications need a tenth of it.
-const SEALED_CAP: u64 = 4 * 1024 * 1024;
+/// Bytes of a sealed file. Default 16 MiB: five hundred applications need half a megabyte, long lists of grants aside.
+const SEALED_CAP: u64 = 16 * 1024 * 1024;
 /// Why a file cannot be opened whose key is not there.
 const KEY_IS_LOST: &str = "the key that it was sealed with is lost";
 /// What stands in the name of a file that was set aside because it could not be read.

@@ -9,6 +9,7 @@
 mod commands;
 mod docs;
 mod files;
+mod operations;
 mod serve;
 mod snapshots;
 mod store_crash;

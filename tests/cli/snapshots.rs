@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 40] = [
+const COMMANDS: [&str; 53] = [
     "",
     "http",
     "https",
@@ -45,6 +45,19 @@ const COMMANDS: [&str; 40] = [
     "plugin list",
     "tunnel-client",
     "tunnel-server",
+    "status",
+    "logs",
+    "doctor",
+    "server",
+    "server list",
+    "server add",
+    "server remove",
+    "server default",
+    "service",
+    "service install",
+    "service remove",
+    "service status",
+    "docs",
     "completions",
     "man",
     "version",

@@ -32,10 +32,8 @@ clean_up() {
     rm -rf "$dir"
 }
 trap clean_up EXIT
-# Ctrl-C is the way it is meant to end.
-trap 'exit 0' INT
-trap 'exit 143' TERM
-trap 'exit 129' HUP
+# A signal is the way it is meant to end: make has nothing to complain of.
+trap 'exit 0' INT TERM HUP
 
 as_root=''
 [ "$(id -u)" != 0 ] || as_root=--user=root

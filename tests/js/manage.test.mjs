@@ -11,7 +11,7 @@ import { relayTroubles } from '../../html/manage/core/relays.js';
 import { agoText, endOf, endText, extendedBy, isExpired, lengthText } from '../../html/manage/core/remaining.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
 import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
-import { accessBadges, effectiveSettings, failureClass, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
+import { accessBadges, effectiveSettings, failureClass, lacksPlugin, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
 import { Traffic } from '../../html/manage/core/traffic.js';
 import { COLUMNS, KEPT, holds, joined, visitOf } from '../../html/manage/core/visits.js';
 import { VECTORS } from './qr.vectors.mjs';
@@ -84,6 +84,8 @@ test('what is sent: own fields alone, numbers as numbers, secrets kept, set or c
   assert.equal(toBody(values, new Set(['db_pass'])).db_pass, '');
   const before = { protocol: 'http', username: 'kept', has_auth_pass: true };
   assert.deepEqual(toBody({ protocol: 'http', ip: 'a', username: '' }, new Set(), before), { protocol: 'http', ip: 'a', username: 'kept' }, 'what is not shown stays');
+  const moved = { protocol: 'http', server: 'https://a.example' };
+  assert.deepEqual([toBody({ protocol: 'http', server: '' }, new Set(), moved).server, toBody(moved, new Set(), moved).server, 'server' in toBody({ protocol: 'http', server: '' }, new Set(), { protocol: 'http', server: null })], [null, 'https://a.example', false], 'it is moved to the default only when somebody chose that');
   const changed = toBody({ protocol: 'http', ip: 'a', db_pass: '' }, new Set(), { protocol: 'mysql', db_user: 'r', has_db_pass: true });
   assert.deepEqual([changed.db_user, changed.db_pass, 'invisible' in toBody({ protocol: 'ssh', invisible: true })], [undefined, '', false]);
 });
@@ -214,6 +216,8 @@ test('states in words', () => {
   assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
   assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database');
   assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
+  assert.equal(lacksPlugin({ error_class: 'plugin', error: "unsupported protocol 'mysql'" }), true);
+  assert.equal(lacksPlugin({ error_class: 'plugin', error: 'cannot connect to 127.0.0.1:3306' }), false);
 });
 
 test('of a connection what is in force is shown, of the others what would be', () => {
@@ -225,6 +229,8 @@ test('of a connection what is in force is shown, of the others what would be', (
   }
   const failing = { health: { state: 'failing', error: 'a:1 refuses connections' } };
   assert.equal(healthError({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
+  const hinted = { health: { state: 'failing', error: 'a:1 answers 403', hint: 'set its Host' } };
+  assert.equal(healthError({ conn_status: 'connected', connection: hinted }), 'a:1 answers 403: set its Host');
   assert.deepEqual([healthError({ conn_status: 'connecting', connection: failing }), healthError({ conn_status: 'connected', connection: { health: null } }), healthError({})], ['', '', '']);
   assert.equal(summary([{ conn_status: 'connected', connection: failing }, { conn_status: 'connected' }]), '2 connected · 1 not answering');
 });
@@ -253,6 +259,8 @@ test('an address is shown as people write it, and shared with its code', () => {
   assert.deepEqual([port('ssh', 'me'), port('ssh', null), port('ssh', 'me', 22), port('tcp'), port('telnet'), port('rdp')],
     ['ssh -p 20001 me@a.example', 'ssh -p 20001 a.example', 'ssh me@a.example', 'a.example:20001', 'telnet a.example 20001', 'a.example:20001']);
   for (const odd of ['-oProxyCommand=x', 'a b', '$(x)', ';x', 'ž']) assert.equal(port('ssh', odd), 'ssh -p 20001 a.example', odd);
+  for (const odd of ['$(reboot)', '`x`', 'a;b', '-oProxyCommand=x', "a'b", 'a&b']) assert.ok(!shown(`tcp://${odd}:22000`, { protocol: 'ssh' }).startsWith('ssh'), `no command of ${odd}`);
+  assert.equal(shown('tcp://[2001:db8::1]:22000', { protocol: 'ssh' }), 'ssh -p 22000 2001:db8::1');
   const hidden = { protocol: 'http', connection: { site_url: 'http://a.example/', auth_url: 'http://a.example/.postern/auth?code=1' } };
   const { shared, own, hasCode, shown: plain } = addressesOf(hidden);
   assert.deepEqual([shared, own, hasCode, plain], ['http://a.example/.postern/auth?code=1', 'http://a.example/.postern/auth?code=1', true, 'a.example'], 'M1: the owner has the code');

@@ -3,7 +3,7 @@ import { readOnlyRefusal } from '../../html/sql/core/readonly.js';
 import { assert, readVectors, test } from './shim.mjs';
 
 const BLOCKED = ['INSERT', 'UPDATE', 'DELETE', 'DROP', 'ALTER', 'CREATE', 'TRUNCATE', 'RENAME', 'REPLACE', 'GRANT', 'REVOKE'];
-const QUERIES = ['SELECT', 'WITH', 'VALUES', 'TABLE', 'SHOW', 'DESC', 'DESCRIBE', 'EXPLAIN', 'USE', 'HELP'];
+const QUERIES = ['SELECT', 'WITH', 'VALUES', 'TABLE', 'SHOW', 'DESC', 'DESCRIBE', 'EXPLAIN', 'ANALYZE', 'USE', 'HELP'];
 
 const vectors = await readVectors('gate.json');
 

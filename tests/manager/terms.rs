@@ -145,6 +145,9 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
         );
     };
     is_over(&manager);
+    let refused = home.run(&["app", "connect", "shop"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("is over\nextend it"), "{refused:?}");
     wait_until(TIMEOUT, "the relay's end of it", || {
         send(&relay, "/", "").status() == 410
     });

@@ -100,7 +100,9 @@ fn an_application_that_speaks_no_tls_is_told_apart() {
     let answer = relay.get("shop", "/");
     assert_eq!(answer.status, 502);
     assert!(
-        answer.text().contains("the connection to it failed"),
+        answer
+            .text()
+            .contains("It does not speak TLS: share it as http."),
         "{}",
         answer.text()
     );

@@ -392,6 +392,22 @@ fn a_database_is_reached_with_its_code_and_stays_read_only() {
     ];
     let forged = relay.client().send("GET", "/api/info", &forged, b"");
     assert_eq!(forged.status(), 403, "{}", forged.text());
+    // Everybody is signed out here, where the code is asked for; the relay never had it.
+    manager.post(&format!("/api/apps/{id}/signout")).data();
+    wait_until(TIMEOUT, "the cookie's end", || {
+        send("GET", "/api/info", &cookie, "").status() == 401
+    });
+    let cookie = relay.visit("data", path).cookie().unwrap();
+    assert_eq!(send("GET", "/api/info", &cookie, "").status(), 200);
+    manager.post(&format!("/api/apps/{id}/code")).data();
+    wait_until(TIMEOUT, "the new code", || {
+        manager.status(&id)["auth_url"] != auth
+    });
+    assert_eq!(send("GET", "/api/info", &cookie, "").status(), 401);
+    assert_eq!(relay.visit("data", path).status(), 401);
+    let code = path.split("code=").nth(1).unwrap();
+    let known = support::relay::texts_below(&relay.data()) + &relay.stderr();
+    assert!(!known.contains(code), "the relay knows the code");
 }
 
 /// Another tenant's public port may be a server of the same host name, and browsers send a cookie to

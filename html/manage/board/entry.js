@@ -10,7 +10,7 @@ export class Entry {
   /** @type {App} */
   #app;
   /** @type {import('./entryview.js').Surroundings} */
-  #around = { isDead: false, trouble: null };
+  #around = { isDead: false, isHere: false, trouble: null };
   /** @type {EntryView|null} */
   #view = null;
 

@@ -86,7 +86,7 @@ function troubleParts(connection, status, trouble, actions, current) {
     line: [h('p', { class: 'card-error', title: said }, known && h('span', { class: 'error-class', text: known.label }), ' ',
       h('span', { text: trouble ? `${status === 'failed' ? 'failed with' : 'waits for'} ${trouble.host}, see above` : said })),
     ...trouble ? [] : [h('div', { class: 'line-row' }, wait, ...buttons)]],
-    detail: trouble ? [h('p', { class: 'dim', text: said })] : troubleDetail(said, hint || known?.hint, detail, key),
+    detail: trouble ? [status === 'failed' && h('p', { class: 'dim', text: said })].filter((node) => node !== false) : troubleDetail(said, hint || known?.hint, detail, key),
     update: (_, times) => { retryAt = times.retryAt; },
     tick: (now) => {
       if (retryAt !== null) setText(wait, retryAt > now ? `Next try in ${formatWait(retryAt - now)}.` : 'Trying again now.');

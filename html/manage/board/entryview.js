@@ -4,7 +4,7 @@ import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
 import { isExpired } from '../core/remaining.js';
 import { protocolNamed } from '../core/protocols.js';
-import { accessBadges, effectiveSettings, healthError, isReconnecting, writingText } from '../core/status.js';
+import { STATUSES, accessBadges, effectiveSettings, healthError, isReconnecting, lacksPlugin, writingText } from '../core/status.js';
 import { Traffic } from '../core/traffic.js';
 import { EntryAddress } from './entryaddress.js';
 import { EntryEnd } from './entryend.js';
@@ -19,8 +19,9 @@ import { relabel, setAttribute, setHidden, setText } from './text.js';
 const WORDS = { idle: 'not connected', connecting: 'connecting…', connected: 'connected', failed: 'failed' };
 
 /**
- * @typedef {{isDead: boolean, trouble: import('../core/relays.js').RelayTrouble|null}} Surroundings
- *   `isDead`: the program does not answer, so that all is the last that was known; `trouble`: what is told above the list
+ * @typedef {{isDead: boolean, isHere: boolean, trouble: import('../core/relays.js').RelayTrouble|null}} Surroundings
+ *   `isDead`: the program does not answer, so that all is the last that was known; `isHere`: it is shared on this computer
+ *   only; `trouble`: what is told above the list
  */
 
 /** The elements of an application. */
@@ -29,11 +30,13 @@ export class EntryView {
   /** @type {App} */
   #app;
   /** @type {Surroundings} */
-  #around = { isDead: false, trouble: null };
+  #around = { isDead: false, isHere: false, trouble: null };
   /** As it was drawn last; none before. @type {App|undefined} */
   #drawn;
   #status = '';
   #wasCancel = false;
+  /** Whether it was connected since it was idle: what is sought then is sought again. */
+  #wasConnected = false;
   /** @type {({key: string} & import('./entryparts.js').Parts)|null} */
   #parts = null;
   /** When the current status began and when the next retry is due, both in ms of `performance.now()`. */
@@ -70,8 +73,9 @@ export class EntryView {
   /** Draws what has changed. @param {App} app @param {Surroundings} around */
   update(app, around) {
     const now = performance.now();
-    const status = app.conn_status && app.conn_status in WORDS ? app.conn_status : 'idle';
-    const isSame = app === this.#drawn && around.isDead === this.#around.isDead && around.trouble?.key === this.#around.trouble?.key;
+    const { conn_status: given = 'idle' } = app;
+    const status = STATUSES.includes(given) ? given : 'idle';
+    const isSame = app === this.#drawn && around.isDead === this.#around.isDead && around.isHere === this.#around.isHere && around.trouble?.key === this.#around.trouble?.key;
     this.#app = app;
     this.#around = around;
     if (isSame) return;
@@ -82,6 +86,7 @@ export class EntryView {
     // Redrawing the same answer, because another changed, adds no sample and restarts no countdown.
     if (app.connection !== this.#drawn?.connection) this.#measure(app.connection ?? {}, status, now);
     this.#status = status;
+    this.#wasConnected = status === 'connected' || (this.#wasConnected && status !== 'idle');
     this.#drawn = app;
     this.#drawHead(app, status);
     this.#keepFocus(() => {
@@ -118,7 +123,7 @@ export class EntryView {
     const { connection } = this.#app;
     if (isOver) return 'expired';
     if (this.#around.isDead) return this.#status === 'idle' ? WORDS.idle : this.#status === 'failed' ? 'had failed' : `was ${this.#status}`;
-    if (this.#status === 'connecting' && isReconnecting(connection)) return 'reconnecting…';
+    if (this.#status === 'connecting' && (this.#wasConnected || isReconnecting(connection))) return 'reconnecting…';
     return healthError(this.#app) ? 'connected, no answer' : WORDS[this.#status];
   }
 
@@ -131,7 +136,7 @@ export class EntryView {
     setText(this.target, `${protocol.label} · ${settings.target}`);
     setAttribute(this.target, 'title', settings.target);
     const isLive = settings.inForce && status !== 'failed';
-    const badges = accessBadges(settings, protocol, { isHere: this.#actions.isHere(app), inForce: isLive });
+    const badges = accessBadges(settings, protocol, { isHere: this.#around.isHere, inForce: isLive });
     const writing = writingText({ ...settings, inForce: isLive }, protocol);
     const key = [...badges.map(({ label }) => label), writing].join('|');
     if (this.badges.dataset.key === key) return;
@@ -181,6 +186,7 @@ export class EntryView {
     const { host_key: key, server } = connection;
     if (isHostKey(key)) return { label: 'Compare keys …', symbol: '', run: () => this.#actions.trust(key) };
     if (server && areCredentialsRefused(connection)) return { label: 'Start afresh …', kind: 'primary', symbol: '', run: () => this.#actions.resetServer(server, app) };
+    if (this.#status === 'failed' && lacksPlugin(connection)) return { label: 'Add the plugin', kind: 'primary', symbol: '', run: () => this.#actions.addPlugin(app) };
     if (this.#status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: () => (Number.isFinite(connection.next_retry_ms) ? this.#actions.retry(app) : this.#actions.connect(app)) };
     return { label: 'Connect', kind: 'primary', symbol: 'plug', run: () => this.#actions.connect(app) };
   }

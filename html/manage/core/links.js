@@ -11,6 +11,9 @@ const DECEPTIVE = /[\u0000-\u0020\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u
 /** A user name that a shell takes as it is, and that is no flag. */
 const PLAIN_USER = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
+/** A host that a shell takes as it is, and that is no flag: of schemes it does not know, a URL's may be anything. */
+const PLAIN_HOST = /^(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
+
 /** @typedef {{text: string, href: string|null, host: string, url: URL}} Link `href` is null where it must not become a link */
 
 /**
@@ -38,6 +41,7 @@ export function addressText({ url, href }, app) {
   const { host, hostname, port, pathname, search, protocol } = url;
   if (href) return `${protocol === 'https:' ? 'https://' : ''}${host}${pathname === '/' && search === '' ? '' : pathname + search}`;
   const kind = app.connection?.exposed?.protocol ?? app.protocol;
+  if (!PLAIN_HOST.test(hostname)) return host;
   if (kind === 'ssh') return `ssh ${port && port !== '22' ? `-p ${port} ` : ''}${PLAIN_USER.test(app.username ?? '') ? `${app.username}@` : ''}${bare(hostname)}`;
   if (kind === 'telnet') return `telnet ${bare(hostname)} ${port}`;
   return host;

@@ -55,7 +55,9 @@ export function groupsOf(apps) {
   const groups = new Map();
   for (const app of apps) {
     const name = String(app.group ?? '').trim();
-    groups.set(name, [...groups.get(name) ?? [], app]);
+    const group = groups.get(name);
+    if (group) group.push(app);
+    else groups.set(name, [app]);
   }
   const named = [...groups.keys()].filter((name) => name !== '').sort(names.compare);
   return [...named, ...groups.has('') ? [''] : []].map((name) => ({ name, apps: groups.get(name) ?? [] }));

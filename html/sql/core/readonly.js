@@ -3,7 +3,7 @@
 import { Lexer } from './lexer.js';
 
 /** The first words that the server's gate takes. INSERT, UPDATE, DELETE, DROP, ALTER, CREATE, TRUNCATE, RENAME, REPLACE, GRANT and REVOKE are not among them. */
-const QUERY = /^(?:SELECT|WITH|VALUES|TABLE|SHOW|DESC|DESCRIBE|EXPLAIN|USE|HELP)$/i;
+const QUERY = /^(?:SELECT|WITH|VALUES|TABLE|SHOW|DESC|DESCRIBE|EXPLAIN|ANALYZE|USE|HELP)$/i;
 /** Characters of a statement that a refusal names at most: what is not closed runs to the end. */
 const MAX_NAME = 40;
 

@@ -79,10 +79,16 @@ impl Command {
             .iter()
             .map(|command| command.last_word())
             .collect();
-        let named = match words.as_slice() {
-            [] => self.operands.to_owned(),
-            [first, second, third, _, ..] => format!("{first}|{second}|{third}|…"),
-            few => few.join("|"),
+        let fits = |named: &str| text.chars().count() + 3 + named.chars().count() <= COLUMN;
+        let shortened = |count: usize| Some(words.get(..count)?.join("|") + "|…");
+        let named = match words.join("|") {
+            all if all.is_empty() => self.operands.to_owned(),
+            all if fits(&all) => all,
+            all => [3, 2, 1]
+                .into_iter()
+                .filter_map(shortened)
+                .find(|named| fits(named))
+                .unwrap_or(all),
         };
         if !named.is_empty() {
             text.push(' ');

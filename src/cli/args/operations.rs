@@ -29,7 +29,7 @@ pub(crate) const LOGS: Command = Command {
     operands: "[NAME]",
     operand_count: 0..=1,
     operand_kinds: &[Kind::Application],
-    brief: "who was here: requests and statements of applications",
+    brief: "who was at an application, and what was asked",
     about: "Prints the last requests to an application, or the statements at a database; without a name, of all.",
     flags: &[FOLLOW, JSON],
     environment: &[env::HOME],

@@ -314,11 +314,14 @@ pub(crate) mod tunnel {
     pub(crate) const AUTHFILE: Flag = Flag::valued("authfile", "FILE",
         "users and what each may forward, as JSON: {\"user:pass\": [\"^R:0.0.0.0:7000$\"]}").kind(Kind::File);
 
+    pub(crate) const ANYBODY: Flag = Flag::switch("anybody",
+        "serve without users off loopback too: whoever reaches it can listen on any port of this machine");
+
     pub(crate) const CLIENT: Command = Command {
         name: "tunnel-client",
         operands: "URL REMOTE…",
         operand_count: 2..=MAX_REMOTES + 1,
-        brief: "a tunnel alone, as 'chisel client' has it",
+        brief: "a tunnel alone, in chisel's protocol",
         environment: &[env::HOME, env::AUTH, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
         about: "Keeps a tunnel to a chisel-v3 server, for reverse TCP remotes.",
         flags: &[AUTH, FINGERPRINT, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, HEADER, PROXY, VERBOSE],
@@ -329,12 +332,13 @@ on the local side, and visitors come out at the remote side, reached from here."
     };
     pub(crate) const SERVER: Command = Command {
         name: "tunnel-server",
-        brief: "a tunnel server alone, as 'chisel server --reverse' has it",
+        brief: "a tunnel server alone, in chisel's protocol",
         environment: &[env::HOME, env::AUTH],
         about: "Serves chisel-v3 clients, for reverse TCP remotes.",
-        flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, VERBOSE],
+        flags: &[LISTEN, SERVER_AUTH, AUTHFILE, KEEPALIVE, HOST, PORT, REVERSE, ANYBODY, VERBOSE],
         notes: "\
-Without users anybody may connect and listen on any port of this machine.
+Without users it serves loopback alone: anybody who reaches it could listen on
+any port of this machine.
 An expression is compared with R:HOST:PORT; an empty one allows everything.",
         ..Command::EMPTY
     };

@@ -12,6 +12,7 @@ pub(super) mod relay;
 pub(super) mod server;
 pub(super) mod service;
 pub(super) mod share;
+mod sharing;
 pub(super) mod start;
 pub(super) mod status;
 pub(super) mod tunnel_client;

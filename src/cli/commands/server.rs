@@ -54,13 +54,11 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(servers)));
     }
-    if servers.is_empty() {
-        return print("No servers are known. 'postern server add URL' adds one.\n");
-    }
     let rows: Vec<[String; 6]> = servers.iter().map(row).collect();
     print_table(
         ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
         &rows,
+        "No servers are known. 'postern server add URL' adds one.",
     )
 }
 

@@ -60,11 +60,12 @@ fn tell(manager: Option<&Manager>, servers: &[Value], apps: &[Value]) -> Result<
         print(&format!("Manager: {url} (process {pid})\n"))?;
         print(&servers.iter().map(server_line).collect::<String>())?;
     }
-    if apps.is_empty() {
-        return print("No applications are there. 'postern app add http 3000' adds one.\n");
-    }
     let rows: Vec<[String; 5]> = apps.iter().map(row).collect();
-    print_table(["NAME", "STATUS", "SHARED", "UNTIL", "AT"], &rows)?;
+    print_table(
+        ["NAME", "STATUS", "SHARED", "UNTIL", "AT"],
+        &rows,
+        app::NO_APPS,
+    )?;
     print(&apps.iter().filter_map(remark).collect::<String>())
 }
 

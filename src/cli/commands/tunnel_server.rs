@@ -1,14 +1,16 @@
 //! `postern tunnel-server`: a tunnel server for operators and tests, in place of `chisel server --reverse`.
 
 use std::io::Read;
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
 use super::tunnel_client::keepalive;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::tunnel::{AUTHFILE, HOST, LISTEN, PORT, SERVER, SERVER_AUTH, VERBOSE};
+use crate::cli::args::table::tunnel::{
+    ANYBODY, AUTHFILE, HOST, LISTEN, PORT, SERVER, SERVER_AUTH, VERBOSE,
+};
 use crate::cli::args::values::environment;
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::signals::SignalWatch;
@@ -38,9 +40,9 @@ fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
     logging::start_informing(parsed.has(&VERBOSE));
     let watch = SignalWatch::start()?;
     let keys = host_keys()?;
-    let listener = TcpListener::bind(&listen).map_err(|error| {
-        Failure::operation(format!("cannot listen on {}: {error}", quoted(&listen)))
-    })?;
+    let listener = bind(&listen)?;
+    let open = users.is_empty();
+    refuse_open(parsed, &listener, open)?;
     let shown: Vec<String> = keys
         .iter()
         .map(|key| {
@@ -48,7 +50,6 @@ fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
             format!("Fingerprint: {} ({})\n", key.fingerprint(), key.kind())
         })
         .collect();
-    let open = users.is_empty();
     let mut settings = Settings::new(listener, keys);
     settings.policy = Box::new(users);
     settings.keepalive = keepalive;
@@ -62,6 +63,32 @@ fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
     let ended = serve::until_signal(&announcement, &stopped, || ());
     server.stop();
     ended
+}
+
+/// On the first address of a name.
+fn bind(listen: &str) -> Result<TcpListener, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::operation(format!("cannot listen on {}: {error}", quoted(listen)))
+    };
+    let mut addresses = listen.to_socket_addrs().map_err(failed)?;
+    let address = addresses.next();
+    let address = address.ok_or_else(|| failed(std::io::ErrorKind::AddrNotAvailable.into()))?;
+    serve::listen(address, |kind| {
+        let is_used = kind == std::io::ErrorKind::AddrInUse;
+        is_used.then(|| "end that program, or name another port with --listen".to_owned())
+    })
+}
+
+/// Who reached it could listen on any port of this machine.
+fn refuse_open(parsed: &Parsed, listener: &TcpListener, is_open: bool) -> Result<(), Failure> {
+    let address = listener.local_addr();
+    let is_private = address.is_ok_and(|address| address.ip().to_canonical().is_loopback());
+    if !is_open || is_private || parsed.has(&ANYBODY) {
+        return Ok(());
+    }
+    Err(SERVER
+        .usage("without users anybody who reaches it could listen on any port of this machine")
+        .hint("give --auth USER:PASS or --authfile FILE, or --listen 127.0.0.1:8080; --anybody accepts it"))
 }
 
 fn listen(parsed: &Parsed) -> Result<String, Failure> {

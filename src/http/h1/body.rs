@@ -98,17 +98,50 @@ impl Body {
         })
     }
 
-    /// How much of `input` belongs to the body and its framing.
-    pub fn follow(&mut self, input: &[u8]) -> Result<usize, Refusal> {
-        let mut at = 0;
-        while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty()) {
-            let step = self.step(rest)?;
-            at += step.consumed;
-            if step.consumed == 0 || self.is_done() {
-                break;
+    /// How much of `input` belongs to the body and its framing, and whether chunk extensions or trailers are a part of it.
+    pub fn follow(&mut self, input: &[u8]) -> Result<(usize, bool), Refusal> {
+        let (mut at, mut has_extras) = (0, false);
+        while let Some(&byte) = input.get(at).filter(|_| !self.is_done()) {
+            if let Some(data) = self.data(input.len() - at) {
+                at += data;
+            } else {
+                has_extras |= self.framing_byte_is_extra(byte)?;
+                at += 1;
             }
         }
-        Ok(at)
+        Ok((at, has_extras))
+    }
+
+    /// Takes all of `input`, and adds it to `out` without chunk extensions and trailers: two readers could read those
+    /// differently, and a trailer could set what no header line may.
+    pub fn copy_plain(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let mut at = 0;
+        while let Some(&byte) = input.get(at) {
+            if let Some(data) = self.data(input.len() - at) {
+                let data = input.get(at..at + data);
+                let data = data.expect("no more is data than there is");
+                out.extend_from_slice(data);
+                at += data.len();
+            } else {
+                if !self.framing_byte_is_extra(byte)? {
+                    out.push(byte);
+                }
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves on by one byte of framing; true for one of an extension or a trailer.
+    fn framing_byte_is_extra(&mut self, byte: u8) -> Result<bool, Refusal> {
+        let before = self.state;
+        self.state = self.framing_byte(byte)?;
+        let is_extra = |state| {
+            let mut extras = matches!(state, BodyState::Extension { .. });
+            extras |= matches!(state, BodyState::Line { .. } | BodyState::LineLf { .. });
+            extras
+        };
+        Ok(is_extra(self.state) || matches!(before, BodyState::LineLf { .. }))
     }
 
     /// How many of `available` bytes are data; `None` where framing is expected.
@@ -240,6 +273,26 @@ mod tests {
     fn trailers_are_bounded() {
         let long = format!("0\r\n{}\r\n\r\n", "x: y\r\n".repeat(2000));
         assert!(decode(long.as_bytes(), 4096).is_err());
+    }
+
+    #[test]
+    fn extensions_and_trailers_are_seen_and_left_out_however_they_are_split() {
+        let input =
+            b"5;a=b\r\nhello\r\n00A\r\n0123456789\r\n0;x\r\nX: y\r\nSet-Cookie: z\r\n\r\nGET";
+        let plain = b"5\r\nhello\r\n00A\r\n0123456789\r\n0\r\n\r\n";
+        for split in 1..input.len() {
+            let (mut seen, mut body) = (Body::new(Framing::Chunked), Body::new(Framing::Chunked));
+            let (mut out, mut has_extras) = (Vec::new(), false);
+            for piece in input.chunks(split) {
+                let (taken, extras) = seen.follow(piece).unwrap();
+                has_extras |= extras;
+                body.copy_plain(&piece[..taken], &mut out).unwrap();
+            }
+            assert!(seen.is_done() && has_extras);
+            assert_eq!(out, plain, "{split}");
+        }
+        let mut body = Body::new(Framing::Chunked);
+        assert_eq!(body.follow(&plain[..]), Ok((plain.len(), false)));
     }
 
     #[test]

@@ -266,17 +266,18 @@ fn request_framing(headers: &Headers, version: Version) -> Result<Framing, Refus
     }
 }
 
-/// Digits only; what does not fit is as large as can be.
+/// Digits only, and no more than a signed reader takes: 2^63-1.
 fn decimal(digits: &[u8]) -> Result<u64, Refusal> {
-    if digits.is_empty() {
-        return Err(Refusal::malformed("malformed Content-Length"));
+    let malformed = || Refusal::malformed("malformed Content-Length");
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(malformed());
     }
-    digits.iter().try_fold(0u64, |value, &digit| match digit {
-        b'0'..=b'9' => Ok(value
-            .saturating_mul(10)
-            .saturating_add(u64::from(digit - b'0'))),
-        _ => Err(Refusal::malformed("malformed Content-Length")),
-    })
+    let most = u64::try_from(i64::MAX).expect("it is positive");
+    let value = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| digits.parse().ok());
+    let value = value.filter(|value| *value <= most);
+    value.ok_or_else(|| Refusal::new(413, "the Content-Length is out of range"))
 }
 
 fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {

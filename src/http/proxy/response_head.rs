@@ -263,7 +263,12 @@ fn begins_http(input: &[u8]) -> bool {
 fn step_body(body: &mut Body, mode: &mut BodyMode, input: &[u8]) -> Result<Piece, NotHttp> {
     let broken = |_| NotHttp("its chunks are malformed");
     if *mode == BodyMode::AsIs {
-        let consumed = body.follow(input).map_err(broken)?;
+        let mut ahead = body.clone();
+        let (consumed, has_extras) = ahead.follow(input).map_err(broken)?;
+        if has_extras {
+            return plain(body, input, consumed);
+        }
+        *body = ahead;
         return Ok(Piece {
             consumed,
             before: Vec::new(),
@@ -283,6 +288,21 @@ fn step_body(body: &mut Body, mode: &mut BodyMode, input: &[u8]) -> Result<Piece
         consumed: step.consumed,
         before,
         body: step.data,
+    })
+}
+
+/// A piece without the chunk extensions and trailers that it holds.
+fn plain(body: &mut Body, input: &[u8], consumed: usize) -> Result<Piece, NotHttp> {
+    let input = input
+        .get(..consumed)
+        .expect("a step stays within its input");
+    let mut before = Vec::with_capacity(consumed);
+    let copied = body.copy_plain(input, &mut before);
+    copied.map_err(|_| NotHttp("its chunks are malformed"))?;
+    Ok(Piece {
+        consumed,
+        before,
+        body: consumed..consumed,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossbeam_channel::never;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, failed, id};
@@ -13,6 +14,7 @@ use crate::manager::apps::app_input::{AppInput, Invalid};
 use crate::manager::apps::app_store;
 use crate::manager::connection::{ConnectResult, ConnectionState};
 use crate::manager::quick_setup;
+use crate::manager::server_url::ServerUrl;
 
 /// Time for a deleted application's connection to end before the application is removed.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
@@ -126,20 +128,34 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
     Ok(removed)
 }
 
-/// An application that was connected once has a place at its server, and one that was given up on the way may have.
+/// An application that was connected once has a place at its server.
 fn give_back(core: &AppState, app: &AppConfig) {
-    if app.last_connected_at.is_none() && !app.temporary {
+    let Ok(url) = core.server_of(app) else {
+        return;
+    };
+    if app.temporary {
+        return give_back_at_once(core, app, url);
+    }
+    if app.last_connected_at.is_none() {
         return;
     }
-    if let (Ok(url), Ok(known)) = (core.server_of(app), core.credentials.with_connector_info()) {
+    if let Ok(known) = core.credentials.with_connector_info() {
         let known = known.into_iter().find(|(origin, _)| origin == url.origin());
         if let Some((_, known)) = known.filter(|(_, known)| known.accepted) {
-            let done = quick_setup::release(url, known, app.id.clone());
-            if app.temporary {
-                // Its process may end next. A server that does not answer keeps an application that nobody serves.
-                let _ = done.recv_timeout(RELEASE_WAIT);
-            }
+            // Nobody waits for it.
+            drop(quick_setup::release(url, known, app.id.clone()));
         }
+    }
+}
+
+/// A temporary one may have a place before its answer has come, and its process may end next. A server that does not
+/// answer keeps an application that nobody serves.
+fn give_back_at_once(core: &AppState, app: &AppConfig, url: ServerUrl) {
+    let remote = core.servers.of(url.origin());
+    let begun = remote.and_then(|remote| remote.begin_call(false, &never()));
+    if let Ok(begun) = begun {
+        let done = quick_setup::release(url, begun.credentials, app.id.clone());
+        let _ = done.recv_timeout(RELEASE_WAIT);
     }
 }
 

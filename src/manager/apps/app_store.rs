@@ -326,7 +326,7 @@ mod tests {
         assert!(changed.temporary && changed.name == "other");
         store.connected(id, None).unwrap();
         let reader = AppStore::new(DataDir::at(dir.path().join("home")));
-        assert_eq!(reader.list().unwrap(), [stored.clone()]);
+        assert_eq!(reader.list().unwrap(), std::slice::from_ref(&stored));
         assert!(store.find(id).unwrap().last_connected_at.is_some());
         store.remove(id).unwrap();
         assert_eq!(store.list().unwrap(), [stored]);

@@ -119,37 +119,30 @@ impl TargetProbe {
         let tls_name = naming
             .and_then(Naming::asked_tls_name)
             .unwrap_or(&self.host);
-        let answer = self.head(host, tls_name)?;
-        match &self.names {
-            Some(names) if names.naming.is_visitors() => self.judge(names, host, answer),
+        match (self.head(host, tls_name)?, &self.names) {
+            (None, Some(_)) => failing(format!("{own} refuses TLS under the name {tls_name}")),
+            (Some(answer), Some(names)) if names.naming.is_visitors() => {
+                self.judge(names, host, &answer)
+            }
             _ => Ok(()),
         }
     }
 
-    /// Whether visitors who ask by the site's name are well served with such an answer; none is one of TLS alone.
-    fn judge(&self, names: &SiteNames, host: &str, answer: Option<HeadAnswer>) -> Answer {
+    /// Whether visitors who ask by the site's name are well served with such an answer.
+    fn judge(&self, names: &SiteNames, host: &str, answer: &HeadAnswer) -> Answer {
         let own = self.name();
-        let failing = |error| {
-            let hint = Some(HINT);
-            Err(Failing { error, hint })
-        };
-        let status = answer.as_ref().and_then(|answer| answer.status);
-        let link = answer.as_ref().and_then(|answer| answer.location.as_ref());
-        if link.is_some_and(|link| names.naming.is_own(link)) || names.has_named_itself() {
+        let link = answer.location.as_ref();
+        if link.is_some_and(|link| names.naming.is_trap(link)) || names.has_named_itself() {
             let error = format!("{own} sends visitors on to its own address, where they are not");
             return failing(error);
         }
-        let is_refused = answer.is_none() || status.is_some_and(|s| REFUSES_NAME.contains(&s));
-        if !is_refused {
+        let Some(status) = answer.status.filter(|status| REFUSES_NAME.contains(status)) else {
             return Ok(());
-        }
+        };
         let by_own = self.head(&own, &self.host).ok().flatten();
-        match (by_own.and_then(|answer| answer.status), status) {
-            (Some(by_own @ ..400), Some(status)) => failing(format!(
+        match by_own.and_then(|answer| answer.status) {
+            Some(by_own @ ..400) => failing(format!(
                 "{own} answers {status} to visitors, who ask for {host}, and {by_own} to its own name"
-            )),
-            (Some(..400), None) => failing(format!(
-                "{own} refuses TLS to visitors, who ask for {host}, and not to its own name"
             )),
             _ => Ok(()),
         }
@@ -163,6 +156,12 @@ impl TargetProbe {
             _ => head(timed, host, &self.name()).map(Some),
         }
     }
+}
+
+/// It does not know the name that it is asked by.
+fn failing(error: String) -> Answer {
+    let hint = Some(HINT);
+    Err(Failing { error, hint })
 }
 
 /// A socket whose reads and writes all end at one time.
@@ -219,7 +218,7 @@ fn head_by_tls(
     head(rustls::Stream::new(&mut tls, &mut timed), host, name).map(Some)
 }
 
-/// An alert is an answer: it may be the name that it misses.
+/// An alert is an answer: it may be the name that it does not know.
 fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
     let of_tls = error.get_ref();
     match of_tls.and_then(|error| error.downcast_ref()) {

@@ -56,6 +56,13 @@ impl HeldResources {
         self.setup = Some(setup);
     }
 
+    /// The application's end is another now.
+    pub(super) fn ends_at(&self, expires: Option<&str>) {
+        if let Some(client) = &self.web_client {
+            client.ends_at(expires);
+        }
+    }
+
     /// Visitors of the application of this name, which was set up so, are let in as is decided.
     pub(super) fn admit(&mut self, enforcement: &Enforcement, name: &str, setup: &Setup) {
         let site_url = &setup.app.site_url;

@@ -45,11 +45,8 @@ impl ConnectionWork<'_> {
                 Ok(applied)
             }
             Err(Ended::Failed(error)) if !error.is_refusal => Ok(self.owe(&error, pauses.next())),
-            Err(ended) => {
-                // Nobody sees to what is wanted: it must not go on as it is.
-                self.record.turned_away();
-                Err(ended)
-            }
+            // Nobody sees to what is wanted: it must not go on as it is.
+            Err(ended) => Err(ended),
         }
     }
 
@@ -61,6 +58,9 @@ impl ConnectionWork<'_> {
         wanted: AppConfig,
     ) -> Result<(), Ended> {
         let admits_as_before = wanted.admits_as(&self.app);
+        if wanted.sharing.expires != self.app.sharing.expires {
+            held.ends_at(wanted.sharing.expires.as_deref());
+        }
         self.app = wanted;
         self.record.ends_at(self.app.sharing.expires.as_deref());
         if !admits_as_before {

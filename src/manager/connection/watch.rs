@@ -158,10 +158,12 @@ impl HealthWatch {
         };
         self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
         let error = answer.as_ref().err().cloned();
+        let has_failed = record.health() == HealthState::Failing;
         if record.answered(answer) {
             match error {
                 Some(failing) => log::warn!("application '{}': {}", self.name, failing.error),
-                None => log::info!("application '{}': it answers", self.name),
+                None if has_failed => log::info!("application '{}': it answers again", self.name),
+                None => {}
             }
         }
     }

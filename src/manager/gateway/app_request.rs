@@ -14,7 +14,12 @@ pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
     }
     let sent = head.headers.all("host").next();
     let host = naming.host.as_deref().map(str::as_bytes).or(sent);
-    write_line(&mut out, "Host", host.unwrap_or_default());
+    // HTTP/1.0 knows no Host; HTTP/1.1, which is spoken from here on, asks for one.
+    write_line(
+        &mut out,
+        "Host",
+        host.unwrap_or(naming.own_host().as_bytes()),
+    );
     for (name, value) in end_to_end(&head.headers) {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
         if is("host") {
@@ -36,6 +41,16 @@ pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_without_a_host_is_given_the_applications() {
+        let sent = Head::parse(b"GET / HTTP/1.0\r\n\r\n", 100).unwrap();
+        let naming = Naming::new("visitor", ("10.0.0.5", 3000), false, "");
+        assert_eq!(
+            head(&sent, &naming),
+            b"GET / HTTP/1.1\r\nHost: 10.0.0.5:3000\r\n\r\n"
+        );
+    }
 
     #[test]
     fn the_application_is_asked_by_its_name_and_told_what_the_server_says() {

@@ -24,8 +24,8 @@ use crate::http::socket::would_block;
 use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
 use crate::relay::gateway::{
-    FORWARDED_FOR, Message, Served, asks_for_websocket, is_repeatable, message, path,
-    target_is_down,
+    FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message, not_http,
+    path, target_is_down, unanswered,
 };
 use crate::tunnel::target::Serve;
 
@@ -79,9 +79,13 @@ impl<'g> StreamConnection<'g> {
                 Ok(None) => return,
                 Err(refusal) => return self.refuse(refusal),
             };
+            if head.headers.only("host").is_err() {
+                return self.refuse(Refusal::new(400, "more than one Host"));
+            }
             let (began, time) = (Instant::now(), SystemTime::now());
             let source = self.source(&head);
             self.is_present(source);
+            self.gateway.visits.asks(time);
             let served = self.request(&head);
             self.note(&head, source, (time, began.elapsed()), &served);
             match served.after {
@@ -123,11 +127,7 @@ impl<'g> StreamConnection<'g> {
     }
 
     fn request(&mut self, head: &Head) -> Served {
-        let Ok(host) = head.headers.only("host") else {
-            let why = "It has several Host lines.";
-            return self.say(head, &message(400, "A malformed request", why, ""));
-        };
-        let host = host.unwrap_or_default();
+        let host = head.headers.all("host").next().unwrap_or_default();
         let door = &self.gateway.door;
         if let Some(served) = door.turn_away(head, host, &mut self.client) {
             return served;
@@ -229,7 +229,7 @@ impl<'g> StreamConnection<'g> {
             }
             Outcome::NotHttp(why) => {
                 self.gateway.note_missed();
-                text = format!("Its answer is not valid HTTP: {why}.");
+                text = not_http(why);
                 target_is_down(&text)
             }
             Outcome::TooSlow => message(
@@ -267,22 +267,6 @@ impl<'g> StreamConnection<'g> {
         if self.client.write_all(&bytes).is_ok() {
             self.client.finish();
         }
-    }
-}
-
-/// What is said where nobody is at the target.
-const REFUSED: &str = "It refused the connection, or closed it without an answer.";
-
-fn unanswered(error: Option<&io::Error>) -> String {
-    let of_tls = error.and_then(io::Error::get_ref);
-    match (error, of_tls.and_then(|error| error.downcast_ref())) {
-        (_, Some(rustls::Error::InvalidMessage(_))) => {
-            "It does not speak TLS: share it as http.".to_owned()
-        }
-        (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
-            format!("The connection to it failed: {error}.")
-        }
-        _ => REFUSED.to_owned(),
     }
 }
 

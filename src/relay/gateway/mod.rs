@@ -57,7 +57,7 @@ pub(crate) use forwarded::{FORWARDED_FOR, ForwardDefaults, Origin};
 pub(crate) use gateway_state::GatewayState;
 pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
-pub(crate) use replies::{answer, message, target_is_down};
+pub(crate) use replies::{REFUSED, answer, message, not_http, target_is_down, unanswered};
 pub(crate) use request_head::{asks_for_websocket, end as end_head, is_repeatable};
 pub(crate) use site_request::{Served, SiteRequest, path};
 pub(crate) use site_rules::is_order_to_proxy;

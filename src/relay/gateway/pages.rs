@@ -136,15 +136,19 @@ fn is_script(head: &Head) -> bool {
         || head.headers.lists("upgrade", "websocket")
 }
 
-/// With a capital and a full stop, which what other layers say has not.
+/// What other layers say begins without a capital and ends without a full stop.
 fn sentence(text: &str) -> String {
-    let mut rest = text.chars();
-    let first = rest.next().into_iter().flat_map(char::to_uppercase);
-    let mut sentence: String = first.chain(rest).collect();
-    if !sentence.ends_with(['.', '!', '?']) {
-        sentence.push('.');
-    }
-    sentence
+    let before = if text.starts_with(char::is_lowercase) {
+        "What happened: "
+    } else {
+        ""
+    };
+    let after = if text.ends_with(['.', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{before}{text}{after}")
 }
 
 /// An embedded file; one that is missing leaves its place empty.
@@ -201,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_other_layers_say_is_a_sentence_on_the_page() {
-        assert_eq!(sentence("it refused"), "It refused.");
+        assert_eq!(sentence("it refused"), "What happened: it refused.");
         assert_eq!(sentence("Gone."), "Gone.");
     }
 

@@ -1,5 +1,7 @@
 //! What the gateway itself says to a request for a site.
 
+use std::io;
+
 use super::gateway_state::GatewayState;
 use super::pages::Message;
 use super::permits::Full;
@@ -109,4 +111,29 @@ pub(crate) fn target_is_down(why: &str) -> Message<'_> {
         why,
         "Try again later. If it is yours: the tunnel is up, so start what it leads to, then reload.",
     )
+}
+
+/// What is said where nobody is at the target, or it says nothing.
+pub(crate) const REFUSED: &str = "It refused the connection, or closed it without an answer.";
+
+/// The same, by what broke the connection off.
+pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
+    let of_tls = error.and_then(io::Error::get_ref);
+    match (error, of_tls.and_then(|error| error.downcast_ref())) {
+        (_, Some(rustls::Error::InvalidMessage(_))) => {
+            "It does not speak TLS: share it as http.".to_owned()
+        }
+        (_, Some(rustls::Error::AlertReceived(_))) => {
+            "It refuses TLS under the name that it is asked by.".to_owned()
+        }
+        (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
+            format!("The connection to it failed: {error}.")
+        }
+        _ => REFUSED.to_owned(),
+    }
+}
+
+/// What is said of an answer that is none as HTTP has it.
+pub(crate) fn not_http(why: &str) -> String {
+    format!("Its answer is not valid HTTP: {why}.")
 }

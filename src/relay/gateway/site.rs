@@ -102,12 +102,15 @@ pub enum Down {
     Target(String),
 }
 
+/// What is said where the other end refuses a stream.
+const REFUSED_STREAM: &str = "The other end of its tunnel refused the stream.";
+
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
 pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
     let holder = holder.into();
     Box::new(move || match opener.open(&holder, port) {
         Ok(stream) => Ok(Box::new(stream)),
-        Err(error @ OpenError::Refused) => Err(Down::Target(error.to_string())),
+        Err(OpenError::Refused) => Err(Down::Target(REFUSED_STREAM.to_owned())),
         Err(_) => Err(Down::Tunnel),
     })
 }

@@ -15,7 +15,8 @@ use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{
-    answer, has_changed, has_ended, message, not_for_you, target_is_down, too_busy, tunnel_is_down,
+    answer, has_changed, has_ended, message, not_for_you, not_http, target_is_down, too_busy,
+    tunnel_is_down, unanswered,
 };
 use super::request_head::{self, asks_for_websocket, is_repeatable};
 use super::site::{Down, PresentVisitor, Site};
@@ -397,18 +398,15 @@ impl<'g> VisitorConnection<'g> {
     ) -> Served {
         let text;
         let told = match &outcome {
-            Outcome::Unanswered(error) => match error.as_ref().map(|error| (error.kind(), error)) {
-                None | Some((ErrorKind::ConnectionReset, _)) => {
-                    target_is_down("it refused the connection, or closed it without an answer")
-                }
-                Some((ErrorKind::ConnectionAborted, _)) => tunnel_is_down(),
-                Some((_, error)) => {
-                    text = format!("the connection to it failed: {error}");
-                    target_is_down(&text)
-                }
-            },
+            Outcome::Unanswered(Some(error)) if error.kind() == ErrorKind::ConnectionAborted => {
+                tunnel_is_down()
+            }
+            Outcome::Unanswered(error) => {
+                text = unanswered(error.as_ref());
+                target_is_down(&text)
+            }
             Outcome::NotHttp(why) => {
-                text = format!("its answer is not valid HTTP: {why}");
+                text = not_http(why);
                 target_is_down(&text)
             }
             Outcome::TooSlow => message(

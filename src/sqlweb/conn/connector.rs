@@ -37,6 +37,8 @@ pub(crate) struct Connector {
     /// Whether the account was let in as one of `sha256_password`.
     pub(super) by_sha256: AtomicBool,
     in_use: Permits,
+    /// Who signs in: a guest's account is renamed when it is extended.
+    user: Mutex<Arc<str>>,
     /// Gets a message when a connection could not be made.
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
@@ -59,16 +61,33 @@ impl Connector {
             } else {
                 MAX_PACKET
             },
-            options,
             offers_tls: AtomicU8::default(),
             by_sha256: AtomicBool::new(false),
             in_use: Permits::default(),
+            user: Mutex::new(options.user.as_str().into()),
             missed: crossbeam_channel::bounded(1),
             question: IdentityQuery::default(),
             servers: KnownServers::default(),
             controls: Mutex::default(),
             abandoned: AbandonedConns::default(),
+            options,
         }
+    }
+
+    /// Who signs in.
+    pub(crate) fn user(&self) -> Arc<str> {
+        self.user.lock().clone()
+    }
+
+    /// The account is called so now. Connections that were made before are of no more use.
+    pub(crate) fn is_renamed(&self, user: &str) {
+        *self.user.lock() = user.into();
+    }
+
+    /// Tells that the database lets nobody in.
+    pub(crate) fn miss(&self) {
+        // One message is enough.
+        let _ = self.missed.0.try_send(());
     }
 
     /// Gets a message, as far as there is room, when a connection could not be made.
@@ -79,10 +98,7 @@ impl Connector {
     /// A new counted connection, of whose server only the identity is known.
     pub(super) fn counted(self: &Arc<Self>) -> Result<DbConn, DbError> {
         let conn = self.connect_with(Some(self.permit()?), HANDSHAKE_TIMEOUT);
-        let mut conn = conn.inspect_err(|_| {
-            // One message is enough.
-            let _ = self.missed.0.try_send(());
-        })?;
+        let mut conn = conn.inspect_err(|_| self.miss())?;
         conn.socket.set_read_timeout(Some(READ_TIMEOUT));
         self.question.ask(&mut conn)?;
         Ok(conn)
@@ -140,14 +156,14 @@ impl Connector {
         timeout: Duration,
     ) -> Result<DbConn, DbError> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
-        let this = self.clone();
+        let (this, user) = (self.clone(), self.user());
         let signing_in = move || {
             let signed_in = catch_panic(|| this.sign_in()).map_err(|error| match error {
                 DbError::Lost(why) => this.unreachable(&why),
                 DbError::Statement(error) => DbError::Denied(error),
                 other => other,
             });
-            let made = signed_in.and_then(|signed_in| this.with_socket(signed_in, permit));
+            let made = signed_in.and_then(|signed_in| this.with_socket(signed_in, user, permit));
             let _ = sender.send(made);
         };
         std::thread::Builder::new()
@@ -169,6 +185,7 @@ impl Connector {
     fn with_socket(
         &self,
         (driver, has_tls): (Conn, bool),
+        user: Arc<str>,
         permit: Option<Permit>,
     ) -> Result<DbConn, DbError> {
         let socket = SocketHandle::of(&driver);
@@ -177,6 +194,7 @@ impl Connector {
         }
         Ok(DbConn {
             socket,
+            user,
             id: driver.connection_id().into(),
             driver,
             moved: false,

@@ -23,6 +23,8 @@ pub(crate) struct DbConn {
     pub(crate) moved: bool,
     /// The connection's socket, for what the driver does not offer.
     pub(crate) socket: SocketHandle,
+    /// Who has signed in.
+    pub(super) user: Arc<str>,
     /// The server's number of this connection, as `KILL QUERY` takes it.
     pub(crate) id: u64,
     /// Which server it is on; `None` where that cannot be known, nor whether `id` means anything there.

@@ -180,7 +180,7 @@ impl Connector {
     fn opts(&self, address: Option<SocketAddr>, with_tls: bool) -> OptsBuilder {
         let refuse_files = LocalInfileHandler::new(|_, _| Err(std::io::Error::other(LOCAL_FILE)));
         let builder = OptsBuilder::new()
-            .user(Some(&self.options.user))
+            .user(Some(self.user().as_ref()))
             .pass(Some(self.options.password.as_str()))
             .db_name(self.options.database.as_deref())
             .prefer_socket(false)

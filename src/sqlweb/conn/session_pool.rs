@@ -244,12 +244,20 @@ impl SessionPool {
             };
             wanted.running.hold(&idle.conn.socket);
             // In read-only mode it was made as new when it came back.
-            if idle.is_alive() && (self.stateless || self.renew(&mut idle.conn).is_ok()) {
+            if self.is_current(&idle.conn)
+                && idle.is_alive()
+                && (self.stateless || self.renew(&mut idle.conn).is_ok())
+            {
                 lease.take(idle.conn, wanted);
                 lease.conn().of_visitor = permit.take();
                 return Ok(lease);
             }
         }
+    }
+
+    /// Whether it is of the account as that is called now.
+    fn is_current(&self, conn: &DbConn) -> bool {
+        conn.user == self.connector.user()
     }
 
     /// One more connection of the visitor's; at the cap an idle one of their own, with nothing at stake, gives way.
@@ -332,7 +340,7 @@ impl SessionPool {
             SessionTurn::Idle(mut idle) => {
                 lease.database = idle.database.take();
                 wanted.running.hold(&idle.conn.socket);
-                if idle.is_alive() {
+                if self.is_current(&idle.conn) && idle.is_alive() {
                     lease.take(idle.conn, wanted);
                     return Ok(lease);
                 }

@@ -41,6 +41,7 @@ impl Walk<'_> {
             "DESC" | "DESCRIBE" | "EXPLAIN" if bare => self.explain(),
             "USE" if bare => self.use_database(),
             "HELP" if bare => self.help(),
+            "ANALYZE" if bare && self.dialect.mariadb => self.analyze("ANALYZE"),
             _ => Err(self.not_a_reader(first, &word)),
         }
     }
@@ -136,6 +137,9 @@ impl Walk<'_> {
             self.query(StatementKind::Describe)?;
             return Ok(StatementKind::Describe);
         }
+        if !self.dialect.mariadb && self.take("ANALYZE")? {
+            return self.analyze("EXPLAIN ANALYZE");
+        }
         let mut format = None;
         while self.explain_option(&mut format)? {}
         if self.take("FOR")? {
@@ -150,15 +154,36 @@ impl Walk<'_> {
         match word.as_str() {
             "SELECT" | "VALUES" | "TABLE" => self.query(StatementKind::Explain),
             "WITH" => self.with(StatementKind::Explain),
-            "ANALYZE" => Err(refusal(
-                "EXPLAIN ANALYZE",
-                "it runs the statement; EXPLAIN without it shows the plan",
-                first.start,
-            )),
+            "ANALYZE" => {
+                let reason = if self.dialect.mariadb {
+                    "MariaDB has it as ANALYZE SELECT, without EXPLAIN"
+                } else {
+                    "only EXPLAIN may stand before ANALYZE"
+                };
+                Err(refusal("EXPLAIN ANALYZE", reason, first.start))
+            }
             _ => {
                 let what = format!("EXPLAIN {}", excerpt(&word));
                 let reason = "only SELECT, WITH, VALUES and TABLE may be explained";
                 Err(refusal(&what, reason, first.start))
+            }
+        }
+    }
+
+    /// Behind `EXPLAIN ANALYZE` (MySQL) or `ANALYZE` (MariaDB): a `SELECT` that runs for the figures of its plan, and is
+    /// judged as one that runs for its rows.
+    fn analyze(&mut self, statement: &str) -> Result<StatementKind, Refusal> {
+        self.explain_option(&mut None)?;
+        let first = self.first_word()?;
+        let word = self.lexer.text(first).to_ascii_uppercase();
+        self.pass(first);
+        match word.as_str() {
+            "SELECT" => self.query(StatementKind::Analyze),
+            "WITH" => self.with(StatementKind::Analyze),
+            _ => {
+                let reason =
+                    "it runs what it analyses, or keeps what it finds: only SELECT may follow";
+                Err(refusal(statement, reason, first.start))
             }
         }
     }

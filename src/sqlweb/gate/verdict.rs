@@ -60,6 +60,8 @@ pub enum StatementKind {
     Describe,
     /// `EXPLAIN SELECT …`, `EXPLAIN FOR CONNECTION n`.
     Explain,
+    /// `EXPLAIN ANALYZE SELECT …` (MySQL), `ANALYZE SELECT …` (MariaDB): it runs the query.
+    Analyze,
     /// `USE db`, with the database's name, unquoted.
     Use(String),
     /// `HELP 'topic'`.
@@ -77,6 +79,7 @@ impl StatementKind {
             Self::Show => "SHOW",
             Self::Describe => "DESCRIBE",
             Self::Explain => "EXPLAIN",
+            Self::Analyze => "ANALYZE",
             Self::Use(_) => "USE",
             Self::Help => "HELP",
         }

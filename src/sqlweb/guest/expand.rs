@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mysql::Conn;
 
-use super::NoGuest;
+use super::error::NoGuest;
 use crate::plugin::Grant;
 use crate::sqlweb::catalogue::{literal, text};
 use crate::sqlweb::conn::rows;

@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use mysql::Conn;
 use zeroize::Zeroizing;
 
 use super::account::{self, Account};
+use super::error::NoGuest;
 use super::expand::{Readable, expand};
 use super::records::{self, Records};
 use super::sweep::{self, forget};
-use super::{NoGuest, proof, statements};
+use super::{proof, statements};
 use crate::plugin;
 use crate::sqlweb::conn::{Connector, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::Options;
 use crate::store::DataDir;
+use crate::store::expiry::{Clocks, Expiry};
+use crate::sync::Mutex;
 
 /// Longest wait for each answer while the account is made.
 const TIME_TO_MAKE: Duration = Duration::from_secs(20);
@@ -32,12 +35,11 @@ const NOT_VALID_PASSWORD: u16 = 1819;
 
 /// An account that is in use.
 pub(crate) struct Guest {
-    account: Account,
+    /// The account; while it is renamed, under both names.
+    accounts: Mutex<Vec<Account>>,
     owner: Arc<Connector>,
     home: DataDir,
-    expires: SystemTime,
-    /// The same by the monotonic clock: whichever comes first.
-    until: Instant,
+    expiry: Mutex<Expiry>,
     has_ended: AtomicBool,
 }
 
@@ -78,7 +80,11 @@ pub(crate) fn begin(
     making.sweep(&mut conn.driver)?;
     let (account, password, readable) = making.make(&mut conn.driver)?;
     let guest = Guest::new(account, owner, home, wanted.expires);
-    let options = options.as_guest(&guest.account.name, password, database(options, &readable));
+    let options = options.as_guest(
+        &guest.account().name,
+        password,
+        database(options, &readable),
+    );
     match prove(&guest, options, &readable) {
         Ok(options) => Ok((guest, options)),
         Err(failure) => {
@@ -107,7 +113,7 @@ fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options
     })?;
     let version = proof::first(&mut conn.driver, "SELECT VERSION()")?.unwrap_or_default();
     let is_mariadb = dialect_of(&version).mariadb;
-    let more = proof::more_than_listed(&mut conn.driver, &guest.account, readable, is_mariadb)?;
+    let more = proof::more_than_listed(&mut conn.driver, &guest.account(), readable, is_mariadb)?;
     drop((conn, connector));
     match more {
         Some(more) => Err(sees_more(&more).into()),
@@ -267,22 +273,18 @@ fn stays(account: &Account) -> String {
 
 impl Guest {
     fn new(account: Account, owner: &Arc<Connector>, home: &DataDir, expires: SystemTime) -> Self {
-        let left = expires.duration_since(SystemTime::now());
         Self {
-            account,
+            accounts: Mutex::new(vec![account]),
             owner: owner.clone(),
             home: home.clone(),
-            expires,
-            until: Instant::now() + left.unwrap_or_default(),
+            expiry: Mutex::new(Expiry::at(expires, Clocks::now())),
             has_ended: AtomicBool::new(false),
         }
     }
 
     /// Whether its time is over.
     pub(crate) fn is_over(&self) -> bool {
-        self.has_ended.load(Ordering::SeqCst)
-            || SystemTime::now() >= self.expires
-            || Instant::now() >= self.until
+        self.has_ended.load(Ordering::SeqCst) || self.expiry.lock().is_over(Clocks::now())
     }
 
     /// Whether it has to be ended now.
@@ -290,20 +292,83 @@ impl Guest {
         self.is_over() && !self.has_ended.load(Ordering::SeqCst)
     }
 
+    fn account(&self) -> Account {
+        let accounts = self.accounts.lock();
+        accounts.first().expect("it has a name").clone()
+    }
+
+    /// It ends then and not when it was to; answers its new name, which says so to whoever cleans up. None where it ends
+    /// sooner, or where the database does not do it, so that its end stays as it was.
+    pub(crate) fn ends_at(&self, expires: SystemTime) -> Option<String> {
+        let expiry = Expiry::at(expires, Clocks::now());
+        let is_later = expires > self.expiry.lock().wall();
+        if !is_later {
+            *self.expiry.lock() = expiry;
+            return None;
+        }
+        if self.is_over() {
+            return None;
+        }
+        match self.rename(expires) {
+            Ok(name) => {
+                *self.expiry.lock() = expiry;
+                Some(name)
+            }
+            Err(error) => {
+                log::warn!("the guest's account ends as it was to, and not later: {error}");
+                None
+            }
+        }
+    }
+
+    /// The end finds it under both names while this is under way; a kill is cleaned up by both records.
+    fn rename(&self, expires: SystemTime) -> Result<String, String> {
+        let (old, records) = (self.account(), Records::of(&self.home));
+        let new = Account {
+            name: account::new_name(expires),
+            host: old.host.clone(),
+        };
+        let noted = records.note_beside(&new, &old);
+        noted.map_err(|error| error.to_string())?;
+        self.accounts.lock().push(new.clone());
+        let renamed = self.owner.administer(TIME_TO_MAKE).and_then(|mut conn| {
+            let statement = format!("RENAME USER {} TO {}", old.quoted(), new.quoted());
+            run_silently(&mut conn.driver, &statement)?;
+            let expiry = statements::password_expiry(expires);
+            let belt = format!("ALTER USER {} {expiry}", new.quoted());
+            sweep::tolerated(run_silently(&mut conn.driver, &belt))
+        });
+        let (kept, gone) = match &renamed {
+            Ok(()) => (new, old),
+            // Unlike a refusal, a lost connection leaves it open which name it has.
+            Err(DbError::Statement(_)) => (old, new),
+            Err(error) => return Err(error.to_string()),
+        };
+        forget(&records, &gone);
+        self.accounts.lock().retain(|account| *account == kept);
+        renamed
+            .map(|()| kept.name)
+            .map_err(|error| error.to_string())
+    }
+
     /// Locks it, ends its connections, drops it, once; within some seconds. What fails is done by the next start.
     pub(crate) fn end(&self) {
         if self.has_ended.swap(true, Ordering::SeqCst) {
             return;
         }
-        let ended = self
-            .owner
-            .administer(TIME_TO_END)
-            .and_then(|mut conn| sweep::end(&mut conn.driver, &self.account));
-        match ended {
-            Ok(()) => forget(&Records::of(&self.home), &self.account),
-            Err(error) => {
-                records::leave(&self.account);
-                log::warn!("{}: {error}", stays(&self.account));
+        let mut conn = self.owner.administer(TIME_TO_END);
+        // In the order in which it is called so: a name that it has not yet is looked at last.
+        for account in self.accounts.lock().clone() {
+            let ended = match &mut conn {
+                Ok(conn) => sweep::end(&mut conn.driver, &account).map_err(|e| e.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            match ended {
+                Ok(()) => forget(&Records::of(&self.home), &account),
+                Err(error) => {
+                    records::leave(&account);
+                    log::warn!("{}: {error}", stays(&account));
+                }
             }
         }
     }

@@ -10,6 +10,7 @@
 //! tables that are made later would come with it. `SHOW VIEW` is never granted: a view's text tells of other tables.
 
 mod account;
+mod error;
 mod expand;
 mod lifecycle;
 mod proof;
@@ -17,31 +18,5 @@ mod records;
 mod statements;
 mod sweep;
 
-use std::fmt;
-
 pub(super) use expand::objects;
 pub(super) use lifecycle::{Failure, Guest, begin, sweep_left};
-
-/// Why there is no guest's account.
-#[derive(Debug)]
-pub(crate) struct NoGuest {
-    /// What happened.
-    pub(crate) message: String,
-    /// What to try.
-    pub(crate) hint: String,
-}
-
-impl NoGuest {
-    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: hint.into(),
-        }
-    }
-}
-
-impl fmt::Display for NoGuest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "guest account: {}", self.message)
-    }
-}

@@ -59,6 +59,20 @@ impl Records {
         Ok(())
     }
 
+    /// Notes another name of an account, by which it is about to be called.
+    pub(super) fn note_beside(&self, other: &Account, account: &Account) -> Result<(), Error> {
+        in_use(|names| names.insert(other.name.clone()));
+        self.0.update(|document: &mut Document| {
+            let is_it = |record: &&Record| record.name == account.name;
+            let noted = document.accounts.iter().find(is_it).cloned();
+            document.accounts.extend(noted.map(|record| Record {
+                name: other.name.clone(),
+                ..record
+            }));
+            Ok(())
+        })
+    }
+
     /// The account is gone.
     pub(super) fn forget(&self, account: &Account) -> Result<(), Error> {
         in_use(|names| names.remove(&account.name));
@@ -138,11 +152,11 @@ mod tests {
         records
             .note("a:1", &dead, &dir.path().join("gone"))
             .unwrap();
-        assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
+        assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         assert_eq!(records.left_on("a:2").unwrap(), []);
         assert_eq!(records.in_use().unwrap(), [used.name.clone()].into());
         are_held_by(run.path());
-        assert_eq!(records.left_on("a:1").unwrap(), [dead.clone()]);
+        assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         leave(&used);
         assert_eq!(
             records.left_on("a:1").unwrap(),

@@ -29,11 +29,16 @@ pub(super) fn create(
     if dialect.version < first_with_expiry {
         return created;
     }
+    format!("{created} {}", password_expiry(expires))
+}
+
+/// The clause by which the password ends after whole days, when the account has ended.
+pub(super) fn password_expiry(expires: SystemTime) -> String {
     let left = expires
         .duration_since(SystemTime::now())
         .unwrap_or_default();
     let days = left.as_secs().div_ceil(A_DAY.as_secs()).clamp(1, 65_535);
-    format!("{created} PASSWORD EXPIRE INTERVAL {days} DAY")
+    format!("PASSWORD EXPIRE INTERVAL {days} DAY")
 }
 
 /// Lets the account read, a statement a table. A database's name has no wildcards in those.

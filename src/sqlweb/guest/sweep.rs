@@ -54,7 +54,7 @@ fn end_connections(conn: &mut Conn, name: &str) -> Result<(), DbError> {
 }
 
 /// Passes over what the server refuses.
-fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
+pub(super) fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
     match outcome {
         Err(DbError::Statement(_)) => Ok(()),
         outcome => outcome,

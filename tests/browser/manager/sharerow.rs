@@ -1,13 +1,17 @@
 //! What is shared: the link with its code, the end and its extension, and what visitors did.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use postern::store::time::rfc3339;
 use serde_json::{Value, json};
 
-use crate::manager::board::{Board, card};
+use crate::manager::board::{Board, card, see};
 use crate::manager::looks::look;
-use support::wait_until;
+use support::database::{PASSWORD, USER};
+use support::http::Client;
+use support::manager::{Far, Target};
+use support::{Browser, Database, Home, wait_until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -144,7 +148,7 @@ fn what_visitors_did_is_live_filtered_paused_and_bounded() {
     page.wait_for("eyes.all('.log tbody tr').length === 5");
     page.eval("eyes.last = 700");
     page.wait_for("eyes.all('.log tbody tr').length === 500");
-    page.wait_for("eyes.all('.log tbody tr')[0].dataset.n === '201'");
+    page.wait_for("eyes.all('.log tbody tr')[0].innerText.includes('/page/201')");
     page.click(".log [aria-label^=\"Close\"]");
     page.wait_for("!document.querySelector('.log')");
     let asked = board.times(&format!("GET /api/apps/{id}/requests")).len();
@@ -162,6 +166,67 @@ fn what_visitors_did_is_live_filtered_paused_and_bounded() {
             .eval(&format!("document.querySelector('{}')", card(&id)))
             .is_object()
     );
+}
+
+#[test]
+fn a_visit_is_counted_and_stands_in_the_log_without_its_query() {
+    let (board, id) = Board::with_one();
+    let page = &board.page;
+    let port = board.far.assign();
+    board.manager.connected(&id);
+    board.wait_status(&id, "connected");
+    page.click("[data-part=log]");
+    page.wait_for("eyes.first('.log-head').innerText.includes('no requests yet')");
+    let answer = Client::new(&format!("127.0.0.1:{port}")).get("/seen?marked=secret");
+    assert_eq!(answer.status(), 200);
+    page.wait_for("eyes.all('.log tbody tr').length === 1");
+    let line = page.text(".log tbody tr");
+    assert!(
+        line.contains("/seen") && line.contains("200") && !line.contains("secret"),
+        "{line}"
+    );
+    // Another connection counts from one again; what was seen stays.
+    board.manager.disconnect(&id);
+    let port = board.far.assign();
+    board.manager.connected(&id);
+    let again = Client::new(&format!("127.0.0.1:{port}")).get("/seen-again");
+    assert_eq!(again.status(), 200);
+    page.wait_for("eyes.all('.log tbody tr').length === 2");
+    assert!(page.text(".log").contains("/seen-again"));
+    page.wait_for("/^(1 visitor|no visitor now), last (just now|\\d+ s ago)$/.test(eyes.first('.visitors').innerText)");
+}
+
+#[test]
+fn the_statements_of_a_database_are_told_without_their_texts() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager_in(&Arc::new(Home::with_plugin()));
+    let app = json!({"protocol": "mysql", "name": "ledger", "port": Database::shared().port(),
+        "db_user": USER, "db_pass": PASSWORD, "invisible": false});
+    let id = manager.add(&app);
+    let port = far.assign();
+    manager.connected(&id);
+    let page = Browser::shared().page();
+    see(&page);
+    page.goto(&format!("{}/", manager.url()));
+    page.wait_for("eyes.first('[data-part=log]')?.innerText === 'Statements'");
+    page.click("[data-part=log]");
+    page.wait_for("eyes.first('.log-head').innerText.includes('no statements yet')");
+    let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
+    let query = json!({"sql": "SELECT 'marked'", "db": ""});
+    assert_eq!(visitor.post("/api/query", &query).status(), 200);
+    page.wait_for("eyes.all('.log tbody tr').length === 1");
+    let line = page.text(".log tbody tr");
+    assert!(
+        line.contains("(not recorded)") && line.contains("ok") && !line.contains("marked"),
+        "{line}"
+    );
+    let board = Board {
+        page,
+        manager,
+        far,
+        target,
+    };
+    look(&board, "statements");
 }
 
 #[test]

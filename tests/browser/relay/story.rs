@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::relay::page::{add, assert_quiet, card, connect, disconnect, look_at_sql, open, url};
 use crate::relay::site::{GREETING, SmallSite};
 use support::chromium::Page;
 use support::manager::Manager;
-use support::{Database, Home};
+use support::{Database, Home, TIMEOUT, wait_until};
 
 /// An account whose password no file name holds by chance.
 const USER: &str = "teller";
@@ -95,6 +97,70 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     let path = stranger.eval("location.pathname + location.search");
     assert_eq!(path, "/deep/page?x=%2F1");
     assert_quiet(&page);
+}
+
+#[test]
+fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
+    let site = SmallSite::start();
+    let manager = Manager::start(&[]);
+    let port = site.port();
+    let app = json!({"protocol": "http", "name": "lent", "port": port, "invisible": true});
+    let id = manager.add(&app);
+    manager.connected(&id);
+    let page = open(&manager);
+    let old = url(&page, &id, "auth");
+    let visitor = support::Browser::shared().page();
+    visitor.goto(&old);
+    visitor.wait_for_text(GREETING);
+
+    page.click("[data-more]");
+    page.click(".menu text=New code …");
+    page.click("dialog .danger");
+    page.wait_for(&format!(
+        "document.querySelector('[data-open]').href !== {}",
+        json!(old)
+    ));
+    visitor.expect_error("401");
+    wait_until_shut(&visitor);
+    let new = url(&page, &id, "auth");
+    visitor.goto(&new);
+    visitor.wait_for_text(GREETING);
+
+    page.click("[data-more]");
+    page.click(".menu text=Sign everybody out …");
+    page.click("dialog .danger");
+    page.wait_for(
+        "document.querySelector('.toasts')?.innerText.includes('Everybody is signed out')",
+    );
+    wait_until_shut(&visitor);
+    assert_eq!(url(&page, &id, "auth"), new, "the code stays");
+
+    page.click("[data-more]");
+    page.click(".menu text=Set an end …");
+    page.click("dialog text=1 hour");
+    page.wait_for("/Ends in (59 min|1 h)/.test(eyes.first('.card-end').innerText)");
+    assert!(
+        !page.text(".card").contains("not in force"),
+        "it applies at once"
+    );
+    page.click("[data-part=over]");
+    page.wait_for("eyes.first('.card-status').innerText === 'expired'");
+    visitor.expect_error("502");
+    visitor.expect_error("404");
+    visitor.expect_error("410");
+    wait_until_shut(&visitor);
+    page.wait_for("eyes.first('[data-act]').innerText === 'Extend …'");
+    assert_quiet(&page);
+}
+
+/// Loads a site until it shows itself no more: the relay is told a moment after the page.
+#[track_caller]
+fn wait_until_shut(visitor: &Page) {
+    wait_until(TIMEOUT, "the site is shut", || {
+        visitor.reload();
+        visitor.wait_for("document.body?.innerText");
+        !visitor.text("body").contains(GREETING)
+    });
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Every command of README and the documentation is run: what goes on begins and ends well, the rest ends with 0.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +73,10 @@ impl Page {
             ("http 3000", format!("http {web}")),
             ("db-host", database.target()),
             ("--db-user me", format!("--db-user {USER}")),
+            (
+                "applications.json",
+                home.path().join("applications.json").display().to_string(),
+            ),
             ("'", String::new()),
         ];
         Page {
@@ -95,7 +98,7 @@ impl Page {
         for (text, here) in &self.instead {
             command = command.replace(text, here);
         }
-        let (command, input, output) = redirected(&command, self.home.path());
+        let (command, output) = redirected(&command);
         let words: Vec<&str> = command.split_whitespace().collect();
         match words[..] {
             ["start", ..] => self.start(&words),
@@ -110,14 +113,15 @@ impl Page {
                 self.begin(line, &words, &["--no-open"]);
             }
             ["logs", "-f", ..] => self.begin(line, &words, &[]),
-            _ => self.finish(line, &words, &input, &output),
+            _ => self.finish(line, &words, output),
         }
     }
 
-    /// A manager for what needs one.
+    /// A manager, of which there is one for a directory.
     fn start(&mut self, words: &[&str]) {
-        self.manager = None;
-        self.manager = Some(Manager::start_in(&self.home, &words[1..]));
+        if self.manager.is_none() {
+            self.manager = Some(Manager::start_in(&self.home, &words[1..]));
+        }
     }
 
     /// Begins what goes on; it has begun when it has printed an address.
@@ -146,14 +150,14 @@ impl Page {
         self.running.push((line.to_owned(), process));
     }
 
-    fn finish(&mut self, line: &str, words: &[&str], input: &str, output: &Path) {
+    fn finish(&mut self, line: &str, words: &[&str], output: Option<&str>) {
         if words[0] == "app" && self.manager.is_none() {
             self.start(&["start"]);
         }
-        let done = self.home.run_with_input(words, input);
+        let done = self.home.run(words);
         assert_eq!(done.code, Some(0), "{}: {line}: {done:?}", self.name);
-        if output.file_name().is_some() {
-            std::fs::write(output, done.stdout).unwrap();
+        if let Some(file) = output {
+            std::fs::write(file, done.stdout).unwrap();
         }
     }
 
@@ -171,11 +175,11 @@ impl Page {
     }
 }
 
-/// The command without its redirections, and what they name.
-fn redirected(command: &str, dir: &Path) -> (String, String, std::path::PathBuf) {
+/// The command without its redirection, and the file that it names.
+fn redirected(command: &str) -> (&str, Option<&str>) {
     match command.split_once(" >") {
-        Some((command, file)) => (command.to_owned(), String::new(), dir.join(file.trim())),
-        None => (command.to_owned(), String::new(), std::path::PathBuf::new()),
+        Some((command, file)) => (command, Some(file.trim())),
+        None => (command, None),
     }
 }
 

@@ -98,8 +98,13 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
         "`shop.*`.`a``b(c),d`(`x,y`)",
         "sh_p.*",
     ];
-    let id = manager.add(&app(db.port(), USER, &listed));
-    let mut client = client(&manager.connected(&id));
+    let mut body = app(db.port(), USER, &listed);
+    // There is nothing that a guest could write but its own password.
+    body["db_readonly"] = json!(false);
+    let id = manager.add(&body);
+    let result = manager.connected(&id);
+    assert_eq!(result["exposed"]["db_readonly"], true);
+    let mut client = client(&result);
     let info = client.get("/api/info").data();
     let name = info["user"].as_str().unwrap().to_owned();
     assert!(name.starts_with("postern_") && name.len() <= 32, "{name}");
@@ -129,6 +134,8 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
         "SHOW CREATE FUNCTION shop.f",
         "EXPLAIN SELECT * FROM shop.cards",
         "SHOW COLUMNS FROM shop.hidden",
+        "SET PASSWORD = 'another'",
+        "ALTER USER USER() IDENTIFIED BY 'another'",
     ] {
         refused(&mut client, sql);
     }
@@ -290,4 +297,48 @@ fn a_picker_is_given_names() {
 /// Whether the server has what the test is about.
 fn is(db: &Database, kind: Kind) -> bool {
     db.kind() == kind
+}
+
+#[test]
+fn a_guest_whose_time_is_extended_works_on_and_its_name_says_so() {
+    let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
+    let manager = manager(&far, &home);
+    let ends_in = |seconds: u64| {
+        let mut body = app(db.port(), USER, &["shop.orders"]);
+        let end = SystemTime::now() + Duration::from_secs(seconds);
+        body["expires"] = json!(postern::store::time::rfc3339(end));
+        body
+    };
+    let id = manager.add(&ends_in(3600));
+    let mut client = client(&manager.connected(&id));
+    let select = "SELECT id FROM shop.orders";
+    assert_eq!(column(&mut client, select), ["7"]);
+    let name = |client: &mut Client| {
+        let info = client.get("/api/info").data();
+        info["user"].as_str().unwrap().to_owned()
+    };
+    let first = name(&mut client);
+    let put = |body: &Value| {
+        let json = [("Content-Type", "application/json")];
+        let body = body.to_string();
+        let answer =
+            manager
+                .client()
+                .send("PUT", &format!("/api/apps/{id}"), &json, body.as_bytes());
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+    };
+    put(&ends_in(3 * 24 * 3600));
+    wait_until(TIMEOUT, "another name", || name(&mut client) != first);
+    let second = name(&mut client);
+    assert!(second > first, "{second}: it says that it ends later");
+    for _ in 0..3 {
+        assert_eq!(column(&mut client, select), ["7"]);
+    }
+    wait_until(TIMEOUT, "one record", || {
+        !records(home.path()).contains(&first)
+    });
+    assert!(records(home.path()).contains(&second));
+    assert!(!accounts(db).contains(&first) && accounts(db).contains(&second));
+    put(&ends_in(2));
+    wait_until(TIMEOUT, "its end", || !accounts(db).contains(&second));
 }

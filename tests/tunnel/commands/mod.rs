@@ -335,12 +335,27 @@ fn a_server_is_told_where_to_listen_as_chisel_is() {
     failed_with(&finished, "300.1.1.1:0");
 }
 
+/// Whoever reaches it could listen on any port of this machine.
+#[test]
+fn without_users_it_serves_loopback_alone_unless_that_is_said() {
+    let finished = Home::new().run(&["tunnel-server", "--listen", "0.0.0.0:0"]);
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(finished.stderr.contains("--auth USER:PASS"), "{finished:?}");
+    for more in [&["--anybody"][..], &["--auth", "me:long enough"]] {
+        let args = [&["tunnel-server", "--listen", "0.0.0.0:0"], more].concat();
+        let server = Running::start(Home::new(), &[], &args);
+        server.ends_well(Signal::TERM);
+    }
+}
+
 #[test]
 fn a_port_in_use_is_named() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let busy = holder.local_addr().unwrap().to_string();
     let finished = Home::new().run(&["tunnel-server", "--listen", &busy]);
     failed_with(&finished, &busy);
+    let used_by = format!("(process {})", std::process::id());
+    assert!(finished.stderr.contains(&used_by), "{finished:?}");
     let server = server(&[]);
     let remote = format!("R:{busy}:localhost:1");
     let auth = format!("me:{PASSWORD}");

@@ -31,6 +31,9 @@ pub(crate) use listing::row;
 pub(crate) use select::{apps, find, manager, of_store};
 use select::{changes, is_plain_word, selected};
 
+/// What a person is told where there is none.
+pub(crate) const NO_APPS: &str = "No applications are there. 'postern app add http 3000' adds one.";
+
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     GROUP.run_subcommand(
@@ -74,11 +77,8 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(apps)));
     }
-    if apps.is_empty() {
-        return print("No applications are there. 'postern app add http 3000' adds one.\n");
-    }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
-    print_table(listing::HEADING, &rows)
+    print_table(listing::HEADING, &rows, NO_APPS)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {

@@ -1,34 +1,28 @@
 //! `postern mysql [target]`: opens the web SQL client.
 
+mod client;
 mod prompt;
 mod settings;
 mod share;
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-
-use crossbeam_channel::Receiver;
 
 use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
 use crate::cli::failure::{Failure, printable};
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
-use crate::http::InvalidHost;
-use crate::plugin::{Database, NotServed, Plugin, Served, SignIn};
+use crate::plugin::{Database, NotServed, Plugin, Served};
 use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
-use settings::Settings;
+use client::Client;
+use settings::{SHARED_QUERY_TIMEOUT, Settings};
 use share::ShareRequest;
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
-
-/// How long a statement may run where the web client is shared and nothing is said.
-const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(crate) struct MySql;
@@ -68,7 +62,8 @@ impl Plugin for MySql {
             request: request.of(&options.target),
             run_dir: run_dir.path().to_owned(),
         });
-        let (readonly, running) = (options.readonly, sqlweb::start(options));
+        let readonly = options.readonly || options.guest.is_some();
+        let running = sqlweb::start(options);
         let running = running.map_err(|error| {
             Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
         })?;
@@ -126,61 +121,6 @@ fn described(error: &StartError) -> String {
     match error {
         StartError::Guest { hint, .. } => format!("{error}; {hint}"),
         _ => error.to_string(),
-    }
-}
-
-/// A web client for an application.
-struct Client(Arc<WebClient>);
-
-impl Served for Client {
-    fn address(&self) -> SocketAddr {
-        self.0.address()
-    }
-
-    fn url(&self) -> String {
-        let url = self.0.auth_url.as_ref().unwrap_or(&self.0.url);
-        url.clone()
-    }
-
-    fn set_code(&self, code: &str) {
-        self.0.set_guest_code(code);
-    }
-
-    fn allow_host(&self, host: &str, is_https: bool) -> Result<(), String> {
-        let allowed = allow(&self.0, host, is_https);
-        allowed.map_err(|error| error.to_string())
-    }
-
-    fn disallow_host(&self, host: &str) {
-        self.0.hosts().disallow(host);
-    }
-
-    fn believe_origins(&self, is_ours: bool) {
-        self.0.believe_origins(is_ours);
-    }
-
-    fn sign_in(&self) -> SignIn {
-        let sign_in = self.0.sign_in();
-        Arc::new(move || sign_in().map_err(|error| printable(&error)))
-    }
-
-    fn missed(&self) -> Receiver<()> {
-        self.0.missed()
-    }
-
-    /// Unless somebody else has it too, who stops it.
-    fn stop(self: Box<Self>) {
-        if let Some(client) = Arc::into_inner(self.0) {
-            client.stop();
-        }
-    }
-}
-
-fn allow(running: &WebClient, host: &str, is_https: bool) -> Result<(), InvalidHost> {
-    if is_https {
-        running.hosts().allow_https(host)
-    } else {
-        running.hosts().allow(host)
     }
 }
 

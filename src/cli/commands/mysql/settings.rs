@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::SHARED_QUERY_TIMEOUT;
 use super::prompt::{self, Credentials, Given, Stdin};
 use super::share::ShareRequest;
 use crate::cli::args::command::Parsed;
@@ -18,6 +17,9 @@ use crate::cli::args::values::{PASSWORD_VARIABLE, socket_address, whole_number};
 use crate::cli::failure::Failure;
 use crate::cli::target::{self, Address};
 use crate::sqlweb::{Options, TlsMode};
+
+/// How long a statement may run where the web client is shared and nothing is said.
+pub(super) const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The largest `--query-timeout`, in seconds: the most that a server takes for it.
 const QUERY_TIMEOUT_CAP: u64 = 31_536_000;

@@ -9,14 +9,14 @@ use std::time::SystemTime;
 use crossbeam_channel::Receiver;
 use serde_json::{Value, json};
 
-use super::Client;
+use super::client::Client;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::GUEST;
 use crate::cli::args::table::mysql::{COMMAND, OF_SHARING, READWRITE, SHARE, VISIBLE};
-use crate::cli::commands::share::alone::Alone;
-use crate::cli::commands::share::session::Session;
-use crate::cli::commands::share::teller::Teller;
-use crate::cli::commands::share::{given_token, name_by_target, server};
+use crate::cli::commands::sharing::alone::Alone;
+use crate::cli::commands::sharing::line::{given_token, name_by_target, server};
+use crate::cli::commands::sharing::session::Session;
+use crate::cli::commands::sharing::teller::Teller;
 use crate::cli::failure::Failure;
 use crate::cli::fields::{self, Fields};
 use crate::manager::protocol::Protocol;
@@ -145,9 +145,15 @@ fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure>
 struct Lender(Weak<WebClient>);
 
 impl WebClients for Lender {
-    fn serve(&self, _: &str, _: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
+    /// None is to be added: the command is one.
+    fn named(&self, _: &str) -> Option<(&'static str, &'static [&'static str])> {
+        None
+    }
+
+    fn serve(&self, _: &str, database: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
         // It goes on when it is not shared any more: the command has it too.
         let client = self.0.upgrade()?;
+        client.note_in(database.statements);
         Some(Ok(Box::new(Client(client))))
     }
 

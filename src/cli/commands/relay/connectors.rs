@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use super::state_dir::{claim, of_store};
 use crate::cli::api_client::{self, Answer, Call};
 use crate::cli::columns::print_table;
-use crate::cli::commands::share::teller::size;
+use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::net::percent::encode;
@@ -42,12 +42,11 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
         return print(&format!("{:#}\n", Value::from(connectors)));
     }
     let rows: Vec<_> = connectors.iter().flat_map(rows).collect();
-    if rows.is_empty() {
-        return print(
-            "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.\n",
-        );
-    }
-    print_table(HEADING, &rows)
+    print_table(
+        HEADING,
+        &rows,
+        "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.",
+    )
 }
 
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
@@ -173,6 +172,7 @@ fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure
         code,
         message,
         data,
+        ..
     } = api_client::call(running.address, &call).map_err(|error| {
         Failure::operation(format!(
             "the relay at {} does not answer: {error}",

@@ -1,0 +1,151 @@
+//! `postern http 3000` and the like: something is shared until Ctrl-C.
+//!
+//! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
+//! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
+//! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time ([`teller`](super::sharing::teller)).
+
+use serde_json::Value;
+
+use super::sharing::alone::Alone;
+use super::sharing::line::{given_token, name_by_target, server};
+use super::sharing::session::Session;
+use super::sharing::teller::Teller;
+use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::flags::{ALLOW, VISIBLE};
+use crate::cli::args::share::COMMANDS;
+use crate::cli::args::table::VERBOSE;
+use crate::cli::failure::Failure;
+use crate::cli::fields::{self, Fields};
+use crate::cli::manager_client::{Manager, text};
+use crate::cli::plugins::BuiltIns;
+use crate::cli::signals::SignalWatch;
+use crate::cli::{logging, serve};
+use crate::manager::app_input::AppInput;
+use crate::manager::protocol::Protocol;
+use crate::manager::{ServerUrl, chosen_server};
+use crate::store::DataDir;
+
+/// The command of a protocol that is shared by one word.
+pub(crate) fn command(word: &str) -> Option<&'static Command> {
+    COMMANDS.into_iter().find(|command| command.name == word)
+}
+
+/// Shares until a signal, or until the time is over.
+pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(), Failure> {
+    command.run(arguments, |parsed| share(command, parsed))
+}
+
+fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
+    let (fields, input) = read(command, parsed)?;
+    let request = Request {
+        command,
+        parsed,
+        fields,
+        input,
+        server: server(command, parsed)?,
+    };
+    logging::start(parsed.has(&VERBOSE));
+    if !parsed.has(&VERBOSE) {
+        // What happens is told in lines of its own.
+        log::set_max_level(log::LevelFilter::Error);
+    }
+    let watch = SignalWatch::start()?;
+    let home = serve::data_dir()?;
+    match Manager::find(&home)? {
+        Some(manager) => request.through(manager, &home, &watch),
+        None => request.alone(&home, &watch),
+    }
+}
+
+/// What is to be shared, and through which server where one is named.
+struct Request<'a> {
+    command: &'a Command,
+    parsed: &'a Parsed,
+    fields: Fields,
+    /// The same as `fields`, checked.
+    input: AppInput,
+    server: Option<ServerUrl>,
+}
+
+impl Request<'_> {
+    /// Through the running start.
+    fn through(
+        mut self,
+        manager: Manager,
+        home: &DataDir,
+        watch: &SignalWatch,
+    ) -> Result<(), Failure> {
+        let its_own = own_server(&manager)?;
+        let server = self.server.as_ref().or(its_own.as_ref());
+        self.guard(server.is_none_or(ServerUrl::is_loopback))?;
+        if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
+            manager.enroll(&server.to_string(), &token)?;
+        }
+        if let Some(server) = &self.server {
+            let server = server.to_string();
+            self.fields.insert("server".to_owned(), server.into());
+        }
+        let stopped = watch.running();
+        let session = Session::begin(home, manager, self.fields, &self.input)?;
+        session.run(&Teller::new(self.parsed), &stopped)
+    }
+
+    /// By a manager in this process.
+    fn alone(mut self, home: &DataDir, watch: &SignalWatch) -> Result<(), Failure> {
+        let token = given_token(self.parsed).map(Into::into);
+        let chosen = chosen_server(home, self.server.clone(), token);
+        let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
+        let server = chosen.as_ref().map(|chosen| &chosen.server);
+        self.guard(server.is_none_or(ServerUrl::is_loopback))?;
+        let run_dir = serve::run_dir(Some(home), watch)?;
+        let alone = Alone::start(home, run_dir.path(), chosen, &BuiltIns)?;
+        let stopped = watch.running();
+        // Named once already: it is the server of all.
+        self.fields.remove("server");
+        let ended = Session::begin(home, alone.manager(), self.fields, &self.input)
+            .and_then(|session| session.run(&Teller::new(self.parsed), &stopped));
+        serve::stop_in_time(move || alone.stop());
+        ended
+    }
+
+    /// Refuses a port that everybody could connect to, where that was not said: nobody asks its visitors for a code.
+    fn guard(&self, is_loopback: bool) -> Result<(), Failure> {
+        let protocol = Protocol::named(text_of(&self.fields, "protocol"));
+        let asks_for_a_code = protocol.is_some_and(Protocol::is_visited_by_http);
+        let is_said = self.parsed.has(&ALLOW) || self.parsed.has(&VISIBLE);
+        if is_loopback || asks_for_a_code || is_said {
+            return Ok(());
+        }
+        let message = "through that server anybody could connect, without a code";
+        Err(self.command.usage(message).hint(
+            "say with --allow CIDR from where visitors come, or with --visible that everybody may connect",
+        ))
+    }
+}
+
+/// What the command line says is shared.
+fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failure> {
+    let named = Protocol::named(command.name).expect("each command is a protocol's");
+    let mut fields = Fields::new();
+    let mut protocol = named;
+    if let Some(address) = parsed.operands().first() {
+        let endpoint = fields::read_address(command, address)?;
+        protocol = fields::agreed(command, named, endpoint.protocol)?;
+        fields::set_address(&mut fields, endpoint);
+    }
+    fields.insert("protocol".to_owned(), protocol.name().into());
+    fields::set_flags(&mut fields, command, parsed)?;
+    name_by_target(&mut fields, protocol);
+    let input = fields::checked(command, &fields)?;
+    Ok((fields, input))
+}
+
+fn text_of<'a>(fields: &'a Fields, name: &str) -> &'a str {
+    fields.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The server that a manager uses where none is named.
+fn own_server(manager: &Manager) -> Result<Option<ServerUrl>, Failure> {
+    let version = manager.call("GET", "/api/version", None)?;
+    Ok(ServerUrl::parse(text(&version, "/server"), true).ok())
+}
