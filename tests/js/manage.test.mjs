@@ -11,7 +11,7 @@ import { relayTroubles } from '../../html/manage/core/relays.js';
 import { agoText, endOf, endText, extendedBy, isExpired, lengthText } from '../../html/manage/core/remaining.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
 import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
-import { accessBadges, effectiveSettings, failureClass, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
+import { accessBadges, effectiveSettings, failureClass, lacksPlugin, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
 import { Traffic } from '../../html/manage/core/traffic.js';
 import { COLUMNS, KEPT, holds, joined, visitOf } from '../../html/manage/core/visits.js';
 import { VECTORS } from './qr.vectors.mjs';
@@ -216,6 +216,8 @@ test('states in words', () => {
   assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
   assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database');
   assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
+  assert.equal(lacksPlugin({ error_class: 'plugin', error: "unsupported protocol 'mysql'" }), true);
+  assert.equal(lacksPlugin({ error_class: 'plugin', error: 'cannot connect to 127.0.0.1:3306' }), false);
 });
 
 test('of a connection what is in force is shown, of the others what would be', () => {
@@ -227,6 +229,8 @@ test('of a connection what is in force is shown, of the others what would be', (
   }
   const failing = { health: { state: 'failing', error: 'a:1 refuses connections' } };
   assert.equal(healthError({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
+  const hinted = { health: { state: 'failing', error: 'a:1 answers 403', hint: 'set its Host' } };
+  assert.equal(healthError({ conn_status: 'connected', connection: hinted }), 'a:1 answers 403: set its Host');
   assert.deepEqual([healthError({ conn_status: 'connecting', connection: failing }), healthError({ conn_status: 'connected', connection: { health: null } }), healthError({})], ['', '', '']);
   assert.equal(summary([{ conn_status: 'connected', connection: failing }, { conn_status: 'connected' }]), '2 connected · 1 not answering');
 });
