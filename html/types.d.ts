@@ -204,7 +204,7 @@ interface RelayStatus {
   since: string;
   version: string;
   connectors: Connector[];
-  revoked: { name: string; revoked_at: string }[];
+  revoked: { name: string; label?: string; revoked_at: string }[];
 }
 
 // What browsers have beyond the standard library's types
