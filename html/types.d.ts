@@ -64,7 +64,7 @@ interface Connection {
   exposed?: Exposed | null;
   pending_changes?: boolean;
   visitors?: Visitors | null;
-  health?: { state: string; error?: string | null };
+  health?: { state: string; error?: string | null; hint?: string | null };
 }
 
 /** An AppConfig, with the state of its connection. */

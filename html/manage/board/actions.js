@@ -277,7 +277,7 @@ export class Actions {
    * @returns {Promise<{element: HTMLElement, close: () => void}|undefined>}
    */
   openLog(what, app, onClose) {
-    return withPart('log', ({ openVisitLog }) => openVisitLog({ what, app, ask: (after) => this.#api.log(what, app.id, after), onClose }));
+    return withPart('log', ({ openVisitLog }) => openVisitLog({ what, app, ask: (after) => this.#api.log(what, app.id, after), epoch: () => this.#store.find(app.id)?.connection?.since ?? '', onClose }));
   }
 }
 

@@ -158,9 +158,10 @@ export function effectiveSettings(app) {
   return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly, allow, guest };
 }
 
-/** Why a connected application does not answer; empty where it does or where that is unknown. @param {App} app */
+/** Why a connected application does not answer, and what to set where it says; empty where it does or that is unknown. @param {App} app */
 export function healthError(app) {
   const health = app.connection?.health;
   if (app.conn_status !== 'connected' || health?.state !== 'failing') return '';
-  return String(health.error || 'the application does not answer');
+  const error = String(health.error || 'the application does not answer');
+  return health.hint ? `${error}: ${health.hint}` : error;
 }

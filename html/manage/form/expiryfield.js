@@ -48,6 +48,12 @@ export class ExpiryField extends OpenSelect {
     return value !== null && !this.#isAsBefore && Date.parse(value) <= Date.now() ? 'That is in the past: choose a later time.' : '';
   }
 
+  /** Whether what is saved has ended, and nothing else was chosen. */
+  get isOver() {
+    const { value } = this;
+    return Boolean(value) && Date.parse(value ?? '') <= Date.now();
+  }
+
   /** Says below what the choice means. @param {boolean} [hasGuest] whether there is a guest account, which needs an end */
   explain(hasGuest = false) {
     const { value } = this;

@@ -190,7 +190,7 @@ class Form {
     if (port.value === '' || port.value === String(before.port)) port.input.value = now.port ?? '';
     port.input.placeholder = now.port === null ? '' : String(now.port);
     if (port.isWrong) this.#check(port);
-    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'Stands on the card, for those who are to sign in.');
+    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'For you to look up here; visitors do not see it.');
     const choice = this.#field('invisible');
     if (this.isNew && before !== now && !this.#touched.has('invisible')) choice.box.checked = now.database;
     this.protocolLine.textContent = protocolText(now);
@@ -263,6 +263,11 @@ class Form {
     this.problem.textContent = '';
     this.#takeAddress();
     const wrong = this.fields.filter((field) => !this.#check(field));
+    const expires = this.#field('expires');
+    if (connect && wrong.length === 0 && expires.isOver) {
+      expires.setProblem('It has ended: choose a later time to connect it.');
+      wrong.push(expires);
+    }
     if (wrong.length) {
       this.#lead(wrong, wrong.length === 1 ? 'One field needs attention.' : `${wrong.length} fields need attention.`);
       return;

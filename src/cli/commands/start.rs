@@ -156,7 +156,7 @@ impl OwnRelay {
     /// The embedded relay, or one of this user's in a process of its own.
     fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
         match embedded::start(home, run_dir.path(), check_other_users) {
-            Ok(embedded) => Self::embedded(home, embedded),
+            Ok(embedded) => Self::embedded(embedded),
             Err(NotEmbedded::Beside(Some(relay))) => Self::beside(relay),
             Err(error) => {
                 log::warn!("no relay is embedded: {error}");
@@ -197,7 +197,7 @@ impl OwnRelay {
         Self::of(Some((&url, relay.token)), vec![notice])
     }
 
-    fn embedded(home: &DataDir, embedded: Embedded) -> Self {
+    fn embedded(embedded: Embedded) -> Self {
         let mut notices = vec![format!(
             "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
              find these, other programs may not. To share with others, add a server, or start with --server URL.",
@@ -213,13 +213,6 @@ impl OwnRelay {
             );
             log::warn!("{notice}");
             notices.push(notice);
-        }
-        if let Some(before) = embedded.server_before() {
-            // Else applications would get other names there, as those they have are another connector's.
-            let credentials = CredentialStore::new(home.clone());
-            if let Err(error) = credentials.follow(&before, &embedded.server()) {
-                log::warn!("applications get other names: {error}");
-            }
         }
         for path in embedded.set_aside() {
             notices.push(format!("unreadable, and kept aside: {}", path.display()));

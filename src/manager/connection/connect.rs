@@ -254,10 +254,15 @@ impl ConnectionWork<'_> {
                 WatchEnd::Stopped => return Err(Ended::Stopped),
                 // Both may be true at once, as at the program's end.
                 WatchEnd::TunnelEnded => return self.still_wanted(),
-                WatchEnd::Changed => match self.apply(held, tunnel, &mut pauses)? {
-                    Applied::Done => owed = None,
-                    Applied::Owed(again) => owed = Some(again),
-                    Applied::Elsewhere => return self.still_wanted(),
+                WatchEnd::Changed => match self.apply(held, tunnel, &mut pauses) {
+                    Ok(Applied::Done) => owed = None,
+                    Ok(Applied::Owed(again)) => owed = Some(again),
+                    Ok(Applied::Elsewhere) => return self.still_wanted(),
+                    Err(ended) => {
+                        // It was connected until now.
+                        self.record.turned_away();
+                        return Err(ended);
+                    }
                 },
             }
         }

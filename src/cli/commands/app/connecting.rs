@@ -16,6 +16,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
 /// Time for one that was connected, and lost its tunnel, to be connected again. Default 30 s, as for a new tunnel; it
 /// goes on trying.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time before anything is told of it. Default 700 ms: most are connected by then.
+const QUIET: Duration = Duration::from_millis(700);
 /// Pause between two looks at the status.
 const POLL: Duration = Duration::from_millis(100);
 /// The step of a connection that is complete.
@@ -133,7 +135,8 @@ impl<'a> Waiting<'a> {
         if !text(result, "/error").is_empty() {
             line = format!("{line}: {}", printable(text(result, "/error")));
         }
-        if self.patience.tells && line != self.told {
+        let is_long = self.since.elapsed() >= QUIET;
+        if self.patience.tells && is_long && line != self.told {
             // Whoever closed it does not want to be told.
             let _ = writeln!(std::io::stderr(), "{line}");
             self.told = line;
@@ -149,6 +152,7 @@ fn doing(result: &Value) -> String {
         "web client" => "signing in to the database".to_owned(),
         "quick-setup" | "credentials" => {
             let attempt = result.get("attempt").and_then(Value::as_u64);
+            let attempt = attempt.filter(|n| *n > 1 || !text(result, "/error").is_empty());
             let attempt =
                 attempt.map_or(String::new(), |n| format!(" (attempt {n} of {ATTEMPTS})"));
             format!("asking {host} for an address{attempt}")

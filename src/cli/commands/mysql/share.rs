@@ -150,9 +150,10 @@ impl WebClients for Lender {
         None
     }
 
-    fn serve(&self, _: &str, _: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
+    fn serve(&self, _: &str, database: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
         // It goes on when it is not shared any more: the command has it too.
         let client = self.0.upgrade()?;
+        client.note_in(database.statements);
         Some(Ok(Box::new(Client(client))))
     }
 
