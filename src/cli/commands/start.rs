@@ -63,7 +63,7 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     } else {
         LevelFilter::Info
     };
-    logging::start_by(&COMMAND, parsed, level)?;
+    logging::start_by(&COMMAND, parsed, level, &logging::OWNED)?;
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
     let instance = claim(&home, !parsed.has(&NO_OPEN))?;
