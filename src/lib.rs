@@ -104,6 +104,7 @@
 //! | `tunnel-writer`, `tunnel-poller` | `tunnel::mux`, one each a connection: what others left to write, what quiet streams receive | with the connection | the reading thread |
 //! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue; serves a stream of an HTTP application for [`manager`] | after a second without work | nobody |
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
+//! | `expiry`, `relay-expiry` | [`manager`], [`relay`], one each while something is to end by itself: looks at the clocks (`sync::Lookout`) | when nothing is | nobody |
 //! | `relay-slow-call` | [`relay`], for a password that is slow to compare | with the answer | nobody |
 //!
 //! Stacks are small and explicit: 64 to 256 KiB, since a stack counts as memory once it was touched. What is optimised
