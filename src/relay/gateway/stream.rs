@@ -115,6 +115,11 @@ impl ByteStream for TlsStream {
         let _ = self.push();
     }
 
+    /// What is read may end the handshake, and takes what is to be sent along.
+    fn may_write(&self) -> bool {
+        !self.tls.is_handshaking() && !self.tls.wants_write()
+    }
+
     /// During the handshake each direction needs the other.
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2] {
         let read = read || (write && self.tls.is_handshaking());
