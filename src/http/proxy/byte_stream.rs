@@ -16,6 +16,11 @@ pub trait ByteStream: Read + Write + Send {
     /// Nothing more will be written.
     fn end_write(&mut self);
 
+    /// Whether a write that would have waited may go on, though nothing wakes for it: a read has made room.
+    fn may_write(&self) -> bool {
+        false
+    }
+
     /// What to poll for before reading, or writing, is tried again.
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2];
 }

@@ -124,7 +124,9 @@ impl<'e> Exchange<'e> {
             return Err(Outcome::Upgraded);
         }
         match (up, down) {
-            (Turn::Blocked, Turn::Blocked) => self.wait(),
+            (Turn::Blocked, Turn::Blocked) if !(self.wants_room() && self.upstream.may_write()) => {
+                self.wait()
+            }
             _ => Ok(()),
         }
     }

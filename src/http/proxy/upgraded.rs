@@ -59,7 +59,8 @@ impl Upgraded<'_> {
             };
             sent += count;
             let has_moved = up.moved.max(down.moved) > before;
-            if !has_moved && !self.wait(&up, &down) {
+            let goes_on = has_moved || (up.has_waiting() && self.upstream.may_write());
+            if !goes_on && !self.wait(&up, &down) {
                 break;
             }
         }

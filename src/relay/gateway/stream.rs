@@ -86,15 +86,20 @@ impl Read for TlsStream {
 
 impl Write for TlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        not_blocked(self.push())?;
-        if self.tls.is_handshaking() {
-            not_blocked(self.pull().map(drop))?;
-        }
-        let taken = self.tls.writer().write(bytes)?;
-        not_blocked(self.push())?;
-        match taken {
-            0 if !bytes.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
-            taken => Ok(taken),
+        loop {
+            not_blocked(self.push())?;
+            if self.tls.is_handshaking() {
+                not_blocked(self.pull().map(drop))?;
+            }
+            let taken = self.tls.writer().write(bytes)?;
+            not_blocked(self.push())?;
+            if taken > 0 || bytes.is_empty() {
+                return Ok(taken);
+            }
+            // Where the stream has taken all meanwhile there is room, and nothing that would wake anybody.
+            if self.tls.wants_write() || self.tls.is_handshaking() {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
         }
     }
 
@@ -108,6 +113,11 @@ impl ByteStream for TlsStream {
         self.tls.send_close_notify();
         // Best effort: the stream may be gone.
         let _ = self.push();
+    }
+
+    /// What is read may end the handshake, and takes what is to be sent along.
+    fn may_write(&self) -> bool {
+        !self.tls.is_handshaking() && !self.tls.wants_write()
     }
 
     /// During the handshake each direction needs the other.
