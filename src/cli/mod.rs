@@ -116,7 +116,13 @@ fn unknown(word: &str) -> Failure {
     let commands = ROOT.commands.iter().flat_map(|command| command.words());
     let names = commands.chain(["--help", "--version"]);
     let near = nearest(word, names);
-    let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+    let guess = match near {
+        _ if ["share", "expose", "tunnel"].contains(&word) => {
+            "say what is shared, as in 'postern http 3000'; ".to_owned()
+        }
+        Some(near) => format!("did you mean '{near}'? "),
+        None => String::new(),
+    };
     let shown = quoted(&target::redacted(word));
     Failure::usage(format!("unknown {kind} {shown}")).hint(guess + SEE_HELP)
 }

@@ -239,3 +239,64 @@ fn a_signal_at_the_password_restores_the_echo() {
     terminal.press("\n");
     assert_eq!(terminal.status(), Some(0));
 }
+
+/// What is exported with its secrets is sealed, and opens with the same passphrase alone.
+#[test]
+fn passwords_are_exported_under_a_passphrase() {
+    let mut terminal = Terminal::run(
+        "$POSTERN app add mysql db --name b --db-pass hunter2 && $POSTERN app export --with-secrets > $POSTERN_HOME/x; \
+         grep -c hunter2 $POSTERN_HOME/x; $POSTERN app remove b; $POSTERN app import $POSTERN_HOME/x; \
+         $POSTERN app import $POSTERN_HOME/x; $POSTERN app show b --json | grep has_db_pass",
+    );
+    terminal.expect("Passphrase for the secrets: ");
+    terminal.expect_echo(false);
+    terminal.press("open sesame\n");
+    terminal.expect("Once more: ");
+    terminal.expect_echo(false);
+    terminal.press("open sesame\n");
+    terminal.expect("\n0\n");
+    terminal.expect("Passphrase of the file: ");
+    terminal.expect_echo(false);
+    terminal.press("open sesam\n");
+    terminal.expect("the passphrase is not the one that it was sealed with");
+    let asked = || {
+        terminal
+            .screen()
+            .matches("Passphrase of the file: ")
+            .count()
+            == 2
+    };
+    wait_until("the second question", asked, || terminal.screen());
+    terminal.expect_echo(false);
+    terminal.press("open sesame\n");
+    terminal.expect("\"has_db_pass\": true");
+    assert!(
+        !terminal.screen().contains("sesame"),
+        "{}",
+        terminal.screen()
+    );
+    assert_eq!(terminal.status(), Some(0));
+}
+
+/// Quiet, and in plain words: nothing of what goes on inside.
+#[test]
+fn what_shares_by_one_word_is_quiet() {
+    let port = free_port();
+    let mut terminal = Terminal::run(&format!("exec $POSTERN http {port}"));
+    terminal.expect("Ctrl-C ends it.\n");
+    terminal.expect(&format!("127.0.0.1:{port} refuses connections\n"));
+    terminal.press("\u{3}");
+    terminal.expect("Shared for ");
+    let screen = terminal.screen();
+    for word in ["WARN", "postern::", "quick-setup", "application "] {
+        assert!(!screen.contains(word), "{word}: {screen}");
+    }
+    let lines: Vec<&str> = screen.lines().collect();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("http://") && line.ends_with('/')),
+        "{screen}"
+    );
+    assert_eq!(terminal.status(), Some(0));
+}

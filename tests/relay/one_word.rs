@@ -93,6 +93,11 @@ fn events_are_a_json_object_a_line_and_the_link_has_the_code() {
     assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
     let ended = sharing.event("ended");
     assert_eq!(ended["reason"], "interrupted");
+    assert_eq!(
+        sharing.events("visitor"),
+        [] as [serde_json::Value; 0],
+        "nobody came in"
+    );
     assert!(
         ended["seconds"].is_u64() && ended["bytes_out"].is_u64(),
         "{ended}"
@@ -188,4 +193,46 @@ fn through_a_running_start_it_goes_when_the_command_is_killed() {
     sharing.kill();
     wait_until(TIMEOUT, "its end", || apps() == json!([]));
     wait_until(TIMEOUT, "the site's end", || visit(&link).status() == 404);
+}
+
+/// A source is told once, however often it comes; what is lost is told, and that it is back.
+#[test]
+fn visitors_and_a_relay_that_comes_back_are_told() {
+    let (mut relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let port = target.port().to_string();
+    let args = ["http", &port, "--server", &relay.url(), "--json"];
+    let mut sharing = Sharing::start(&home, &args);
+    let link = sharing.event("shared")["link"].as_str().unwrap().to_owned();
+    for _ in 0..3 {
+        assert_eq!(visit(&link).status(), 200);
+    }
+    assert_eq!(sharing.event("visitor")["source"], "127.0.0.1");
+    relay.stop();
+    sharing.event("lost");
+    let _relay = relay.restart(&[]);
+    sharing.event("back");
+    assert_eq!(visit(&link).text(), "hello from the target");
+    assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
+    let ended = sharing.event("ended");
+    assert_eq!(
+        (&ended["visitors"], &ended["requests"]),
+        (&json!(1), &json!(4))
+    );
+    assert_eq!(sharing.events("visitor").len(), 1);
+}
+
+/// What does not answer is said at once, and again when it does.
+#[test]
+fn what_does_not_answer_is_told() {
+    let (relay, home) = (Relay::start(&[]), Home::new());
+    let port = free_port().to_string();
+    let args = ["http", &port, "--server", &relay.url(), "--json"];
+    let mut sharing = Sharing::start(&home, &args);
+    let fails = sharing.event("fails");
+    assert_eq!(
+        fails["error"],
+        format!("127.0.0.1:{port} refuses connections")
+    );
+    let _held = sharing.event("shared");
+    assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
 }

@@ -107,3 +107,62 @@ fn flags_that_do_not_go_together_are_exit_status_2() {
         assert_eq!(ended.code, Some(2), "{flags:?}: {ended:?}");
     }
 }
+
+#[test]
+fn it_takes_the_flags_of_every_share() {
+    let relay = Relay::start(&[]);
+    let flags = [
+        "--share",
+        "--server",
+        &relay.url(),
+        "--name",
+        "Book store",
+        "--for",
+        "4s",
+        "--visible",
+    ];
+    let mut postern = Postern::on(Database::shared(), &flags);
+    let site = said(&postern, "Site URL: ");
+    assert!(site.starts_with("http://book-store.localhost:"), "{site}");
+    assert_eq!(visit(&site, "/api/info", "").status(), 200);
+    let ended = postern.wait(TIMEOUT).and_then(|status| status.code());
+    assert_eq!(ended, Some(0), "its time is over: {}", postern.stderr());
+    assert!(
+        postern.stderr().contains("Its time is over. Shared for "),
+        "{}",
+        postern.stderr()
+    );
+    assert_eq!(visit(&site, "/", "").status(), 404);
+}
+
+/// A lent database is limited by the database itself, for as long as it is lent.
+#[test]
+fn a_guest_reads_what_is_listed_and_is_gone_at_the_end() {
+    let (relay, db) = (Relay::start(&[]), Database::shared());
+    db.exec("CREATE DATABASE lent; CREATE TABLE lent.seen (a INT); CREATE DATABASE kept; CREATE TABLE kept.t (a INT)");
+    let flags = [
+        "--share",
+        "--server",
+        &relay.url(),
+        "--visible",
+        "--guest",
+        "lent.*",
+    ];
+    let mut postern = Postern::on(db, &flags);
+    let site = said(&postern, "Site URL: ");
+    let guests = || db.column("SELECT user FROM mysql.user WHERE user LIKE 'postern\\_%'");
+    assert_eq!(guests().len(), 1);
+    let databases = visit(&site, "/api/databases", "");
+    let databases = databases.text();
+    assert!(
+        databases.contains("lent") && !databases.contains("kept"),
+        "{databases}"
+    );
+    assert!(
+        postern.stderr().contains("Sharing ") && postern.stderr().contains(" until "),
+        "{}",
+        postern.stderr()
+    );
+    assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
+    assert_eq!(guests(), [] as [String; 0]);
+}

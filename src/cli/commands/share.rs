@@ -23,6 +23,7 @@ use crate::cli::{logging, serve};
 use crate::manager::app_input::AppInput;
 use crate::manager::protocol::Protocol;
 use crate::manager::{ServerUrl, chosen_server};
+use crate::store::DataDir;
 
 /// The command of a protocol that is shared by one word.
 pub(crate) fn command(word: &str) -> Option<&'static Command> {
@@ -35,50 +36,91 @@ pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(),
 }
 
 fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
-    let (mut fields, input) = read(command, parsed)?;
-    let server = server(command, parsed)?;
+    let (fields, input) = read(command, parsed)?;
+    let request = Request {
+        command,
+        parsed,
+        fields,
+        input,
+        server: server(command, parsed)?,
+    };
     logging::start(parsed.has(&VERBOSE));
+    if !parsed.has(&VERBOSE) {
+        // What happens is told in lines of its own.
+        log::set_max_level(log::LevelFilter::Error);
+    }
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
-    let teller = Teller::new(parsed);
-    let protocol = text_of(&fields, "protocol");
-    let asks_for_a_code = Protocol::named(protocol).is_some_and(Protocol::is_visited_by_http);
-    let guard = |is_loopback: bool| match is_loopback || asks_for_a_code {
-        true => Ok(()),
-        false => guarded(command, parsed),
-    };
-    if let Some(manager) = Manager::find(&home)? {
-        guard(match &server {
-            Some(server) => server.is_loopback(),
-            None => is_local(&manager)?,
-        })?;
-        if let Some(server) = &server {
-            fields.insert("server".to_owned(), server.to_string().into());
-            if let Some(token) = given_token(parsed) {
-                manager.enroll(&server.to_string(), &token)?;
-            }
+    match Manager::find(&home)? {
+        Some(manager) => request.through(manager, &home, &watch),
+        None => request.alone(&home, &watch),
+    }
+}
+
+/// What is to be shared, and through which server where one is named.
+struct Request<'a> {
+    command: &'a Command,
+    parsed: &'a Parsed,
+    fields: Fields,
+    /// The same as `fields`, checked.
+    input: AppInput,
+    server: Option<ServerUrl>,
+}
+
+impl Request<'_> {
+    /// Through the running start.
+    fn through(
+        mut self,
+        manager: Manager,
+        home: &DataDir,
+        watch: &SignalWatch,
+    ) -> Result<(), Failure> {
+        let its_own = own_server(&manager)?;
+        let server = self.server.as_ref().or(its_own.as_ref());
+        self.guard(server.is_none_or(ServerUrl::is_loopback))?;
+        if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
+            manager.enroll(&server.to_string(), &token)?;
+        }
+        if let Some(server) = &self.server {
+            let server = server.to_string();
+            self.fields.insert("server".to_owned(), server.into());
         }
         let stopped = watch.running();
-        let session = Session::begin(&home, manager, fields, &input)?;
-        return session.run(&teller, &stopped);
+        let session = Session::begin(home, manager, self.fields, &self.input)?;
+        session.run(&Teller::new(self.parsed), &stopped)
     }
-    let token = given_token(parsed).map(Into::into);
-    let chosen = chosen_server(&home, server, token);
-    let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
-    guard(
-        chosen
-            .as_ref()
-            .is_none_or(|chosen| chosen.server.is_loopback()),
-    )?;
-    let run_dir = serve::run_dir(Some(&home), &watch)?;
-    let alone = Alone::start(&home, run_dir.path(), chosen, &BuiltIns)?;
-    let stopped = watch.running();
-    // Named once already: it is the server of all.
-    fields.remove("server");
-    let ended = Session::begin(&home, alone.manager(), fields, &input)
-        .and_then(|session| session.run(&teller, &stopped));
-    serve::stop_in_time(move || alone.stop());
-    ended
+
+    /// By a manager in this process.
+    fn alone(mut self, home: &DataDir, watch: &SignalWatch) -> Result<(), Failure> {
+        let token = given_token(self.parsed).map(Into::into);
+        let chosen = chosen_server(home, self.server.clone(), token);
+        let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
+        let server = chosen.as_ref().map(|chosen| &chosen.server);
+        self.guard(server.is_none_or(ServerUrl::is_loopback))?;
+        let run_dir = serve::run_dir(Some(home), watch)?;
+        let alone = Alone::start(home, run_dir.path(), chosen, &BuiltIns)?;
+        let stopped = watch.running();
+        // Named once already: it is the server of all.
+        self.fields.remove("server");
+        let ended = Session::begin(home, alone.manager(), self.fields, &self.input)
+            .and_then(|session| session.run(&Teller::new(self.parsed), &stopped));
+        serve::stop_in_time(move || alone.stop());
+        ended
+    }
+
+    /// Refuses a port that everybody could connect to, where that was not said: nobody asks its visitors for a code.
+    fn guard(&self, is_loopback: bool) -> Result<(), Failure> {
+        let protocol = Protocol::named(text_of(&self.fields, "protocol"));
+        let asks_for_a_code = protocol.is_some_and(Protocol::is_visited_by_http);
+        let is_said = self.parsed.has(&ALLOW) || self.parsed.has(&VISIBLE);
+        if is_loopback || asks_for_a_code || is_said {
+            return Ok(());
+        }
+        let message = "through that server anybody could connect, without a code";
+        Err(self.command.usage(message).hint(
+            "say with --allow CIDR from where visitors come, or with --visible that everybody may connect",
+        ))
+    }
 }
 
 /// What the command line says is shared.
@@ -102,19 +144,8 @@ fn text_of<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether only this machine is reached through the server that the manager uses.
-fn is_local(manager: &Manager) -> Result<bool, Failure> {
+/// The server that a manager uses where none is named.
+fn own_server(manager: &Manager) -> Result<Option<ServerUrl>, Failure> {
     let version = manager.call("GET", "/api/version", None)?;
-    let server = ServerUrl::parse(text(&version, "/server"), true);
-    Ok(server.map_or(true, |server| server.is_loopback()))
-}
-
-/// Nobody asks visitors of such a port for a code.
-fn guarded(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
-    if parsed.has(&ALLOW) || parsed.has(&VISIBLE) {
-        return Ok(());
-    }
-    Err(command.usage("through that server anybody could connect, without a code").hint(
-        "say with --allow CIDR from where visitors come, or with --visible that everybody may connect",
-    ))
+    Ok(ServerUrl::parse(text(&version, "/server"), true).ok())
 }

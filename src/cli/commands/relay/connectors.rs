@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use super::state_dir::{claim, of_store};
 use crate::cli::api_client::{self, Answer, Call};
 use crate::cli::columns::print_table;
-use crate::cli::commands::sharing::teller::size;
+use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::net::percent::encode;

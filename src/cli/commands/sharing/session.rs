@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 
 use super::teller::{Ending, Teller};
-use crate::cli::commands::app::connecting::{failed, wait_connected};
+use crate::cli::commands::app::connecting::{Patience, failed, wait_connected};
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::{Manager, text};
@@ -64,7 +64,13 @@ impl Session {
     }
 
     fn share(&self, teller: &Teller, stopped: &Receiver<()>) -> Result<(), Failure> {
-        let result = match wait_connected(&self.manager, &self.id, &self.id, stopped) {
+        let result = match wait_connected(
+            &self.manager,
+            &self.id,
+            &self.id,
+            stopped,
+            Patience::default(),
+        ) {
             Ok(result) => result,
             // Nothing was shared yet.
             Err(failure) if failure.is_interruption() => return Ok(()),
@@ -72,33 +78,22 @@ impl Session {
         };
         let mut log = teller.begin(&self.app()?, &result)?;
         loop {
-            match stopped.recv_timeout(POLL) {
-                Err(RecvTimeoutError::Timeout) => {}
-                _ => {
-                    // What came since the last look counts too.
-                    if let Ok(app) = self.app() {
-                        log.look(&app, |after| self.requests(after))?;
-                    }
-                    return log.end(Ending::Interrupted);
-                }
-            }
+            let is_stopped = stopped.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout);
             let app = match self.app() {
                 Ok(app) => app,
+                Err(_) if is_stopped => return log.end(Ending::Interrupted),
                 Err(failure) => return self.gone(failure, log),
             };
-            if is_over(&app) {
-                return log.end(Ending::Expired);
-            }
+            // Also at the end: what came since the last look counts too.
             log.look(&app, |after| self.requests(after))?;
-            let connection = app.get("connection").unwrap_or(&Value::Null);
-            match text(&app, "/conn_status") {
-                "idle" | "disconnected" => return log.end(Ending::Disconnected),
-                // What is tried again by itself says when.
-                "failed" if connection.get("next_retry_ms").is_none_or(Value::is_null) => {
+            match ending(&app, is_stopped) {
+                Some(Ending::Failed) => {
                     log.end(Ending::Failed)?;
+                    let connection = app.get("connection").unwrap_or(&Value::Null);
                     return Err(failed(connection, &self.id));
                 }
-                _ => {}
+                Some(ending) => return log.end(ending),
+                None => {}
             }
         }
     }
@@ -134,6 +129,19 @@ impl Session {
     fn remove(&self) {
         // Where that fails it goes with the lease.
         let _ = self.call("DELETE", "apps");
+    }
+}
+
+/// Why it ends now, where it does.
+fn ending(app: &Value, is_stopped: bool) -> Option<Ending> {
+    let next_retry = app.pointer("/connection/next_retry_ms");
+    match text(app, "/conn_status") {
+        _ if is_stopped => Some(Ending::Interrupted),
+        _ if is_over(app) => Some(Ending::Expired),
+        "idle" | "disconnected" => Some(Ending::Disconnected),
+        // What is tried again by itself says when.
+        "failed" if next_retry.is_none_or(Value::is_null) => Some(Ending::Failed),
+        _ => None,
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 use std::io::Write;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
+use super::figures::{counted, size, span};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{JSON, QR};
 use crate::cli::clock::Zone;
@@ -143,8 +144,8 @@ impl Teller {
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
         if is_local(result) {
             lines.push_str(
-                "This reaches this machine only. To reach others, give --server URL: 'postern relay' on a machine that \
-                 they reach is such a server.\n",
+                "This reaches this machine only. To reach others, give --server URL: a machine that\n\
+                 they reach, where you run 'postern relay', is such a server.\n",
             );
         } else {
             lines.push_str(&who(app, result));
@@ -342,13 +343,14 @@ impl Log<'_> {
             });
             return self.teller.event("ended", ended);
         }
-        let why = match ending {
-            Ending::Interrupted => "",
-            Ending::Expired => "Its time is over. ",
-            Ending::Disconnected => "It was disconnected. ",
-            Ending::Removed => "It was removed. ",
-            Ending::Failed => "It cannot go on. ",
-        };
+        self.teller
+            .say(&format!("{}{}\n", ending.words(), self.summary()));
+        Ok(())
+    }
+
+    /// How long, and how much.
+    fn summary(&self) -> String {
+        let (received, sent) = (self.received.sum(), self.sent.sum());
         let spent = span(self.began.elapsed());
         let who = match (self.visitors, self.requests) {
             (0, _) => "no visitors".to_owned(),
@@ -362,10 +364,7 @@ impl Log<'_> {
             }
         };
         let (sent, received) = (size(sent), size(received));
-        self.teller.say(&format!(
-            "{why}Shared for {spent}: {who}, {sent} sent, {received} received.\n"
-        ));
-        Ok(())
+        format!("Shared for {spent}: {who}, {sent} sent, {received} received.")
     }
 }
 
@@ -383,6 +382,17 @@ impl Total {
 }
 
 impl Ending {
+    /// Before the last line.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Interrupted => "",
+            Self::Expired => "Its time is over. ",
+            Self::Disconnected => "It was disconnected. ",
+            Self::Removed => "It was removed. ",
+            Self::Failed => "It cannot go on. ",
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Interrupted => "interrupted",
@@ -394,74 +404,9 @@ impl Ending {
     }
 }
 
-fn counted(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
-/// `45 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
-fn span(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, minutes) => format!("{minutes} min"),
-        (0, hours, minutes) => format!("{hours} h {} min", minutes % 60),
-        (days, hours, _) => format!("{days} d {} h", hours % 24),
-    }
-}
-
-/// `999 B`, `1.2 KiB`, `30 MiB`.
-pub(in crate::cli) fn size(bytes: u64) -> String {
-    let mut unit = 1;
-    for name in ["B", "KiB", "MiB", "GiB"] {
-        if bytes < unit * 1024 {
-            return scaled(bytes, unit, name);
-        }
-        unit *= 1024;
-    }
-    scaled(bytes, unit, "TiB")
-}
-
-fn scaled(bytes: u64, unit: u64, name: &str) -> String {
-    let whole = bytes / unit;
-    match (bytes % unit) * 10 / unit {
-        tenths if unit > 1 && whole < 10 => format!("{whole}.{tenths} {name}"),
-        _ => format!("{whole} {name}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_are_short() {
-        for (bytes, shown) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1_024, "1.0 KiB"),
-            (10_239, "9.9 KiB"),
-            (31_000, "30 KiB"),
-            (1_310_720, "1.2 MiB"),
-            (8_100_000_000_000, "7.3 TiB"),
-        ] {
-            assert_eq!(size(bytes), shown);
-        }
-        for (seconds, shown) in [
-            (0, "0 s"),
-            (59, "59 s"),
-            (3_599, "59 min"),
-            (11_100, "3 h 5 min"),
-            (176_400, "2 d 1 h"),
-        ] {
-            assert_eq!(span(Duration::from_secs(seconds)), shown);
-        }
-        assert_eq!(
-            counted(1, "visitor") + &counted(2, "visitor"),
-            "1 visitor2 visitors"
-        );
-    }
 
     #[test]
     fn a_counter_that_begins_anew_goes_on() {
