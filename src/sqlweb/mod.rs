@@ -8,6 +8,9 @@
 //!                 └── catalogue, info, auth
 //! ```
 //!
+//! Where a guest is asked for, `guest` makes a temporary account by the owner's connector, and everything above works with
+//! a connector of that account's. `visitors` says who asks, and what each may use.
+//!
 //! Nothing here knows of tunnels.
 
 pub mod gate;

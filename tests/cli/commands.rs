@@ -262,6 +262,11 @@ fn wrong_command_lines_are_status_2() {
             mysql,
         ),
         (
+            &["mysql", "--share", "--guest", "shop.*", "--readwrite"],
+            "--guest makes an account that only reads: leave --readwrite out",
+            mysql,
+        ),
+        (
             &["mysql", "--query-timeout", "0"],
             "--query-timeout '0': give whole seconds from 1 to 31536000",
             mysql,

@@ -358,7 +358,8 @@ impl Guest {
         }
         let mut conn = self.owner.administer(TIME_TO_END);
         // In the order in which it is called so: a name that it has not yet is looked at last.
-        for account in self.accounts.lock().clone() {
+        let accounts = self.accounts.lock().clone();
+        for account in accounts {
             let ended = match &mut conn {
                 Ok(conn) => sweep::end(&mut conn.driver, &account).map_err(|e| e.to_string()),
                 Err(error) => Err(error.to_string()),

@@ -61,6 +61,11 @@ impl ShareRequest {
         fields.insert("db_readonly".to_owned(), json!(!readwrite));
         fields.insert("invisible".to_owned(), json!(!visible));
         let guest = guest(&mut fields, parsed)?;
+        if readwrite && guest.is_some() {
+            return Err(
+                COMMAND.usage("--guest makes an account that only reads: leave --readwrite out")
+            );
+        }
         fields::checked(&COMMAND, &fields)?;
         Ok(Some(Self {
             guest,
